@@ -1,0 +1,1 @@
+"""Long-term memory for a LangGraph supervisor and the agents it leads."""

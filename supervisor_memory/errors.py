@@ -1,0 +1,156 @@
+"""Everything this library raises on purpose.
+
+SupervisorMemoryError
+├── SettingsError              a setting is unknown, out of range, or contradicts another
+├── IdentityError              who is acting cannot be told
+│   ├── MissingUser            no user id
+│   ├── InvalidName            a user, agent, session, family or task name that cannot be one
+│   └── IdentityConflict       two trusted sources name different users
+├── InvalidContent             the text cannot be remembered
+│   └── ContentTooLarge
+├── RecordNotFound             no such record, or not this user's
+├── ConfirmationRequired       the call would touch everything; say so explicitly
+├── MemoryAccessDenied         the caller may not do this
+│   └── StageDenied            an operator used a power its stage does not have
+├── GraphError                 the graph cannot be wrapped
+│   ├── UnknownNode
+│   └── WorkerHasMemoryTools
+├── EmbeddingError             the embedder failed on a text
+│   ├── EmbedderNotInstalled
+│   └── BadVector              wrong dimension, NaN, infinite or zero
+├── BackendError               the store failed
+│   ├── BackendUnavailable     cannot be opened or reached
+│   ├── CorruptStore           the file is not what it should be; it is left as it is
+│   ├── ReadOnlyStore
+│   └── Conflict               somebody else changed it first; decide again
+└── DeadlineExceeded           memory took longer than it may
+"""
+
+from typing import Any
+
+__all__ = [
+    "BackendError",
+    "BackendUnavailable",
+    "BadVector",
+    "ConfirmationRequired",
+    "Conflict",
+    "ContentTooLarge",
+    "CorruptStore",
+    "DeadlineExceeded",
+    "EmbedderNotInstalled",
+    "EmbeddingError",
+    "GraphError",
+    "IdentityConflict",
+    "IdentityError",
+    "InvalidContent",
+    "InvalidName",
+    "MemoryAccessDenied",
+    "MissingUser",
+    "ReadOnlyStore",
+    "RecordNotFound",
+    "SettingsError",
+    "StageDenied",
+    "SupervisorMemoryError",
+    "UnknownNode",
+    "WorkerHasMemoryTools",
+]
+
+
+class SupervisorMemoryError(Exception):
+    """Base of all errors of this library. `facts` holds the data the message was made from."""
+
+    def __init__(self, message: str, **facts: Any) -> None:
+        super().__init__(message)
+        self.facts = facts
+
+
+class SettingsError(SupervisorMemoryError, ValueError):
+    """A setting is unknown, out of range, or contradicts another."""
+
+
+class IdentityError(SupervisorMemoryError):
+    """Who is acting cannot be told."""
+
+
+class MissingUser(IdentityError, ValueError):
+    """No user id was given where memory needs one; there is no shared bucket to fall back to."""
+
+
+class InvalidName(IdentityError, ValueError):
+    """A user, agent, session, family or task name holds characters that would make two names look alike."""
+
+
+class IdentityConflict(IdentityError):
+    """Two trusted sources name different users; memory is off for that run."""
+
+
+class InvalidContent(SupervisorMemoryError, ValueError):
+    """The text is empty or holds characters that text cannot hold."""
+
+
+class ContentTooLarge(InvalidContent):
+    """The text is over the limit for one record; nothing was stored."""
+
+
+class RecordNotFound(SupervisorMemoryError, LookupError):
+    """There is no such record, or it belongs to another user (the two are not told apart)."""
+
+
+class ConfirmationRequired(SupervisorMemoryError, ValueError):
+    """The call would touch everything of a user, or name nothing at all."""
+
+
+class MemoryAccessDenied(SupervisorMemoryError, PermissionError):
+    """The caller may not read or change memory."""
+
+
+class StageDenied(MemoryAccessDenied):
+    """An operator asked for a power that its stage does not have."""
+
+
+class GraphError(SupervisorMemoryError, ValueError):
+    """The graph cannot be wrapped as asked."""
+
+
+class UnknownNode(GraphError):
+    """The graph has no node of that name."""
+
+
+class WorkerHasMemoryTools(GraphError):
+    """A sub-agent carries a memory tool; only the supervisor may."""
+
+
+class EmbeddingError(SupervisorMemoryError):
+    """The embedder failed on a text."""
+
+
+class EmbedderNotInstalled(EmbeddingError, ImportError):
+    """The embedder's package is missing."""
+
+
+class BadVector(EmbeddingError, ValueError):
+    """A vector has the wrong dimension, or is NaN, infinite or zero."""
+
+
+class BackendError(SupervisorMemoryError):
+    """The store failed."""
+
+
+class BackendUnavailable(BackendError, ConnectionError):
+    """The store cannot be opened or reached."""
+
+
+class CorruptStore(BackendError):
+    """The file is damaged or is no store of ours. It is left untouched."""
+
+
+class ReadOnlyStore(BackendError):
+    """The store can be read but not written."""
+
+
+class Conflict(BackendError):
+    """A record changed, or its like appeared, since it was read. Nothing was written; decide again."""
+
+
+class DeadlineExceeded(SupervisorMemoryError, TimeoutError):
+    """Memory took longer than it may; the graph goes on without it."""
