@@ -74,6 +74,7 @@ _TASK_SEGMENTS = 3
 # Cc control, Cf format (zero-width, bidi), Cs surrogates, Co private use, Cn unassigned, Zl/Zp separators
 _NOT_IN_NAMES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _NOT_USERS = frozenset({"none", "null", "undefined", "nan"})
+_NOT_IN_CONTENT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _FAMILY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,95}\Z")
 
 
@@ -150,17 +151,11 @@ def check_content(text: str) -> str:
             "record; split it, or store a file and remember its path",
             size=len(text),
         )
-    for character in text:
-        if (
-            character < " "
-            and character not in "\t\n\r"
-            or character == "\x7f"
-            or "\ud800" <= character <= "\udfff"
-        ):
-            raise InvalidContent(
-                f"content {text[:40]!r} holds the control character {character!r}; remove it and write again",
-                character=character,
-            )
+    if bad := _NOT_IN_CONTENT.search(text):
+        raise InvalidContent(
+            f"content {text[:40]!r} holds the control character {bad[0]!r}; remove it and write again",
+            character=bad[0],
+        )
     clean = unicodedata.normalize("NFC", text).strip()
     if (size := len(clean.encode())) > MAX_CONTENT_BYTES:
         raise ContentTooLarge(

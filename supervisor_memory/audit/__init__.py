@@ -1,0 +1,1 @@
+"""What happened, to what, by whom, why."""

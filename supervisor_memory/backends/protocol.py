@@ -1,0 +1,140 @@
+"""What a store must be able to do. Records go in, hits come out; ranking is done elsewhere.
+
+`supervisor_memory.testing.backend_contract` holds the promises as tests that any backend can run.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
+
+from supervisor_memory.records import AuditEvent, Filter, Hits, Query, Record, WriteResult, new_id
+
+if TYPE_CHECKING:
+    from supervisor_memory.audit.log import AuditLog
+
+__all__ = ["Change", "Commit", "Committed", "Health", "Ids", "MemoryBackend"]
+
+Ids: TypeAlias = Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A record as it shall be.
+
+    `expects` is the version it was read at, compared and set; None says that the record is new.
+    The stored version becomes `expects + 1` (1 for a new one) whatever `record.version` says.
+    """
+
+    record: Record
+    expects: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Changes and their audit events: all of them or none.
+
+    Deactivations (a status other than active) are applied first, so that one record can take
+    another's place. Two active records of one namespace may not share a content hash, nor a
+    (subject, attribute) pair; records of layer "history" are verbatim and exempt from both.
+    """
+
+    changes: tuple[Change, ...] = ()
+    audit: tuple[AuditEvent, ...] = ()
+    id: str = field(default_factory=new_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What became of a commit: the records as stored, in the order of its changes."""
+
+    id: str
+    records: tuple[Record, ...] = ()
+    saved: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Whether the store works, for `doctor`. `details` are shown as they are."""
+
+    name: str
+    ok: bool
+    persistent: bool
+    location: str = ""
+    message: str = ""
+    details: dict[str, str] = field(default_factory=dict)
+
+
+@runtime_checkable
+class MemoryBackend(Protocol):
+    """Where records are kept. Every method may be called from any thread."""
+
+    @property
+    def name(self) -> Literal["in_memory", "json", "sqlite", "qdrant"] | str: ...
+
+    @property
+    def audit(self) -> "AuditLog":
+        """The log that `batch` appends to."""
+        ...
+
+    def search(self, query: Query, *, limit: int) -> Hits:
+        """Candidates by meaning and by words, at most `limit` of each, without threshold or decay.
+
+        A hit's parts hold `cosine` (raw, in [-1, 1]) where both it and the query have a vector of
+        the same embedder, and `bm25` (> 0) where they share a term. Only records visible at
+        `query.now` and matching `query.where`, which must name a user.
+
+        Raises:
+            BackendError: the store failed.
+        """
+        ...
+
+    def write(self, records: Sequence[Record]) -> Sequence[WriteResult]:
+        """Insert records as they are. Raises Conflict when an id exists or a like record is active."""
+        ...
+
+    def update(self, changes: Sequence[Change]) -> Sequence[WriteResult]:
+        """Replace records, each only if it still has the version it was read at.
+
+        Raises:
+            Conflict: one has changed; nothing is written.
+            RecordNotFound: one does not exist.
+        """
+        ...
+
+    def delete(self, target: Ids | Filter) -> int:
+        """Mark records as deleted; history keeps them. Returns how many were active before.
+
+        Raises:
+            ConfirmationRequired: a filter that names neither user, ids nor session.
+        """
+        ...
+
+    def batch(self, commit: Commit) -> Committed:
+        """Apply a commit: all or nothing, audit included.
+
+        Raises:
+            Conflict: an expectation does not hold; nothing was written.
+            RecordNotFound: a record to change does not exist.
+            ReadOnlyStore, BackendError: the store cannot write.
+        """
+        ...
+
+    def get(self, ids: Ids) -> Sequence[Record]:
+        """The records of these ids in any status, in the order asked, unknown ones left out."""
+        ...
+
+    def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
+        """Records that match, most recently updated first."""
+        ...
+
+    def count(self, where: Filter) -> int: ...
+
+    def versions(self, record_id: str) -> Sequence[Record]:
+        """Every version of a record, oldest first, the present one last; empty for an unknown id."""
+        ...
+
+    def health(self) -> Health: ...
+
+    def close(self) -> None:
+        """Write what is outstanding and let go of files. Closing twice is fine."""
+        ...

@@ -1,0 +1,1 @@
+"""The LangGraph side: wrapping a graph, and the tools."""

@@ -1,0 +1,1 @@
+"""Thin translators over SupervisorMemory."""

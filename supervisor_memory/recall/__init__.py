@@ -1,0 +1,1 @@
+"""Before the model speaks: route, search, rank, format."""

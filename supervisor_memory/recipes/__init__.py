@@ -1,0 +1,1 @@
+"""Named choices of operators for the six stages."""

@@ -1,0 +1,1 @@
+"""After an agent returned: extract, compare, merge."""

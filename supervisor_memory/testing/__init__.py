@@ -1,0 +1,1 @@
+"""For tests of your own: contract suites, fakes and a fixed clock."""
