@@ -1,0 +1,98 @@
+"""The words of a text, as the lexical index and the ranking count them. English and CJK.
+
+A query finds a record when they share terms, so both go through `terms`: what changes here changes
+what is found, and lexical indexes have to be built again.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import pairwise
+from typing import Literal
+
+from snowballstemmer.english_stemmer import EnglishStemmer  # type: ignore[import-untyped]  # it ships no types
+
+__all__ = ["has_cjk", "language", "terms"]
+
+HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
+CJK = HAN + "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u1100-\u11ff\uac00-\ud7a3"
+"""Han, kana and hangul as the inside of a character class: written without spaces, so cut into bigrams."""
+
+_STOP_WORDS = """
+a an and am are as at be been being but by can could did do does doing for from had has have having
+he her hers him his how i if in into is it its itself just me my myself of on or our ours please shall
+she should so than that the their theirs them then there these they this those to too was we were what
+when where which while who whom why will with would you your yours
+d ll m re s t ve don doesn didn isn aren wasn weren won wouldn couldn shouldn hasn haven hadn
+"""  # the last line is what is left of don't, it's, we'll …
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+"""Words that tell no two English texts apart. "not", "no" and "never" do, so they stay."""
+
+_WORDS = re.compile(rf"(?P<cjk>(?:[{CJK}](?<=\w))+)|[^\W{CJK}]+")
+_CJK_CHARACTER = re.compile(f"[{CJK}]")
+_OTHER_WORD = re.compile(rf"[^\W\d_{CJK}]+")
+# 目的 (purpose), 的确, 了解, 为了 are words; elsewhere these only hold a sentence together.
+_PARTICLES = re.compile(r"(?<!目)的(?!确)|(?<!为)了(?!解)|[吗呢吧啊呀嘛哦噢哟啦]")
+_LONGEST_STEMMED = 40
+_CHARACTERS_A_CHINESE_WORD = 1.7
+
+
+def terms(text: str) -> tuple[str, ...]:
+    """The terms of a text, in order, repeated as often as they occur.
+
+    English words are stemmed and stop-words left out; a run of CJK characters becomes its bigrams
+    (a run of one stays itself); an identifier gives itself and its parts: `arr_delay` → "arr_delay",
+    "arr", "delay". Each term is made of word characters only, so terms can be joined by spaces.
+    """
+    found: list[str] = []
+    for word in _WORDS.finditer(_folded(text)):
+        found.extend(_bigrams(word[0]) if word["cjk"] else _of_word(word[0]))
+    return tuple(found)
+
+
+def has_cjk(text: str) -> bool:
+    """Whether there is a Han, kana or hangul character in it."""
+    return _CJK_CHARACTER.search(text) is not None
+
+
+def language(text: str) -> Literal["zh", "en"]:
+    """The language to answer in: "zh" when at least half of the words are CJK, else "en"."""
+    characters = len(_CJK_CHARACTER.findall(text))
+    if not characters:
+        return "en"
+    others = sum(1 for _ in _OTHER_WORD.finditer(text))
+    return "zh" if characters >= others * _CHARACTERS_A_CHINESE_WORD else "en"
+
+
+def _folded(text: str) -> str:
+    # Casefolding can undo the normal form ("ΐ"), so it is restored afterwards.
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+
+
+def _bigrams(run: str) -> Iterator[str]:
+    for part in _PARTICLES.split(run):
+        if len(part) == 1:
+            yield part
+        else:
+            yield from (first + second for first, second in pairwise(part))
+
+
+def _of_word(word: str) -> Iterator[str]:
+    if "_" not in word:
+        if word not in STOP_WORDS:
+            yield _stem(word)
+        return
+    parts = [part for part in word.split("_") if part]
+    if parts:
+        yield word
+    for part in parts:
+        yield from _of_word(part)
+
+
+@lru_cache(maxsize=1 << 16)
+def _stem(word: str) -> str:
+    if len(word) > _LONGEST_STEMMED or not (word.isascii() and word.isalpha()):
+        return word
+    # A stemmer keeps the word it works on, so threads must not share one; making one costs nothing.
+    return str(EnglishStemmer().stemWord(word))
