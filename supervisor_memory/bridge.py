@@ -1,0 +1,151 @@
+"""Between the plain, synchronous core and the worlds it lives in: threads and event loops.
+
+The only module that starts a thread or touches an event loop. All threads are daemons, so that a
+call which hangs for ever never keeps the process from ending.
+"""
+
+import asyncio
+import contextvars
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from queue import SimpleQueue
+from typing import ParamSpec, TypeVar
+
+from supervisor_memory.errors import DeadlineExceeded
+
+__all__ = ["Bridge"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_INNER_THREADS = 16
+_OUTER_THREADS = 32
+
+
+class _Workers:
+    """A pool of daemon threads that grows to `size`; what is handed in keeps its caller's context."""
+
+    def __init__(self, name: str, *, size: int) -> None:
+        self._name = name
+        self._size = size
+        self._reset()
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._threads = 0
+        self._busy = 0
+        self._pid = os.getpid()
+
+    @property
+    def is_full(self) -> bool:
+        return self._busy >= self._size
+
+    def submit(self, call: Callable[[], T]) -> "Future[T]":
+        if self._pid != os.getpid():  # threads do not survive a fork
+            self._reset()
+        future: Future[T] = Future()
+        context = contextvars.copy_context()
+
+        def job() -> None:
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(context.run(call))
+                except BaseException as error:  # noqa: BLE001  # handed to whoever waits
+                    future.set_exception(error)
+
+        with self._lock:
+            self._busy += 1
+            if self._busy > self._threads and self._threads < self._size:
+                self._threads += 1
+                threading.Thread(target=self._work, name=f"{self._name}-{self._threads}", daemon=True).start()
+        self._jobs.put(job)
+        return future
+
+    def _work(self) -> None:
+        jobs, lock = self._jobs, self._lock
+        while True:
+            job = jobs.get()
+            job()
+            with lock:
+                self._busy -= 1
+
+
+class Bridge:
+    """Calls with a deadline, calls from an event loop, and work in the background."""
+
+    def __init__(self) -> None:
+        self._inner = _Workers("memory-io", size=_INNER_THREADS)
+        self._outer = _Workers("memory", size=_OUTER_THREADS)
+        self._pending: set[Future[object]] = set()
+        self._lock = threading.Lock()
+
+    def within(self, seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The result of a call, or DeadlineExceeded after so many seconds.
+
+        The thread of a call that is late is left to finish alone; when all threads hang in earlier
+        calls the error comes at once.
+        """
+        name = getattr(function, "__qualname__", "call")
+        if self._inner.is_full:
+            raise DeadlineExceeded(
+                f"{name}: all {_INNER_THREADS} memory threads hang in earlier calls; "
+                "check the backend and the embedder with `supervisor-memory doctor`"
+            )
+        future = self._inner.submit(lambda: function(*args, **kwargs))
+        try:
+            return future.result(timeout=max(seconds, 0))
+        except FutureTimeout:
+            if future.done():
+                raise  # the call's own TimeoutError
+            raise DeadlineExceeded(
+                f"{name} took longer than {seconds * 1000:.0f} ms; the deadlines are "
+                "MEMORY_SEARCH_TIMEOUT_MS for reads and MEMORY_WRITE_TIMEOUT_MS for writes"
+            ) from None
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a synchronous call on a thread, without blocking the event loop.
+
+        A cancelled caller stops waiting; what was begun is finished, so that nothing is half written.
+        """
+        return await asyncio.wrap_future(_shielded(self._outer.submit(lambda: function(*args, **kwargs))))
+
+    def background(self, function: Callable[[], object]) -> None:
+        """Run a call later, in its own thread; `drain` waits for it."""
+        future = self._outer.submit(function)
+        with self._lock:
+            self._pending.add(future)
+        future.add_done_callback(self._forget)
+
+    def _forget(self, future: "Future[object]") -> None:
+        with self._lock:
+            self._pending.discard(future)
+
+    def drain(self, *, seconds: float) -> bool:
+        """Wait until nothing is left in the background. False when the time ran out."""
+        with self._lock:
+            waiting = list(self._pending)
+        for future in waiting:
+            try:
+                future.exception(timeout=seconds)
+            except FutureTimeout:
+                return False
+        return True
+
+
+def _shielded(future: "Future[T]") -> "Future[T]":
+    """A future whose cancellation does not reach the work behind it."""
+    outer: Future[T] = Future()
+
+    def settle(done: "Future[T]") -> None:
+        if outer.set_running_or_notify_cancel():
+            if error := done.exception():
+                outer.set_exception(error)
+            else:
+                outer.set_result(done.result())
+
+    future.add_done_callback(settle)
+    return outer

@@ -1,0 +1,138 @@
+"""START HERE: recall and remember, six stages in order, on one page.
+
+A stage is a tuple of operators: plain functions from a value to the next, handed only the powers of
+their stage. A recipe names the operators; `recipes/default.py` is the one that runs.
+
+    recall     pre-retrieval    route, write the query          NoStore
+               retrieval        search, standing preferences    ReadStore
+               post-retrieval   rank, gate, budget, format      ReadStore
+    remember   pre-insert       route, extract                  ReadStore
+               insert           compare, merge, commit          Deciding
+               post-insert      (upkeep)                        Maintaining
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from supervisor_memory.ports import Deciding, Maintaining, NoStore, Ports, ReadStore
+from supervisor_memory.records import (
+    Hits,
+    Message,
+    Note,
+    Query,
+    Record,
+    Route,
+    Scope,
+    WriteResult,
+)
+from supervisor_memory.remember.extract import Candidate
+
+__all__ = ["Outcome", "Recalling", "Recipe", "Remembering", "Turn", "recall", "remember"]
+
+V = TypeVar("V")
+W = TypeVar("W")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What is asked, for whom. `messages` are what the reader sees anyway.
+
+    `purpose` "note" wants a text to inject, so routing, standing preferences and the token budget
+    apply; "hits" wants the search alone. None leaves `limit` and `threshold` to the settings.
+    """
+
+    text: str
+    scope: Scope
+    purpose: Literal["note", "hits"] = "note"
+    messages: tuple[Message, ...] = ()
+    families: tuple[str, ...] | None = None
+    limit: int | None = None
+    threshold: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recalling:
+    """What travels through the stages of recall."""
+
+    turn: Turn
+    route: Route = Route(should_read=True, should_write=False)
+    query: Query | None = None
+    hits: Hits = Hits()
+    note: Note = Note()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a sub-agent brought back: its answer, a conclusion object, and files, SQL and the like."""
+
+    final_answer: str | None = None
+    conclusion: object | None = None
+    side_effects: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Remembering:
+    """What travels through the stages of remember.
+
+    `candidates` are compared and merged; `verbatim` records are stored as they are.
+    """
+
+    scope: Scope
+    messages: tuple[Message, ...] = ()
+    outcome: Outcome = Outcome()
+    candidates: tuple[Candidate, ...] = ()
+    verbatim: tuple[Record, ...] = ()
+    results: tuple[WriteResult, ...] = ()
+    family: str | None = None
+    created_at: float | None = None
+    skipped: tuple[str, ...] = field(default=())
+
+
+Before: TypeAlias = Callable[[Recalling, NoStore], Recalling]
+Reading: TypeAlias = Callable[[Recalling, ReadStore], Recalling]
+Gathering: TypeAlias = Callable[[Remembering, ReadStore], Remembering]
+Inserting: TypeAlias = Callable[[Remembering, Deciding], Remembering]
+Upkeep: TypeAlias = Callable[[Remembering, Maintaining], Remembering]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A named choice of operators for the six stages. A new strategy is a function you pass."""
+
+    name: str
+    pre_retrieval: tuple[Before, ...]
+    retrieval: tuple[Reading, ...]
+    post_retrieval: tuple[Reading, ...]
+    pre_insert: tuple[Gathering, ...]
+    insert: tuple[Inserting, ...]
+    post_insert: tuple[Upkeep, ...] = ()
+
+
+def recall(turn: Turn, ports: Ports, recipe: Recipe) -> Recalling:
+    """Find what this turn should know and, for a note, phrase it for its reader."""
+    plan = run(recipe.pre_retrieval, Recalling(turn), ports.no_store())
+    found = run(recipe.retrieval, plan, ports.read_store())
+    told = run(recipe.post_retrieval, found, ports.read_store())
+    hits = replace(told.hits, degraded=ports.degraded or told.hits.degraded, notes=_notes(told.hits, ports))
+    return replace(told, hits=hits, note=replace(told.note, hits=hits, degraded=hits.degraded))
+
+
+def remember(said: Remembering, ports: Ports, recipe: Recipe) -> Remembering:
+    """Keep what is worth keeping of what was said and done."""
+    gathered = run(recipe.pre_insert, said, ports.read_store())
+    inserted = run(recipe.insert, gathered, ports.deciding())
+    for operator in recipe.post_insert:
+        inserted = operator(inserted, ports.maintaining())
+    return inserted
+
+
+def run(operators: Sequence[Callable[[V, W], V]], value: V, view: W) -> V:
+    """Pass a value through operators in order."""
+    for operator in operators:
+        value = operator(value, view)
+    return value
+
+
+def _notes(hits: Hits, ports: Ports) -> tuple[str, ...]:
+    return (*hits.notes, *(f"without {fault.step}: {fault.error}" for fault in ports.faults))

@@ -1,0 +1,43 @@
+"""Write the query: what to look for, where, in words and as a vector."""
+
+from dataclasses import replace
+
+from supervisor_memory.flow import Recalling
+from supervisor_memory.ports import NoStore
+from supervisor_memory.recall.route import route
+from supervisor_memory.records import Filter, Query
+from supervisor_memory.terms import terms
+
+__all__ = ["route_turn", "write_query"]
+
+_QUERY_CHARACTERS = 8_000
+"""A longer question is read to here; embedders stop far earlier, at 256 tokens."""
+
+
+def route_turn(plan: Recalling, view: NoStore) -> Recalling:
+    """Decide whether a note is wanted, and from which families. A search has been decided already."""
+    turn = plan.turn
+    if turn.purpose == "hits":
+        return plan
+    return replace(plan, route=route(turn.text, agent_id=turn.scope.agent_id))
+
+
+def write_query(plan: Recalling, view: NoStore) -> Recalling:
+    """The question in words and, where an embedder works, as a vector."""
+    if not plan.route.should_read:
+        return plan
+    turn, text = plan.turn, plan.turn.text[:_QUERY_CHARACTERS]
+    vector = view.embed_query(text)
+    query = Query(
+        text=text,
+        terms=terms(text),
+        vector=vector,
+        embedder=view.embedder.fingerprint if view.embedder and vector is not None else None,
+        now=view.now,
+        where=Filter(
+            user_id=turn.scope.user_id,
+            families=turn.families or plan.route.families or None,
+            tasks=turn.scope.tasks,
+        ),
+    )
+    return replace(plan, query=query)

@@ -1,0 +1,133 @@
+"""Rank: how relevant, how recent, said by whom. Pure functions of values.
+
+    S = (α·relevance + β·decay + γ·source) / (α + β + γ)
+
+The threshold reads relevance alone, which is made of absolute parts, so that the best of nonsense
+stays nonsense; decay and source only order what passed.
+"""
+
+import math
+from collections.abc import Collection
+from dataclasses import replace
+from functools import lru_cache
+
+from supervisor_memory.flow import Recalling
+from supervisor_memory.ports import ReadStore
+from supervisor_memory.records import Hit, Hits, Record
+from supervisor_memory.settings import Settings
+from supervisor_memory.terms import terms
+
+__all__ = ["coverage", "decay", "drop_already_said", "gate", "rank", "relevance", "score"]
+
+SECONDS_A_DAY = 86_400.0
+_AGREEMENT = 0.25  # what a second signal adds to what the best one left open
+_NAMED = 0.8  # relevance of a definition whose term the question uses
+
+
+def decay(age_days: float, *, rate: float, floor: float = 0.0) -> float:
+    """Weight of a record by age: 1 when new, `exp(-rate·age)` later, never under `floor`.
+
+    Args:
+        age_days: Days since the record last changed. Negative (a clock that jumped) and NaN count as 0.
+        rate: λ per day, 0 or more. ln 2 / 30 halves in 30 days.
+
+    Source: exponential forgetting, Ebbinghaus 1885.
+    """
+    age = age_days if age_days > 0 else 0.0
+    return max(floor, math.exp(-min(rate * age, 700.0)))
+
+
+@lru_cache(maxsize=8192)
+def _term_set(text: str) -> frozenset[str]:
+    return frozenset(terms(text))
+
+
+def coverage(asked: Collection[str], record: Record) -> float:
+    """Share of the question's terms that the record holds, in its text or its tags, in [0, 1]."""
+    if not asked:
+        return 0.0
+    held = _term_set(record.content)
+    if record.tags:
+        held = held | _term_set(" ".join(record.tags))
+    return sum(term in held for term in asked) / len(asked)
+
+
+def relevance(dense: float | None, covered: float, *, named: bool) -> float:
+    """The fused evidence for a record, in [0, 1].
+
+    Args:
+        dense: Calibrated cosine in [0, 1]; None without vectors of one embedder.
+        covered: Share of the question's terms found.
+        named: Whether the question uses the very term that the record defines.
+    """
+    signals = sorted((dense or 0.0, covered, _NAMED if named else 0.0), reverse=True)
+    return signals[0] + _AGREEMENT * (1.0 - signals[0]) * signals[1]
+
+
+def score(hit: Hit, *, asked: frozenset[str], dense: float | None, now: float, settings: Settings) -> Hit:
+    """The hit with its score and the parts it is made of."""
+    record = hit.record
+    subject = _term_set(record.subject) if record.subject else frozenset()
+    named = bool(subject) and subject <= asked
+    covered = coverage(asked, record)
+    evidence = relevance(dense, covered, named=named)
+    recency = decay(
+        (now - record.updated_at) / SECONDS_A_DAY,
+        rate=settings.decay_of(record.kind),
+        floor=settings.decay_floor,
+    )
+    source = settings.source_boosts.get(record.source.source_class, 0.0)
+    weights = (settings.weight_relevance, settings.weight_decay, settings.weight_source)
+    total = sum(w * v for w, v in zip(weights, (evidence, recency, source), strict=True)) / sum(weights)
+    parts = {**hit.parts, "relevance": evidence, "coverage": covered, "decay": recency, "source": source}
+    if dense is not None:
+        parts["sim"] = dense
+    if named:
+        parts["named"] = _NAMED
+    return replace(hit, score=total, parts=parts)
+
+
+def rank(plan: Recalling, view: ReadStore) -> Recalling:
+    """Score every candidate and put the best first; ties by id, so that runs agree."""
+    if plan.query is None:
+        return plan
+    calibration = view.embedder.calibration if view.embedder and plan.query.vector is not None else None
+    asked = frozenset(plan.query.terms)
+    scored = [
+        score(
+            hit,
+            asked=asked,
+            dense=calibration.relevance(hit.parts["cosine"])
+            if calibration and "cosine" in hit.parts
+            else None,
+            now=view.now,
+            settings=view.settings,
+        )
+        for hit in plan.hits
+    ]
+    scored.sort(key=lambda hit: (-hit.score, hit.record.id))
+    return replace(plan, hits=replace(plan.hits, items=tuple(scored)))
+
+
+def gate(plan: Recalling, view: ReadStore) -> Recalling:
+    """Drop what is not relevant enough and what is over the limit. Standing preferences pass."""
+    turn, settings = plan.turn, view.settings
+    least = settings.min_score if turn.threshold is None else turn.threshold
+    most = (
+        turn.limit
+        if turn.limit is not None
+        else settings.top_k
+        if turn.purpose == "hits"
+        else settings.max_notes
+    )
+    kept = [h for h in plan.hits if "standing" in h.parts or h.parts["relevance"] >= least]
+    return replace(plan, hits=replace(plan.hits, items=tuple(kept[:most])))
+
+
+def drop_already_said(plan: Recalling, view: ReadStore) -> Recalling:
+    """Leave out what the reader has in front of it anyway."""
+    if not plan.turn.messages:
+        return plan
+    said = "\n".join(message.content for message in plan.turn.messages)
+    kept = tuple(hit for hit in plan.hits if hit.record.content not in said)
+    return replace(plan, hits=Hits(kept, plan.hits.degraded, plan.hits.notes))

@@ -1,0 +1,20 @@
+"""The recipe that runs unless another is chosen: no model needed anywhere."""
+
+from supervisor_memory.flow import Recipe
+from supervisor_memory.recall.format import format_note
+from supervisor_memory.recall.query import route_turn, write_query
+from supervisor_memory.recall.rank import drop_already_said, gate, rank
+from supervisor_memory.recall.search import add_standing, search_store
+from supervisor_memory.remember.decide import decide
+from supervisor_memory.remember.gather import gather, keep_messages
+
+__all__ = ["DEFAULT"]
+
+DEFAULT = Recipe(
+    name="default",
+    pre_retrieval=(route_turn, write_query),
+    retrieval=(search_store, add_standing),
+    post_retrieval=(rank, drop_already_said, gate, format_note),
+    pre_insert=(gather, keep_messages),
+    insert=(decide,),
+)

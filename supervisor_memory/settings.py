@@ -1,0 +1,261 @@
+"""Every setting, with its default, range and meaning; read once at the door, then frozen and passed on.
+
+`Settings(...)` takes arguments and defaults only. `Settings.from_env()` also reads the process
+environment and a `.env` file. Precedence: argument > environment > `.env` > default.
+"""
+
+import difflib
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal, cast
+
+import pydantic_settings
+from pydantic import AliasChoices, Field, PrivateAttr, SecretStr, ValidationError, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    DotEnvSettingsSource,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from supervisor_memory.errors import SettingsError
+from supervisor_memory.records import Kind, SourceClass, check_family, check_name
+
+__all__ = ["Origin", "Settings"]
+
+Origin = Literal["argument", "environment", ".env", "default"]
+
+
+def _named(name: str, default: Any, meaning: str, **limits: Any) -> Any:  # noqa: FBT
+    """A field that is `name` in the environment and its Python name in code."""
+    return Field(
+        default=default,
+        description=meaning,
+        validation_alias=AliasChoices(name, name.removeprefix("MEMORY_").lower()),
+        json_schema_extra={"env": name},
+        **limits,
+    )
+
+
+class Settings(BaseSettings):
+    """All settings of the library. The environment names are in each field's `env`."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", case_sensitive=True, env_ignore_empty=True)
+
+    enabled: bool = _named("MEMORY_ENABLED", True, "False: the wrapped graph runs as if it were bare.")
+    backend: Literal["in_memory", "json", "sqlite", "qdrant"] = _named(
+        "MEMORY_BACKEND", "in_memory", "Where records are kept: in_memory (volatile), json, sqlite or qdrant."
+    )
+    path: Path = _named("MEMORY_PATH", Path(".supervisor_memory"), "Directory of the store's files.")
+    top_k: int = _named("MEMORY_TOP_K", 5, "Hits a search returns.", ge=1, le=1000)
+    min_score: float = _named(
+        "MEMORY_MIN_SCORE", 0.3, "Relevance in [0, 1] below which a hit is dropped, before decay and boosts.", ge=0, le=1
+    )  # fmt: skip
+    weight_relevance: float = _named(
+        "MEMORY_WEIGHT_RELEVANCE", 0.7, "α: weight of relevance in the score.", ge=0
+    )
+    weight_decay: float = _named("MEMORY_WEIGHT_DECAY", 0.2, "β: weight of recency in the score.", ge=0)
+    weight_source: float = _named("MEMORY_WEIGHT_SOURCE", 0.1, "γ: weight of who said it in the score.", ge=0)
+    decay_lambda: float = _named("MEMORY_DECAY_LAMBDA", 0.0231, "λ per day; 0.0231 halves in 30 days.", ge=0)
+    decay_lambdas: Mapping[Kind, float] = _named(
+        "MEMORY_DECAY_LAMBDAS",
+        {"user-profile": 0.0, "identity": 0.0, "domain-facts": 0.0038},
+        "λ per kind where it differs: preferences do not age, definitions halve in half a year.",
+    )
+    decay_floor: float = _named("MEMORY_DECAY_FLOOR", 0.05, "Least recency an old record keeps.", ge=0, le=1)
+    source_boosts: Mapping[SourceClass, float] = _named(
+        "MEMORY_SOURCE_BOOSTS",
+        {"user": 1.0, "agent": 0.6, "system": 0.5, "tool": 0.3},
+        "What the source adds, times γ, each in [0, 1].",
+    )
+    ttl_days: Mapping[Kind, float] = _named(
+        "MEMORY_TTL_DAYS",
+        {},
+        "Days a record of a kind is found; no entry: for ever. metadata.ttl (seconds) wins.",
+    )
+    capacity: int = _named(
+        "MEMORY_CAPACITY",
+        10_000,
+        "Active records a namespace should hold; doctor tells when one is over.",
+        ge=1,
+    )
+    duplicate_threshold: float = _named(
+        "MEMORY_DUPLICATE_THRESHOLD", 0.9, "Likeness in [0, 1] from which two compatible texts are merged.", ge=0, le=1
+    )  # fmt: skip
+    conflict_threshold: float = _named(
+        "MEMORY_CONFLICT_THRESHOLD",
+        0.5,
+        "Likeness in [0, 1] from which two texts on one subject are compared as rivals.",
+        ge=0,
+        le=1,
+    )
+    max_context_tokens: int = _named("MEMORY_MAX_CONTEXT_TOKENS", 800, "Tokens a note may take.", ge=0)
+    max_notes: int = _named("MEMORY_MAX_NOTES", 5, "Records a note may hold.", ge=0, le=100)
+    standing_notes: int = _named(
+        "MEMORY_STANDING_NOTES",
+        3,
+        "Preferences of the user that are recalled whatever the question.",
+        ge=0,
+        le=100,
+    )
+    tokenizer: Literal["approximate"] = _named("MEMORY_TOKENIZER", "approximate", "The counter of tokens.")
+    namespaces: Mapping[str, str] = _named(
+        "MEMORY_NAMESPACES", {}, "Agent → family, as JSON, where it is not {agent}_memories."
+    )
+    keep_messages: bool = _named(
+        "MEMORY_KEEP_MESSAGES", True, "Keep what was said as session messages, searched only by name."
+    )
+    recipe: Literal["default"] = _named("MEMORY_RECIPE", "default", "The operators of the six stages.")
+    llm: str | None = _named(
+        "MEMORY_LLM", None, "A model to sharpen extraction and merging, as init_chat_model names it."
+    )
+    search_timeout_ms: int = _named("MEMORY_SEARCH_TIMEOUT_MS", 800, "Deadline of a recall.", ge=1)
+    write_timeout_ms: int = _named("MEMORY_WRITE_TIMEOUT_MS", 5000, "Deadline of a write-back.", ge=1)
+    llm_timeout_ms: int = _named("MEMORY_LLM_TIMEOUT_MS", 20_000, "Deadline of one call to MEMORY_LLM.", ge=1)
+    dual_write: bool = _named(
+        "MEMORY_DUAL_WRITE", False, "Keep a local copy of a remote backend; none is remote yet."
+    )
+    embedding_model: str | None = _named(
+        "EMBEDDING_MODEL",
+        None,
+        "all-MiniLM-L6-v2 (the default where extra `local` is installed), multilingual-e5-small for Chinese, "
+        "none, a local path, or any sentence-transformers model.",
+    )
+    embedding_dim: int | None = _named("EMBEDDING_DIM", None, "Checked against the model's dimension.", ge=1)
+    embedding_threads: int = _named("EMBEDDING_THREADS", 1, "Threads of the local embedder.", ge=1, le=2)
+    qdrant_url: str | None = _named("QDRANT_URL", None, "Address of a Qdrant server; not in this release.")
+    qdrant_key: SecretStr | None = _named("QDRANT_KEY", None, "API key of the Qdrant server.")
+
+    _origins: dict[str, Origin] = PrivateAttr(default_factory=dict)
+    _reads_environment: ClassVar[bool] = False
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise SettingsError(_explain(error), errors=error.errors(include_url=False)) from error
+        self._origins.update(dict.fromkeys(self.model_fields_set, "argument"))
+
+    @classmethod
+    def settings_customise_sources(  # type: ignore[override]  # the other sources are read by from_env
+        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, **_sources: Any
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings,)
+
+    @classmethod
+    def from_env(cls, env_file: str | Path | None = ".env", **arguments: Any) -> "Settings":
+        """Settings from the process environment and a `.env` file.
+
+        Args:
+            env_file: Read when it exists; None reads none.
+            arguments: Win over both, by their Python names.
+
+        Raises:
+            SettingsError: a value is out of range, or `.env` holds an unknown MEMORY_* name. In the
+                process environment an unknown name is a warning, since orchestrators inject such names.
+        """
+        environment, dotenv = _sources(cls, env_file)
+        known = set(cls.env_names().values())
+        _refuse_unknown(set(dotenv.env_vars) - known, env_file)
+        _warn_unknown({name for name in os.environ if name.startswith("MEMORY_")} - known)
+        try:
+            from_file = {n: v for n, v in dotenv().items() if n in known}
+            from_process = dict(environment())
+        except pydantic_settings.SettingsError as error:
+            raise SettingsError(f"{error}; write the value as JSON", env_file=str(env_file)) from error
+        fields = {env: name for name, env in cls.env_names().items()}
+        merged = {fields[n]: v for n, v in {**from_file, **from_process}.items()} | arguments
+        settings = cls(**merged)
+        for name in merged:
+            if name not in arguments:
+                in_process = cls.env_names()[name] in from_process
+                settings._origins[name] = "environment" if in_process else ".env"
+        return settings
+
+    @classmethod
+    def env_names(cls) -> dict[str, str]:
+        """Field name → environment name."""
+        return {
+            name: cast("dict[str, str]", field.json_schema_extra)["env"]
+            for name, field in cls.model_fields.items()
+        }
+
+    def origin(self, name: str) -> Origin:
+        """Where the value of a field came from."""
+        return self._origins.get(name, "default")
+
+    def decay_of(self, kind: Kind) -> float:
+        """λ per day for a kind."""
+        return self.decay_lambdas.get(kind, self.decay_lambda)
+
+    @field_validator("decay_lambdas", "ttl_days", mode="after")
+    @classmethod
+    def _not_negative(cls, value: Mapping[Kind, float]) -> Mapping[Kind, float]:
+        if bad := [kind for kind, number in value.items() if number < 0]:
+            raise ValueError(f"{bad[0]} is negative; use 0 or more")
+        return value
+
+    @field_validator("source_boosts", mode="after")
+    @classmethod
+    def _in_unit(cls, value: Mapping[SourceClass, float]) -> Mapping[SourceClass, float]:
+        if bad := [name for name, number in value.items() if not 0 <= number <= 1]:
+            raise ValueError(f"{bad[0]} is outside [0, 1]")
+        return value
+
+    @field_validator("namespaces", mode="after")
+    @classmethod
+    def _are_families(cls, value: Mapping[str, str]) -> Mapping[str, str]:
+        return {check_name(agent, what="agent id"): check_family(family) for agent, family in value.items()}
+
+    @field_validator("weight_source", mode="after")
+    @classmethod
+    def _some_weight(cls, value: float, info: Any) -> float:
+        if value + info.data.get("weight_relevance", 1) + info.data.get("weight_decay", 1) <= 0:
+            raise ValueError("all three weights are 0; one must be positive")
+        return value
+
+
+def _sources(
+    cls: type[Settings], env_file: str | Path | None
+) -> tuple[EnvSettingsSource, DotEnvSettingsSource]:
+    return (
+        EnvSettingsSource(cls, case_sensitive=True, env_ignore_empty=True),
+        DotEnvSettingsSource(cls, env_file=env_file, case_sensitive=True, env_ignore_empty=True),
+    )
+
+
+def _nearest(name: str) -> str:
+    close = difflib.get_close_matches(name, Settings.env_names().values(), n=1)
+    return f"did you mean {close[0]}?" if close else "see `supervisor-memory doctor --all` for the names"
+
+
+def _refuse_unknown(names: set[str], env_file: str | Path | None) -> None:
+    if unknown := sorted(name for name in names if name.upper().startswith("MEMORY_")):
+        raise SettingsError(
+            f"{env_file} sets {unknown[0]}, which is no setting; {_nearest(unknown[0])}", name=unknown[0]
+        )
+
+
+def _warn_unknown(names: set[str]) -> None:
+    for name in sorted(names):
+        warnings.warn(
+            f"{name} in the environment is no setting of supervisor_memory; {_nearest(name)}", stacklevel=3
+        )
+
+
+def _explain(error: ValidationError) -> str:
+    """One line a setting, in the words of the environment."""
+    names = Settings.env_names()
+    lines = []
+    for fault in error.errors(include_url=False):
+        key = str(fault["loc"][0]) if fault["loc"] else "settings"
+        if fault["type"] == "extra_forbidden":
+            lines.append(f"{key} is no setting; {_nearest('MEMORY_' + key.upper())}")
+            continue
+        secret = names.get(key, key) == "QDRANT_KEY"
+        shown = "…" if secret else repr(fault.get("input"))
+        lines.append(f"{names.get(key, key)}={shown}: {fault['msg'].removeprefix('Value error, ')}")
+    return "; ".join(lines)
