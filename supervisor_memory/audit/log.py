@@ -1,0 +1,384 @@
+"""The audit log: what happened, in an order that cannot be changed unseen, without what it was about.
+
+Two tables with two purposes. `audit` is a chain: each row holds the hash of the one before, rows are
+never changed or removed, and none holds content, a user's name or free text, so that the chain stays
+whole when a person is forgotten. `access` says who saw which record; it is capped and not chained.
+
+What ties rows to people and texts lies beside the chain and can be erased: `subjects` gives each user a
+random pseudonym, `record_keys` each record the key of its commitments.
+
+    hash = SHA-256("sm-audit/v1" NUL, log id, hash of the row before, payload)
+
+`payload` is the whole event as RFC 8785 canonical JSON, the very bytes that were hashed.
+"""
+
+import hashlib
+import hmac
+import json
+import re
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import apsw
+import rfc8785
+
+from supervisor_memory.backends.database import Database
+from supervisor_memory.errors import Conflict
+from supervisor_memory.records import AuditEvent
+
+__all__ = ["GENESIS", "Access", "AccessRow", "AuditLog", "AuditRow", "commitment", "row_hash"]
+
+SCHEMA_NUMBER: Final = 1
+GENESIS: Final = bytes(32)
+"""The "hash before" of the first row."""
+ACCESS_ROWS: Final = 100_000
+REDACTED: Final = "redacted"
+
+_LARGEST_INTEGER: Final = 2**53
+_CODE: Final = re.compile(r"[A-Za-z0-9_.:/@+=,;<>()#%\-]{0,160}\Z")
+_MICRO: Final = 1_000_000
+_TABLES: Final = (
+    """CREATE TABLE IF NOT EXISTS audit(
+        seq INTEGER PRIMARY KEY, event_id TEXT NOT NULL UNIQUE, ts_us INTEGER NOT NULL, op TEXT NOT NULL,
+        outcome TEXT NOT NULL, record_id TEXT, subject TEXT, payload BLOB NOT NULL,
+        prev_hash BLOB NOT NULL, hash BLOB NOT NULL)""",
+    "CREATE INDEX IF NOT EXISTS audit_by_record ON audit(record_id) WHERE record_id IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS audit_by_subject ON audit(subject) WHERE subject IS NOT NULL",
+    """CREATE TRIGGER IF NOT EXISTS audit_is_never_changed BEFORE UPDATE ON audit
+        BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END""",
+    """CREATE TRIGGER IF NOT EXISTS audit_is_never_removed BEFORE DELETE ON audit
+        BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END""",
+    "CREATE TABLE IF NOT EXISTS audit_meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    """CREATE TABLE IF NOT EXISTS subjects(
+        user_id TEXT PRIMARY KEY, subject TEXT NOT NULL UNIQUE, key BLOB NOT NULL) WITHOUT ROWID""",
+    """CREATE TABLE IF NOT EXISTS record_keys(
+        record_id TEXT PRIMARY KEY, subject TEXT, key BLOB NOT NULL) WITHOUT ROWID""",
+    """CREATE TABLE IF NOT EXISTS access(
+        id INTEGER PRIMARY KEY, ts_us INTEGER NOT NULL, subject TEXT, op TEXT NOT NULL, agent_id TEXT,
+        session TEXT, run_id TEXT, record_id TEXT, rank INTEGER, score_milli INTEGER,
+        reason TEXT NOT NULL)""",
+    "CREATE INDEX IF NOT EXISTS access_by_record ON access(record_id)",
+    "CREATE INDEX IF NOT EXISTS access_by_subject ON access(subject)",
+)
+_AUDIT_COLUMNS: Final = "seq, event_id, ts_us, op, outcome, record_id, subject, payload, prev_hash, hash"
+_ACCESS_COLUMNS: Final = (
+    "id, ts_us, subject, op, agent_id, session, run_id, record_id, rank, score_milli, reason"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """One row of the chain. `event` is `payload`, read."""
+
+    seq: int
+    event_id: str
+    ts_us: int
+    op: str
+    outcome: str
+    record_id: str | None
+    subject: str | None
+    payload: bytes
+    prev_hash: bytes
+    hash: bytes
+
+    @property
+    def event(self) -> dict[str, Any]:
+        return dict(json.loads(self.payload))
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One record that was read or injected, on its way into the log.
+
+    `at` is in seconds since 1970; `rank` is 1 for the best hit; `score` is the hit's, in [0, 1].
+    """
+
+    op: str
+    at: float
+    user_id: str | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    run_id: str | None = None
+    record_id: str | None = None
+    rank: int | None = None
+    score: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRow:
+    """One row of the access log. User and session are pseudonyms; `score_milli` is a thousandth."""
+
+    id: int
+    ts_us: int
+    subject: str | None
+    op: str
+    agent_id: str | None
+    session: str | None
+    run_id: str | None
+    record_id: str | None
+    rank: int | None
+    score_milli: int | None
+    reason: str
+
+
+def row_hash(log_id: str, prev_hash: bytes, payload: bytes) -> bytes:
+    """The hash a row must have. Pure, so that anybody can recompute a chain."""
+    return hashlib.sha256(b"sm-audit/v1\x00" + log_id.encode() + prev_hash + payload).digest()
+
+
+def commitment(key: bytes, text: str) -> str:
+    """What the log keeps of a text: checkable by who has the record's key, meaningless without."""
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
+class AuditLog:
+    """The log in a database, which may be the one that holds the records.
+
+    Reasons and the strings in an event's `detail` are codes ("near-duplicate", "cosine=0.97"): what
+    holds a space or a letter outside ASCII is stored as "redacted", for it could be content.
+    """
+
+    def __init__(self, database: Database, *, access_rows: int = ACCESS_ROWS) -> None:
+        self._database = database
+        self._access_rows = access_rows
+        self._create()
+        with database.reading() as connection:
+            self._log_id = _meta(connection, "log_id")
+
+    @property
+    def log_id(self) -> str:
+        """The random name of this log; part of every hash. Empty where there is no log yet."""
+        return self._log_id
+
+    def append(self, events: Sequence[AuditEvent], *, at: float) -> None:
+        """Add events to the chain; inside an open transaction of the database, as part of it.
+
+        Args:
+            at: The time of recording, in seconds since 1970.
+
+        Raises:
+            Conflict: an event of the same id is already there.
+        """
+        if not events:
+            return
+        with self._database.writing() as connection:
+            seq, prev_hash = _head(connection)
+            for event in events:
+                seq += 1
+                prev_hash = self._append_one(connection, event, seq, prev_hash, int(at * _MICRO))
+
+    def record_access(self, entries: Sequence[Access]) -> None:
+        """Note who saw what. The oldest rows make room for new ones."""
+        if not entries:
+            return
+        with self._database.writing(durable=False) as connection:
+            connection.executemany(
+                f"INSERT INTO access({_ACCESS_COLUMNS}) VALUES(NULL,?,?,?,?,?,?,?,?,?,?)",
+                [self._access_values(connection, entry) for entry in entries],
+            )
+            connection.execute(
+                "DELETE FROM access WHERE id <= (SELECT max(id) FROM access) - ?", (self._access_rows,)
+            )
+
+    def tail(
+        self,
+        limit: int,
+        *,
+        user_id: str | None = None,
+        record_id: str | None = None,
+        op: str | None = None,
+    ) -> Sequence[AuditRow]:
+        """The last rows, newest last; of a user, of a record, of one operation."""
+        with self._database.reading() as connection:
+            wanted = _wanted(connection, user_id=user_id, record_id=record_id, op=op)
+            rows = _last(connection, f"SELECT {_AUDIT_COLUMNS} FROM audit", wanted, limit)
+        return tuple(AuditRow(*row) for row in reversed(rows))
+
+    def accesses(
+        self, limit: int, *, user_id: str | None = None, record_id: str | None = None
+    ) -> Sequence[AccessRow]:
+        """The last rows of the access log, newest last; of a user, of a record."""
+        with self._database.reading() as connection:
+            wanted = _wanted(connection, user_id=user_id, record_id=record_id)
+            rows = _last(connection, f"SELECT {_ACCESS_COLUMNS} FROM access", wanted, limit)
+        return tuple(AccessRow(*row) for row in reversed(rows))
+
+    def count(self) -> int:
+        """How many rows the chain has."""
+        with self._database.reading() as connection:
+            return _head(connection)[0]
+
+    def key(self, record_id: str) -> bytes | None:
+        """The key of a record's commitments; None when there is none, or when it was erased."""
+        with self._database.reading() as connection:
+            if not _exists(connection, "record_keys"):
+                return None
+            key = _one(connection, "SELECT key FROM record_keys WHERE record_id = ?", (record_id,))
+            return None if key is None else bytes(key)
+
+    def _create(self) -> None:
+        with self._database.reading() as connection:
+            if self._database.read_only or (_exists(connection, "access") and _meta(connection, "log_id")):
+                return
+        with self._database.writing() as connection:
+            for statement in _TABLES:
+                connection.execute(statement)
+            connection.execute(
+                "INSERT OR IGNORE INTO audit_meta VALUES('log_id', ?), ('session_key', ?)",
+                (secrets.token_hex(16), secrets.token_hex(32)),
+            )
+
+    def _append_one(
+        self, connection: apsw.Connection, event: AuditEvent, seq: int, prev_hash: bytes, ts_us: int
+    ) -> bytes:
+        subject, session = _pseudonyms(connection, event.user_id, event.session_id)
+        payload = rfc8785.dumps(
+            {
+                "schema": SCHEMA_NUMBER,
+                "log_id": self._log_id,
+                "seq": seq,
+                "event_id": event.id,
+                "ts_us": ts_us,
+                "op": _code(event.op),
+                "outcome": event.outcome,
+                "reason": _code(event.reason),
+                "actor": _code(event.actor),
+                "source_class": event.source_class,
+                "subject": subject,
+                "family": event.family,
+                "record_id": event.record_id,
+                "version_before": event.version_before,
+                "version_after": event.version_after,
+                **_commitments(connection, event, subject),
+                "agent_id": event.agent_id,
+                "session": session,
+                "run_id": event.run_id,
+                "detail": dict(_plain(event.detail)),
+            }
+        )
+        digest = row_hash(self._log_id, prev_hash, payload)
+        try:
+            connection.execute(
+                f"INSERT INTO audit({_AUDIT_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?,?)",
+                (
+                    *(seq, event.id, ts_us, _code(event.op), event.outcome, event.record_id, subject),
+                    *(payload, prev_hash, digest),
+                ),
+            )
+        except apsw.ConstraintError as error:
+            raise Conflict(
+                f"the audit event {event.id} is already in the log; its commit was applied before",
+                what="event",
+                event_id=event.id,
+            ) from error
+        return digest
+
+    def _access_values(self, connection: apsw.Connection, entry: Access) -> tuple[str | int | None, ...]:
+        subject, session = _pseudonyms(connection, entry.user_id, entry.session_id)
+        score = None if entry.score is None else round(entry.score * 1000)
+        return (
+            *(int(entry.at * _MICRO), subject, _code(entry.op), entry.agent_id, session, entry.run_id),
+            *(entry.record_id, entry.rank, score, _code(entry.reason)),
+        )
+
+
+def _pseudonyms(
+    connection: apsw.Connection, user_id: str | None, session_id: str | None
+) -> tuple[str | None, str | None]:
+    """The names of a user and a session in the log.
+
+    The user's is random and kept beside the log. The session's is keyed with the user's key, so that it
+    says nothing any more once that is erased.
+    """
+    subject, key = None, _meta(connection, "session_key").encode()
+    if user_id is not None:
+        connection.execute(
+            "INSERT OR IGNORE INTO subjects VALUES(?, ?, ?)",
+            (user_id, f"s-{secrets.token_hex(8)}", secrets.token_bytes(32)),
+        )
+        subject, key = connection.execute(
+            "SELECT subject, key FROM subjects WHERE user_id = ?", (user_id,)
+        ).get
+    if session_id is None:
+        return subject, None
+    return subject, "t-" + hmac.new(key, session_id.encode(), hashlib.sha256).hexdigest()[:16]
+
+
+def _commitments(
+    connection: apsw.Connection, event: AuditEvent, subject: str | None
+) -> dict[str, str | None]:
+    texts = {"commit_before": event.before, "commit_after": event.after}
+    if event.record_id is None or not any(text is not None for text in texts.values()):
+        return dict.fromkeys(texts)
+    connection.execute(
+        "INSERT OR IGNORE INTO record_keys VALUES(?, ?, ?)",
+        (event.record_id, subject, secrets.token_bytes(32)),
+    )
+    key = connection.execute("SELECT key FROM record_keys WHERE record_id = ?", (event.record_id,)).get
+    return {name: None if text is None else commitment(key, text) for name, text in texts.items()}
+
+
+def _code(text: str) -> str:
+    return text if _CODE.match(text) else REDACTED
+
+
+def _plain(detail: Mapping[str, object]) -> Iterator[tuple[str, str | int | bool | None]]:
+    for name, value in detail.items():
+        match value:
+            case None | bool():
+                yield _code(name), value
+            case int():
+                yield _code(name), value if abs(value) <= _LARGEST_INTEGER else str(value)
+            case float():  # two spellings of one float would be two hashes
+                yield _code(name), f"{value:.6g}"
+            case _:
+                yield _code(name), _code(str(value))
+
+
+def _head(connection: apsw.Connection) -> tuple[int, bytes]:
+    if not _exists(connection, "audit"):
+        return 0, GENESIS
+    row = connection.execute("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1").fetchone()
+    return (0, GENESIS) if row is None else (int(row[0]), bytes(row[1]))
+
+
+def _meta(connection: apsw.Connection, name: str) -> str:
+    if not _exists(connection, "audit_meta"):
+        return ""
+    return str(_one(connection, "SELECT value FROM audit_meta WHERE name = ?", (name,)) or "")
+
+
+def _exists(connection: apsw.Connection, table: str) -> bool:
+    """False only for a store that was never opened where it could be written."""
+    return connection.table_exists("main", table)
+
+
+def _one(connection: apsw.Connection, sql: str, bindings: tuple[str, ...]) -> Any:
+    row = connection.execute(sql, bindings).fetchone()
+    return None if row is None else row[0]
+
+
+def _wanted(
+    connection: apsw.Connection, *, user_id: str | None, record_id: str | None, op: str | None = None
+) -> dict[str, str]:
+    wanted = {"record_id": record_id, "op": op}
+    if user_id is not None:
+        known = _exists(connection, "subjects") and _one(
+            connection, "SELECT subject FROM subjects WHERE user_id = ?", (user_id,)
+        )
+        wanted["subject"] = known or ""  # no subject is called ""
+    return {column: value for column, value in wanted.items() if value is not None}
+
+
+def _last(
+    connection: apsw.Connection, select: str, wanted: Mapping[str, str], limit: int
+) -> Sequence[tuple[Any, ...]]:
+    if not _exists(connection, "access"):
+        return ()
+    where = " AND ".join(f"{column} = ?" for column in wanted) or "1"
+    return connection.execute(
+        f"{select} WHERE {where} ORDER BY rowid DESC LIMIT ?", (*wanted.values(), max(0, limit))
+    ).fetchall()

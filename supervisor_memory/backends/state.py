@@ -1,0 +1,283 @@
+"""Records held in memory, with the indexes over them: what `in_memory` and `json` search."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from supervisor_memory.backends.candidates import as_hits, searched_terms, searched_user, searched_vector
+from supervisor_memory.backends.changes import (
+    Place,
+    Vector,
+    as_stored,
+    clash,
+    copied,
+    in_order_of_application,
+    places,
+    vector_to_store,
+)
+from supervisor_memory.backends.matrix import Matrix, descending
+from supervisor_memory.backends.postings import Postings, bm25
+from supervisor_memory.backends.protocol import Change
+from supervisor_memory.records import SESSION_FAMILY, Filter, Hits, Namespace, Query, Record
+from supervisor_memory.terms import terms
+
+__all__ = ["Staged", "State", "StoredVector"]
+
+StoredVector: TypeAlias = tuple[str, Vector]
+"""The embedder's name and its vector."""
+_Space: TypeAlias = tuple[str, int]  # an embedder and the dimension of its vectors
+
+_TASK_SEGMENTS = 3
+
+
+@dataclass(slots=True)
+class Staged:
+    """What a commit would do to a state. Nothing has happened yet."""
+
+    results: list[Record]
+    records: dict[str, Record] = field(default_factory=dict)
+    previous: list[Record] = field(default_factory=list)
+    vectors: dict[str, StoredVector | None] = field(default_factory=dict)
+    taken: dict[Place, str | None] = field(default_factory=dict)
+
+
+class State:
+    """Records, their earlier versions and their vectors. Not safe between threads: its owner locks.
+
+    Args:
+        records, vectors: Record id → the record, its vector.
+        history: Record id → the versions before the present one, oldest first.
+    """
+
+    def __init__(
+        self,
+        records: Mapping[str, Record] | None = None,
+        *,
+        history: Mapping[str, list[Record]] | None = None,
+        vectors: Mapping[str, StoredVector] | None = None,
+    ) -> None:
+        self.records = dict(records or {})
+        self.history = dict(history or {})
+        self.vectors = dict(vectors or {})
+        self._taken = {place: r.id for r in self.records.values() for place in places(r)}
+        self._users: dict[str, dict[Namespace, _Indexes]] = {}
+        for record in self.records.values():
+            self._indexes(record.namespace).ids[record.id] = None
+
+    def stage(self, changes: Sequence[Change]) -> Staged:
+        """Work out what the changes would do.
+
+        Raises:
+            Conflict, RecordNotFound, InvalidContent, BadVector: one of them cannot be made.
+        """
+        staged = Staged(results=[change.record for change in changes])
+        for position, change in in_order_of_application(changes):
+            staged.results[position] = self._stage_one(staged, change)
+        return staged
+
+    def apply(self, staged: Staged) -> None:
+        """Make it so. Cannot fail."""
+        for record in staged.previous:
+            self.history.setdefault(record.id, []).append(record)
+        for place, holder in staged.taken.items():
+            if holder is None:
+                self._taken.pop(place, None)
+            else:
+                self._taken[place] = holder
+        for record_id, vector in staged.vectors.items():
+            if vector is None:
+                self.vectors.pop(record_id, None)
+            else:
+                self.vectors[record_id] = vector
+        for record in staged.records.values():
+            self._reindex(self.records.get(record.id), record)
+            self.records[record.id] = record
+
+    def search(self, query: Query, limit: int) -> Hits:
+        """Candidates by meaning and by words, at most `limit` of each."""
+        searched_user(query)
+        found = self._searched(query.where)
+        cosines = self._by_meaning(found, query)
+        scores = self._by_words(found, query)
+        meant = list(islice(self._visible(query, *cosines), max(0, limit)))
+        worded = list(islice(self._visible(query, *scores), max(0, limit)))
+        return as_hits(
+            meant,
+            worded,
+            cosines=self._cosines_of([r.id for r in (*meant, *worded)], query),
+            scores=dict(zip(scores[0], scores[1].tolist(), strict=True)),
+        )
+
+    def find(self, where: Filter) -> Iterator[Record]:
+        """The records that match, in no order."""
+        if where.ids is not None:
+            candidates = [self.records[i] for i in dict.fromkeys(where.ids) if i in self.records]
+        else:
+            candidates = [self.records[i] for indexes in self._searched(where) for i in indexes.ids]
+        return (record for record in candidates if where.matches(record))
+
+    def versions(self, record_id: str) -> Sequence[Record]:
+        """Every version of a record, oldest first, the present one last."""
+        if record_id not in self.records:
+            return ()
+        return tuple(copied(r) for r in (*self.history.get(record_id, ()), self.records[record_id]))
+
+    def _stage_one(self, staged: Staged, change: Change) -> Record:
+        record_id = change.record.id
+        current = staged.records.get(record_id) or self.records.get(record_id)
+        record = as_stored(change, current)
+        vector = self._vector_after(staged, change.record)
+        record = replace(record, embedder=None if vector is None else vector[0])
+        self._take_places(staged, current, record)
+        if current is not None:
+            staged.previous.append(current)
+        staged.records[record_id], staged.vectors[record_id] = record, vector
+        return record
+
+    def _vector_after(self, staged: Staged, record: Record) -> StoredVector | None:
+        vector = vector_to_store(record)
+        if vector is not None and record.embedder is not None:
+            return record.embedder, vector.copy()
+        stored = staged.vectors.get(record.id, self.vectors.get(record.id))
+        return stored if stored is not None and stored[0] == record.embedder else None
+
+    def _take_places(self, staged: Staged, current: Record | None, record: Record) -> None:
+        for place in places(current) if current is not None else ():
+            staged.taken[place] = None
+        for place in places(record):
+            holder = staged.taken.get(place, self._taken.get(place))
+            if holder is not None and holder != record.id:
+                raise clash(place[0], holder, record.id)
+            staged.taken[place] = record.id
+
+    def _reindex(self, before: Record | None, after: Record) -> None:
+        if before is not None and before.namespace != after.namespace:
+            self._indexes(before.namespace).forget(before.id)
+        self._indexes(after.namespace).note(after, self.vectors.get(after.id))
+
+    def _indexes(self, namespace: Namespace) -> "_Indexes":
+        of_user = self._users.setdefault(namespace[1], {})
+        if namespace not in of_user:
+            of_user[namespace] = _Indexes(self)
+        return of_user[namespace]
+
+    def _searched(self, where: Filter) -> Sequence["_Indexes"]:
+        if where.user_id is None:
+            spaces = [space for of_user in self._users.values() for space in of_user.items()]
+        else:
+            spaces = list(self._users.get(where.user_id, {}).items())
+        return [indexes for namespace, indexes in spaces if _may_hold(where, namespace)]
+
+    def _by_meaning(
+        self, namespaces: Sequence["_Indexes"], query: Query
+    ) -> tuple[Sequence[str], npt.NDArray[np.float32]]:
+        searched = searched_vector(query)
+        keys: list[str] = []
+        cosines = [np.zeros(0, dtype=np.float32)]
+        for indexes in namespaces if searched is not None else ():
+            assert searched is not None
+            matrix = indexes.matrices().get((searched[0], len(searched[1])))
+            if matrix is not None:
+                names, values = matrix.cosines(searched[1])
+                keys.extend(names)
+                cosines.append(values)
+        return keys, np.concatenate(cosines)
+
+    def _by_words(
+        self, namespaces: Sequence["_Indexes"], query: Query
+    ) -> tuple[Sequence[str], npt.NDArray[np.float64]]:
+        searched = searched_terms(query)
+        if not searched:
+            return (), np.zeros(0)
+        names, scores = bm25([indexes.postings() for indexes in namespaces], searched)
+        rows = np.flatnonzero(scores > 0)
+        return [name for row in rows.tolist() if (name := names[row]) is not None], scores[rows]
+
+    def _visible(
+        self, query: Query, names: Sequence[str], scores: npt.NDArray[np.float32] | npt.NDArray[np.float64]
+    ) -> Iterator[Record]:
+        for position in descending(scores):
+            record = self.records[names[position]]
+            if record.is_visible(query.now) and query.where.matches(record):
+                yield copied(record)
+
+    def _cosines_of(self, record_ids: Sequence[str], query: Query) -> dict[str, float]:
+        searched = searched_vector(query)
+        found: dict[str, float] = {}
+        if searched is None:
+            return found
+        for record_id in record_ids:
+            stored = self.vectors.get(record_id)
+            if stored is not None and (stored[0], len(stored[1])) == (searched[0], len(searched[1])):
+                found[record_id] = float(np.clip(stored[1] @ searched[1], -1.0, 1.0))
+        return found
+
+
+def _may_hold(where: Filter, namespace: Namespace) -> bool:
+    """Whether a namespace of the right user can hold a record that matches."""
+    family, task = namespace[0], namespace[2] if len(namespace) == _TASK_SEGMENTS else None
+    in_task = where.tasks is None or task in where.tasks
+    if where.families is not None:
+        return in_task and family in where.families
+    return in_task and (family != SESSION_FAMILY or where.ids is not None or where.session_id is not None)
+
+
+class _Indexes:
+    """The ids of one namespace, and over its active records what searches need, built when one comes."""
+
+    def __init__(self, state: State) -> None:
+        self.ids: dict[str, None] = {}
+        self._state = state
+        self._postings: Postings | None = None
+        self._matrices: dict[_Space, Matrix[str]] | None = None
+
+    def postings(self) -> Postings:
+        if self._postings is None:
+            self._postings = Postings()
+            for record in self._active():
+                self._postings.put(record.id, terms(record.content))
+        return self._postings
+
+    def matrices(self) -> Mapping[_Space, Matrix[str]]:
+        if self._matrices is None:
+            self._matrices = {}
+            for record in self._active():
+                self._put_vector(record.id, self._state.vectors.get(record.id))
+        return self._matrices
+
+    def note(self, record: Record, vector: StoredVector | None) -> None:
+        """Take up a record as it is now."""
+        self.ids[record.id] = None
+        active = record.status == "active"
+        if self._postings is not None:
+            if active:
+                self._postings.put(record.id, terms(record.content))
+            else:
+                self._postings.drop(record.id)
+        self._drop_vector(record.id)
+        if self._matrices is not None and active:
+            self._put_vector(record.id, vector)
+
+    def forget(self, record_id: str) -> None:
+        """Let go of a record that moved elsewhere."""
+        self.ids.pop(record_id, None)
+        if self._postings is not None:
+            self._postings.drop(record_id)
+        self._drop_vector(record_id)
+
+    def _active(self) -> Iterator[Record]:
+        records = (self._state.records[record_id] for record_id in self.ids)
+        return (record for record in records if record.status == "active")
+
+    def _put_vector(self, record_id: str, stored: StoredVector | None) -> None:
+        if stored is not None and self._matrices is not None:
+            space = stored[0], len(stored[1])
+            self._matrices.setdefault(space, Matrix(space[1])).put(record_id, stored[1])
+
+    def _drop_vector(self, record_id: str) -> None:
+        for matrix in (self._matrices or {}).values():
+            matrix.drop(record_id)
