@@ -1,0 +1,64 @@
+"""Find the calibration of an embedder from built-in pairs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from supervisor_memory.embedding.pairs import PAIRS, Pair
+from supervisor_memory.embedding.protocol import Calibration, Embedder
+
+__all__ = ["Measured", "estimate", "measure"]
+
+UNRELATED_PERCENTILE = 75
+PAIRS_FOR_AN_ESTIMATE = 6  # in each language; every query may be one paid call to a server
+NARROWEST = 0.01
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Cosines of one embedder on pairs of one or more languages, query against document."""
+
+    same: npt.NDArray[np.float64]
+    unrelated: npt.NDArray[np.float64]
+
+    @property
+    def gap(self) -> float:
+        """How far pairs that say the same stand out; small for a language the embedder does not know."""
+        calibration = self.calibration()
+        return calibration.same - calibration.unrelated
+
+    def calibration(self) -> Calibration:
+        """The constants for these cosines; never narrower than `NARROWEST`."""
+        unrelated = float(np.percentile(self.unrelated, UNRELATED_PERCENTILE))
+        same = max(float(np.median(self.same)), unrelated + NARROWEST)
+        return Calibration(unrelated=round(unrelated, 3), same=round(same, 3))
+
+
+def measure(embedder: Embedder, pairs: Sequence[Pair]) -> Measured:
+    """Embed pairs that each have a subject of their own, so that every crossing of two is unrelated."""
+    queries = np.stack([embedder.embed_query(query) for query, _ in pairs])
+    documents = embedder.embed_documents([document for _, document in pairs])
+    cosines = (queries @ documents.T).astype(np.float64)
+    diagonal = np.eye(len(pairs), dtype=bool)
+    return Measured(same=cosines[diagonal], unrelated=cosines[~diagonal])
+
+
+def estimate(embedder: Embedder, *, pairs: Mapping[str, Sequence[Pair]] = PAIRS) -> Calibration:
+    """Estimate a calibration from a few pairs: 12 queries and 12 documents.
+
+    The cosines of a language that the embedder does not know are all high and close together, so a
+    language with less than half the gap of the best is left out.
+    """
+    each = [measure(embedder, few[:PAIRS_FOR_AN_ESTIMATE]) for few in pairs.values()]
+    widest = max(measured.gap for measured in each)
+    return join([measured for measured in each if measured.gap >= widest / 2]).calibration()
+
+
+def join(parts: Sequence[Measured]) -> Measured:
+    """Pool the cosines of several languages."""
+    return Measured(
+        same=np.concatenate([part.same for part in parts]),
+        unrelated=np.concatenate([part.unrelated for part in parts]),
+    )
