@@ -1,0 +1,43 @@
+"""Whether an embedder can read a text."""
+
+import re
+
+from supervisor_memory.embedding.protocol import Embedder
+
+__all__ = ["hint", "is_chinese", "reads"]
+
+HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+LETTER = re.compile(r"[^\W\d_]")
+KANA_OR_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
+LOOKED_AT = 2_000  # characters
+SHARE = 0.3
+
+
+def is_chinese(text: str) -> bool:
+    """Whether a good part of the letters are Chinese, so that the sense of the text hangs on them."""
+    start = text[:LOOKED_AT]
+    letters = len(LETTER.findall(start))
+    return not KANA_OR_HANGUL.search(start) and letters > 0 and len(HAN.findall(start)) / letters >= SHARE
+
+
+def reads(text: str, *, embedder: Embedder) -> bool:
+    """Whether the vectors of `text` mean anything; if not, search by words alone.
+
+    An English model sees Chinese as single characters, and gives any two Chinese texts a high cosine,
+    so that its calibration would call everything relevant. True when the languages are unknown.
+    """
+    languages = embedder.languages
+    return not languages or "*" in languages or "zh" in languages or not is_chinese(text)
+
+
+def hint(text: str, *, embedder: Embedder) -> str | None:
+    """A sentence for whoever wrote `text`, when the embedder does not read its language; else None.
+
+    None as well when the embedder's languages are unknown.
+    """
+    if reads(text, embedder=embedder):
+        return None
+    return (
+        f"{embedder.fingerprint} does not read Chinese, so this will be found by its words only, not by its "
+        "meaning; set EMBEDDING_MODEL=multilingual-e5-small"
+    )
