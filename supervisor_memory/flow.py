@@ -56,10 +56,10 @@ class Recalling:
     """What travels through the stages of recall."""
 
     turn: Turn
-    route: Route = Route(should_read=True, should_write=False)
+    route: Route = field(default_factory=lambda: Route(should_read=True, should_write=False))
     query: Query | None = None
-    hits: Hits = Hits()
-    note: Note = Note()
+    hits: Hits = field(default_factory=Hits)
+    note: Note = field(default_factory=Note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +80,13 @@ class Remembering:
 
     scope: Scope
     messages: tuple[Message, ...] = ()
-    outcome: Outcome = Outcome()
+    outcome: Outcome = field(default_factory=Outcome)
     candidates: tuple[Candidate, ...] = ()
     verbatim: tuple[Record, ...] = ()
     results: tuple[WriteResult, ...] = ()
     family: str | None = None
     created_at: float | None = None
-    skipped: tuple[str, ...] = field(default=())
+    skipped: tuple[str, ...] = ()
 
 
 Before: TypeAlias = Callable[[Recalling, NoStore], Recalling]

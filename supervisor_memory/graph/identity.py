@@ -1,0 +1,101 @@
+"""Who is acting in a run: read from what the host trusts, never from what a model says."""
+
+import hashlib
+import hmac
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import get_runtime
+
+from supervisor_memory.errors import IdentityConflict, IdentityError, MissingUser
+from supervisor_memory.graph.state import value_of
+from supervisor_memory.records import Scope, check_name
+
+__all__ = ["Resolver", "scope_of"]
+
+Resolver: TypeAlias = Callable[[Any, RunnableConfig], str | None]
+"""(the node's state, the run's config) → the user id; the first authority when given."""
+
+_USER_KEYS = ("user_id", "langgraph_user_id")
+
+
+def scope_of(
+    state: Any, config: RunnableConfig, *, agent_id: str | None, resolver: Resolver | None, key: bytes
+) -> Scope:
+    """The scope of a node's call.
+
+    In this order: the resolver, `runtime.context`, `configurable` (`user_id`, `langgraph_user_id`),
+    the server's authenticated user, the state's `user_id`. Whoever is named must be the same. With
+    nobody named, a thread has an anonymous user of its own, the same at every node of it.
+
+    Args:
+        key: Secret of the store that the anonymous id is keyed with.
+
+    Raises:
+        IdentityConflict: two of them name different users.
+        MissingUser: nobody is named and there is no thread either.
+        InvalidName: a user id that could pass for another.
+    """
+    configurable = config.get("configurable") or {}
+    named = {
+        where: user
+        for where, user in _claims(state, config, configurable, resolver)
+        if user not in (None, "")
+    }
+    users = {check_name(user, what="user id") for user in named.values()}
+    if len(users) > 1:
+        claims = ", ".join(f"{where} says {user!r}" for where, user in named.items())
+        raise IdentityConflict(f"two users in one run: {claims}; memory is off for it", claims=named)
+    thread = configurable.get("thread_id")
+    user = users.pop() if users else _anonymous(thread, key)
+    metadata = config.get("metadata") or {}
+    run = config.get("run_id") or metadata.get("run_id") or configurable.get("run_id")
+    return Scope(
+        user_id=user,
+        agent_id=_named(agent_id),
+        session_id=_named(thread),
+        run_id=_named(run),
+        task=_named(configurable.get("memory_task")),
+    )
+
+
+def _claims(
+    state: Any, config: RunnableConfig, configurable: Mapping[str, Any], resolver: Resolver | None
+) -> list[tuple[str, Any]]:
+    claims: list[tuple[str, Any]] = []
+    if resolver is not None:
+        claims.append(("the resolver", resolver(state, config)))
+    context = _context()
+    claims += [(f"runtime.context.{name}", value_of(context, name)) for name in _USER_KEYS]
+    claims += [(f"configurable.{name}", configurable.get(name)) for name in _USER_KEYS]
+    server_user = configurable.get("langgraph_auth_user")
+    claims.append(("the server", value_of(server_user, "identity") if server_user is not None else None))
+    claims.append(("state.user_id", value_of(state, "user_id")))
+    return claims
+
+
+def _context() -> Any:
+    try:
+        return get_runtime().context
+    except (RuntimeError, KeyError, LookupError):  # outside of a run, as when a tool is called by hand
+        return None
+
+
+def _anonymous(thread: Any, key: bytes) -> str:
+    if thread in (None, ""):
+        raise MissingUser(
+            "no user id and no thread id in this run, so memory is off for it; pass "
+            'config={"configurable": {"user_id": …, "thread_id": …}} or put user_id into the state'
+        )
+    return "anon:" + hmac.new(key, str(thread).encode(), hashlib.sha256).hexdigest()[:24]
+
+
+def _named(value: Any) -> str | None:
+    """A session, run or agent name; one that cannot be a name is kept as its hash."""
+    if value in (None, ""):
+        return None
+    try:
+        return check_name(str(value), what="session id")
+    except IdentityError:
+        return "sha256:" + hashlib.sha256(str(value).encode("utf-8", "surrogatepass")).hexdigest()[:32]

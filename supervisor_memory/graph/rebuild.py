@@ -1,0 +1,54 @@
+"""Copy a graph with other runnables in its nodes. The original is never changed."""
+
+import copy
+import dataclasses
+import logging
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar
+
+from langchain_core.runnables import Runnable
+from langgraph.graph.state import CompiledStateGraph
+
+__all__ = ["Wrap", "rebuilt"]
+
+G = TypeVar("G")
+Wrap: TypeAlias = Callable[[str, Runnable[Any, Any]], Runnable[Any, Any]]
+_log = logging.getLogger("supervisor_memory")
+
+
+def rebuilt(graph: G, wrap: Wrap) -> G:
+    """A copy of a graph with other runnables in its nodes, compiled as the original was.
+
+    Args:
+        wrap: (node name, its runnable) → the runnable to put there; the same object leaves it as it is.
+    """
+    builder: Any = graph.builder if isinstance(graph, CompiledStateGraph) else graph
+    clone = copy.copy(builder)
+    clone.nodes = {name: _respec(name, spec, wrap) for name, spec in builder.nodes.items()}
+    if not isinstance(graph, CompiledStateGraph):
+        return clone  # type: ignore[no-any-return]
+    compiled = clone.compile(
+        checkpointer=graph.checkpointer,
+        cache=graph.cache,
+        store=graph.store,
+        interrupt_before=graph.interrupt_before_nodes,
+        interrupt_after=graph.interrupt_after_nodes,
+        debug=graph.debug,
+        name=graph.name,
+        transformers=graph.stream_transformers,
+    )
+    # Not by with_config(), which copies and loses how the output is shaped.
+    compiled.config = graph.config
+    compiled.step_timeout = graph.step_timeout
+    compiled.retry_policy = graph.retry_policy
+    return compiled  # type: ignore[no-any-return]
+
+
+def _respec(name: str, spec: Any, wrap: Wrap) -> Any:
+    runnable = wrap(name, spec.runnable)
+    if runnable is spec.runnable:
+        return spec
+    if spec.cache_policy is not None:
+        # Its key is made of the node's input, which does not tell users apart; a note would leak.
+        _log.warning("node %r is wrapped with memory, so its cache_policy is off", name)
+    return dataclasses.replace(spec, runnable=runnable, cache_policy=None)

@@ -1,0 +1,291 @@
+"""The six memory tools, for the supervisor's model. Who is acting comes from the run, never from the model.
+
+A tool never raises: an exception in a tool ends the graph. It answers `{"error": …}` instead.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+from langchain_core.messages import AIMessage
+from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool
+from langgraph.prebuilt import ToolRuntime
+from pydantic import Field
+
+from supervisor_memory.errors import IdentityError, InvalidName, SettingsError, SupervisorMemoryError
+from supervisor_memory.graph.attach import acting_scope
+from supervisor_memory.graph.identity import Resolver, scope_of
+from supervisor_memory.graph.state import messages_of
+from supervisor_memory.graph.workers import DENIAL
+from supervisor_memory.records import FAMILIES, KINDS, AuditEvent, Filter, Kind, Record, Scope, check_family
+
+if TYPE_CHECKING:
+    from supervisor_memory.memory import SupervisorMemory
+
+__all__ = ["build_tools"]
+
+T = TypeVar("T")
+_MOST_DELETED = 500
+
+Namespace = Annotated[
+    str | None,
+    Field(
+        description="A family of memories: user_profile, domain_facts, task_traces, tool_effects, or "
+        "<agent>_memories. Leave it out to mean all (search) or the fitting one (write)."
+    ),
+]
+Metadata = Annotated[dict[str, Any] | None, Field(description="Plain values to keep beside the text.")]
+Runtime = Annotated[ToolRuntime, InjectedToolArg()]
+
+
+def build_tools(
+    memory: "SupervisorMemory", *, only: Sequence[str] | None = None, identity: Resolver | None = None
+) -> list[BaseTool]:
+    """The tools bound to a memory. Each tool's `metadata["op"]` is its name in the audit log.
+
+    Raises:
+        SettingsError: `only` names a tool that does not exist.
+    """
+    calls = _Calls(memory, identity)
+    tools: dict[str, BaseTool] = {
+        f"memory_{function.__name__}": StructuredTool.from_function(
+            func=function,
+            coroutine=_twin(memory, function),
+            name=f"memory_{function.__name__}",
+            description=(function.__doc__ or "").strip(),
+            metadata={"op": f"memory.{function.__name__}"},
+        )
+        for function in (calls.search, calls.write, calls.update, calls.delete, calls.route, calls.summarize)
+    }
+    if unknown := [name for name in only or () if name not in tools]:
+        raise SettingsError(f"there is no memory tool {unknown[0]!r}; choose among {', '.join(tools)}")
+    return [tool for name, tool in tools.items() if only is None or name in only]
+
+
+class _Calls:
+    """The tools' functions. Their docstrings are what the model reads."""
+
+    def __init__(self, memory: "SupervisorMemory", identity: Resolver | None) -> None:
+        self._memory = memory
+        self._identity = identity
+
+    def search(
+        self,
+        query: str,
+        namespace: Namespace = None,
+        top_k: int = 5,
+        min_score: float = 0.3,
+        *,
+        runtime: Runtime,
+    ) -> list[dict[str, Any]] | dict[str, Any]:
+        """Search long-term memory for what is known about this user, agreed definitions, earlier conclusions
+        and files. Returns [{id, content, metadata, score}], best first."""
+
+        def call(scope: Scope) -> list[dict[str, Any]]:
+            hits = self._memory.search(
+                query,
+                user_id=scope.user_id,
+                families=[check_family(namespace)] if namespace else None,
+                limit=max(1, min(top_k, 50)),
+                threshold=min(max(min_score, 0.0), 1.0),
+                session_id=scope.session_id,
+                task=scope.task,
+            )
+            return [
+                {
+                    "id": hit.record.id,
+                    "content": hit.record.content,
+                    "metadata": {
+                        **hit.record.metadata,
+                        "kind": hit.record.kind,
+                        "namespace": hit.record.family,
+                    },
+                    "score": round(hit.score, 4),
+                }
+                for hit in hits
+            ]
+
+        return self._run(runtime, call)
+
+    def write(
+        self, content: str, namespace: Namespace = None, metadata: Metadata = None, *, runtime: Runtime
+    ) -> dict[str, Any]:
+        """Remember one statement for later sessions: a preference, a definition, a conclusion, a file.
+        Near-duplicates are merged. Returns {id, status}."""
+
+        def call(scope: Scope) -> dict[str, Any]:
+            family = check_family(namespace) if namespace else None
+            extra = dict(metadata or {})
+            result = self._memory.write(
+                content,
+                user_id=scope.user_id,
+                kind=_kind_of(extra.pop("type", None), family),
+                family=family,
+                metadata=extra,
+                session_id=scope.session_id,
+                run_id=scope.run_id,
+                task=scope.task,
+                source_class="system",
+            )
+            return {"id": result.id, "status": result.status}
+
+        return self._run(runtime, call)
+
+    def update(
+        self,
+        id: str,
+        content: str | None = None,
+        metadata: Metadata = None,
+        merge: bool = True,  # noqa: FBT001, FBT002  # the signature models are given
+        *,
+        runtime: Runtime,
+    ) -> dict[str, Any]:
+        """Change a memory by id. metadata.strategy is overwrite, append or summarise; merge=false replaces.
+        Returns {id, status}."""
+
+        def call(scope: Scope) -> dict[str, Any]:
+            self._in_task(id, scope)
+            done = self._memory.update(
+                id, content=content, metadata=metadata, merge=merge, user_id=scope.user_id
+            )
+            return {"id": done.id, "status": done.status}
+
+        return self._run(runtime, call)
+
+    def delete(
+        self,
+        id: str | None = None,
+        filters: Annotated[
+            dict[str, str] | None,
+            Field(description="Instead of id: {'namespace': family} and/or {'kind': kind}."),
+        ] = None,
+        *,
+        runtime: Runtime,
+    ) -> dict[str, Any]:
+        """Delete a memory by id, or all of one namespace or kind by filters. Returns {deleted}."""
+
+        def call(scope: Scope) -> dict[str, Any]:
+            if id is not None:
+                self._in_task(id, scope)
+                return {"deleted": self._memory.delete(id, user_id=scope.user_id)}
+            found = self._memory.backend.list(_filter(filters, scope), limit=_MOST_DELETED)
+            return {"deleted": sum(self._memory.delete(record.id, user_id=scope.user_id) for record in found)}
+
+        return self._run(runtime, call)
+
+    def route(self, message: str, policy: str = "default", *, runtime: Runtime) -> dict[str, Any]:
+        """Whether a message needs memory: returns {should_read, should_write, namespaces}."""
+
+        def call(scope: Scope) -> dict[str, Any]:
+            if policy != "default":
+                raise SettingsError(f"there is no routing policy {policy!r}; use 'default'", policy=policy)
+            told = self._memory.route(message, scope)
+            return {
+                "should_read": told.should_read,
+                "should_write": told.should_write,
+                "namespaces": list(told.families or dict.fromkeys(FAMILIES[kind] for kind in told.kinds)),
+            }
+
+        return self._run(runtime, call)
+
+    def summarize(self, items: list[str], goal: str = "", *, runtime: Runtime) -> dict[str, Any]:
+        """One text of several memories (by id) or texts, for a goal. Returns {summary}."""
+
+        def call(scope: Scope) -> dict[str, Any]:
+            return {"summary": self._memory.summarize(items, goal=goal, user_id=scope.user_id)}
+
+        return self._run(runtime, call)
+
+    def _run(self, runtime: ToolRuntime | None, call: Callable[[Scope], T]) -> T | dict[str, Any]:
+        """Call as the run's user, or answer why not."""
+        acting = acting_scope()
+        try:
+            if acting is not None and acting.agent_id is not None:
+                self._deny("a sub-agent called a memory tool", acting)
+                return {"error": DENIAL}
+            scope = acting or self._scope(runtime)
+            self._report_forged(runtime, scope)
+            return call(scope)
+        except IdentityError as error:
+            if not isinstance(error, InvalidName):
+                self._deny(type(error).__name__, acting)
+            return {"error": f"{type(error).__name__}: {error}"}
+        except SupervisorMemoryError as error:
+            return {"error": f"{type(error).__name__}: {error}"}
+
+    def _scope(self, runtime: ToolRuntime | None) -> Scope:
+        if runtime is None:
+            raise IdentityError(
+                "the tool runs outside of a graph, so nobody is acting; call memory.search(…) instead"
+            )
+        key = self._memory.backend.audit.log_id.encode()
+        return scope_of(runtime.state, runtime.config, agent_id=None, resolver=self._identity, key=key)
+
+    def _report_forged(self, runtime: ToolRuntime | None, scope: Scope) -> None:
+        """A model that names a user is not heeded; the attempt is audited."""
+        if runtime is None:
+            return
+        calls = [
+            c
+            for m in messages_of(runtime.state, "messages")
+            if isinstance(m, AIMessage)
+            for c in m.tool_calls
+        ]
+        mine = next((c for c in calls if c["id"] == runtime.tool_call_id), None)
+        if mine and (forged := sorted({"user_id", "langgraph_user_id", "user", "scope"} & set(mine["args"]))):
+            self._deny(f"argument ignored: {forged[0]}", scope)
+
+    def _deny(self, reason: str, scope: Scope | None) -> None:
+        self._memory.report(
+            AuditEvent(
+                "tool",
+                user_id=scope.user_id if scope else None,
+                outcome="denied",
+                reason=reason,
+                agent_id=scope.agent_id if scope else None,
+                session_id=scope.session_id if scope else None,
+                run_id=scope.run_id if scope else None,
+            )
+        )
+
+    def _in_task(self, id: str, scope: Scope) -> Record:
+        """The record, when it is this user's and not another task's."""
+        record = self._memory.get(id, user_id=scope.user_id)
+        if record.task not in scope.tasks:
+            raise InvalidName(f"record {id!r} belongs to another task", id=id)
+        return record
+
+
+def _kind_of(asked: object, family: str | None) -> Kind | None:
+    if asked in KINDS:
+        return asked
+    return next((kind for kind, name in FAMILIES.items() if name == family), None)
+
+
+def _filter(filters: dict[str, str] | None, scope: Scope) -> Filter:
+    allowed = {"namespace", "kind"}
+    if not filters or set(filters) - allowed:
+        wrong = next(iter(set(filters or ()) - allowed), None)
+        raise InvalidName(
+            f"filters {'hold ' + repr(wrong) if wrong else 'are empty'}; give an id, or filters of "
+            f"{' and '.join(sorted(allowed))}",
+            filters=filters,
+        )
+    kind = filters.get("kind")
+    if kind is not None and kind not in KINDS:
+        raise InvalidName(f"kind is {kind!r}; use one of {', '.join(KINDS)}", kind=kind)
+    family = filters.get("namespace")
+    return Filter(
+        user_id=scope.user_id,
+        families=(check_family(family),) if family else None,
+        tasks=scope.tasks,
+        kinds=(kind,) if kind else None,
+    )
+
+
+def _twin(memory: "SupervisorMemory", function: Callable[..., Any]) -> Callable[..., Any]:
+    """The async form of a tool: off the event loop, in the caller's context."""
+
+    async def twin(**arguments: Any) -> Any:
+        return await memory.bridge.run(function, **arguments)
+
+    return twin
