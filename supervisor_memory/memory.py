@@ -69,7 +69,7 @@ def _twin(
 ) -> "Callable[Concatenate[SupervisorMemory, P], Coroutine[Any, Any, T]]":
     """The async twin of a verb: the same call, off the event loop."""
 
-    async def twin(self: "SupervisorMemory", *args: P.args, **kwargs: P.kwargs) -> T:
+    async def twin(self: "SupervisorMemory", /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self.bridge.run(functools.partial(verb, self), *args, **kwargs)
 
     functools.update_wrapper(twin, verb)
@@ -237,7 +237,7 @@ class SupervisorMemory:
         where = family or family_for("task-traces", agent_id, self.settings.namespaces)
         now = self._services.clock()
         records = [
-            _verbatim(item, index, base, check_family(where), _epoch(created_at), now)
+            _verbatim(item, index, base, family=check_family(where), created_at=_epoch(created_at), now=now)
             for index, item in enumerate(items)
         ]
         results: list[WriteResult] = []
@@ -819,7 +819,7 @@ def _is_id(text: str) -> bool:
 
 
 def _verbatim(
-    item: str | Mapping[str, Any], index: int, scope: Scope, family: str, created_at: float | None, now: float
+    item: str | Mapping[str, Any], index: int, scope: Scope, *, family: str, created_at: float | None, now: float
 ) -> Record:
     entry: Mapping[str, Any] = {"content": item} if isinstance(item, str) else item
     try:

@@ -145,7 +145,7 @@ class _Hooks:
         if scope.agent_id is None:
             self._remember_exchange(state, said, scope)
         else:
-            outcome = _outcome(result, said)
+            outcome = _outcome(state, result, said)
             if outcome != Outcome():
                 self.memory.remember((), scope, outcome=outcome)
 
@@ -305,8 +305,12 @@ def _is_handoff(message: BaseMessage) -> bool:
     return bool(message.response_metadata.get("__is_handoff_back"))
 
 
-def _outcome(result: Any, said: Sequence[BaseMessage]) -> Outcome:
-    """What a sub-agent brought, read from its update: `final_answer`, `side_effects`, a conclusion."""
+def _outcome(state: Any, result: Any, said: Sequence[BaseMessage]) -> Outcome:
+    """What a sub-agent brought, read from its update: `final_answer`, `side_effects`, a conclusion.
+
+    What stood in the state before it ran is another agent's.
+    """
+    before = value_of(state, "side_effects") or ()
     answer: str | None = None
     conclusion: object | None = None
     effects: list[Any] = []
@@ -314,7 +318,7 @@ def _outcome(result: Any, said: Sequence[BaseMessage]) -> Outcome:
         given = value_of(update, "final_answer")
         answer = given if isinstance(given, str) and given else answer
         found = value_of(update, "side_effects")
-        effects += found if isinstance(found, (list, tuple)) else []
+        effects += [e for e in found if e not in before] if isinstance(found, (list, tuple)) else []
         values = update.values() if isinstance(update, dict) else vars(update).values()
         conclusion = next((v for v in values if isinstance(getattr(v, "conclusion", None), str)), conclusion)
     if answer is None and conclusion is None:

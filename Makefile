@@ -1,0 +1,44 @@
+# Every target does its own set-up; a machine needs only Python (3.11 or newer) and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help demo chat test lint bench clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo   two sessions of a supervisor that remembers, offline"
+	@echo "make chat   talk to the demo team yourself"
+	@echo "make test   the tests"
+	@echo "make lint   ruff, mypy --strict, import-linter"
+	@echo "make bench  import weight and cost of a turn, beside the bare graph"
+
+$(READY): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "supervisor-memory needs Python 3.11 or newer; set PYTHON=python3.x")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[local,demo]' --group dev
+	@touch $@
+
+demo: $(READY)
+	$(BIN)/python examples/02_two_sessions.py
+
+chat: $(READY)
+	$(BIN)/python examples/03_chat.py
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY)
+	$(BIN)/python benchmarks/turn_cost.py
+	$(BIN)/python benchmarks/import_weight.py
+
+clean:
+	rm -rf $(VENV) .demo .supervisor_memory
