@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from supervisor_memory.ports import Deciding, Maintaining, NoStore, Ports, ReadStore
 from supervisor_memory.records import (
+    Candidate,
     Hits,
     Message,
     Note,
@@ -26,7 +27,6 @@ from supervisor_memory.records import (
     Scope,
     WriteResult,
 )
-from supervisor_memory.remember.extract import Candidate
 
 __all__ = ["Outcome", "Recalling", "Recipe", "Remembering", "Turn", "recall", "remember"]
 

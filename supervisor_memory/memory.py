@@ -25,6 +25,7 @@ from supervisor_memory.records import (
     KINDS,
     SESSION_FAMILY,
     AuditEvent,
+    Candidate,
     Filter,
     Hit,
     Hits,
@@ -458,6 +459,11 @@ class SupervisorMemory:
             self._log_access("inject", found.hits, scope)
             if found.note.degraded:
                 self._degraded("recall", scope, "; ".join(fault.step for fault in ports.faults))
+            if found.note:
+                reader = scope.agent_id or "the supervisor"
+                _log.info(
+                    "recalled %d records for %s", len(found.note.ids), reader, extra={"note": found.note, "scope": scope}
+                )
             return found.note
 
         return guarded(look, otherwise=lambda error: self._without_note(error, scope))
@@ -598,7 +604,7 @@ class SupervisorMemory:
 
     def _candidate(
         self, content: str, kind: Kind | None, metadata: Mapping[str, Any] | None, source: Source
-    ) -> extract.Candidate:
+    ) -> Candidate:
         if kind is not None and kind not in KINDS:
             raise InvalidContent(f"kind is {kind!r}; use one of {', '.join(KINDS)}", kind=kind)
         extra = _checked_metadata(metadata)

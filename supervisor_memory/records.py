@@ -29,6 +29,7 @@ __all__ = [
     "MAX_CONTENT_BYTES",
     "SESSION_FAMILY",
     "AuditEvent",
+    "Candidate",
     "Filter",
     "Hit",
     "Hits",
@@ -326,6 +327,28 @@ class Record:
     def is_visible(self, now: float) -> bool:
         """Whether a search may return it: active and not past its time to live."""
         return self.status == "active" and (self.expires_at is None or self.expires_at > now)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A statement on its way to become a record, or to change one.
+
+    `content` is the speaker's own words. `subject` and `attribute` say what the statement is about
+    and which property of it; `value` is that property, normalised, where there is one ("table").
+    `evidence` is the span it came from. `strategy` is the merge strategy asked for, None by kind.
+    """
+
+    content: str
+    kind: Kind
+    source: Source = field(default_factory=Source)
+    subject: str | None = None
+    attribute: str | None = None
+    value: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    strategy: str | None = None
+    evidence: str = ""
+    confidence: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,15 @@ class Matrix(Generic[K]):
         self._rows: dict[K, int] = {}
         self._values = np.empty((_FIRST_ROWS, dimension), dtype=np.float32)
 
+    @classmethod
+    def of(cls, keys: Sequence[K], values: npt.NDArray[np.float32]) -> "Matrix[K]":
+        """A matrix of these rows; takes the array over where it can be written."""
+        matrix = cls(values.shape[1])
+        if len(keys):
+            matrix._keys, matrix._rows = list(keys), {key: row for row, key in enumerate(keys)}
+            matrix._values = np.require(values, dtype=np.float32, requirements=["C", "W"])
+        return matrix
+
     def __len__(self) -> int:
         return len(self._keys)
 

@@ -4,17 +4,34 @@ Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and
 idf of Lucene, log(1 + (N - n + 0.5) / (n + 0.5)), which is never negative.
 """
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Postings", "bm25"]
+__all__ = ["Postings", "bm25", "idf", "score"]
 
 K1 = 1.2
 B = 0.75
 _FIRST_ROWS = 64
+
+
+def idf(records: int, holders: int) -> float:
+    """What a term is worth that `holders` of `records` hold; above 0."""
+    return math.log(1 + (records - holders + 0.5) / (holders + 0.5))
+
+
+def score(terms: Sequence[str], worth: Mapping[str, float], *, average_length: float) -> float:
+    """The score of one record by its terms; 0 when it shares none.
+
+    Args:
+        worth: The idf of each term that is searched for.
+    """
+    norm = K1 * (1 - B + B * len(terms) / average_length)
+    counts = Counter(term for term in terms if term in worth)
+    return sum(worth[term] * count * (K1 + 1) / (count + norm) for term, count in counts.items())
 
 
 class Postings:
@@ -63,10 +80,10 @@ class Postings:
         """How many records hold the term."""
         return len(self._by_term.get(term, ()))
 
-    def scores(self, idf: Iterable[tuple[str, float]], *, average_length: float) -> npt.NDArray[np.float64]:
+    def scores(self, worth: Mapping[str, float], *, average_length: float) -> npt.NDArray[np.float64]:
         """The score of every row of `ids`; 0 where no term is shared."""
         scores = np.zeros(len(self.ids))
-        for term, weight in idf:
+        for term, weight in worth.items():
             if term in self._by_term:
                 rows, counts = self._array(term)
                 norm = K1 * (1 - B + B * self._lengths[rows] / average_length)
@@ -103,9 +120,9 @@ def bm25(
     total = sum(postings.total_terms for postings in namespaces)
     if not records or not total:
         return (), np.zeros(0)
-    idf = []
-    for term in dict.fromkeys(terms):
-        holders = sum(postings.holders(term) for postings in namespaces)
-        idf.append((term, float(np.log(1 + (records - holders + 0.5) / (holders + 0.5)))))
-    scores = [postings.scores(idf, average_length=total / records) for postings in namespaces]
+    worth = {
+        term: idf(records, sum(postings.holders(term) for postings in namespaces))
+        for term in dict.fromkeys(terms)
+    }
+    scores = [postings.scores(worth, average_length=total / records) for postings in namespaces]
     return [name for postings in namespaces for name in postings.ids], np.concatenate(scores)

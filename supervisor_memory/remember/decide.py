@@ -16,6 +16,7 @@ from supervisor_memory.recall.rank import SECONDS_A_DAY
 from supervisor_memory.records import (
     SESSION_FAMILY,
     AuditEvent,
+    Candidate,
     Filter,
     Namespace,
     Query,
@@ -29,7 +30,6 @@ from supervisor_memory.records import (
     new_id,
 )
 from supervisor_memory.remember.compare import same_slots
-from supervisor_memory.remember.extract import Candidate
 from supervisor_memory.remember.merge import says_the_same, strategy_for
 from supervisor_memory.settings import Settings
 from supervisor_memory.terms import terms

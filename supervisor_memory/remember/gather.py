@@ -10,7 +10,7 @@ from supervisor_memory.errors import InvalidContent
 from supervisor_memory.flow import Remembering
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.recall.format import strip_notes
-from supervisor_memory.records import SESSION_FAMILY, Message, Record, Source, SourceClass, check_content
+from supervisor_memory.records import SESSION_FAMILY, Candidate, Message, Record, Source, SourceClass, check_content
 from supervisor_memory.remember import extract
 
 __all__ = ["gather", "keep_messages"]
@@ -96,7 +96,7 @@ def _storable(message: Message) -> str | None:
         return None
 
 
-def _cleaned(candidate: extract.Candidate) -> extract.Candidate | None:
+def _cleaned(candidate: Candidate) -> Candidate | None:
     try:
         return replace(candidate, content=check_content(strip_notes(candidate.content)))
     except InvalidContent:

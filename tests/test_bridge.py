@@ -1,0 +1,110 @@
+"""Deadlines, event loops and threads."""
+
+import asyncio
+import contextvars
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from supervisor_memory.bridge import Bridge
+from supervisor_memory.errors import DeadlineExceeded
+
+VALUE: contextvars.ContextVar[str] = contextvars.ContextVar("value", default="none")
+
+
+def test_a_call_that_hangs_is_left_after_its_deadline() -> None:
+    began = time.monotonic()
+    with pytest.raises(DeadlineExceeded, match="took longer than 50 ms"):
+        Bridge().within(0.05, time.sleep, 5)
+    assert time.monotonic() - began < 2
+
+
+def test_a_calls_own_timeout_is_its_own_error() -> None:
+    def fail() -> None:
+        raise TimeoutError("mine")
+
+    with pytest.raises(TimeoutError, match="mine"):
+        Bridge().within(1, fail)
+
+
+def test_the_callers_context_comes_along() -> None:
+    VALUE.set("here")
+    assert Bridge().within(1, VALUE.get) == "here"
+
+
+def test_hanging_calls_cannot_take_all_threads_of_the_process() -> None:
+    bridge, stop = Bridge(), threading.Event()
+    before = threading.active_count()
+    for _ in range(40):
+        with pytest.raises(DeadlineExceeded):
+            bridge.within(0.001, stop.wait)
+    assert threading.active_count() - before <= 16
+    with pytest.raises(DeadlineExceeded, match="all 16 memory threads hang"):
+        bridge.within(1, time.time)
+    stop.set()
+
+
+async def test_the_event_loop_keeps_ticking_while_memory_works() -> None:
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await asyncio.sleep(0.01)
+
+    ticking = asyncio.create_task(tick())
+    await Bridge().run(time.sleep, 0.3)
+    ticking.cancel()
+    assert ticks >= 10
+
+
+async def test_a_cancelled_caller_leaves_what_was_begun_to_finish() -> None:
+    done = threading.Event()
+
+    def work() -> None:
+        time.sleep(0.1)
+        done.set()
+
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(Bridge().run(work), 0.01)
+    assert await asyncio.to_thread(done.wait, 2)
+
+
+def test_a_hanging_call_does_not_keep_the_process_from_ending() -> None:
+    code = (
+        "import time\nfrom supervisor_memory.bridge import Bridge\n"
+        "b = Bridge(); b.background(lambda: time.sleep(60))\n"
+        "try: b.within(0.01, time.sleep, 60)\nexcept TimeoutError: print('left')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=True
+    )
+    assert done.stdout.strip() == "left"
+
+
+def test_background_work_is_waited_for_by_drain() -> None:
+    bridge, seen = Bridge(), []
+    bridge.background(lambda: (time.sleep(0.05), seen.append(1)))
+    assert bridge.drain(seconds=5)
+    assert seen == [1]
+    bridge.background(lambda: time.sleep(5))
+    assert not bridge.drain(seconds=0.01)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork")
+def test_a_forked_child_gets_threads_of_its_own() -> None:
+    code = (
+        "import os\nfrom supervisor_memory.bridge import Bridge\n"
+        "b = Bridge(); b.within(1, int)\npid = os.fork()\n"
+        "if pid == 0:\n    os._exit(0 if b.within(5, lambda: 7) == 7 else 1)\n"
+        "print(os.waitpid(pid, 0)[1])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=True
+    )
+    assert done.stdout.strip() == "0"
