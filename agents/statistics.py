@@ -30,6 +30,10 @@ You are statistics. You work on the CSV file that text2sql reported; its last co
 """
 
 
+# More labels than this overlap unless they lean.
+UPRIGHT_LABELS = 4
+
+
 class StatisticsAgent(Member):
     """Aggregates the rows of a result and draws a PNG.
 
@@ -120,23 +124,24 @@ def draw(
 ) -> bytes:
     """A PNG of the values over their labels."""
     # Importing matplotlib takes longer than answering most questions, which want no chart.
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
-    from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
     figure = Figure(figsize=(max(6.4, 0.3 * len(labels)), 4.8), layout="constrained")
-    canvas = FigureCanvasAgg(figure)
+    FigureCanvasAgg(figure)
     axes = figure.subplots()
     places = range(len(labels))
     if kind == "line":
         axes.plot(places, values, marker="o")
     else:
         axes.bar(places, values)
-    axes.set_xticks(
-        places, labels, rotation=60 if len(labels) > 4 else 0, ha="right" if len(labels) > 4 else "center"
-    )
+    if len(labels) > UPRIGHT_LABELS:
+        axes.set_xticks(places, labels, rotation=60, ha="right")
+    else:
+        axes.set_xticks(places, labels)
     axes.set_title(title)
     axes.set_ylabel(value_label)
     picture = io.BytesIO()
     # Without the name of the program the same figures give the same bytes everywhere.
-    canvas.print_png(picture, metadata={"Software": None})
+    figure.savefig(picture, format="png", metadata={"Software": None})
     return picture.getvalue()

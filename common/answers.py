@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from common.preferences import Delay, Preferences
+from common.delays import Delay
+from common.preferences import Preferences
 from common.queries import delay_in_force
 from common.questions import Question
 from common.reports import Figures
@@ -227,21 +228,21 @@ def _definition(delay: Delay, language: Language) -> str:
 
 def _scope(question: Question, language: Language) -> str:
     """The filters in words."""
-    airlines = [AIRLINE_NAMES[code] for code in question.airlines]
+    airlines = [AIRLINE_NAMES[code] for code in question.kept.airlines]
     if language == "zh":
-        months = "、".join(f"{month}月" for month in question.months)
+        months = "、".join(f"{month}月" for month in question.kept.months)
         parts = (
             "、".join(airlines),
             months,
-            f"从 {'、'.join(question.origins)} 出发" if question.origins else "",
-            f"飞往 {'、'.join(question.destinations)}" if question.destinations else "",
+            f"从 {'、'.join(question.kept.origins)} 出发" if question.kept.origins else "",
+            f"飞往 {'、'.join(question.kept.destinations)}" if question.kept.destinations else "",
         )
         return "，".join(part for part in parts if part)
     listed = (
         ("for", airlines),
-        ("from", list(question.origins)),
-        ("to", list(question.destinations)),
-        ("in", [MONTH_NAMES[month - 1] for month in question.months]),
+        ("from", list(question.kept.origins)),
+        ("to", list(question.kept.destinations)),
+        ("in", [MONTH_NAMES[month - 1] for month in question.kept.months]),
     )
     return " ".join(f"{word} {_and(names)}" for word, names in listed if names)
 

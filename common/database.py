@@ -34,9 +34,8 @@ DEFAULT_DATABASE = Path(".demo/flights.sqlite")
 
 Value = str | int | float | None
 
-TEXT_COLUMNS = frozenset(
-    "carrier tailnum origin dest time_hour name faa dst tzone type manufacturer model engine".split()
-)
+_TEXT_COLUMNS = "carrier tailnum origin dest time_hour name faa dst tzone type manufacturer model engine"
+TEXT_COLUMNS = frozenset(_TEXT_COLUMNS.split())
 SOURCES = {
     "airlines": "airlines.csv",
     "airports": "airports.csv",

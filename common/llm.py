@@ -81,7 +81,7 @@ def chat_model(name: str | None = None) -> BaseChatModel:
     if not name:
         return RuleBasedChatModel()
     # Heavy, and not needed for the model that needs no network.
-    from langchain.chat_models import init_chat_model  # noqa: PLC0415
+    from langchain.chat_models import init_chat_model
 
     return init_chat_model(name)
 

@@ -7,25 +7,19 @@ itself, where a wish inside an old question was meant for that question alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from common.vocabulary import NUMBER, parse_number
+from common.delays import SENTENCES, Delay, definitions
+from common.vocabulary import NUMBER, blank, parse_number
 
 __all__ = [
-    "ASKING",
-    "SENTENCES",
     "STANDING",
     "ChartKind",
-    "Delay",
-    "DelayColumn",
     "Preferences",
     "Statement",
     "apply",
-    "blank",
-    "delay_column",
-    "limit_of",
     "standing",
     "statements",
 ]
@@ -34,22 +28,6 @@ Format = Literal["table", "list", "sentence"]
 Language = Literal["en", "zh"]
 Unit = Literal["minutes", "hours"]
 ChartKind = Literal["bar", "line"]
-DelayColumn = Literal["arr_delay", "dep_delay"]
-
-
-@dataclass(frozen=True)
-class Delay:
-    """When a flight counts as delayed: `column` in minutes, beyond `minutes` (or from it on).
-
-    Args:
-        column: None when the words leave open which delay is meant; arrival is then taken.
-        minutes: The limit.
-        or_equal: Whether the limit itself already counts.
-    """
-
-    column: DelayColumn | None = None
-    minutes: float = 0
-    or_equal: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,10 +54,12 @@ class Statement:
 Read = Callable[[re.Match[str]], Preferences | None]
 
 I = re.IGNORECASE  # noqa: E741
+MOST_DECIMALS = 6
 # At most a few words between the verb and what it governs, all within one clause.
 NEAR = r"(?:[\w'’-]+[ ]+){0,6}?"
 SAY = (
-    r"(?:use|uses|using|prefers?|preferred|want|wants|like|likes|reply|replies|answer|answers|respond|responds"
+    r"(?:use|uses|using|prefers?|preferred|want|wants|like|likes|reply|replies|answer|answers"
+    r"|respond|responds"
     r"|presents?|show|shows|give|gives|format|display|displays|return|returns|write|writes|put|puts|make"
     r"|report|reports|summari[sz]e|list|lists|send|need|needs|render|output|default to|get|see|have)"
 )
@@ -91,6 +71,14 @@ AFTER_ZH = (
 )
 NEGATED_EN = r"(?:don['’]?t|do not|doesn['’]?t|does not|never|without|no longer|not|stop|avoid|no)"
 NEGATED_ZH = r"(?:不要再?|别再?|不用|不再用?|无需|不需要|不喜欢|不想要?|避免)"
+NOT_MINUTES = r"(?:\s*,?\s*(?:instead\s+of|not|rather\s+than|over)\s+(?:in\s+)?minutes)?"
+NOT_HOURS = NOT_MINUTES.replace("minutes", "hours")
+UNIT_ZH = (
+    r"(?:(?<!平均)(?<!最大)(?<!最长)(?<!到达)(?<!出发)(?:延误|晚点)(?:时间|时长)?(?:请|一律|都|默认|统一|要|也)*)?(?:用|以|按|换算成"
+    r"|换算为|换成|改成|改用)\s*"
+)
+# 按小时统计 groups by hour; 按小时表示 is about the unit.
+UNIT_ZH_END = r"(?:为单位|数|来)?(?:表示|显示|计算|计|报告|展示|回答|呈现)?(?!段|统计|分组|划分|分|的|画|绘)"
 DECIMAL_ZH = r"(?:小数点后(?:面)?|小数)"
 
 
@@ -99,8 +87,9 @@ def _constant(change: Preferences) -> Read:
 
 
 def _decimals(match: re.Match[str]) -> Preferences | None:
-    number = 0.0 if match["n"].lower() == "no" else parse_number(match["n"])
-    return None if number is None or number > 6 else Preferences(decimals=int(number))
+    words = next(word for word in match.groups() if word)
+    number = 0.0 if words.lower() == "no" else parse_number(words)
+    return None if number is None or number > MOST_DECIMALS else Preferences(decimals=int(number))
 
 
 TABLE, LIST, SENTENCE = (
@@ -108,11 +97,15 @@ TABLE, LIST, SENTENCE = (
     Preferences(format="list"),
     Preferences(format="sentence"),
 )
+HOURS, MINUTES = Preferences(unit="hours"), Preferences(unit="minutes")
 EN_TABLE = r"(?:markdown\s+)?tables?\b" + NOT_A_FORMAT
 EN_LIST = (
     r"(?:bullet(?:ed)?(?:[ -]point)?\s+lists?|bullet(?:[ -]?points?|s)|lists?\s+(?:format|form)|a\s+list)\b"
 )
-EN_SENTENCE = r"(?:(?:one|a|single|plain|short|full|complete|1)\s+)+sentences?\b|(?:plain\s+sentences|plain\s+text|plain\s+prose|prose)\b"
+EN_SENTENCE = (
+    r"(?:(?:one|a|single|plain|short|full|complete|1)\s+)+sentences?\b|(?:plain\s+sentences"
+    r"|plain\s+text|plain\s+prose|prose)\b"
+)
 
 RULES: tuple[tuple[re.Pattern[str], Read], ...] = tuple(
     (re.compile(pattern, I), read)
@@ -130,9 +123,13 @@ RULES: tuple[tuple[re.Pattern[str], Read], ...] = tuple(
             r"\b(?:default|preferred)\s+(?:\w+\s+){0,3}?(?:is|:|=)\s*(?:an?\s+)?(?:markdown\s+)?tables?\b",
             _constant(TABLE),
         ),
-        (r"\bformat\s*[:=]\s*(?:markdown\s+)?tables?\b", _constant(TABLE)),
         (
-            rf"(?:用|以|成|按|做成|列成|整理成|使用|采用|要|给我?|{AFTER_ZH}[^，,。；;]{{0,8}}?)\s*(?:个|一个|一张|张)?\s*(?:markdown\s*)?(?:表格|列表格)(?:的?(?:形式|格式|方式))?",
+            r"\bformat\s*[:=]\s*(?:markdown\s+)?tables?\b",
+            _constant(TABLE),
+        ),
+        (
+            rf"(?:用|以|成|按|做成|列成|整理成|使用|采用|要|给我?|{AFTER_ZH}[^，,。；;]{{0,8}}?)\s*(?:个|一个|一张"
+            r"|张)?\s*(?:markdown\s*)?(?:表格|列表格)(?:的?(?:形式|格式|方式))?",
             _constant(TABLE),
         ),
         (r"(?:表格(?:形式|格式|展示|显示|输出|呈现|回答)|默认表格)", _constant(TABLE)),
@@ -144,7 +141,8 @@ RULES: tuple[tuple[re.Pattern[str], Read], ...] = tuple(
         ),
         (r"\bformat\s*[:=]\s*(?:bullet(?:ed)?\s+)?lists?\b", _constant(LIST)),
         (
-            rf"(?:用|以|成|按|使用|采用|要|{AFTER_ZH}[^，,。；;]{{0,8}}?)\s*(?:个|一个)?(?:项目符号|无序|要点)?(?:列表|清单|项目符号|要点)(?!格)(?:的?(?:形式|格式|方式))?",
+            rf"(?:用|以|成|按|使用|采用|要|{AFTER_ZH}[^，,。；;]{{0,8}}?)\s*(?:个|一个)?(?:项目符号|无序|要点)?(?:列表"
+            r"|清单|项目符号|要点)(?!格)(?:的?(?:形式|格式|方式))?",
             _constant(LIST),
         ),
         (r"(?:分点|逐条|逐项)(?:列出|回答|说明|展示|显示)?", _constant(LIST)),
@@ -166,11 +164,14 @@ RULES: tuple[tuple[re.Pattern[str], Read], ...] = tuple(
         (rf"\b{NEGATED_EN}\s+{NEAR}in\s+(?:chinese|mandarin)\b", _constant(Preferences(language="en"))),
         (rf"\b{NEGATED_EN}\s+{NEAR}in\s+english\b", _constant(Preferences(language="zh"))),
         (
-            rf"\b{SAY}\s+{NEAR}(?:chinese|mandarin)\b(?!\s+(?:food|tea|restaurants?|new\s+year|lessons?|class\w*|airlines?))",
+            rf"\b{SAY}\s+{NEAR}(?:chinese|mandarin)\b(?!\s+(?:food|tea|restaurants?|new\s+year"
+            r"|lessons?|class\w*|airlines?))",
             _constant(Preferences(language="zh")),
         ),
         (
-            r"(?:^|[,;.!?。？！，；]\s*|\b(?:please|always)\s+)in\s+chinese\b|\bin\s+chinese\s*,?\s*(?:please|by\s+default|from\s+now\s+on|always|$)|\bin\s+chinese(?=\s*[?.!,;]|\s*$)",
+            r"(?:^|[,;.!?。？！，；]\s*|\b(?:please|always)\s+)in\s+chinese\b"
+            r"|\bin\s+chinese\s*,?\s*(?:please|by\s+default|from\s+now\s+on|always|$)"
+            r"|\bin\s+chinese(?=\s*[?.!,;]|\s*$)",
             _constant(Preferences(language="zh")),
         ),
         (
@@ -201,62 +202,72 @@ RULES: tuple[tuple[re.Pattern[str], Read], ...] = tuple(
         ),
         # --- decimals
         (
-            rf"\b(?:(?:with|to|use|uses|keep|show|round(?:ed)?\s+to|exactly|at)\s+)*(?P<n>{NUMBER}|no)\s+(?:decimals?(?:\s+(?:places?|digits?|points?))?|digits?\s+after\s+the\s+(?:decimal\s+)?point)\b",
+            r"\b(?:(?:with|to|use|uses|keep|show|round(?:ed)?\s+to|exactly"
+            rf"|at)\s+)*(?P<n>{NUMBER}|no)\s+(?:decimals?(?:\s+(?:places?|digits?|points?))?"
+            r"|digits?\s+after\s+the\s+(?:decimal\s+)?point)\b",
             _decimals,
         ),
         (
-            r"\b(?:with|to|use|using|show|give|display|keep|report|prefers?|wants?|likes?)\s+an?\s+(?:single\s+)?decimal(?:\s+place)?\b",
+            r"\b(?:with|to|use|using|show|give|display|keep|report|prefers?|wants?"
+            r"|likes?)\s+an?\s+(?:single\s+)?decimal(?:\s+place)?\b",
             _constant(Preferences(decimals=1)),
         ),
         (
-            r"\b(?:without|skip|drop|omit|don['’]?t\s+(?:use|show))\s+(?:any\s+|the\s+)?(?:decimals?|decimal\s+places|fractions)\b",
+            r"\b(?:without|skip|drop|omit|don['’]?t\s+(?:use|show))\s+(?:any\s+"
+            r"|the\s+)?(?:decimals?|decimal\s+places|fractions)\b",
             _constant(Preferences(decimals=0)),
         ),
         (
-            r"\b(?:round(?:ed|s)?\s+(?:\w+\s+){0,4}?(?:to|as)\s+|(?:use|show|give|prefers?|wants?|likes?|report|in|as|to|display)\s+(?:only\s+)?)(?:the\s+)?(?:nearest\s+)?(?:whole\s+(?:numbers?|minutes?|percent\w*)|integers?)\b",
+            r"\b(?:round(?:ed|s)?\s+(?:\w+\s+){0,4}?(?:to|as)\s+|(?:use|show|give|prefers?"
+            r"|wants?|likes?|report|in|as|to"
+            r"|display)\s+(?:only\s+)?)(?:the\s+)?(?:nearest\s+)?(?:whole\s+(?:numbers?"
+            r"|minutes?|percent\w*)|integers?)\b",
             _constant(Preferences(decimals=0)),
         ),
         (
-            rf"(?:保留|精确到|取|显示|留|用|到)?\s*{DECIMAL_ZH}?\s*(?:后)?\s*(?P<n>{NUMBER})\s*位\s*(?:有效)?{DECIMAL_ZH}|(?:保留|精确到?|取|留)\s*(?:到)?\s*{DECIMAL_ZH}\s*(?:后)?\s*(?P<m>{NUMBER})\s*位?",
-            lambda m: _chinese_decimals(m),
+            r"(?:保留|精确到|取|显示|留|用"
+            rf"|到)?\s*{DECIMAL_ZH}?\s*(?:后)?\s*(?P<n>{NUMBER})\s*位\s*(?:有效)?{DECIMAL_ZH}"
+            rf"|(?:(?:保留|精确到?|取|留)\s*(?:到)?\s*{DECIMAL_ZH}|{DECIMAL_ZH}\s*(?:保留|取"
+            rf"|留))\s*(?:后)?\s*(?P<m>{NUMBER})\s*位?",
+            _decimals,
         ),
         (
-            r"(?:不要|不用|不带|不保留|无需|不需要|去掉|没有|不显示)\s*小数(?:点|位)?|(?:取整数?|四舍五入(?:到|为|成|取)?整数?|(?:用|保留|显示|精确到|只要|四舍五入到)\s*整数)",
+            r"(?:不要|不用|不带|不保留|无需|不需要|去掉|没有|不显示)\s*小数(?:点|位)?|(?:取整数?|四舍五入(?:到|为|成|取)?整数?|(?:用"
+            r"|保留|显示|精确到|只要|四舍五入到)\s*整数)",
             _constant(Preferences(decimals=0)),
         ),
         # --- unit
         (
-            r"\b(?:(?:report|show|give|express|display|measure|state|use|prefers?|wants?|likes?|convert|answer|list|quote|put)\w*\s+(?:[\w'’-]+\s+){0,5}?)?(?:delays?|delay\s+times?|durations?)(?:\s+\w+){0,3}?\s+(?:in|into|as)\s+hours\b(?:\s*,?\s*(?:instead\s+of|not|rather\s+than)\s+minutes)?",
-            _constant(Preferences(unit="hours")),
+            rf"\b(?:{SAY}|express|expresses|measure|convert|quote|state)\s+(?:all\s+|any\s+"
+            rf"|the\s+|my\s+|me\s+)*(?:delays?|delay\s+times?|durations?)\s+(?:{NEAR})?(?:in"
+            rf"|into|as|to)\s+hours\b{NOT_MINUTES}",
+            _constant(HOURS),
         ),
         (
-            r"\bin\s+hours\b(?:\s*,?\s*(?:instead\s+of|not|rather\s+than)\s+minutes)?",
-            _constant(Preferences(unit="hours")),
+            rf"\bdelays?\s+(?:should\s+be|are|is|be)\s+(?:\w+\s+){{0,3}}?(?:in|as)\s+hours\b{NOT_MINUTES}",
+            _constant(HOURS),
+        ),
+        (rf"\bdelays?\s+in\s+hours\b{NOT_MINUTES}|^\W*in\s+hours\b{NOT_MINUTES}", _constant(HOURS)),
+        (
+            rf"\b(?:use|uses|prefers?|wants?|likes?)\s+hours\b(?:{NOT_MINUTES}|\s+for\s+(?:all\s+)?delays)",
+            _constant(HOURS),
         ),
         (
-            r"\b(?:use|prefers?|wants?|likes?)\s+hours\b(?:\s*,?\s*(?:instead\s+of|not|rather\s+than|over)\s+minutes|\s+for\s+(?:all\s+)?delays)?",
-            _constant(Preferences(unit="hours")),
+            r"\bhours\s*,?\s*(?:instead\s+of|rather\s+than|not|over)\s+minutes\b"
+            r"|\bunits?\s*(?:of\s+delays?\s*)?(?:[:=]|is|are)\s*hours\b",
+            _constant(HOURS),
         ),
         (
-            r"\bhours\s*,?\s*(?:instead\s+of|rather\s+than|not)\s+minutes\b",
-            _constant(Preferences(unit="hours")),
+            rf"\b(?:(?:{SAY}|express)\s+(?:all\s+|the\s+)*)?delays?\s+in\s+minutes\b{NOT_HOURS}"
+            rf"|\b(?:use|prefers?)\s+minutes\b{NOT_HOURS}",
+            _constant(MINUTES),
         ),
-        (
-            r"\b(?:(?:report|show|give|express|display|measure|use|prefers?|wants?)\w*\s+(?:[\w'’-]+\s+){0,5}?)?(?:delays?|delay\s+times?)\s+(?:\w+\s+){0,3}?(?:in|into|as)\s+minutes\b(?:\s*,?\s*(?:instead\s+of|not|rather\s+than)\s+hours)?|\b(?:in|use)\s+minutes\b(?:\s*,?\s*(?:instead\s+of|not|rather\s+than)\s+hours)?",
-            _constant(Preferences(unit="minutes")),
-        ),
-        (
-            r"(?:延误|晚点)?(?:时间|时长)?(?:请|一律|都|默认|统一|要)?(?:用|以|按|换算成|换成|改成)\s*小时(?:为单位|数|来)?(?:表示|显示|计算|计|报告|展示|回答)?(?!段|统计|分组|划分|分|的|\s*(?:绘|画))",
-            _constant(Preferences(unit="hours")),
-        ),
+        (rf"{UNIT_ZH}小时{UNIT_ZH_END}", _constant(HOURS)),
         (
             r"(?:延误|晚点)[^，,。；;]{0,4}单位[^，,。；;]{0,4}小时|单位(?:用|为|是|:|：)\s*小时",
-            _constant(Preferences(unit="hours")),
+            _constant(HOURS),
         ),
-        (
-            r"(?:延误|晚点)?(?:时间|时长)?(?:请|一律|都|默认|统一|要)?(?:用|以|按|换算成|换成|改成)\s*分钟(?:为单位|数|来)?(?:表示|显示|计算|计|报告|展示|回答)?|单位(?:用|为|是|:|：)\s*分钟",
-            _constant(Preferences(unit="minutes")),
-        ),
+        (rf"{UNIT_ZH}分钟{UNIT_ZH_END}|单位(?:用|为|是|:|：)\s*分钟", _constant(MINUTES)),
         # --- kind of chart
         (
             r"\bline\s*(?:charts?|plots?|graphs?|diagrams?)\b|折线图|线图|曲线图",
@@ -269,50 +280,32 @@ RULES: tuple[tuple[re.Pattern[str], Read], ...] = tuple(
     )
 )
 
-SENTENCES = re.compile(r"(?:[^。！？!?；;\n.]|\.(?=\d|\w))+[。！？!?；;.]*")
+# Enough said in a request about flights, and too little in a note, which may be about anything.
+IN_A_REQUEST: tuple[tuple[re.Pattern[str], Read], ...] = (
+    (
+        re.compile(rf"\b(?:expressed\s+|measured\s+|given\s+|shown\s+)?in\s+hours\b{NOT_MINUTES}", I),
+        _constant(HOURS),
+    ),
+    (re.compile(rf"\bin\s+minutes\b{NOT_HOURS}", I), _constant(MINUTES)),
+    (re.compile(r"^\s*(?:a\s+)?table\s+of\b", I), _constant(TABLE)),
+)
+
 STANDING = re.compile(
     r"\b(?:always|by default|from now on|in (?:the )?future|prefers?|preferred|every time|going forward|"
     r"whenever|generally|remember|default)\b|默认|以后|今后|总是|一律|始终|偏好|习惯|记住|每次|统一|从现在(?:起|开始)",
     I,
 )
-ASKING = re.compile(
-    r"[?？]|\bhow (?:many|much|often|long)\b|\bwh(?:at|ich)\b|多少|哪|几个|什么|^\s*(?:[-*]\s*)?(?:question|asked)\b",
-    I,
-)
-
-# --- definitions of "delayed"
-
-HOUR = r"(?:hours?|hrs?|小时|个小时|个钟头)"
-MINUTE = r"(?:minutes?|mins?|分钟|分)"
-UNIT = rf"(?:\s|-)*(?P<unit>{HOUR}|{MINUTE})"
-AT_LEAST = r"(?:at least|no less than|not less than|a minimum of|>=|≥|至少|不少于|不低于|不小于|达到?|满)"
-MORE_THAN = r"(?:more than|over|above|longer than|greater than|exceed(?:s|ing)?|beyond|later than|>|超过|大于|超出|多于|高于|逾)"
-LIMIT = re.compile(
-    rf"(?:(?P<least>{AT_LEAST})|(?P<more>{MORE_THAN}))?\s*(?:by\s+)?(?P<n>half an?|半个?|{NUMBER})(?P<plus>\s*\+)?{UNIT}"
-    r"(?P<after>\s*(?:or (?:more|longer|later|over)|及以上|或以上|或更多|以上))?",
-    I,
-)
-LATE = re.compile(r"\bdelay(?:s|ed)?\b|\blate(?:r|ness)?\b|延误|晚点|误点|迟到|延迟", I)
-DEFINES = re.compile(
-    r"\bmeans?\b|\bcount(?:s|ed|ing)?\b(?=.*\b(?:as|when|if|once|only)\b)|\bdefin\w+\b|\bconsider\w*\b|\btreat\w*\b|\bcall(?:s|ed)?\b|\bis when\b|\bregard\w*\b"
-    r"|\brefers? to\b|\bonly if\b|\bcriteri\w+\b|\bthreshold\b|[:=]\s*(?:arr|dep)|延误(?:是|为|：|:|=)|晚点(?:是|为|：|:|=)"
-    r"|是指|指的?是?|定义|算作?|视为|视作|认定|才叫|叫做?|即|口径|标准|阈值|计为|记为",
-    I,
-)
-ARRIVAL = re.compile(
-    r"\barriv\w*|\barr_delay\b|\barr\b|\blanding\b|\blanded\b|到达|抵达|到港|进港|落地|降落", I
-)
-DEPARTURE = re.compile(
-    r"\bdepart\w*|\bdep_delay\b|\bdep\b|\btake-?offs?\b|\bleav(?:e|es|ing)\b|\bleft\b|出发|起飞|离港|出港|始发",
-    I,
-)
 
 
 def statements(text: str) -> list[Statement]:
-    """Every wish in the text, in the order of its place."""
-    found = list(_definitions(text))
+    """Every wish in a request, in the order of its place."""
+    return _found(text, (*RULES, *IN_A_REQUEST))
+
+
+def _found(text: str, rules: Iterable[tuple[re.Pattern[str], Read]]) -> list[Statement]:
+    found = [Statement(start, end, Preferences(delay=delay)) for start, end, delay in definitions(text)]
     rest = blank(text, ((item.start, item.end) for item in found))
-    for pattern, read in RULES:
+    for pattern, read in rules:
         hits = []
         for match in pattern.finditer(rest):
             change = read(match)
@@ -337,7 +330,7 @@ def standing(text: str, *, asks: Callable[[str], bool]) -> list[Statement]:
             continue
         offset = sentence.start()
         kept += [
-            replace(item, start=item.start + offset, end=item.end + offset) for item in statements(words)
+            replace(item, start=item.start + offset, end=item.end + offset) for item in _found(words, RULES)
         ]
     return kept
 
@@ -348,61 +341,3 @@ def apply(base: Preferences, found: Iterable[Statement]) -> Preferences:
         said = {name: value for name, value in vars(item.change).items() if value is not None}
         base = replace(base, **said)
     return base
-
-
-def blank(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Replace the spans by spaces, so that places in the text stay what they were."""
-    for start, end in spans:
-        text = text[:start] + " " * (end - start) + text[end:]
-    return text
-
-
-def delay_column(text: str) -> DelayColumn | None:
-    """Which delay the words name: departure, arrival, or neither or both (None)."""
-    arrival, departure = ARRIVAL.search(text), DEPARTURE.search(text)
-    if bool(arrival) == bool(departure):
-        return None
-    return "arr_delay" if arrival else "dep_delay"
-
-
-def limit_of(match: re.Match[str]) -> tuple[float, bool]:
-    """Minutes named by a match of `LIMIT`, and whether the limit itself counts.
-
-    以上 is read as "more than", as people say it, not as the law counts it.
-    """
-    words = match["n"].lower()
-    number = 0.5 if words.startswith(("half", "半")) else parse_number(words)
-    assert number is not None
-    minutes = number * 60 if re.fullmatch(HOUR, match["unit"], I) else number
-    after = (match["after"] or "").strip()
-    return minutes, bool(match["least"] or match["plus"] or (after and after != "以上"))
-
-
-def _chinese_decimals(match: re.Match[str]) -> Preferences | None:
-    number = parse_number(match["n"] or match["m"])
-    return None if number is None or number > 6 else Preferences(decimals=int(number))
-
-
-def _definitions(text: str) -> Iterator[Statement]:
-    for sentence in SENTENCES.finditer(text):
-        words = sentence.group()
-        if not (LATE.search(words) and DEFINES.search(words)):
-            continue
-        start, end = _definition_span(words)
-        limit = LIMIT.search(words)
-        if limit is None and (ASKING.search(words) or delay_column(words[start:end]) is None):
-            continue
-        minutes, or_equal = limit_of(limit) if limit else (0.0, False)
-        delay = Delay(delay_column(words[start:end]), minutes, or_equal)
-        yield Statement(sentence.start() + start, sentence.start() + end, Preferences(delay=delay))
-
-
-def _definition_span(sentence: str) -> tuple[int, int]:
-    """The clauses of a sentence that hold the definition, so that a question beside it stays."""
-    clauses = [match.span() for match in re.finditer(r"[^，,]+", sentence)]
-    marks = [
-        index
-        for index, (start, end) in enumerate(clauses)
-        if LIMIT.search(sentence[start:end]) or DEFINES.search(sentence[start:end])
-    ]
-    return clauses[marks[0]][0], clauses[marks[-1]][1]

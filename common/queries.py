@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from common.preferences import Delay
+from common.delays import Delay
 from common.questions import Group, Question
 
 __all__ = ["METRIC_COLUMN", "delay_in_force", "to_sql"]
@@ -91,14 +91,14 @@ def _value(question: Question, delay: Delay, column: str) -> str:
 
 
 def _conditions(question: Question) -> Iterable[str]:
-    if question.months:
-        yield _one_of("f.month", [str(month) for month in question.months])
-    if question.origins:
-        yield _one_of("f.origin", [f"'{code}'" for code in question.origins])
-    if question.destinations:
-        yield _one_of("f.dest", [f"'{code}'" for code in question.destinations])
-    if question.airlines:
-        yield _one_of("f.carrier", [f"'{code}'" for code in question.airlines])
+    if question.kept.months:
+        yield _one_of("f.month", [str(month) for month in question.kept.months])
+    if question.kept.origins:
+        yield _one_of("f.origin", [f"'{code}'" for code in question.kept.origins])
+    if question.kept.destinations:
+        yield _one_of("f.dest", [f"'{code}'" for code in question.kept.destinations])
+    if question.kept.airlines:
+        yield _one_of("f.carrier", [f"'{code}'" for code in question.kept.airlines])
 
 
 def _one_of(column: str, values: list[str]) -> str:

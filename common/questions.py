@@ -8,24 +8,26 @@ from dataclasses import dataclass
 from typing import Literal
 
 from common import preferences
-from common.preferences import ARRIVAL, ASKING, DEPARTURE, LATE, LIMIT, Delay, DelayColumn, blank, limit_of
-from common.vocabulary import (
-    AIRLINE_NAMES,
-    AIRLINE_WORDS,
-    DESTINATIONS,
-    MONTH_PATTERN,
-    NUMBER,
-    ORIGIN_WORDS,
-    month_of,
-    parse_number,
+from common.delays import (
+    ARRIVAL,
+    ASKING,
+    DEPARTURE,
+    LATE,
+    LIMIT,
+    Delay,
+    DelayColumn,
+    delay_column,
+    limit_of,
 )
+from common.filters import ALL_FLIGHTS, Filters, take_filters
+from common.vocabulary import MONTH_PATTERN, NUMBER, blank, parse_number
 
 __all__ = [
+    "REMARK",
     "Group",
     "Metric",
     "Question",
     "Unanswerable",
-    "REMARK",
     "asks_for_figures",
     "read_question",
     "wants_chart",
@@ -55,7 +57,7 @@ class Question:
         metric: What is counted or averaged.
         delay: Limit and column as far as the question names them; None leaves both to a definition.
         group: One row per value of this; None asks for a single figure.
-        months, origins, destinations, airlines: Kept values; empty means all.
+        kept: Which flights count at all.
         order: Ranking by the metric; None means the natural order of the group.
         limit: Rows of the ranking; None means all.
     """
@@ -63,10 +65,7 @@ class Question:
     metric: Metric
     delay: Delay | None = None
     group: Group | None = None
-    months: tuple[int, ...] = ()
-    origins: tuple[str, ...] = ()
-    destinations: tuple[str, ...] = ()
-    airlines: tuple[str, ...] = ()
+    kept: Filters = ALL_FLIGHTS
     order: Order | None = None
     limit: int | None = None
 
@@ -81,15 +80,18 @@ class Unanswerable:
 I = re.IGNORECASE  # noqa: E741
 
 CHART = re.compile(
-    r"\b(?:chart|plot|graph|draw|diagram|visuali[sz]e|histogram)(?:s|ted|ting|ed)?\b|画图|画[个一张出]*|图表|绘制?图?|作图|[线柱状条形]+图|图(?:形|示|像)?(?:展示|显示|呈现)|可视化|出图",
+    r"\b(?:chart|plot|graph|draw|diagram|visuali[sz]e|histogram)(?:s|ted|ting|ed)?\b|画图"
+    r"|画[个一张出]*|图表|绘制?图?|作图|[线柱状条形]+图|图(?:形|示|像)?(?:展示|显示|呈现)|可视化|出图",
     I,
 )
 NO_CHART = re.compile(
-    r"\b(?:no|without(?: an?)?|don['’]?t (?:\w+ ){0,2}|not an? )\s*(?:chart|plot|graph|draw|diagram)s?\b|(?:不要|不用|别|无需|不需要)(?:画|出|作|绘)?(?:个|张)?图表?",
+    r"\b(?:no|without(?: an?)?|don['’]?t (?:\w+ ){0,2}|not an? )\s*(?:chart|plot|graph|draw"
+    r"|diagram)s?\b|(?:不要|不用|别|无需|不需要)(?:画|出|作|绘)?(?:个|张)?图表?",
     I,
 )
 REMARK = re.compile(
-    r"\b(?:remember|note that|keep in mind|from now on|always|by default|in future|i prefer|i like|my name is|i am|i['’]m"
+    r"\b(?:remember|note that|keep in mind|from now on|always|by default|in future|i prefer"
+    r"|i like|my name is|i am|i['’]m"
     r"|means?|counts? as|is defined as|for your information|fyi|thanks?|thank you|ok(?:ay)?)\b"
     r"|记住|记得|以后|今后|默认|总是|一律|我(?:喜欢|偏好|习惯|叫|是)|是指|指的?是|算作?|视为|定义|谢谢|好的|请注意",
     I,
@@ -97,15 +99,24 @@ REMARK = re.compile(
 
 # What would change the figures but cannot be asked here. Better no answer than one that leaves it out.
 OUT_OF_SCOPE = re.compile(
-    r"\b(?:mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?|week(?:s|end|ends|day|days|ly)?|quarters?"
-    r"|quarterly|seasons?|seasonal|summer|winter|spring|autumn|holidays?|christmas|thanksgiving|daily|per day|each day|every day|by day"
-    r"|(?:which|what|best|worst) days?|mornings?|afternoons?|evenings?|nights?|noon|midnight|yesterday|today|tomorrow"
-    r"|weather|temperature|wind\w*|rain\w*|snow\w*|storms?|visibility|humidity|precipitation|passengers?|fares?|prices?|tickets?"
-    r"|costs?|revenue|profits?|seats?|planes?|aircrafts?|tail ?num\w*|manufacturers?|boeing|airbus|embraer|engines?|crews?|pilots?"
-    r"|median|percentiles?|quantiles?|std|standard deviation|variance|correlat\w+|predict\w*|forecast\w*|why|trend line"
-    r"|on[- ]?time|punctual\w*|early|earlier than|earliest|speed|fastest|slowest|shortest flight|longest flight|routes?|diverted|diversions?|taxi\w*"
-    r"|total (?:\w+ )?delay|minimum|min\b|compared? (?:with|to) (?:last|the previous)|increase\w*|growth|elevation|altitude"
-    r"|how many (?:different |distinct |unique )?(?:airlines|carriers|destinations|airports|months|cities|hours))\b"
+    r"\b(?:mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?|week(?:s|end"
+    r"|ends|day|days|ly)?|quarters?"
+    r"|quarterly|seasons?|seasonal|summer|winter|spring|autumn|holidays?|christmas"
+    r"|thanksgiving|daily|per day|each day|every day|by day"
+    r"|(?:which|what|best|worst) days?|mornings?|afternoons?|evenings?|nights?|noon|midnight"
+    r"|yesterday|today|tomorrow"
+    r"|weather|temperature|wind\w*|rain\w*|snow\w*|storms?|visibility|humidity|precipitation"
+    r"|passengers?|fares?|prices?|tickets?"
+    r"|costs?|revenue|profits?|seats?|planes?|aircrafts?|tail ?num\w*|manufacturers?|boeing"
+    r"|airbus|embraer|engines?|crews?|pilots?"
+    r"|median|percentiles?|quantiles?|std|standard deviation|variance|correlat\w+|predict\w*"
+    r"|forecast\w*|why|trend line"
+    r"|on[- ]?time|punctual\w*|early|earlier than|earliest|speed|fastest|slowest"
+    r"|shortest flight|longest flight|routes?|diverted|diversions?|taxi\w*"
+    r"|total (?:\w+ )?delay|minimum|min\b|compared? (?:with|to) (?:last|the previous)"
+    r"|increase\w*|growth|elevation|altitude"
+    r"|how many (?:different |distinct |unique )?(?:airlines|carriers|destinations|airports"
+    r"|months|cities|hours))\b"
     r"|星期|周[一二三四五六日末]|每周|季度|季节|夏季|冬季|春季|秋季|夏天|冬天|春天|秋天|节假日|每天|每日|按天|按日|哪天|哪一天|早上|上午|下午|晚上|中午|凌晨"
     r"|昨天|今天|明天|天气|气温|风速|降雨|下雨|下雪|能见度|湿度|乘客|旅客|票价|机票|价格|收入|利润|座位|飞机|机型|机龄|尾号|制造商|波音|空客|发动机|机组"
     r"|中位数|分位|标准差|方差|相关性|预测|为什么|准点|正点|准时|提前|最早|速度|最快|最慢|航线|备降|滑行|总延误|延误总|最小(?:到达|出发)?延误|同比|环比|增长"
@@ -115,6 +126,9 @@ OUT_OF_SCOPE = re.compile(
 )
 OTHER_YEAR = re.compile(
     r"\b(?:19|20)(?!13)\d\d\b(?!\s*(?:minutes?|miles|flights|分钟))|去年|今年|明年|last year|this year", I
+)
+DAY_MONTH = re.compile(
+    rf"\b(?:on|until|till|since|before|after)\s+(?:the\s+)?\d{{1,2}}\s+(?:of\s+)?{MONTH_PATTERN}"
 )
 MONTH_DAY = re.compile(rf"{MONTH_PATTERN}\s+\d{{1,2}}\b(?!\d|\s*(?:airlines|destinations|months))")
 
@@ -127,7 +141,8 @@ GROUPS: tuple[tuple[Group, str, str], ...] = (
     ),
     (
         "origin",
-        r"(?:origin|departure|departing|starting|new york|nyc|home)(?: \w+)? airports?|origins?|airports?(?: of (?:origin|departure))?",
+        r"(?:origin|departure|departing|starting|new york|nyc|home)(?: \w+)? airports?"
+        r"|origins?|airports?(?: of (?:origin|departure))?",
         r"(?:出发|始发|起飞|离港)(?:的)?(?:机场|地)|(?<!到达)(?<!目的)(?<!目的地)机场",
     ),
     ("airline", r"airlines?|carriers?|air carriers?", r"航空公司|航司|承运人"),
@@ -142,51 +157,77 @@ GROUPS: tuple[tuple[Group, str, str], ...] = (
         r"小时|时段|时刻|钟点|几点",
     ),
 )
-CUE_EN = r"\b(?:by|per|each|every|which|what|across|among|between|for all|all|different|split by|grouped by|broken down by|compare|comparing|one)\s+(?:(?:the|of|our|three|scheduled|individual|new york|of the)\s+){0,2}"
-CUE_ZH = r"(?:按照?|各个?|每一?[个家座]?|哪一?[个家座]?|哪些|哪几[个家座]|几[家个]|分|不同|所有|对比|比较|依|根据)\s*(?:的|不同的?|各个?|出发的?|起飞的?|离港的?)?\s*"
+CUE_EN = (
+    r"\b(?:by|per|each|every|which|what|across|among|between|for all|all|different|split by"
+    r"|grouped by|broken down by|compare|comparing|one)\s+(?:(?:the|of|our|three|scheduled"
+    r"|individual|new york|of the)\s+){0,2}"
+)
+CUE_ZH = (
+    r"(?:按照?|各个?|每一?[个家座]?|哪一?[个家座]?|哪些|哪几[个家座]|几[家个]|分|不同|所有|对比|比较|依|根据)\s*(?:的|不同的?|各个?|出发的?"
+    r"|起飞的?|离港的?)?\s*"
+)
 
 DESCENDING = re.compile(
-    r"\b(?:most|highest|largest|greatest|biggest|worst|busiest|top|longest|maximum|max|more|descending|desc|best-connected)\b|最多|最高|最大|最长|最严重|最繁忙|最忙|最差|最远|排名前|前\s*(?:\d|[一二三四五六七八九十两])|降序|从高到低|从大到小|从多到少",
+    r"\b(?:most|highest|largest|greatest|biggest|worst|busiest|top|longest|maximum|max|more"
+    r"|descending|desc|rank(?:ed|ing)?)\b|排名|最多|最高|最大|最长|最严重|最繁忙|最忙|最差|最远|排名前|前\s*(?:\d"
+    r"|[一二三四五六七八九十两])|降序|从高到低|从大到小|从多到少",
     I,
 )
 ASCENDING = re.compile(
-    r"\b(?:fewest|lowest|least|smallest|shortest|bottom|best|minimum|quietest|ascending|asc)\b|最少|最低|最小|最短|最好|最近|倒数|后\s*(?:\d|[一二三四五六七八九十两])|升序|从低到高|从小到大|从少到多",
+    r"\b(?:fewest|lowest|least|smallest|shortest|bottom|best|minimum|quietest|ascending|asc)\b"
+    r"|最少|最低|最小|最短|最好|最近|倒数|后\s*(?:\d|[一二三四五六七八九十两])|升序|从低到高|从小到大|从少到多",
     I,
 )
 SINGULAR = re.compile(
-    r"\b(?:which|what|the|one|single)\s+(?:one\s+)?(?:\w+\s+){0,2}?(?:airline|carrier|airport|origin|destination|month|hour)\b(?!s)"
-    r"|哪一?(?:个|家|座)|最(?:多|高|大|长|少|低|小|短|差|好|忙|繁忙|严重)的?(?:一[个家座])?(?:是|为)?(?:的)?(?:航空公司|出发机场|始发机场|机场|目的地|月份?|小时)",
+    r"(?:\b(?:which|what|the|one|single)|^)\s*(?:one\s+)?(?:\w+\s+){0,2}?\b(?:airline|carrier"
+    r"|airport|origin|destination|month|hour)\b(?!s)"
+    r"|哪一?(?:个|家|座)|最(?:多|高|大|长|少|低|小|短|差|好|忙|繁忙|严重)的?(?:一[个家座])?(?:是|为)?(?:的)?(?:航空公司|出发机场"
+    r"|始发机场|机场|目的地|月份?|小时)",
     I,
 )
 PLURAL_ZH = re.compile(r"哪些|哪几")
 SORTED = re.compile(
-    r"\b(?:sort|order|rank)\w*\b|\b(?:highest|largest|most|lowest|smallest|fewest)(?: \w+)? first\b|降序|升序|排序|排列|从[高低大小多少]到",
+    r"\b(?:sort|order|rank)\w*\b|\b(?:highest|largest|most|lowest|smallest"
+    r"|fewest)(?: \w+)? first\b|降序|升序|排序|排列|从[高低大小多少]到",
     I,
 )
 
+# "Flights leaving JFK were delayed" names a place, already blanked, and not the departure delay; "flights
+# that left JFK late" does mean the departure.
+LEAVING_A_PLACE = (
+    r"\b(?:departures?|departing|leav(?:e|es|ing)|left|departed?|departs)(?:\s+from\b|\s{3,}|\s*[?.]|\s*$)"
+    r"|(?:出发|起飞|离港)的(?!延误|晚点|平均延误)|从\s*(?:出发|起飞|离港)|\s(?:出发|起飞|离港)(?!延误|晚点|平均)"
+)
+
 RATE = re.compile(
-    r"\b(?:share|percent(?:age)?|rates?|proportion|fraction|ratio|likelihood|probability|how often)\b|%|率|占比|比例|百分比|百分之",
+    r"\b(?:share|percent(?:age)?|rates?|proportion|fraction|ratio|likelihood|probability"
+    r"|how often)\b|%|率|占比|比例|百分比|百分之",
     I,
 )
 AVERAGE = re.compile(r"\b(?:average|avg|mean|typical|on average)\b|平均|均值", I)
 MAXIMUM = re.compile(
-    r"\b(?:maximum|max|longest|largest|greatest|biggest|worst|highest)\s+(?:single\s+)?(?:(?:arrival|departure)\s+)?delays?\b"
-    r"|(?:最大|最长|最严重|最高)的?(?:(?:到达|出发|抵达|起飞|离港|到港)的?)?(?:延误|晚点|延迟)(?!航班|率|数)(?:时间|时长|分钟数?)?",
+    r"\b(?:maximum|max|longest|largest|greatest|biggest|worst"
+    r"|highest)\s+(?:single\s+)?(?:(?:arrival|departure)\s+)?delays?\b"
+    r"|(?:最大|最长|最严重|最高)的?(?:(?:到达|出发|抵达|起飞|离港|到港)的?)?(?:延误|晚点|延迟)(?!航班|率|数)(?:时间|时长|分钟数?)?"
+    r"|(?:延误|晚点)(?:时间|时长)?(?:最大|最长|最严重|最久)",
     I,
 )
 CANCELLED = re.compile(r"\bcancel\w*\b|取消", I)
 DISTANCE = re.compile(r"\b(?:distances?|miles|mileage|how far)\b|距离|里程|英里|航程", I)
 AIR_TIME = re.compile(
-    r"\b(?:air ?-?time|flight time|flying time|time in the air|flight duration|in the air|airborne)\b|空中时间|飞行时间|飞行时长|航时|空中飞行",
+    r"\b(?:air ?-?time|flight time|flying time|time in the air|flight duration|in the air"
+    r"|airborne)\b|空中时间|飞行时间|飞行时长|航时|空中飞行",
     I,
 )
 TOTAL = re.compile(r"\b(?:total|sum|overall|altogether|combined|how many)\b|总|合计|一共|共计|多少英里", I)
 COUNTS = re.compile(
-    r"\b(?:how many|number of|count(?: of)?|total|most|fewest|busiest|least|more|top|amount of|no\. of)\b|多少|几个|几架|数|量|最多|最少|最忙|最繁忙|总共|一共|班次|架次",
+    r"\b(?:how many|number of|count(?: of)?|total|most|fewest|busiest|least|more|top|amount of"
+    r"|no\. of)\b|多少|几个|几架|数|量|最多|最少|最忙|最繁忙|总共|一共|班次|架次",
     I,
 )
 FLIGHTS = re.compile(
-    r"\bflights?\b|\bdepartures?\b|\btraffic\b|\bfl(?:y|ies|ew|own)\b|\bbusiest\b|\bquietest\b|航班|班机|班次|架次|起降|最繁忙|最忙",
+    r"\bflights?\b|\bdepartures?\b|\btraffic\b|\bfl(?:y|ies|ew|own)\b|\bbusiest\b|\bquietest\b"
+    r"|航班|班机|班次|架次|起降|最繁忙|最忙",
     I,
 )
 LATE_COUNT = re.compile(
@@ -200,17 +241,18 @@ ONLY_LATE = re.compile(
 def read_question(text: str) -> Question | Unanswerable:
     """Read the one question that the text asks, its wishes about form set aside."""
     text = blank(text, ((wish.start, wish.end) for wish in preferences.statements(text)))
-    outside = OUT_OF_SCOPE.search(text) or OTHER_YEAR.search(text) or MONTH_DAY.search(text)
+    outside = (
+        OUT_OF_SCOPE.search(text)
+        or OTHER_YEAR.search(text)
+        or MONTH_DAY.search(text)
+        or DAY_MONTH.search(text)
+    )
     if outside:
         return Unanswerable(outside.group())
     limit, text = _delay_limit(text)
-    months, text = _months(text)
-    text = re.sub(r"\b2013\b|年", lambda match: " " * len(match.group()), text)
-    airlines, text = _airlines(text)
-    destinations, text, unknown = _destinations(text)
-    if unknown:
-        return Unanswerable(unknown)
-    origins, text = _origins(text)
+    kept, text = take_filters(text)
+    if kept.unknown:
+        return Unanswerable(kept.unknown)
     maximum = MAXIMUM.search(text)
     metric = _metric(text, has_limit=limit is not None)
     if metric is None:
@@ -222,8 +264,8 @@ def read_question(text: str) -> Question | Unanswerable:
     groups = _groups(text, is_ranked=order is not None)
     if len(groups) > 1:
         return Unanswerable(" + ".join(groups))
-    group = groups[0] if groups else _compared(text, airlines, origins, destinations, months)
-    if group is None or group in ("month", "hour") and not _ranks(ranked_text, metric):
+    group = groups[0] if groups else _compared(text, kept)
+    if group is None:
         order = None
     top = _limit(ranked_text) if order else None
     if group and order is None and metric == "maximum_delay" and maximum and _asks_for_one(text):
@@ -232,10 +274,7 @@ def read_question(text: str) -> Question | Unanswerable:
         metric=metric,
         delay=_delay(text, limit),
         group=group,
-        months=months,
-        origins=origins,
-        destinations=destinations,
-        airlines=airlines,
+        kept=kept,
         order=order,
         limit=top,
     )
@@ -246,9 +285,7 @@ def asks_for_figures(sentence: str) -> bool:
     if ASKING.search(sentence):
         return True
     asked = read_question(sentence)
-    return isinstance(asked, Question) and bool(
-        asked.group or asked.months or asked.origins or asked.destinations or asked.airlines
-    )
+    return isinstance(asked, Question) and bool(asked.group or asked.kept != ALL_FLIGHTS)
 
 
 def wants_chart(text: str) -> bool:
@@ -282,105 +319,13 @@ def _named_column(text: str) -> DelayColumn | None:
         text,
         flags=I,
     )
-    text = re.sub(
-        r"\b(?:departures?|departing|leaving|left|departed)\s+(?:from\b|(?=\s*[?.]|$))|(?:出发|起飞)的(?!延误|晚点)|从\s*出发|\s出发(?!延误|晚点|平均|的?航班)",
-        " ",
-        text,
-        flags=I,
-    )
+    if not re.search(r"\blate\b", text, I):
+        text = re.sub(LEAVING_A_PLACE, " ", text, flags=I)
     if ARRIVAL.search(text) and DEPARTURE.search(text):
         late = LATE.search(text)
         near = text[max(0, late.start() - 12) : late.end() + 20] if late else ""
-        return preferences.delay_column(near)
-    return preferences.delay_column(text)
-
-
-def _months(text: str) -> tuple[tuple[int, ...], str]:
-    # "1至3月" and "1、2月" name the sign 月 once.
-    text = re.sub(r"(?<![\d.])(1[0-2]|[1-9])\s*([-–~至到、和])\s*(?=(?:1[0-2]|[1-9])\s*月)", r"\1月\2", text)
-    months: list[int] = []
-    previous_end: int | None = None
-    spans = []
-    for match in re.finditer(MONTH_PATTERN, text):
-        month = month_of(match)
-        between = text[previous_end : match.start()] if previous_end is not None else ""
-        opening = text[: spans[-1][0]] if spans else ""
-        is_range = re.fullmatch(r"\s*(?:to|through|thru|until|till|[-–—~至到]+)\s*", between, I) or (
-            re.fullmatch(r"\s*and\s*", between, I) and re.search(r"\bbetween\s*$", opening, I)
-        )
-        if is_range and months:
-            first = months[-1]
-            steps = (month - first) % 12
-            months += [(first + step - 1) % 12 + 1 for step in range(1, steps + 1)]
-        else:
-            months.append(month)
-        spans.append(match.span())
-        previous_end = match.end()
-    return tuple(sorted(set(months))), blank(text, spans)
-
-
-def _airlines(text: str) -> tuple[tuple[str, ...], str]:
-    codes: set[str] = set()
-    for pattern, code in AIRLINE_WORDS:
-        spans = [match.span() for match in re.finditer(pattern, text, I)]
-        if spans:
-            codes.add(code)
-            text = blank(text, spans)
-    upper = [code for code in AIRLINE_NAMES if code != "US"]
-    spans = []
-    for match in re.finditer(
-        rf"(?<![A-Za-z0-9])(?:{'|'.join(upper)}|(?<!the )US(?!\s+airports))(?![A-Za-z0-9])", text
-    ):
-        codes.add(match.group())
-        spans.append(match.span())
-    return tuple(sorted(codes)), blank(text, spans)
-
-
-def _destinations(text: str) -> tuple[tuple[str, ...], str, str]:
-    """Codes of destinations, the text without them, and a place that is not known."""
-    codes: set[str] = set()
-    spans = []
-    towards = r"(?:\b(?:to|into|towards?|bound for|destined for|destinations?(?: of)?|dest)\s+(?:airport\s+)?|(?:飞往|飞到|飞向|前往|抵达|到达|去|到|至|目的地(?:是|为)?)\s*)"
-    listed = r"[A-Z]{3}(?:\s*(?:,|and|or|/|、|和|或|与|及|以及)\s*(?:to\s+)?[A-Z]{3})*(?![A-Za-z])"
-    for match in re.finditer(rf"(?:(?i:{towards}))({listed})", text):
-        for code in re.findall(r"[A-Z]{3}", match.group(1)):
-            if code not in DESTINATIONS and code not in ("JFK", "EWR"):
-                return (), text, code
-            codes.add(code)
-        spans.append(match.span())
-    text = blank(text, spans)
-    for match in re.finditer(r"(?<![A-Za-z])([A-Z]{3})(?![A-Za-z])", text):
-        if match.group() in DESTINATIONS - {"LGA"}:
-            codes.add(match.group())
-            text = blank(text, [match.span()])
-    place = re.search(
-        r"\b(?:to|into|bound for)\s+((?!JFK|LGA|EWR|La|Newark|Kennedy|New York)[A-Z][a-z]+(?: [A-Z][a-z]+)*)",
-        text,
-    )
-    place = place or re.search(
-        r"\bfrom\s+(?:the\s+)?((?!JFK|LGA|EWR|La|Newark|Kennedy|New York|John)[A-Z][a-zA-Z]+)", text
-    )
-    place = place or re.search(r"(?:飞往|飞到|前往)\s*([\u4e00-\u9fff]{2,4})(?<!各目的地)", text)
-    name = place.group(1) if place else ""
-    if name.startswith(("各", "哪", "每", "目的", "不同")):
-        name = ""
-    return tuple(sorted(codes)), text, name
-
-
-def _origins(text: str) -> tuple[tuple[str, ...], str]:
-    codes: set[str] = set()
-    for pattern, code in ORIGIN_WORDS:
-        spans = [match.span() for match in re.finditer(pattern + r"(?:\s+airport|机场)?", text, I)]
-        spans = [
-            match.span()
-            for match in re.finditer(
-                rf"(?:{pattern})(?:\s+(?:international\s+)?airport\b|国际机场|机场)?", text, I
-            )
-        ]
-        if spans:
-            codes.add(code)
-            text = blank(text, spans)
-    return tuple(sorted(codes)), text
+        return delay_column(near)
+    return delay_column(text)
 
 
 def _metric(text: str, *, has_limit: bool) -> Metric | None:
@@ -424,10 +369,6 @@ def _order(text: str) -> Order | None:
     return "descending" if DESCENDING.search(text) else None
 
 
-def _ranks(text: str, metric: Metric) -> bool:
-    return _order(text) is not None
-
-
 def _groups(text: str, *, is_ranked: bool) -> list[Group]:
     found: list[Group] = []
     for group, english, chinese in GROUPS:
@@ -440,7 +381,8 @@ def _groups(text: str, *, is_ranked: bool) -> list[Group]:
             cued = cued or re.search(r"\bmonthly\b|\bmonth by month\b|月度|逐月|每月|各月|分月", text, I)
         if group == "hour":
             cued = cued or re.search(
-                r"\bhourly\b|\bhours? of (?:the )?(?:day|departure)\b|\bdeparture hours?\b|(?:出发|起飞|离港)的?(?:小时|时段|时刻)|几点",
+                r"\bhourly\b|\bhours? of (?:the )?(?:day|departure)\b|\bdeparture hours?\b"
+                r"|(?:出发|起飞|离港)的?(?:小时|时段|时刻)|几点",
                 text,
                 I,
             )
@@ -454,23 +396,20 @@ def _groups(text: str, *, is_ranked: bool) -> list[Group]:
     return found
 
 
-def _compared(
-    text: str,
-    airlines: tuple[str, ...],
-    origins: tuple[str, ...],
-    destinations: tuple[str, ...],
-    months: tuple[int, ...],
-) -> Group | None:
+def _compared(text: str, kept: Filters) -> Group | None:
     """The grouping that a comparison of named things asks for without naming it."""
     if not re.search(
-        r"\b(?:compare\w*|comparison|versus|vs\.?|each|respectively)\b|对比|比较|分别|相比|各自", text, I
+        r"\b(?:compare\w*|comparison|versus|vs\.?|each|respectively|which|who)\b|各有|各是|哪"
+        r"|更[高低多少大小长短]|对比|比较|分别|相比|各自",
+        text,
+        I,
     ):
         return None
     named: Iterable[tuple[Group, int]] = (
-        ("airline", len(airlines)),
-        ("origin", len(origins)),
-        ("destination", len(destinations)),
-        ("month", len(months)),
+        ("airline", len(kept.airlines)),
+        ("origin", len(kept.origins)),
+        ("destination", len(kept.destinations)),
+        ("month", len(kept.months)),
     )
     return next((group for group, count in named if count > 1), None)
 

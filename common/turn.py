@@ -9,14 +9,20 @@ from typing import Literal
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from common.preferences import ASKING, SENTENCES, STANDING, Preferences, apply, standing, statements
+from common.delays import ASKING, SENTENCES
+from common.preferences import STANDING, Preferences, apply, standing, statements
 from common.questions import REMARK, Question, asks_for_figures, read_question, wants_chart
 from common.vocabulary import is_chinese
 
 __all__ = ["Turn", "read_turn"]
 
+# "Show numbers with 3 decimals" is a wish; "show the weather in Chinese" asks for something.
 REQUEST = re.compile(
-    r"\b(?:tell|show|give|list|calculate|compute|find|plot|draw|explain|write)\b|告诉我|查一?下|查询|列出|统计|给我|算一?下|解释",
+    r"\b(?:tell|show|give|list|calculate|compute|find|plot|draw|explain|write)\b"
+    r"(?!(?:\s+(?:me|us|all|the|your|my|numbers?|results?|answers?|figures?|values?|everything"
+    r"|it|them|only))*"
+    r"\s*(?:$|[.,!;]|\b(?:with|in|as|to)\b))"
+    r"|告诉我|查一?下|查询|列出|统计|给我|算一?下|解释",
     re.IGNORECASE,
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 __all__ = [
     "AIRLINE_NAMES",
@@ -12,6 +13,7 @@ __all__ = [
     "MONTH_PATTERN",
     "NUMBER",
     "ORIGIN_WORDS",
+    "blank",
     "is_chinese",
     "month_of",
     "parse_number",
@@ -22,7 +24,7 @@ AIRLINE_WORDS: tuple[tuple[str, str], ...] = (
     (r"\bendeavou?r(?: air)?(?: inc\.?)?\b|奋进航空", "9E"),
     (r"\bus airways(?: inc\.?)?\b|全美航空|全美", "US"),
     (r"\bvirgin(?: america)?\b|维珍美国航空|维珍美国|维珍航空|维珍", "VX"),
-    (r"\bamerican(?: airlines)?(?: inc\.?)?\b|(?<!联合)美国航空(?!公司)|美航", "AA"),
+    (r"\bamerican(?: airlines)?(?: inc\.?)?\b|美国航空|(?<!达)美航", "AA"),
     (r"\balaska(?: airlines)?(?: inc\.?)?\b|阿拉斯加航空|阿拉斯加", "AS"),
     (r"\bjet ?blue(?: airways)?\b|捷蓝航空|捷蓝", "B6"),
     (r"\bdelta(?: air ?lines)?(?: inc\.?)?\b|达美航空|达美", "DL"),
@@ -61,17 +63,17 @@ ORIGIN_WORDS: tuple[tuple[str, str], ...] = (
     (r"\bnewark(?: liberty)?\b|\bewr\b|纽瓦克", "EWR"),
 )
 
-DESTINATIONS = frozenset(
-    """
-    ABQ ACK ALB ANC ATL AUS AVL BDL BGR BHM BNA BOS BQN BTV BUF BUR BWI BZN CAE CAK CHO CHS CLE CLT CMH CRW
-    CVG DAY DCA DEN DFW DSM DTW EGE EYW FLL GRR GSO GSP HDN HNL HOU IAD IAH ILM IND JAC JAX LAS LAX LEX LGA
-    LGB MCI MCO MDW MEM MHT MIA MKE MSN MSP MSY MTJ MVY MYR OAK OKC OMA ORD ORF PBI PDX PHL PHX PIT PSE PSP
-    PVD PWM RDU RIC ROC RSW SAN SAT SAV SBN SDF SEA SFO SJC SJU SLC SMF SNA SRQ STL STT SYR TPA TUL TVC TYS
-    XNA
-    """.split()
-)
+_DESTINATION_CODES = """
+ABQ ACK ALB ANC ATL AUS AVL BDL BGR BHM BNA BOS BQN BTV BUF BUR BWI BZN CAE CAK CHO CHS CLE CLT CMH CRW
+CVG DAY DCA DEN DFW DSM DTW EGE EYW FLL GRR GSO GSP HDN HNL HOU IAD IAH ILM IND JAC JAX LAS LAX LEX LGA
+LGB MCI MCO MDW MEM MHT MIA MKE MSN MSP MSY MTJ MVY MYR OAK OKC OMA ORD ORF PBI PDX PHL PHX PIT PSE PSP
+PVD PWM RDU RIC ROC RSW SAN SAT SAV SBN SDF SEA SFO SJC SJU SLC SMF SNA SRQ STL STT SYR TPA TUL TVC TYS
+XNA
+"""
+DESTINATIONS = frozenset(_DESTINATION_CODES.split())
 
-MONTH_NAMES = "January February March April May June July August September October November December".split()
+_MONTHS = "January February March April May June July August September October November December"
+MONTH_NAMES = _MONTHS.split()
 # "may" and "mar" are months only when written as names; "may I ask" is not about flights in May.
 MONTH_PATTERN = (
     r"(?:\b(?P<name>(?i:january|february|april|june|july|august|september|october|november|december)"
@@ -80,13 +82,18 @@ MONTH_PATTERN = (
     r"|(?P<hanzi>十[一二]|[一二三四五六七八九十])月份?)"
 )
 
-ENGLISH_NUMBERS = {
-    word: value
-    for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-        "sixteen seventeen eighteen nineteen twenty".split()
-    )
-} | {"thirty": 30, "forty": 40, "forty-five": 45, "fifty": 50, "sixty": 60, "ninety": 90}
+_UP_TO_TWENTY = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen twenty"
+)
+ENGLISH_NUMBERS = {word: value for value, word in enumerate(_UP_TO_TWENTY.split())} | {
+    "thirty": 30,
+    "forty": 40,
+    "forty-five": 45,
+    "fifty": 50,
+    "sixty": 60,
+    "ninety": 90,
+}
 CHINESE_DIGITS = {digit: value for value, digit in enumerate("零一二三四五六七八九")} | {"两": 2}
 
 NUMBER = (
@@ -109,6 +116,13 @@ def parse_number(text: str) -> float | None:
     if text in ENGLISH_NUMBERS:
         return float(ENGLISH_NUMBERS[text])
     return _parse_chinese(text)
+
+
+def blank(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Replace the spans by spaces, so that places in the text stay what they were."""
+    for start, end in spans:
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
 
 
 def month_of(match: re.Match[str]) -> int:
