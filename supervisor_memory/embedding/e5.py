@@ -42,7 +42,7 @@ CALIBRATION = Calibration(unrelated=0.037, same=0.473)
 COMMON = "data/e5_common.npy"  # written by `python -m supervisor_memory.embedding.calibrate --common`
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
-LOADING = threading.Lock()
+LOADING = PerProcess(threading.Lock)
 
 
 def open_e5(*, threads: int = 1) -> Embedder:
@@ -160,7 +160,7 @@ def _load_engine() -> Any:
             found=found,
             expected=WEIGHTS_SHA256,
         )
-    with LOADING, _one_quiet_thread():
+    with LOADING.get(), _one_quiet_thread():
         return package.E5(model_path=str(weights))
 
 
