@@ -1,0 +1,280 @@
+"""Records in one SQLite file, with their vectors, words, versions and audit in one transaction."""
+
+import json
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+import apsw
+import numpy as np
+import numpy.typing as npt
+
+from supervisor_memory.audit.log import AuditLog
+from supervisor_memory.backends import lexicon
+from supervisor_memory.backends.candidates import as_hits, searched_terms, searched_user, searched_vector
+from supervisor_memory.backends.changes import Vector, in_order_of_application
+from supervisor_memory.backends.conditions import of_namespaces, of_records, visible
+from supervisor_memory.backends.database import LOCK_SECONDS, Database
+from supervisor_memory.backends.matrices import Matrices, Space
+from supervisor_memory.backends.matrix import Matrix, descending
+from supervisor_memory.backends.postings import idf, score
+from supervisor_memory.backends.protocol import Commit, Committed, Health, Ids
+from supervisor_memory.backends.tables import SCHEMA, VERSION, Writing, record_of
+from supervisor_memory.backends.verbs import Verbs
+from supervisor_memory.errors import BackendError
+from supervisor_memory.records import Filter, Hits, Query, Record
+from supervisor_memory.terms import terms
+
+__all__ = ["FILE_NAME", "SqliteBackend"]
+
+FILE_NAME = "memory.db"
+_SPARE_CANDIDATES = 8
+_SCORED_BY_TEXT = 2
+
+
+class SqliteBackend(Verbs):
+    """`memory.db` in a directory. Any number of threads and processes of one machine may share it.
+
+    Args:
+        path: The directory; made with mode 0700 when it is not there.
+        clock: Seconds since 1970, for the times of audit rows.
+        lock_seconds: How long a commit waits for another process.
+        read_only: Open for reading even where writing would be possible.
+
+    Raises:
+        CorruptStore: `memory.db` is no store of ours; it is left as it is.
+        BackendUnavailable: it cannot be opened, is on a network file system, or of a newer release.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        clock: Callable[[], float] = time.time,
+        lock_seconds: float = LOCK_SECONDS,
+        read_only: bool = False,
+    ) -> None:
+        self._clock = clock
+        self._database = Database(
+            Path(path) / FILE_NAME,
+            schema=SCHEMA,
+            version=VERSION,
+            lock_seconds=lock_seconds,
+            read_only=read_only,
+        )
+        self._audit = AuditLog(self._database)
+        self._matrices = Matrices()
+
+    @property
+    def name(self) -> Literal["sqlite"]:
+        return "sqlite"
+
+    @property
+    def audit(self) -> AuditLog:
+        return self._audit
+
+    @property
+    def database(self) -> Database:
+        """For tables that belong into the same file and the same transactions."""
+        return self._database
+
+    def batch(self, commit: Commit) -> Committed:
+        """Apply a commit in one transaction: all or nothing, audit included."""
+        if not commit.changes and not commit.audit:
+            return Committed(commit.id)
+        records = [change.record for change in commit.changes]
+        with self._database.writing() as connection:
+            writing = Writing(connection)
+            for position, change in in_order_of_application(commit.changes):
+                records[position] = writing.put(change)
+            self._audit.append(commit.audit, at=self._clock())
+        return Committed(commit.id, tuple(records))
+
+    def search(self, query: Query, *, limit: int) -> Hits:
+        """Candidates by meaning and by words, at most `limit` of each.
+
+        Raises:
+            MissingUser: `query.where` names no user.
+        """
+        searched_user(query)
+        with self._database.reading() as connection:
+            return _Search(connection, self._matrices, query, max(0, limit)).run()
+
+    def get(self, ids: Ids) -> Sequence[Record]:
+        """The records of these ids in any status, in the order asked, unknown ones left out."""
+        sql, bindings = of_records(Filter(ids=tuple(ids), statuses=None))
+        with self._database.reading() as connection:
+            found = {r.id: r for r in _records(connection, f"SELECT data FROM records WHERE {sql}", bindings)}
+        return tuple(found[record_id] for record_id in ids if record_id in found)
+
+    def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
+        """Records that match, most recently updated first; equally recent ones by falling id."""
+        condition, bindings = of_records(where)
+        sql = f"SELECT data FROM records WHERE {condition} ORDER BY updated_at DESC, id DESC LIMIT ? OFFSET ?"
+        with self._database.reading() as connection:
+            return tuple(_records(connection, sql, (*bindings, max(0, limit), max(0, offset))))
+
+    def count(self, where: Filter) -> int:
+        sql, bindings = of_records(where)
+        with self._database.reading() as connection:
+            return int(connection.execute(f"SELECT count(*) FROM records WHERE {sql}", bindings).get)
+
+    def versions(self, record_id: str) -> Sequence[Record]:
+        """Every version of a record, oldest first, the present one last; empty for an unknown id."""
+        sql, bindings = of_records(Filter(ids=(record_id,), statuses=None))
+        with self._database.reading() as connection:
+            present = list(_records(connection, f"SELECT data FROM records WHERE {sql}", bindings))
+            if not present:
+                return ()
+            earlier = "SELECT data FROM versions WHERE record_id = ? ORDER BY version"
+            return (*_records(connection, earlier, (record_id,)), *present)
+
+    def health(self) -> Health:
+        details = {"sqlite": apsw.sqlite_lib_version(), "format": str(VERSION)}
+        try:
+            details["records"] = str(self.count(Filter(statuses=None)))
+        except BackendError as error:
+            return Health(
+                self.name,
+                ok=False,
+                persistent=True,
+                location=self._database.where,
+                message=str(error),
+                details=details,
+            )
+        message = "read-only: nothing new is remembered" if self._database.read_only else ""
+        return Health(
+            self.name,
+            ok=True,
+            persistent=True,
+            location=self._database.where,
+            message=message,
+            details=details,
+        )
+
+    def close(self) -> None:
+        """Let go of the file. Closing twice is fine."""
+        self._database.close()
+
+
+class _Search:
+    """One search, on a connection that sees one state of the store throughout."""
+
+    def __init__(self, connection: apsw.Connection, matrices: Matrices, query: Query, limit: int) -> None:
+        self._connection = connection
+        self._limit = limit
+        self._user = searched_user(query)
+        self._visible = visible(query.where, now=query.now)
+        self._spaces = self._read_spaces(query)
+        self._matrices = list(self._fresh(matrices, query))
+        self._holders = self._read_holders(searched_terms(query))
+        indexed = sum(space.indexed for space in self._spaces)
+        self._worth = {term: idf(indexed, len(keys)) for term, keys in self._holders.items()}
+        self._average_length = sum(space.terms for space in self._spaces) / max(1, indexed)
+        self._scored: dict[str, float] = {}
+
+    def run(self) -> Hits:
+        meant = self._by_meaning()
+        worded = self._by_words()
+        records = meant | worded
+        return as_hits(
+            meant.values(),
+            worded.values(),
+            cosines={records[key].id: cosine for key, cosine in self._cosines(records)},
+            scores=self._scores(records.values()),
+        )
+
+    def _read_spaces(self, query: Query) -> Sequence[Space]:
+        sql, bindings = of_namespaces(query.where)
+        rows: Iterable[Any] = self._connection.execute(
+            f"SELECT namespace, revision, rebuilt, indexed, terms FROM namespaces WHERE {sql}", bindings
+        )
+        return [Space(*row) for row in rows]
+
+    def _fresh(self, matrices: Matrices, query: Query) -> Iterator[tuple[Matrix[int], Vector]]:
+        if (searched := searched_vector(query)) is None:
+            return
+        embedder, vector = searched
+        for space in self._spaces:
+            yield matrices.fresh(self._connection, space, embedder, len(vector)), vector
+
+    def _read_holders(self, searched: Sequence[str]) -> dict[str, npt.NDArray[np.int64]]:
+        """For each term the keys of the records that hold it."""
+        if not any(space.indexed for space in self._spaces):
+            return {}
+        namespaces = [space.namespace for space in self._spaces]
+        found = (
+            (term, lexicon.holders(self._connection, self._user, term, namespaces=namespaces))
+            for term in searched
+        )
+        return {term: keys for term, keys in found if len(keys)}
+
+    def _by_meaning(self) -> dict[int, Record]:
+        keys: list[int] = []
+        cosines = [np.zeros(0, dtype=np.float32)]
+        for matrix, vector in self._matrices:
+            found, values = matrix.cosines(vector)
+            keys.extend(found)
+            cosines.append(values)
+        order = descending(np.concatenate(cosines))
+        return self._first_visible((keys[row] for row in order), self._limit)
+
+    def _by_words(self) -> dict[int, Record]:
+        """The best by words. The index does not count, so more than the limit are scored by their text."""
+        if not self._holders:
+            return {}
+        held = np.concatenate(list(self._holders.values()))
+        worth = np.repeat(list(self._worth.values()), [len(keys) for keys in self._holders.values()])
+        keys, positions = np.unique(held, return_inverse=True)
+        sums = np.bincount(positions, weights=worth)
+        newest_first = keys[::-1]
+        order = (int(newest_first[row]) for row in descending(sums[::-1].astype(np.float64)))
+        found = self._first_visible(order, self._limit * _SCORED_BY_TEXT)
+        scores = self._scores(found.values())
+        best = sorted(found.items(), key=lambda item: (-scores.get(item[1].id, 0.0), item[1].id))
+        return {key: record for key, record in best[: self._limit] if record.id in scores}
+
+    def _scores(self, records: Collection[Record]) -> dict[str, float]:
+        """The scores by words of those that share a term."""
+        if not self._holders:
+            return {}
+        for record in records:
+            if record.id not in self._scored:
+                self._scored[record.id] = score(
+                    terms(record.content), self._worth, average_length=self._average_length
+                )
+        return {record.id: value for record in records if (value := self._scored[record.id]) > 0}
+
+    def _cosines(self, keys: Iterable[int]) -> Iterator[tuple[int, float]]:
+        """The cosines of those that have a vector to compare."""
+        for key in keys:
+            for matrix, vector in self._matrices:
+                if (cosine := matrix.cosine(key, vector)) is not None:
+                    yield key, cosine
+
+    def _first_visible(self, order: Iterator[int], wanted: int) -> dict[int, Record]:
+        """The first records in this order that may be seen; looks further as long as too few may."""
+        seen: dict[int, Record] = {}
+        size = wanted + _SPARE_CANDIDATES
+        while len(seen) < wanted and (chunk := list(islice(order, size))):
+            found = self._verified(chunk)
+            seen |= {key: found[key] for key in chunk if key in found}
+            size *= 4
+        return dict(islice(seen.items(), wanted))
+
+    def _verified(self, keys: Sequence[int]) -> dict[int, Record]:
+        """Of these records, those that the searcher may see."""
+        sql, bindings = self._visible
+        rows: Iterable[Any] = self._connection.execute(
+            "SELECT records.key, data FROM json_each(?) AS candidates "
+            f"CROSS JOIN records ON records.key = candidates.value WHERE {sql}",
+            (json.dumps(keys), *bindings),
+        )
+        return {key: record_of(data) for key, data in rows}
+
+
+def _records(connection: apsw.Connection, sql: str, bindings: Sequence[str | float]) -> Iterator[Record]:
+    rows: Iterable[Any] = connection.execute(sql, bindings)
+    return (record_of(data) for (data,) in rows)

@@ -1,0 +1,203 @@
+"""The tables of a SQLite store, and how one change goes into them. A transaction is open around it all."""
+
+import json
+from dataclasses import replace
+from typing import Final
+
+import apsw
+
+from supervisor_memory.backends import lexicon
+from supervisor_memory.backends.changes import Vector, as_stored, clash, vector_to_store
+from supervisor_memory.backends.protocol import Change
+from supervisor_memory.errors import Conflict, CorruptStore
+from supervisor_memory.records import Namespace, Record
+from supervisor_memory.terms import terms
+
+__all__ = ["SCHEMA", "VERSION", "Writing", "namespace_text", "record_of"]
+
+VERSION: Final = 1
+SCHEMA: Final = (
+    # `data` is the record, whole; the columns beside it are what is searched for.
+    """CREATE TABLE records(
+        key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, namespace TEXT NOT NULL, family TEXT NOT NULL,
+        user_id TEXT NOT NULL, task TEXT, kind TEXT NOT NULL, layer TEXT NOT NULL, status TEXT NOT NULL,
+        subject TEXT, attribute TEXT, content_hash TEXT NOT NULL, session_id TEXT, updated_at REAL NOT NULL,
+        expires_at REAL, version INTEGER NOT NULL, revision INTEGER NOT NULL, data TEXT NOT NULL)""",
+    """CREATE UNIQUE INDEX records_one_wording ON records(namespace, content_hash)
+        WHERE status = 'active' AND layer <> 'history'""",
+    """CREATE UNIQUE INDEX records_one_value ON records(namespace, subject, attribute)
+        WHERE status = 'active' AND layer <> 'history' AND subject IS NOT NULL AND attribute IS NOT NULL""",
+    "CREATE INDEX records_by_user ON records(user_id, updated_at)",
+    "CREATE INDEX records_by_change ON records(namespace, revision)",
+    "CREATE INDEX records_by_session ON records(session_id) WHERE session_id IS NOT NULL",
+    """CREATE TABLE versions(
+        record_id TEXT NOT NULL, version INTEGER NOT NULL, data TEXT NOT NULL,
+        PRIMARY KEY(record_id, version))""",
+    # Not WITHOUT ROWID: blobs of this size make such a table more than twice as large.
+    """CREATE TABLE vectors(
+        key INTEGER PRIMARY KEY REFERENCES records(key), embedder TEXT NOT NULL, dim INTEGER NOT NULL,
+        vector BLOB NOT NULL)""",
+    # `revision` counts commits; matrices in memory of before `rebuilt` cannot follow row by row.
+    # `indexed` active records with `terms` terms between them: what scores by words are relative to.
+    """CREATE TABLE namespaces(
+        namespace TEXT PRIMARY KEY, family TEXT NOT NULL, user_id TEXT NOT NULL, task TEXT,
+        revision INTEGER NOT NULL, rebuilt INTEGER NOT NULL DEFAULT 0,
+        indexed INTEGER NOT NULL DEFAULT 0, terms INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID""",
+    "CREATE INDEX namespaces_by_user ON namespaces(user_id)",
+)
+_COLUMNS: Final = (
+    *("id", "namespace", "family", "user_id", "task", "kind", "layer", "status", "subject", "attribute"),
+    *("content_hash", "session_id", "updated_at", "expires_at", "version", "revision", "data"),
+)
+_INSERT: Final = (
+    f"INSERT INTO records({', '.join(_COLUMNS)}) VALUES({', '.join('?' * len(_COLUMNS))}) RETURNING key"
+)
+_UPDATE: Final = f"UPDATE records SET {', '.join(f'{name} = ?' for name in _COLUMNS)} WHERE key = ?"
+
+
+def namespace_text(namespace: Namespace) -> str:
+    """A namespace as one text; two are equal exactly when their texts are."""
+    return json.dumps(namespace, ensure_ascii=False, separators=(",", ":"))
+
+
+def record_of(data: str) -> Record:
+    """A record from its row.
+
+    Raises:
+        CorruptStore: the row is damaged.
+    """
+    try:
+        return Record.from_dict(json.loads(data))
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptStore(
+            f"a row of the store cannot be read as a record ({error}); it is left as it is: restore a backup",
+            begins=data[:40],
+        ) from error
+
+
+class Writing:
+    """The changes of one commit, on a connection inside a transaction."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._revisions: dict[Namespace, int] = {}
+
+    def put(self, change: Change) -> Record:
+        """Apply one change and return the record as stored.
+
+        Raises:
+            Conflict, RecordNotFound, InvalidContent, BadVector: it cannot be made.
+        """
+        key, current = self._current(change.record.id)
+        record = as_stored(change, current)
+        vector = vector_to_store(change.record)
+        keeps = vector is None and current is not None and current.embedder == record.embedder
+        record = replace(record, embedder=record.embedder if keeps or vector is not None else None)
+        key = self._put_row(record, key)
+        if current is not None:
+            self._put_version(current)
+        if not keeps:
+            self._put_vector(key, record, vector)
+        self._put_terms(key, record, current)
+        if current is not None and current.namespace != record.namespace:
+            self._leave(current.namespace)
+        return record
+
+    def _current(self, record_id: str) -> tuple[int | None, Record | None]:
+        row = self._connection.execute("SELECT key, data FROM records WHERE id = ?", (record_id,)).fetchone()
+        return (None, None) if row is None else (int(row[0]), record_of(row[1]))
+
+    def _put_row(self, record: Record, key: int | None) -> int:
+        values = _values(record, self._revision(record.namespace))
+        try:
+            if key is None:
+                return int(self._connection.execute(_INSERT, values).get)
+            self._connection.execute(_UPDATE, (*values, key))
+            return key
+        except apsw.ConstraintError as error:
+            raise self._clash(record) from error
+
+    def _clash(self, record: Record) -> Conflict:
+        for what, same, values in (
+            ("content_hash", "content_hash = ?", (record.content_hash,)),
+            ("attribute", "subject = ? AND attribute = ?", (record.subject, record.attribute)),
+        ):
+            row = self._connection.execute(
+                f"SELECT id FROM records WHERE namespace = ? AND {same} AND id <> ? "
+                "AND status = 'active' AND layer <> 'history'",
+                (namespace_text(record.namespace), *values, record.id),
+            ).fetchone()
+            if row is not None:
+                return clash(what, str(row[0]), record.id)
+        return clash("id", record.id, record.id)
+
+    def _put_version(self, record: Record) -> None:
+        self._connection.execute(
+            "INSERT INTO versions VALUES(?, ?, ?)", (record.id, record.version, record.to_json())
+        )
+
+    def _put_vector(self, key: int, record: Record, vector: Vector | None) -> None:
+        if vector is None:
+            self._connection.execute("DELETE FROM vectors WHERE key = ?", (key,))
+        else:
+            self._connection.execute(
+                "INSERT OR REPLACE INTO vectors VALUES(?, ?, ?, ?)",
+                (key, record.embedder, len(vector), vector.astype("<f4").tobytes()),
+            )
+
+    def _put_terms(self, key: int, record: Record, current: Record | None) -> None:
+        before, after = _indexed(current), _indexed(record)
+        if before == after:
+            return
+        if before is not None:
+            lexicon.forget(self._connection, record.user_id, key)
+            self._count(before[0], records=-1, words=-len(terms(before[1])))
+        if after is not None:
+            words = terms(record.content)
+            lexicon.put(
+                self._connection,
+                record.user_id,
+                key,
+                namespace=namespace_text(record.namespace),
+                terms=words,
+            )
+            self._count(record.namespace, records=1, words=len(words))
+
+    def _count(self, namespace: Namespace, *, records: int, words: int) -> None:
+        self._connection.execute(
+            "UPDATE namespaces SET indexed = indexed + ?, terms = terms + ? WHERE namespace = ?",
+            (records, words, namespace_text(namespace)),
+        )
+
+    def _revision(self, namespace: Namespace) -> int:
+        """The number of this commit among those of the namespace."""
+        if namespace not in self._revisions:
+            family, user_id, *tasks = namespace
+            self._revisions[namespace] = self._connection.execute(
+                "INSERT INTO namespaces(namespace, family, user_id, task, revision) VALUES(?, ?, ?, ?, 1) "
+                "ON CONFLICT(namespace) DO UPDATE SET revision = revision + 1 RETURNING revision",
+                (namespace_text(namespace), family, user_id, tasks[0] if tasks else None),
+            ).get
+        return self._revisions[namespace]
+
+    def _leave(self, namespace: Namespace) -> None:
+        self._revision(namespace)
+        self._connection.execute(
+            "UPDATE namespaces SET rebuilt = revision WHERE namespace = ?", (namespace_text(namespace),)
+        )
+
+
+def _indexed(record: Record | None) -> tuple[Namespace, str] | None:
+    """What of a record the lexical index holds; None when it does not hold it."""
+    if record is None or record.status != "active":
+        return None
+    return record.namespace, record.content
+
+
+def _values(record: Record, revision: int) -> tuple[str | int | float | None, ...]:
+    return (
+        *(record.id, namespace_text(record.namespace), record.family, record.user_id, record.task),
+        *(record.kind, record.layer, record.status, record.subject, record.attribute),
+        *(record.content_hash, record.source.session_id, record.updated_at, record.expires_at),
+        *(record.version, revision, record.to_json()),
+    )
