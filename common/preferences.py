@@ -71,6 +71,8 @@ AFTER_ZH = (
 )
 NEGATED_EN = r"(?:don['’]?t|do not|doesn['’]?t|does not|never|without|no longer|not|stop|avoid|no)"
 NEGATED_ZH = r"(?:不要再?|别再?|不用|不再用?|无需|不需要|不喜欢|不想要?|避免)"
+# In "average arrival delay in hours" the delay is what is asked for, and no part of the wish.
+BARE_DELAYS = r"\b(?<!average )(?<!mean )(?<!maximum )(?<!longest )(?<!arrival )(?<!departure )delays?\s+"
 NOT_MINUTES = r"(?:\s*,?\s*(?:instead\s+of|not|rather\s+than|over)\s+(?:in\s+)?minutes)?"
 NOT_HOURS = NOT_MINUTES.replace("minutes", "hours")
 UNIT_ZH = (
@@ -247,7 +249,7 @@ RULES: tuple[tuple[re.Pattern[str], Read], ...] = tuple(
             rf"\bdelays?\s+(?:should\s+be|are|is|be)\s+(?:\w+\s+){{0,3}}?(?:in|as)\s+hours\b{NOT_MINUTES}",
             _constant(HOURS),
         ),
-        (rf"\bdelays?\s+in\s+hours\b{NOT_MINUTES}|^\W*in\s+hours\b{NOT_MINUTES}", _constant(HOURS)),
+        (rf"{BARE_DELAYS}in\s+hours\b{NOT_MINUTES}|^\W*in\s+hours\b{NOT_MINUTES}", _constant(HOURS)),
         (
             rf"\b(?:use|uses|prefers?|wants?|likes?)\s+hours\b(?:{NOT_MINUTES}|\s+for\s+(?:all\s+)?delays)",
             _constant(HOURS),
@@ -258,7 +260,7 @@ RULES: tuple[tuple[re.Pattern[str], Read], ...] = tuple(
             _constant(HOURS),
         ),
         (
-            rf"\b(?:(?:{SAY}|express)\s+(?:all\s+|the\s+)*)?delays?\s+in\s+minutes\b{NOT_HOURS}"
+            rf"\b(?:(?:{SAY}|express)\s+(?:all\s+|the\s+)*)?{BARE_DELAYS}in\s+minutes\b{NOT_HOURS}"
             rf"|\b(?:use|prefers?)\s+minutes\b{NOT_HOURS}",
             _constant(MINUTES),
         ),
