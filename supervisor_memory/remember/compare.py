@@ -1,0 +1,396 @@
+"""Tell two alike texts apart by what they say: numbers, dates, negation, direction, opposites, identifiers.
+
+Similar wording cannot decide it: "超过 500 元" and "低于 500 元" are nearer to each other than to any
+paraphrase. A slot differs when each text holds something there that the other lacks; a text that merely
+says more differs in nothing. Two exceptions: dates and negation have to agree.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+__all__ = ["Slots", "difference", "same_slots", "slots"]
+
+Number: TypeAlias = tuple[str, str]
+"""(value, unit); the unit is "" when none is said."""
+
+MAX_LENGTH = 20_000
+"""Characters that are compared; statements are far shorter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """What a text says in the places where one word changes everything.
+
+    Numbers carry a normalised unit (times up to hours in minutes, 万 multiplied in); `is_negative` says
+    that it denies or excludes; `directions` are "more" and "less"; `sides` name one of two opposites
+    ("gross"); identifiers are code words, paths, quotations, acronyms and names.
+    """
+
+    numbers: frozenset[Number] = frozenset()
+    dates: frozenset[str] = frozenset()
+    is_negative: bool = False
+    directions: frozenset[str] = frozenset()
+    sides: frozenset[str] = frozenset()
+    identifiers: frozenset[str] = frozenset()
+
+
+def slots(text: str) -> Slots:
+    """The slots of a text. In English and Chinese; a number may be digits or words of either."""
+    plain = " ".join(unicodedata.normalize("NFKC", text[:MAX_LENGTH]).replace("’", "'").split())
+    quoted, rest = _taken(_QUOTED, plain)
+    codes, rest = _taken(_CODE, rest)
+    dates, rest = _dates(rest)
+    numbers, unnumbered = _numbers(rest)
+    directions, undirected = _directions(rest)
+    return Slots(
+        numbers=frozenset(numbers),
+        dates=frozenset(dates),
+        is_negative=_is_negative(undirected),
+        directions=frozenset(directions),
+        sides=frozenset(_sides(rest)),
+        identifiers=frozenset(_identifiers(quoted, codes, unnumbered)),
+    )
+
+
+def same_slots(a: str, b: str) -> bool:
+    """Whether no slot differs."""
+    return difference(a, b) == ""
+
+
+def difference(a: str, b: str) -> str:
+    """The first slot in which two texts differ, "" when there is none.
+
+    One of "number", "date", "negation", "direction", "opposite", "identifier".
+    """
+    one, other = slots(a), slots(b)
+    if _numbers_differ(one.numbers, other.numbers):
+        return "number"
+    if one.dates and other.dates and one.dates != other.dates:
+        return "date"
+    if one.is_negative != other.is_negative:
+        return "negation"
+    if one.directions and other.directions and not one.directions & other.directions:
+        return "direction"
+    if any(_OPPOSITE[side] in other.sides - one.sides for side in one.sides - other.sides):
+        return "opposite"
+    if _identifiers_differ(one.identifiers, other.identifiers):
+        return "identifier"
+    return ""
+
+
+def _numbers_differ(a: frozenset[Number], b: frozenset[Number]) -> bool:
+    def unmatched(mine: frozenset[Number], theirs: frozenset[Number]) -> bool:
+        return any(not any(_agree(number, other) for other in theirs) for number in mine)
+
+    return unmatched(a, b) and unmatched(b, a)
+
+
+def _identifiers_differ(a: frozenset[str], b: frozenset[str]) -> bool:
+    def unmatched(mine: frozenset[str], theirs: frozenset[str]) -> bool:
+        return any(not any(_one_thing(name, other) for other in theirs) for name in mine)
+
+    return unmatched(a, b) and unmatched(b, a)
+
+
+def _one_thing(a: str, b: str) -> bool:
+    """Orders.amount and amount are one column."""
+    return a == b or a.endswith(f".{b}") or b.endswith(f".{a}")
+
+
+def _agree(a: Number, b: Number) -> bool:
+    return a[0] == b[0] and (a[1] == b[1] or not a[1] or not b[1])
+
+
+def _taken(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:
+    """What a pattern matches, and the text without it."""
+    return [match[0] for match in pattern.finditer(text)], pattern.sub(" ", text)
+
+
+# --- identifiers -----------------------------------------------------------------------------------------
+
+_QUOTED = re.compile(
+    r"`[^`]{1,80}`|\"[^\"]{1,80}\"|“[^”]{1,80}”|「[^」]{1,80}」|『[^』]{1,80}』|(?<!\w)'[^']{1,80}'(?!\w)"
+)
+_CODE = re.compile(
+    r"(?:[A-Za-z]:)?[\w~.-]*/[\w./~-]*\w"  # a path
+    r"|\b[A-Za-z]\w*(?:\.[A-Za-z_]\w*)+"  # schema.table, file.csv
+    r"|\b[A-Za-z0-9]*_\w*"  # snake_case
+    r"|\b[A-Z]{1,4}-?\d{1,6}(?![\w%])|\b[a-z]\d{1,3}(?![\w%])",  # V3, B6, AIR-12, p1
+    re.ASCII,
+)
+_ACRONYM = re.compile(r"(?<![A-Za-z0-9_])[A-Z][A-Z&]{1,9}s?(?![A-Za-z0-9_])")
+_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}\b")
+_SQL = """
+select from where group order by and or not null as on in is join left right inner limit having count sum avg
+min max distinct desc asc case when then else end like between sql id ok
+"""
+_SQL_WORDS = frozenset(_SQL.split())
+
+
+def _identifiers(quoted: list[str], codes: list[str], rest: str) -> Iterator[str]:
+    yield from (text.strip("`\"'“”「」『』 ").casefold() for text in quoted)
+    yield from (code.casefold() for code in codes if not _DATE_LIKE.fullmatch(code))
+    yield from (word for match in _ACRONYM.finditer(rest) if (word := match[0].casefold()) not in _SQL_WORDS)
+    yield from (match[0].casefold() for match in _NAME.finditer(rest))
+
+
+# --- dates -----------------------------------------------------------------------------------------------
+
+_MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
+_DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+_DATE_LIKE = re.compile(r"[qhQH][1-4]|(?:fy|FY)\d{2,4}|\d{1,4}[/.-]\d{1,2}(?:[/.-]\d{1,4})?")
+_DATE = re.compile(
+    r"(?P<ymd>\b(?:19|20)\d{2}[-/.]\d{1,2}[-/.]\d{1,2}\b)"
+    r"|(?P<year>(?<![\d.,])(?:19|20)\d{2})(?![\d.,]*\d|%)(?! ?(?:minutes?|mins?|miles?|usd|dollars?|元|万|"
+    r"分钟|公里|件|人|次))年?"
+    r"|\bFY ?(?P<fy>(?:19|20)\d{2})\b"
+    r"|(?P<quarter>\b[Qq](?P<q>[1-4])\b|第?(?P<qzh>[一二三四1-4])季度?|"
+    r"\b(?P<qen>first|second|third|fourth) (?:fiscal )?quarter\b)"
+    rf"|(?P<month>\b(?:{'|'.join(_MONTHS[:4] + _MONTHS[5:])}|(?<=[a-z] )May)\b"
+    r"|(?<!\d)(?P<mzh>1[0-2]|[1-9]|十[一二]?|[一二三四五六七八九])月(?!份?内))"
+    rf"|(?P<day>\b(?:{'|'.join(_DAYS)})s?\b|(?:周|星期|礼拜)(?P<dzh>[一二三四五六日天1-6])(?![年月]))"
+    r"|(?P<clock>\b\d{1,2}:\d{2}\b)",
+    re.IGNORECASE,
+)
+_ORDER = {**{c: n for n, c in enumerate("一二三四五六七八九十", 1)}, "十一": 11, "十二": 12, "日": 7, "天": 7}
+_QUARTERS = ("first", "second", "third", "fourth")
+
+
+def _dates(text: str) -> tuple[list[str], str]:
+    return [_date(match) for match in _DATE.finditer(text)], _DATE.sub(" ", text)
+
+
+def _date(match: re.Match[str]) -> str:
+    if match["ymd"]:
+        return "-".join(part.zfill(2) for part in re.split(r"[-/.]", match["ymd"]))
+    if year := match["year"] or match["fy"]:
+        return year
+    if match["quarter"]:
+        return f"q{_nth(match['q'] or match['qzh'] or '', match['qen'], _QUARTERS)}"
+    if match["month"]:
+        return f"month {_nth(match['mzh'] or '', match['month'], _MONTHS)}"
+    if match["day"]:
+        return f"day {_nth(match['dzh'] or '', match['day'].rstrip('sS') if not match['dzh'] else '', _DAYS)}"
+    return match["clock"].zfill(5)
+
+
+def _nth(chinese: str, english: str | None, names: "tuple[str, ...] | list[str]") -> int:
+    if chinese:
+        return int(chinese) if chinese.isdigit() else _ORDER[chinese]
+    return names.index((english or "").casefold()) + 1
+
+
+# --- numbers ---------------------------------------------------------------------------------------------
+
+_UNITS: dict[str, tuple[str, Fraction]] = {
+    **dict.fromkeys(("second", "sec", "秒", "秒钟"), ("min", Fraction(1, 60))),
+    **dict.fromkeys(("minute", "min", "分钟"), ("min", Fraction(1))),
+    **dict.fromkeys(("hour", "hr", "小时", "个小时"), ("min", Fraction(60))),
+    **dict.fromkeys(("day", "天", "日"), ("day", Fraction(1))),
+    **dict.fromkeys(("week", "周", "星期"), ("week", Fraction(1))),
+    **dict.fromkeys(("month", "个月"), ("month", Fraction(1))),
+    **dict.fromkeys(("year", "年"), ("year", Fraction(1))),
+    **dict.fromkeys(("mile", "英里"), ("mile", Fraction(1))),
+    **dict.fromkeys(("km", "kilometer", "kilometre", "公里", "千米"), ("km", Fraction(1))),
+    **dict.fromkeys(("元", "块", "块钱", "yuan", "rmb", "cny"), ("yuan", Fraction(1))),
+    **dict.fromkeys(("usd", "dollar", "美元"), ("usd", Fraction(1))),
+    **dict.fromkeys(("eur", "euro", "欧元"), ("eur", Fraction(1))),
+    **dict.fromkeys(("%", "percent", "pct"), ("%", Fraction(1))),
+    **dict.fromkeys(("位小数", "decimal"), ("decimals", Fraction(1))),
+    **dict.fromkeys(("人", "名", "people", "person"), ("people", Fraction(1))),
+    **dict.fromkeys(("件",), ("piece", Fraction(1))),
+    **dict.fromkeys(("次", "回", "times"), ("times", Fraction(1))),
+    **dict.fromkeys(("班", "架次", "flight"), ("flight", Fraction(1))),
+}
+_SCALES = {
+    **dict.fromkeys(("万",), 10**4),
+    **dict.fromkeys(("亿",), 10**8),
+    **dict.fromkeys(("thousand", "k"), 10**3),
+    **dict.fromkeys(("million",), 10**6),
+    **dict.fromkeys(("billion",), 10**9),
+}
+_LATIN_UNITS = "|".join(sorted((u for u in _UNITS if u.isascii() and u.isalpha()), key=len, reverse=True))
+_CHINESE_UNITS = "|".join(sorted((u for u in _UNITS if not u.isascii()), key=len, reverse=True))
+_UNIT = rf"(?P<unit>%|(?:{_LATIN_UNITS})s?\b|{_CHINESE_UNITS})"
+_SCALE = r"(?P<scale>万|亿|(?:thousand|million|billion|k)\b)"
+_SMALL = """
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+seventeen eighteen nineteen
+"""
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_EN_DIGITS = {word: number for number, word in enumerate(_SMALL.split())}
+_EN_DIGITS |= {word: 10 * number for number, word in enumerate(_TENS.split(), 2)}
+_EN_WORD = "(?:" + "|".join(sorted(_EN_DIGITS, key=len, reverse=True)) + "|hundred)"
+_ZH_DIGITS = {**{c: n for n, c in enumerate("零一二三四五六七八九")}, "〇": 0, "两": 2}
+_ZH_POWERS = {"十": 10, "百": 100, "千": 1000}
+_NUMBER = re.compile(
+    r"(?P<quarter>\b(?:a )?quarter of an hour\b|一刻钟|(?<!\d)刻钟)"
+    r"|(?P<half>\bhalf an hour\b|半个?小时|\bhalf[- ]hour\b)"
+    r"|百分之(?P<percent>\d+(?:\.\d+)?|[零一二两三四五六七八九十百点]{1,8})"
+    rf"|(?P<digits>(?<![\w.])\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|(?<![A-Za-z_])\d{{1,30}}(?:\.\d{{1,"
+    rf"20}})?)[ -]?{_SCALE}?[ -]?{_UNIT}?"
+    rf"|(?P<zh>[零〇一二两三四五六七八九十百千万亿]{{2,20}}|"
+    rf"[一二两三四五六七八九十半](?=个?(?:{_CHINESE_UNITS})))(?P<zhunit>{_CHINESE_UNITS})?"
+    rf"|\b(?P<en>{_EN_WORD}(?:[ -](?:and )?{_EN_WORD}){{0,6}})\b[ -]?(?:(?P<enscale>thousand|million|"
+    rf"billion)\b)?[ -]?"
+    rf"(?P<enunit>(?:{_LATIN_UNITS})s?\b|places\b)?",
+    re.IGNORECASE,
+)
+_NOT_NUMBERS = re.compile(r"千万(?=别|不|要)|万一|一一|三三两两|七七八八|千千万万|一千零一夜")
+
+
+def _numbers(text: str) -> tuple[list[Number], str]:
+    text = _NOT_NUMBERS.sub(" ", text)
+    found = [number for match in _NUMBER.finditer(text) if (number := _number(match))]
+    return found, _NUMBER.sub(lambda match: " " if match["digits"] else match[0], text)
+
+
+def _number(match: re.Match[str]) -> Number | None:
+    if match["quarter"]:
+        return _scaled(Fraction(15), "minute")
+    if match["half"]:
+        return _scaled(Fraction(30), "minute")
+    if percent := match["percent"]:
+        return _scaled(_of_digits(percent) if percent[0].isdigit() else _of_chinese(percent), "%")
+    if digits := match["digits"]:
+        return _scaled(_of_digits(digits) * _SCALES.get((match["scale"] or "").casefold(), 1), match["unit"])
+    if chinese := match["zh"]:
+        return _scaled(Fraction(1, 2) if chinese == "半" else _of_chinese(chinese), match["zhunit"])
+    words, unit = match["en"], match["enunit"]
+    if (
+        " " not in words
+        and "-" not in words
+        and not unit
+        and not match["enscale"]
+        and words.casefold() == "one"
+    ):
+        return None  # "one of them" counts nothing
+    return _scaled(_of_words(words) * _SCALES.get((match["enscale"] or "").casefold(), 1), unit)
+
+
+def _scaled(value: Fraction, unit: str | None) -> Number:
+    word = (unit or "").casefold()
+    name, factor = _UNITS.get(word) or _UNITS.get(word.removesuffix("s")) or ("", Fraction(1))
+    return str(value * factor), name
+
+
+def _of_digits(digits: str) -> Fraction:
+    return Fraction(digits.replace(",", ""))
+
+
+def _of_chinese(text: str) -> Fraction:
+    """十五 → 15, 一千二百零四万 → 12040000, 二〇一三 → 2013."""
+    whole, _, decimals = text.partition("点")
+    if not set(whole) & {"十", "百", "千", "万", "亿"}:
+        digits = "".join(str(_ZH_DIGITS.get(c, 0)) for c in whole) or "0"
+        return Fraction(f"{digits}.{''.join(str(_ZH_DIGITS.get(c, 0)) for c in decimals) or 0}")
+    total = section = digit = 0
+    for c in whole:
+        if c in _ZH_POWERS:
+            section, digit = section + (digit or 1) * _ZH_POWERS[c], 0
+        elif c in ("万", "亿"):
+            total, section, digit = (total + section + digit or 1) * _SCALES[c], 0, 0
+        else:
+            digit = _ZH_DIGITS.get(c, 0)
+    return Fraction(total + section + digit)
+
+
+def _of_words(text: str) -> Fraction:
+    """Twelve hundred → 1200, twenty-five → 25."""
+    total = 0
+    for word in re.split(r"[ -]", text.casefold()):
+        if word == "hundred":
+            total = (total or 1) * 100
+        else:
+            total += _EN_DIGITS.get(word, 0)
+    return Fraction(total)
+
+
+# --- direction, negation, opposites ----------------------------------------------------------------------
+
+_LESS = (
+    r"\b(?:less|fewer|lower|shorter|earlier|smaller|cheaper) than\b|\b(?:under|below|at most|up to|within|"
+    r"no more than|"
+    r"not more than|no later than|no longer than|drops? below|falls? below)\b|<=?|≤|"
+    r"不超过|不高于|不大于|不多于|不晚于|不满|不到|不足|未满|未超过|低于|小于|少于|早于|以下|以内|之内|至多|"
+    r"最多"
+)
+_MORE = (
+    r"\b(?:more|greater|higher|longer|later|larger|bigger) than\b|\b(?:above|at least|exceed(?:s|ed|ing)?|"
+    r"no less than|"
+    r"not less than|no fewer than|or more|rises? above|beyond|over(?= ?(?:\d|[a-z]+ty\b|a quarter)))\b|>=?|≥|"
+    r"不低于|不少于|不小于|不早于|超过|大于|高于|多于|晚于|以上|至少|最少|满(?= ?\d)"
+)
+_DIRECTION = re.compile(rf"(?P<less>{_LESS})|(?P<more>{_MORE})", re.IGNORECASE)
+
+_CONTRAST = re.compile(
+    r",? ?\b(?:rather than|instead of)\b[^,;。.]*|, ?(?:not|never)\b[^,;。.]*|[,，]?(?:而不是|而非|不是|"
+    r"不再用|不用)[^,;。.]*"
+    r"|\bnot only\b|\bnot just\b",
+    re.IGNORECASE,
+)
+"""What a thing is contrasted with: "minutes, not hours" asserts minutes."""
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|none|neither|nor|without|exclud\w+|except|omit\w*|ignor\w+|stop|avoid|drop(?! below)|"
+    r"leave out|left out|removed?|cannot)\b|n't\b"
+    r"|[不没勿](?!同|过|仅|但|管|论|久|断|错|只|得不|限于|一定)|"
+    r"(?<!分)(?<!特)(?<!级)(?<!类)(?<!区)(?<!性)(?<!识)别(?!名|的|人|称)"
+    r"|无(?!论|锡|线|关)|非(?!常|洲|得)|未(?!来)|除外|剔除|排除|扣除|去掉|取消(?=了)",
+    re.IGNORECASE,
+)
+_NOT_NEGATIONS = re.compile(r"差不多|对不起|不得不|\bno\. ?\d|除非|南非", re.IGNORECASE)
+
+_PAIRS = (
+    (
+        "arrival",
+        r"\barriv\w+|\barr_delay\b|到达|抵达",
+        "departure",
+        r"\bdepart\w+|\bdep_delay\b|起飞|出发|离港",
+    ),
+    ("gross", r"\bgross\b|(?<!不)含税", "net", r"\bnet\b|不含税"),
+    (
+        "minimum",
+        r"\bmin(?:imum)?\b(?! ?\d)|\blowest\b|\bshortest\b|最[小低短]",
+        "maximum",
+        r"\bmax(?:imum)?\b|\bhighest\b|\blongest\b|最[大高长]",
+    ),
+    ("first", r"\bfirst\b|首次", "last", r"\blast\b|末次"),
+    ("before", r"\bbefore\b|之前", "after", r"\bafter\b|之后"),
+    ("ascending", r"\bascending\b|升序", "descending", r"\bdescending\b|降序"),
+    ("active", r"主动", "passive", r"被动"),
+    ("worst", r"\bworst\b|最差", "best", r"\bbest\b|最好"),
+    ("daily", r"\bdaily\b|每[天日]|日报", "weekly", r"\bweekly\b|每周|周报"),
+    ("mean", r"\bmeans?\b(?= delay)|\baverage\b|平均|均值", "median", r"\bmedian\b|中位"),
+)
+_SIDES = [(name, re.compile(p, re.IGNORECASE)) for a, pa, b, pb in _PAIRS for name, p in ((a, pa), (b, pb))]
+_OPPOSITE = {a: b for a, _, b, _ in _PAIRS} | {b: a for a, _, b, _ in _PAIRS}
+
+
+def _directions(text: str) -> tuple[set[str], str]:
+    found = {match.lastgroup or "" for match in _DIRECTION.finditer(text)}
+    return found, _DIRECTION.sub(" ", text)
+
+
+def _is_negative(text: str) -> bool:
+    return _NEGATION.search(_NOT_NEGATIONS.sub(" ", _CONTRAST.sub(" ", text))) is not None
+
+
+def _sides(text: str) -> Iterator[str]:
+    return (name for name, pattern in _SIDES if pattern.search(text))

@@ -1,0 +1,224 @@
+"""What each sentence of a text does: states a preference, defines a word, asks, or none of these.
+
+By rules, in English and Chinese; the words are in `phrases`. `recall/route` decides by it whether there
+is something to write, `remember/extract` writes it.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal, TypeAlias
+
+from supervisor_memory import phrases
+from supervisor_memory.definitions import Definition, find_definition
+from supervisor_memory.phrases import MASK
+from supervisor_memory.records import Kind
+
+__all__ = ["Statement", "Statements", "judge", "masked", "normal", "read_statements", "sentences"]
+
+Does: TypeAlias = Literal["states", "asks", "nothing"]
+
+MAX_SENTENCES = 100
+MAX_SENTENCE = 1_000
+"""Characters. Nobody states a preference in more; a longer sentence is material, not a statement."""
+
+_QUOTED = (
+    r"```.*?(?:```|\Z)|`[^`\n]{1,300}`|https?://[^\s，。；！？）]{1,500}"
+    r"|\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|「[^」\n]{1,300}」|『[^』\n]{1,300}』|《[^》\n]{1,100}》|"
+    r"‘[^’\n]{1,300}’"
+)
+_QUOTED_SPAN = re.compile(_QUOTED, re.DOTALL)
+_CJK_OR_SPACE = r"(?=\s|\Z|[\u3400-\u9fff，。；！？])"
+_ENDS = re.compile(
+    rf"(?P<quoted>{_QUOTED})"
+    r"|(?P<end>[。！？!?]{1,10}[”’」』）)\"']{0,3}(?<=[。！？])"  # a full-width mark always ends
+    rf"|[。！？.!?]{{1,10}}[”’」』）)\"']{{0,3}}{_CJK_OR_SPACE}"
+    r"|[。！？]|\n+(?!\s*```))",
+    re.DOTALL,
+)
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:e\.g|i\.e|etc|vs|dr|mr|mrs|ms|no|approx|incl|excl|fig|st|cf|u\.s|a\.m|p\.m)|^\s*\d{1,2})\Z",
+    re.I,
+)
+_CLAUSE_END = re.compile(r"[,;，；] ?")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One sentence and what it does. `reason` names the rule that decided.
+
+    `kind` is set when it is worth remembering; `text` is the sentence as it was written.
+    """
+
+    text: str
+    does: Does
+    reason: str
+    kind: Kind | None = None
+    definition: Definition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """The sentences of a text. `refusal` names why none of them may be remembered, "" when they may."""
+
+    all: tuple[Statement, ...]
+    refusal: str = ""
+
+    @property
+    def worth_keeping(self) -> tuple[Statement, ...]:
+        return () if self.refusal else tuple(s for s in self.all if s.kind is not None)
+
+
+def read_statements(text: str) -> Statements:
+    """Judge the first hundred sentences of a text, each by itself."""
+    found = tuple(s for sentence in islice(sentences(text), MAX_SENTENCES) for s in _judged(sentence))
+    refusals = [s.reason for s in found if s.reason in ("do-not-remember", "instruction-to-assistant")]
+    return Statements(found, refusals[0] if refusals else "")
+
+
+def sentences(text: str) -> Iterator[str]:
+    """The sentences of a text, trimmed. Numbers, file names, URLs, quotations and code are not cut."""
+    start = 0
+    for match in _ENDS.finditer(text):
+        if match["quoted"] is not None:
+            continue
+        if match["end"][0] == "." and _ABBREVIATION.search(
+            text[max(start, match.start() - 8) : match.start()]
+        ):
+            continue
+        if sentence := text[start : match.end()].strip():
+            yield sentence
+        start = match.end()
+    if rest := text[start:].strip():
+        yield rest
+
+
+def normal(sentence: str) -> str:
+    """The form in which sentences are judged: NFKC, straight apostrophes, single spaces."""
+    text = unicodedata.normalize("NFKC", sentence).replace("’", "'")
+    return " ".join(text.split())
+
+
+def masked(text: str) -> str:
+    """The text with everything quoted or code hidden, at its length."""
+    return _QUOTED_SPAN.sub(lambda span: MASK * len(span[0]), text)
+
+
+def judge(sentence: str) -> Statement:
+    """Say what one sentence does."""
+    if len(sentence) > MAX_SENTENCE:
+        return Statement(sentence, "nothing", "too-long")
+    text = normal(sentence)
+    hidden = masked(text)
+    if reason := _refusal(hidden):
+        return Statement(sentence, "nothing", reason)
+    if _is_question(hidden):
+        return Statement(sentence, "asks", "question")
+    if reason := _disclaimer(hidden):
+        return Statement(sentence, "nothing", reason)
+    if definition := _definition(text, hidden):
+        return Statement(sentence, "states", "definition", "domain-facts", definition)
+    return _preference(sentence, hidden)
+
+
+def _judged(sentence: str) -> Iterator[Statement]:
+    """One statement; two when it first states something and then asks, with only a comma between."""
+    whole = judge(sentence)
+    if whole.does == "asks" and (cut := _where_the_question_begins(sentence)):
+        before = judge(sentence[:cut])
+        if before.kind is not None:
+            yield before
+            yield Statement(sentence[cut:].strip(), "asks", "question")
+            return
+    yield whole
+
+
+def _where_the_question_begins(sentence: str) -> int:
+    """The end of the clauses that state, 0 when there are none."""
+    cut = 0
+    for match in islice(_CLAUSE_END.finditer(masked(sentence)), 8):
+        clause = normal(sentence[cut : match.start()])
+        if _asks(clause):
+            break
+        cut = match.end()
+    return cut
+
+
+def _refusal(hidden: str) -> str:
+    if phrases.INSTRUCTION.search(hidden):
+        return "instruction-to-assistant"
+    if phrases.DO_NOT_REMEMBER.search(hidden):
+        return "do-not-remember"
+    return "forget" if phrases.FORGET.search(hidden) and not phrases.STANDING.search(hidden) else ""
+
+
+def _disclaimer(hidden: str) -> str:
+    """Why what looks like a statement is not the user's own, or not meant now."""
+    if phrases.HYPOTHETICAL.search(hidden):
+        return "hypothetical"
+    if phrases.REPORTED.search(hidden):
+        return "reported"
+    return "past" if phrases.PAST.search(hidden) else ""
+
+
+def _is_question(hidden: str) -> bool:
+    untagged = phrases.TAG.sub("", hidden)
+    return _asks(untagged) and not _is_polite_wish(untagged)
+
+
+def _asks(hidden: str) -> bool:
+    if hidden.rstrip("!. )").endswith("?"):
+        return True
+    if phrases.QUESTION_ENDS_ZH.search(hidden) or phrases.QUESTION_STARTS.search(hidden):
+        return True
+    if phrases.ASKS_TO_BE_TOLD.search(hidden):
+        return True
+    return bool(phrases.QUESTION_WORDS_ZH.search(hidden)) and not phrases.ANYHOW.search(hidden)
+
+
+def _is_polite_wish(hidden: str) -> bool:
+    """Whether "could you …?" asks for a lasting habit, and for nothing to be told."""
+    match = phrases.POLITE.match(hidden)
+    if match is None:
+        return False
+    rest = match["rest"] or match["rest_zh"] or ""
+    if phrases.QUESTION_WORDS_ZH.search(rest):
+        return False
+    return bool(phrases.POLITE_WISH.search(rest) or phrases.STANDING.search(rest))
+
+
+def _definition(text: str, hidden: str) -> Definition | None:
+    start, announced = _announced(hidden)
+    body = hidden[start:]
+    if not announced and phrases.REQUEST.search(body):
+        return None
+    return find_definition(text[start:], body)
+
+
+def _announced(hidden: str) -> tuple[int, bool]:
+    """Where the statement proper begins, and whether something announced it ("remember that …")."""
+    start, announced = 0, False
+    for _ in range(3):
+        for lead, announces in (
+            (phrases.ADDRESS, False),
+            (phrases.REMEMBER_THAT, True),
+            (phrases.HERE, True),
+        ):
+            if match := lead.match(hidden[start:]):
+                start += match.end()
+                announced = announced or announces
+    return start, announced
+
+
+def _preference(sentence: str, hidden: str) -> Statement:
+    polite = phrases.POLITE.match(phrases.TAG.sub("", hidden))
+    wish = ((polite["rest"] or polite["rest_zh"]) if polite else None) or hidden
+    lasting = phrases.STANDING.search(wish)
+    if phrases.ONE_OFF.search(wish) and not lasting:
+        return Statement(sentence, "nothing", "one-off")
+    for reason, rule in phrases.PREFERENCES:
+        if rule.search(wish) and not (reason == "default" and phrases.OUTSIDERS.search(wish)):
+            return Statement(sentence, "states", reason, "user-profile")
+    return Statement(sentence, "nothing", "task" if phrases.REQUEST.search(hidden) else "none")
