@@ -24,7 +24,7 @@ from typing import Any, Final
 import apsw
 import rfc8785
 
-from supervisor_memory.backends.database import Database
+from supervisor_memory.backends.database import Database, has_table
 from supervisor_memory.errors import Conflict
 from supervisor_memory.records import AuditEvent
 
@@ -214,14 +214,18 @@ class AuditLog:
     def key(self, record_id: str) -> bytes | None:
         """The key of a record's commitments; None when there is none, or when it was erased."""
         with self._database.reading() as connection:
-            if not _exists(connection, "record_keys"):
+            if not has_table(connection, "record_keys"):
                 return None
             key = _one(connection, "SELECT key FROM record_keys WHERE record_id = ?", (record_id,))
             return None if key is None else bytes(key)
 
+    def close(self) -> None:
+        """Close the database underneath; for who made it for the log alone."""
+        self._database.close()
+
     def _create(self) -> None:
         with self._database.reading() as connection:
-            if self._database.read_only or (_exists(connection, "access") and _meta(connection, "log_id")):
+            if self._database.read_only or (has_table(connection, "access") and _meta(connection, "log_id")):
                 return
         with self._database.writing() as connection:
             for statement in _TABLES:
@@ -339,21 +343,16 @@ def _plain(detail: Mapping[str, object]) -> Iterator[tuple[str, str | int | bool
 
 
 def _head(connection: apsw.Connection) -> tuple[int, bytes]:
-    if not _exists(connection, "audit"):
+    if not has_table(connection, "audit"):
         return 0, GENESIS
     row = connection.execute("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1").fetchone()
     return (0, GENESIS) if row is None else (int(row[0]), bytes(row[1]))
 
 
 def _meta(connection: apsw.Connection, name: str) -> str:
-    if not _exists(connection, "audit_meta"):
+    if not has_table(connection, "audit_meta"):
         return ""
     return str(_one(connection, "SELECT value FROM audit_meta WHERE name = ?", (name,)) or "")
-
-
-def _exists(connection: apsw.Connection, table: str) -> bool:
-    """False only for a store that was never opened where it could be written."""
-    return connection.table_exists("main", table)
 
 
 def _one(connection: apsw.Connection, sql: str, bindings: tuple[str, ...]) -> Any:
@@ -366,7 +365,7 @@ def _wanted(
 ) -> dict[str, str]:
     wanted = {"record_id": record_id, "op": op}
     if user_id is not None:
-        known = _exists(connection, "subjects") and _one(
+        known = has_table(connection, "subjects") and _one(
             connection, "SELECT subject FROM subjects WHERE user_id = ?", (user_id,)
         )
         wanted["subject"] = known or ""  # no subject is called ""
@@ -376,7 +375,7 @@ def _wanted(
 def _last(
     connection: apsw.Connection, select: str, wanted: Mapping[str, str], limit: int
 ) -> Sequence[tuple[Any, ...]]:
-    if not _exists(connection, "access"):
+    if not has_table(connection, "access"):  # never yet opened where it could be written
         return ()
     where = " AND ".join(f"{column} = ?" for column in wanted) or "1"
     return connection.execute(

@@ -16,7 +16,7 @@ import apsw
 
 from supervisor_memory.errors import BackendError, BackendUnavailable, CorruptStore, ReadOnlyStore
 
-__all__ = ["Database", "refuse_network_file_system", "translated"]
+__all__ = ["Database", "has_table", "refuse_network_file_system", "translated"]
 
 APPLICATION_ID: Final = 0x534D454D  # "SMEM", shown by file(1)
 LOCK_SECONDS: Final = 5.0
@@ -387,6 +387,12 @@ def refuse_network_file_system(directory: Path, *, mounts: str | None = None) ->
             path=str(directory),
             kind=kind,
         )
+
+
+def has_table(connection: apsw.Connection, name: str) -> bool:
+    """Whether the file has a table. (`Connection.table_exists` may answer from before another's commit.)"""
+    found = connection.execute("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (name,))
+    return found.fetchone() is not None
 
 
 def _prepare_place(path: Path, *, read_only: bool) -> None:

@@ -17,6 +17,8 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
+from supervisor_memory.backends.database import has_table
+
 __all__ = ["forget", "holders", "put", "table_of"]
 
 TABLES: Final = 64
@@ -31,7 +33,7 @@ def table_of(user_id: str) -> str:
 def put(connection: apsw.Connection, user_id: str, key: int, *, namespace: str, terms: Iterable[str]) -> None:
     """Index a record that is not in the index."""
     table = table_of(user_id)
-    if not connection.table_exists("main", table):
+    if not has_table(connection, table):
         # The ASCII tokenizer takes every other letter as it comes; the terms are folded already.
         connection.execute(
             f"CREATE VIRTUAL TABLE {table} USING fts5(body, content='', contentless_delete=1, detail=none, "

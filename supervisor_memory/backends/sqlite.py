@@ -132,22 +132,15 @@ class SqliteBackend(Verbs):
             return (*_records(connection, earlier, (record_id,)), *present)
 
     def health(self) -> Health:
+        message = "read-only: nothing new is remembered" if self._database.read_only else ""
         details = {"sqlite": apsw.sqlite_lib_version(), "format": str(VERSION)}
         try:
             details["records"] = str(self.count(Filter(statuses=None)))
         except BackendError as error:
-            return Health(
-                self.name,
-                ok=False,
-                persistent=True,
-                location=self._database.where,
-                message=str(error),
-                details=details,
-            )
-        message = "read-only: nothing new is remembered" if self._database.read_only else ""
+            message = str(error)
         return Health(
             self.name,
-            ok=True,
+            ok="records" in details,
             persistent=True,
             location=self._database.where,
             message=message,

@@ -1,0 +1,329 @@
+"""Records in one readable JSON file, written whole at every commit. For small stores and curious eyes."""
+
+import contextlib
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from supervisor_memory.audit.log import AuditLog
+from supervisor_memory.backends.changes import copied
+from supervisor_memory.backends.database import LOCK_SECONDS, Database, refuse_network_file_system
+from supervisor_memory.backends.protocol import Commit, Committed, Health
+from supervisor_memory.backends.snapshot import Snapshot, UnknownFormat, decoded, encoded
+from supervisor_memory.backends.state import Staged, State
+from supervisor_memory.backends.state_backend import StateBackend
+from supervisor_memory.errors import BackendError, BackendUnavailable, CorruptStore, ReadOnlyStore
+from supervisor_memory.records import AuditEvent, Filter
+
+__all__ = ["AUDIT_FILE_NAME", "FILE_NAME", "JsonBackend"]
+
+FILE_NAME: Final = "memory.json"
+AUDIT_FILE_NAME: Final = "audit.db"
+_LOCK_FILE_NAME: Final = "memory.lock"
+_POLL_SECONDS: Final = 0.005
+_CANNOT_WRITE: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
+_Stamp: TypeAlias = tuple[int, int, int] | None
+
+
+class JsonBackend(StateBackend):
+    """`memory.json` in a directory, with its audit log in `audit.db` beside it.
+
+    The file and the log cannot change in one transaction. So the log gets an intent before the file is
+    written and the events with "commit.done" after; an intent without outcome, left by a crash, is
+    answered with "commit.unknown", which says whether the file has that commit.
+
+    Args:
+        path: The directory; made with mode 0700 when it is not there.
+        clock: Seconds since 1970, for the times of audit rows.
+        lock_seconds: How long a commit waits for another process.
+
+    Raises:
+        CorruptStore: `memory.json` cannot be understood; it is left as it is.
+        BackendUnavailable: the directory cannot be used.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        clock: Callable[[], float] = time.time,
+        lock_seconds: float = LOCK_SECONDS,
+    ) -> None:
+        super().__init__()
+        self._clock, self._lock_seconds = clock, lock_seconds
+        self._file = _File(Path(path))
+        self._snapshot = self._file.load()
+        self._audit = AuditLog(_open_audit(Path(path) / AUDIT_FILE_NAME, lock_seconds=lock_seconds))
+        if not self._file.read_only:
+            with self._file.locked(self._lock_seconds):
+                self._settle(self._last_intent())
+
+    @property
+    def name(self) -> Literal["json"]:
+        return "json"
+
+    @property
+    def audit(self) -> AuditLog:
+        return self._audit
+
+    def batch(self, commit: Commit) -> Committed:
+        """Apply a commit: all or nothing; the file is replaced in one step."""
+        with self._lock, self._file.locked(self._lock_seconds):
+            staged = self._current().stage(commit.changes)
+            if commit.changes:
+                self._save(commit, staged)
+            else:
+                self._audit.append(commit.audit, at=self._clock())
+            return Committed(commit.id, tuple(copied(record) for record in staged.results))
+
+    def health(self) -> Health:
+        message, details = "read-only: nothing new is remembered" if self._file.read_only else "", {}
+        try:
+            details["records"] = str(self.count(Filter(statuses=None)))
+        except BackendError as error:
+            message = str(error)
+        return Health(
+            self.name,
+            ok="records" in details,
+            persistent=True,
+            location=str(self._file.path),
+            message=message,
+            details=details,
+        )
+
+    def close(self) -> None:
+        """Let go of the files. Closing twice is fine."""
+        with self._lock:
+            self._file.let_go()
+            self._audit.close()
+
+    def _current(self) -> State:
+        if self._file.has_changed():
+            self._snapshot = self._file.load()
+        return self._snapshot.state
+
+    def _save(self, commit: Commit, staged: Staged) -> None:
+        self._settle_last_row()
+        state = self._snapshot.state
+        text = encoded(state, staged, commit_id=commit.id)
+        self._note("commit.intent", commit)
+        try:
+            self._file.replace(text)
+        except BackendError:
+            self._note("commit.done", commit, outcome="failed")
+            raise
+        state.apply(staged)
+        self._snapshot = Snapshot(state, commit.id)
+        self._audit.append([*commit.audit, _event("commit.done", commit)], at=self._clock())
+
+    def _note(self, op: str, commit: Commit, outcome: Literal["ok", "failed"] = "ok") -> None:
+        self._audit.append([_event(op, commit, outcome)], at=self._clock())
+
+    def _last_intent(self) -> str | None:
+        """The commit whose outcome is not in the log."""
+        intents = self._audit.tail(1, op="commit.intent")
+        outcomes = [*self._audit.tail(1, op="commit.done"), *self._audit.tail(1, op="commit.unknown")]
+        if not intents or any(row.seq > intents[0].seq for row in outcomes):
+            return None
+        return str(intents[0].event["detail"]["commit"])
+
+    def _settle_last_row(self) -> None:
+        # Another process may have died since; its intent is then the last thing it wrote.
+        if any(row.op == "commit.intent" for row in self._audit.tail(1)):
+            self._settle(self._last_intent())
+
+    def _settle(self, commit_id: str | None) -> None:
+        if commit_id is None:
+            return
+        self._current()
+        detail: dict[str, str | bool] = {
+            "commit": commit_id,
+            "applied": self._snapshot.commit_id == commit_id,
+        }
+        event = AuditEvent("commit.unknown", actor="backend", outcome="degraded", detail=detail)
+        self._audit.append([event], at=self._clock())
+
+
+class _File:
+    """The file on disk: read when it has changed, replaced in one step, locked against other writers."""
+
+    def __init__(self, directory: Path) -> None:
+        refuse_network_file_system(directory)
+        self._directory = directory
+        self.path = directory / FILE_NAME
+        self._held: int | None = None  # keeps the inode from being used again, so that a stamp stays unique
+        self._stamp: _Stamp = None
+        self.read_only = not self._prepare()
+
+    def has_changed(self) -> bool:
+        return self._stamp_on_disk() != self._stamp
+
+    def load(self) -> Snapshot:
+        """Read the file; an absent one is an empty store.
+
+        Raises:
+            CorruptStore: it cannot be understood.
+            BackendUnavailable: it cannot be read.
+        """
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            self.let_go()
+            return Snapshot(State())
+        except OSError as error:
+            raise BackendUnavailable(f"{self.path} cannot be read: {error}", path=str(self.path)) from error
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            content = file.read()
+        self._hold(descriptor)
+        return self._decoded(content)
+
+    def replace(self, text: str) -> None:
+        """Put the text in place of the file: all of it, or nothing when that fails.
+
+        Raises:
+            ReadOnlyStore, BackendError: it failed.
+        """
+        temporary = self.path.with_name(f".{FILE_NAME}.tmp")
+        try:
+            descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            try:
+                _write_all(descriptor, text.encode())
+                os.fsync(descriptor)
+                temporary.replace(self.path)
+                self._sync_directory()
+            except OSError:
+                os.close(descriptor)
+                raise
+            self._hold(descriptor)
+        except OSError as error:
+            if error.errno in _CANNOT_WRITE:
+                raise self._cannot_write() from error
+            raise BackendError(
+                f"{self.path} could not be written ({error}); it is as it was before", path=str(self.path)
+            ) from error
+
+    @contextlib.contextmanager
+    def locked(self, seconds: float) -> Iterator[None]:
+        """Alone among the processes and handles that write here.
+
+        Raises:
+            ReadOnlyStore: nothing can be written here.
+            BackendUnavailable: another held the lock for too long.
+        """
+        if self.read_only:
+            raise self._cannot_write()
+        # Opened anew each time: a forked process would share the lock of an inherited descriptor.
+        descriptor = os.open(self._directory / _LOCK_FILE_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._take(descriptor, seconds)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def let_go(self) -> None:
+        if self._held is not None:
+            os.close(self._held)
+        self._held = self._stamp = None
+
+    def _prepare(self) -> bool:
+        """Make the directory; whether it and the file can be written."""
+        try:
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(self._directory / _LOCK_FILE_NAME, os.O_RDWR | os.O_CREAT, 0o600))
+        except OSError as error:
+            if error.errno in _CANNOT_WRITE and self._directory.is_dir():
+                return False
+            raise BackendUnavailable(
+                f"{self._directory} cannot be used: {error}", path=str(self.path)
+            ) from error
+        return not self.path.exists() or os.access(self.path, os.W_OK, effective_ids=_EFFECTIVE)
+
+    def _decoded(self, content: bytes) -> Snapshot:
+        try:
+            return decoded(content.decode())
+        except UnknownFormat as error:
+            raise CorruptStore(
+                f"{self.path} cannot be read: {error}; it is left as it is: upgrade supervisor-memory, or "
+                "restore a file it wrote",
+                path=str(self.path),
+            ) from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise CorruptStore(
+                f"{self.path} is damaged ({type(error).__name__}: {error}); it is left as it is: mend it in "
+                "an editor, restore a backup, or move it away to start anew",
+                path=str(self.path),
+            ) from error
+
+    def _take(self, descriptor: int, seconds: float) -> None:
+        give_up = time.monotonic() + seconds
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError as error:
+                if time.monotonic() > give_up:
+                    raise BackendUnavailable(
+                        f"{self.path} was locked by another process for more than {seconds:g} s; try again",
+                        path=str(self.path),
+                    ) from error
+                time.sleep(_POLL_SECONDS)
+
+    def _hold(self, descriptor: int) -> None:
+        self.let_go()
+        self._held = descriptor
+        self._stamp = _stamp(os.fstat(descriptor))
+
+    def _stamp_on_disk(self) -> _Stamp:
+        try:
+            return _stamp(self.path.stat())
+        except FileNotFoundError:
+            return None
+
+    def _sync_directory(self) -> None:
+        descriptor = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _cannot_write(self) -> ReadOnlyStore:
+        return ReadOnlyStore(
+            f"{self.path} can be read but not written; check its owner and mode, and those of its directory, "
+            "or point MEMORY_PATH at another",
+            path=str(self.path),
+        )
+
+
+_EFFECTIVE: Final = os.access in os.supports_effective_ids
+
+
+def _stamp(status: os.stat_result) -> _Stamp:
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _event(op: str, commit: Commit, outcome: Literal["ok", "failed"] = "ok") -> AuditEvent:
+    detail: dict[str, str | int] = {
+        "commit": commit.id,
+        "changes": len(commit.changes),
+        "events": len(commit.audit),
+    }
+    return AuditEvent(op, actor="backend", outcome=outcome, detail=detail)
+
+
+def _open_audit(path: Path, *, lock_seconds: float) -> Database:
+    try:
+        return Database(path, lock_seconds=lock_seconds)
+    except BackendUnavailable:
+        if path.exists() or os.access(path.parent, os.W_OK, effective_ids=_EFFECTIVE):
+            raise
+        return Database(None, read_only=True)  # a directory that cannot be written, without a log
