@@ -135,4 +135,4 @@ def run(operators: Sequence[Callable[[V, W], V]], value: V, view: W) -> V:
 
 
 def _notes(hits: Hits, ports: Ports) -> tuple[str, ...]:
-    return (*hits.notes, *(f"without {fault.step}: {fault.error}" for fault in ports.faults))
+    return (*hits.notes, *(f"without the {fault.step}: {fault.error}" for fault in ports.faults))

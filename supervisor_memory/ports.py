@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, NoReturn, ParamSpec, Protocol, TypeVar
 
 from supervisor_memory.backends.protocol import Commit, Committed, MemoryBackend
 from supervisor_memory.bridge import Bridge
+from supervisor_memory.embedding.languages import reads
 from supervisor_memory.errors import BackendError, DeadlineExceeded, StageDenied
 from supervisor_memory.records import Filter, Hits, Query, Record
 from supervisor_memory.settings import Settings
 
 if TYPE_CHECKING:
-    from supervisor_memory.embedding.protocol import Embedder, Vector
+    from supervisor_memory.embedding.protocol import Embedder
+    from supervisor_memory.records import Vector
 
 __all__ = [
     "Complete",
@@ -37,6 +39,7 @@ Complete = Callable[[str], str]
 """A model: a prompt in, its text out."""
 
 _EMBED_SHARE = 0.5  # of the time left, so that a hanging embedder leaves time for a search by words
+_KNOWN_QUERIES = 64
 _log = logging.getLogger("supervisor_memory")
 
 
@@ -46,7 +49,9 @@ class Fault:
 
     step: str
     error: str
-    message: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.step}:{self.error}"
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,8 @@ class Services:
     bridge: Bridge
     clock: Callable[[], float]
     count_tokens: Callable[[str], int]
+    query_vectors: "dict[tuple[str, str], Vector]" = field(default_factory=dict)
+    """The latest queries' vectors: one question is asked for the supervisor and for each sub-agent."""
 
 
 class NoStore(Protocol):
@@ -91,7 +98,7 @@ class Deciding(ReadStore, Protocol):
     """Insert: reading, and the only mutation there is."""
 
     def embed(self, texts: Sequence[str]) -> "Sequence[Vector | None]":
-        """One vector a text; None where there is no embedder or it failed (then it is noted)."""
+        """One vector a text; None where no embedder reads its language, or it failed (then it is noted)."""
 
     def commit(self, commit: Commit) -> Committed: ...
 
@@ -115,6 +122,11 @@ class Ports:
     @property
     def degraded(self) -> bool:
         return bool(self.faults)
+
+    @property
+    def reasons(self) -> str:
+        """The faults as one code for the audit log."""
+        return ";".join(dict.fromkeys(map(str, self.faults)))
 
     def no_store(self) -> NoStore:
         return _View(self)
@@ -150,8 +162,8 @@ class Ports:
             return None
 
     def note_fault(self, step: str, error: BaseException) -> None:
-        self.faults.append(Fault(step, type(error).__name__, str(error)[:200]))
-        _log.warning("memory goes on without %s: %s: %s", step, type(error).__name__, error)
+        self.faults.append(Fault(step, type(error).__name__))
+        _log.warning("memory goes on without the %s: %s: %s", step, type(error).__name__, error)
 
 
 class _View:
@@ -190,20 +202,28 @@ class _View:
         if complete is None:
             return None
         seconds = self.settings.llm_timeout_ms / 1000
-        return self._ports.attempt("the model", seconds, lambda: complete(prompt))
+        return self._ports.attempt("model", seconds, lambda: complete(prompt))
 
     def embed_query(self, text: str) -> "Vector | None":
         embedder = self._services.embedder
-        if embedder is None or not text:
+        if embedder is None or not text or not reads(text, embedder=embedder):
             return None
-        vectors = self._vectors(lambda: [embedder.embed_query(text)])
-        return vectors[0] if vectors else None
+        known = self._services.query_vectors
+        key = (embedder.fingerprint, text)
+        if key not in known:
+            vectors = self._vectors(lambda: [embedder.embed_query(text)])
+            if vectors is None:
+                return None
+            known[key] = vectors[0]
+            while len(known) > _KNOWN_QUERIES:
+                known.pop(next(iter(known)), None)
+        return known.get(key)
 
     def _vectors(self, embed: "Callable[[], Sequence[Vector]]") -> "Sequence[Vector] | None":
         embedder = self._services.embedder
         assert embedder is not None
         return self._ports.attempt(
-            "the embedder", self._ports.left() * _EMBED_SHARE, lambda: _checked(embedder, embed())
+            "embedder", self._ports.left() * _EMBED_SHARE, lambda: _checked(embedder, embed())
         )
 
 
@@ -218,10 +238,12 @@ class _Reading(_View):
 class _Deciding(_Reading):
     def embed(self, texts: Sequence[str]) -> "Sequence[Vector | None]":
         embedder = self._services.embedder
-        if embedder is None or not texts:
+        legible = [] if embedder is None else [text for text in texts if reads(text, embedder=embedder)]
+        if embedder is None or not legible:
             return [None] * len(texts)
-        vectors = self._vectors(lambda: list(embedder.embed_documents(texts)))
-        return [None] * len(texts) if vectors is None else vectors
+        vectors = self._vectors(lambda: list(embedder.embed_documents(legible)))
+        by_text = dict(zip(legible, vectors, strict=True)) if vectors is not None else {}
+        return [by_text.get(text) for text in texts]
 
     def commit(self, commit: Commit) -> Committed:
         return self._ports.within(self._services.backend.batch, commit)

@@ -2,7 +2,10 @@
 
 import re
 
-from supervisor_memory.embedding.protocol import Embedder
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from supervisor_memory.embedding.protocol import Embedder
 
 __all__ = ["hint", "is_chinese", "reads"]
 
@@ -20,7 +23,7 @@ def is_chinese(text: str) -> bool:
     return not KANA_OR_HANGUL.search(start) and letters > 0 and len(HAN.findall(start)) / letters >= SHARE
 
 
-def reads(text: str, *, embedder: Embedder) -> bool:
+def reads(text: str, *, embedder: "Embedder") -> bool:
     """Whether the vectors of `text` mean anything; if not, search by words alone.
 
     An English model sees Chinese as single characters, and gives any two Chinese texts a high cosine,
@@ -30,7 +33,7 @@ def reads(text: str, *, embedder: Embedder) -> bool:
     return not languages or "*" in languages or "zh" in languages or not is_chinese(text)
 
 
-def hint(text: str, *, embedder: Embedder) -> str | None:
+def hint(text: str, *, embedder: "Embedder") -> str | None:
     """A sentence for whoever wrote `text`, when the embedder does not read its language; else None.
 
     None as well when the embedder's languages are unknown.

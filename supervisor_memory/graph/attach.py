@@ -321,7 +321,7 @@ def _outcome(state: Any, result: Any, said: Sequence[BaseMessage]) -> Outcome:
         effects += [e for e in found if e not in before] if isinstance(found, (list, tuple)) else []
         values = update.values() if isinstance(update, dict) else vars(update).values()
         conclusion = next((v for v in values if isinstance(getattr(v, "conclusion", None), str)), conclusion)
-    if answer is None and conclusion is None:
+    if answer is None and conclusion is None and not effects:
         spoken = [
             m for m in said if isinstance(m, (AIMessage, HumanMessage)) and m.text and not _is_handoff(m)
         ]

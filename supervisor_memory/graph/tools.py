@@ -200,7 +200,7 @@ class _Calls:
         acting = acting_scope()
         try:
             if acting is not None and acting.agent_id is not None:
-                self._deny("a sub-agent called a memory tool", acting)
+                self._deny("memory-tool-called-by-a-sub-agent", acting)
                 return {"error": DENIAL}
             scope = acting or self._scope(runtime)
             self._report_forged(runtime, scope)
@@ -232,7 +232,7 @@ class _Calls:
         ]
         mine = next((c for c in calls if c["id"] == runtime.tool_call_id), None)
         if mine and (forged := sorted({"user_id", "langgraph_user_id", "user", "scope"} & set(mine["args"]))):
-            self._deny(f"argument ignored: {forged[0]}", scope)
+            self._deny(f"argument-ignored:{forged[0]}", scope)
 
     def _deny(self, reason: str, scope: Scope | None) -> None:
         self._memory.report(

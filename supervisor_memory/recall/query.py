@@ -19,7 +19,9 @@ def route_turn(plan: Recalling, view: NoStore) -> Recalling:
     turn = plan.turn
     if turn.purpose == "hits":
         return plan
-    return replace(plan, route=route(turn.text, agent_id=turn.scope.agent_id))
+    return replace(
+        plan, route=route(turn.text, agent_id=turn.scope.agent_id, prefixes=view.settings.namespaces)
+    )
 
 
 def write_query(plan: Recalling, view: NoStore) -> Recalling:

@@ -67,7 +67,7 @@ def relevance(dense: float | None, covered: float, *, named: bool) -> float:
 def score(hit: Hit, *, asked: frozenset[str], dense: float | None, now: float, settings: Settings) -> Hit:
     """The hit with its score and the parts it is made of."""
     record = hit.record
-    subject = _term_set(record.subject) if record.subject else frozenset()
+    subject = _term_set(record.subject) if record.subject and record.kind == "domain-facts" else frozenset()
     named = bool(subject) and subject <= asked
     covered = coverage(asked, record)
     evidence = relevance(dense, covered, named=named)
@@ -110,7 +110,7 @@ def rank(plan: Recalling, view: ReadStore) -> Recalling:
 
 
 def gate(plan: Recalling, view: ReadStore) -> Recalling:
-    """Drop what is not relevant enough and what is over the limit. Standing preferences pass."""
+    """Drop what is not relevant enough and what is over the limit. Standing preferences come first."""
     turn, settings = plan.turn, view.settings
     least = settings.min_score if turn.threshold is None else turn.threshold
     most = (
@@ -120,14 +120,25 @@ def gate(plan: Recalling, view: ReadStore) -> Recalling:
         if turn.purpose == "hits"
         else settings.max_notes
     )
-    kept = [h for h in plan.hits if "standing" in h.parts or h.parts["relevance"] >= least]
+    standing = [hit for hit in plan.hits if "standing" in hit.parts]
+    kept = standing + [h for h in plan.hits if "standing" not in h.parts and h.parts["relevance"] >= least]
     return replace(plan, hits=replace(plan.hits, items=tuple(kept[:most])))
 
 
 def drop_already_said(plan: Recalling, view: ReadStore) -> Recalling:
-    """Leave out what the reader has in front of it anyway."""
+    """Leave out what the reader has in front of it anyway: the text, or the file or SQL it stands for."""
     if not plan.turn.messages:
         return plan
-    said = "\n".join(message.content for message in plan.turn.messages)
-    kept = tuple(hit for hit in plan.hits if hit.record.content not in said)
+    said = _squeezed("\n".join(message.content for message in plan.turn.messages))
+    kept = tuple(hit for hit in plan.hits if not any(text in said for text in _tellings(hit.record)))
     return replace(plan, hits=Hits(kept, plan.hits.degraded, plan.hits.notes))
+
+
+def _tellings(record: Record) -> list[str]:
+    """The ways in which a message may already say what a record says."""
+    named = (record.metadata.get(name) for name in ("path", "sql"))
+    return [_squeezed(text) for text in (record.content, *named) if isinstance(text, str) and text]
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())

@@ -147,7 +147,7 @@ def _place(candidate: Candidate, vector: object, said: Remembering, draft: _Draf
     if rival := _same_subject(new, draft, view):
         if not _may_change(new, rival):
             return draft.insert(
-                replace(new, subject=None, attribute=None), reason="kept beside the user's statement"
+                replace(new, subject=None, attribute=None), reason="beside-what-the-user-said"
             )
         if _is_compatible(rival, new, candidate, view):
             return _merge(rival, new, candidate, draft, view)
@@ -263,7 +263,7 @@ def _merge(old: Record, new: Record, candidate: Candidate, draft: _Draft, view: 
     name, strategy = strategy_for(old.kind, candidate.strategy)
     text = strategy(old, new.content, new.updated_at, view.complete)
     if says_the_same(old, text):
-        return draft.skip(old, f"{name}: adds nothing")
+        return draft.skip(old, f"{name}:adds-nothing")
     status: WriteStatus = "appended" if name == "append" else "merged"
     return draft.change(old, _changed(old, new, text), status, name)
 

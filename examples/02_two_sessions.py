@@ -1,0 +1,162 @@
+"""A supervisor that remembers: two sessions in two processes, then a second user, then the audit log.
+
+Run: make demo        (or: python examples/02_two_sessions.py)
+Everything runs offline, on 336,776 real flights. The chat model is rule-based unless CHAT_MODEL names
+a real one; the memory is the real one. Another backend: MEMORY_BACKEND=json make demo
+"""
+
+import argparse
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from rich.console import Console
+from rich.markup import escape
+from rich.panel import Panel
+from rich.table import Table
+
+from agents.team import build_team
+from common.config import config
+from supervisor_memory import Note, Scope, Settings, SupervisorMemory
+
+console = Console(width=110, highlight=False)
+
+SESSIONS = {
+    "1": ("ada", ["以后默认用表格", "Delayed means arrival more than 15 minutes late.",
+                  "Which three airlines had the highest share of delayed flights from JFK in June?"]),
+    "2": ("ada", ["And which three airlines had the highest share of delayed flights from LaGuardia in June?"]),
+    "3": ("bo", ["And which three airlines had the highest share of delayed flights from LaGuardia in June?"]),
+}  # fmt: skip
+TITLES = {
+    "1": "Session 1 · process {pid} · user ada states a preference and a definition, and asks",
+    "2": "Session 2 · process {pid} · user ada comes back and asks something related",
+    "3": "Session 3 · process {pid} · user bo asks the same; nothing of ada's may show",
+}
+
+
+def main() -> None:
+    """Start one process for each session, over one store."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--session", choices=SESSIONS, help="run one session in this process")
+    if session := parser.parse_args().session:
+        return run_session(session)
+
+    with tempfile.TemporaryDirectory(prefix="supervisor-memory-demo-") as folder:
+        environment = {
+            "MEMORY_BACKEND": "sqlite",
+            **os.environ,
+            "MEMORY_PATH": folder,
+            "PYTHONPATH": str(ROOT),
+        }
+        model = config().chat_model or "rule-based (no language model; set CHAT_MODEL for a real one)"
+        console.print(f"backend [bold]{environment['MEMORY_BACKEND']}[/] · chat model [bold]{model}[/]")
+        for session in SESSIONS:
+            subprocess.run([sys.executable, __file__, "--session", session], check=True, env=environment)
+    console.print(
+        Panel(
+            "make chat                                  talk to the team yourself; it keeps what you say\n"
+            "python examples/01_attach.py               the five lines that added memory to the graph\n"
+            "supervisor-memory doctor                   which backend and embedder are live, and why\n"
+            "supervisor-memory search 'delay' -u ada    what is remembered, with the parts of each score\n"
+            "supervisor-memory audit tail               who changed what, when, why",
+            title="Try next",
+            title_align="left",
+        )
+    )
+
+
+def run_session(session: str) -> None:
+    user, asks = SESSIONS[session]
+    console.rule(TITLES[session].format(pid=os.getpid()), align="left")
+    with SupervisorMemory(Settings.from_env(env_file=None)) as memory:
+        shown = ShowNotes(memory)
+        logging.getLogger("supervisor_memory").addHandler(shown)
+        graph = memory.attach(build_team(tools=memory.tools())).compile()
+        for turn, text in enumerate(asks):
+            before = memory.backend.audit.count()
+            console.print(f"\n[bold cyan]{user}:[/] {escape(text)}")
+            state = graph.invoke(
+                {"messages": [("user", text)], "user_id": user},
+                {"configurable": {"thread_id": f"session-{session}"}},
+            )
+            console.print(f"[bold green]supervisor:[/] {escape(state['final_answer'])}")
+            for effect in state.get("side_effects") or ():
+                if "path" in effect:
+                    console.print(f"[dim]file: {effect['path']}[/]")
+            show_audit(memory, before, title=f"audit of turn {turn + 1}")
+
+
+class ShowNotes(logging.Handler):
+    """Prints every note as it is injected: for whom, what, and why each line is in it."""
+
+    def __init__(self, memory: SupervisorMemory) -> None:
+        super().__init__(logging.INFO)
+        logging.getLogger("supervisor_memory").setLevel(logging.INFO)
+        self.memory = memory
+        self.shown: set[tuple[str | None, tuple[str, ...]]] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        note: Note | None = getattr(record, "note", None)
+        scope: Scope | None = getattr(record, "scope", None)
+        if not note or scope is None or (scope.agent_id, note.ids) in self.shown:
+            return
+        self.shown.add((scope.agent_id, note.ids))
+        table = Table(box=None, padding=(0, 1), show_header=True, header_style="dim")
+        for column in ("remembered", "why", "score"):
+            table.add_column(column, overflow="fold", max_width={"remembered": 60}.get(column))
+        for hit in note.hits:
+            table.add_row(escape(clipped(hit.record.content)), why(hit.parts), f"{hit.score:.2f}")
+        reader = scope.agent_id or "supervisor"
+        title = f"recalled for [bold]{reader}[/], {note.tokens} tokens, before it speaks"
+        console.print(Panel(table, title=title, title_align="left", border_style="yellow"))
+
+
+def clipped(text: str, most: int = 100) -> str:
+    return text if len(text) <= most else text[:most] + "…"
+
+
+def why(parts: "dict[str, float] | object") -> str:
+    """The parts of a score in words."""
+    assert hasattr(parts, "get")
+    reasons = []
+    if parts.get("standing"):
+        reasons.append("a preference of this user, always recalled")
+    if parts.get("named"):
+        reasons.append("it defines a word of the question")
+    reasons.append(f"relevance {parts.get('relevance', 0):.2f}")
+    if "sim" in parts:
+        reasons.append(f"meaning {parts['sim']:.2f}")
+    reasons.append(f"words {parts.get('coverage', 0):.2f}, recency {parts.get('decay', 0):.2f}")
+    return ", ".join(reasons)
+
+
+def show_audit(memory: SupervisorMemory, before: int, *, title: str) -> None:
+    """The rows that a turn added to the audit log. They hold no content; the text beside them is the live record."""
+    added = memory.backend.audit.count() - before
+    if not added:
+        return
+    table = Table(
+        title=title, title_justify="left", title_style="dim", box=None, padding=(0, 1), header_style="dim"
+    )
+    for column in ("#", "what", "by", "where", "record now", "reason"):
+        table.add_column(
+            column, overflow="ellipsis", no_wrap=True, max_width=46 if column == "record now" else None
+        )
+    for row in memory.backend.audit.tail(added):
+        event = row.event
+        live = memory.backend.get([row.record_id]) if row.record_id else []
+        table.add_row(
+            str(row.seq), f"{row.op} ({row.outcome})", str(event.get("actor")), str(event.get("family") or ""),
+            escape(live[0].content.replace("\n", " ")) if live else "", str(event.get("reason") or ""),
+        )  # fmt: skip
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()
