@@ -49,11 +49,11 @@ LIMIT = re.compile(
 )
 LATE = re.compile(r"\bdelay(?:s|ed)?\b|\blate(?:r|ness)?\b|延误|晚点|误点|迟到|延迟", I)
 DEFINES = re.compile(
-    r"\bmeans?\b|\bcount(?:s|ed|ing)?\b(?=.*\b(?:as|when|if|once|only)\b)|\bdefin\w+\b"
+    r"\bmeans?\b|\bcount(?:s|ed|ing)?\b(?!\()(?=.*\b(?:as|when|if|once|only)\b)|\bdefin\w+\b"
     r"|\bconsider\w*\b|\btreat\w*\b|\bcall(?:s|ed)?\b|\b(?:delayed|late) (?:if|when|only)\b"
     r"|\bis when\b|\bregard\w*\b"
-    r"|\brefers? to\b|\bonly if\b|\bcriteri\w+\b|\bthreshold\b|[:=]\s*(?:arr|dep)|延误(?:是|为|：|:"
-    r"|=)|晚点(?:是|为|：|:|=)"
+    r"|\brefers? to\b|\bonly if\b|\bcriteri\w+\b|\bthreshold\b|[:=]\s*(?:arr|dep)"
+    r"|(?<![到达发均大长])(?:延误|晚点)(?:是|为|：|:|=)"
     r"|是指|指的?是?|定义|算作?|视为|视作|认定|才叫|叫做|即(?!可|使|将)|口径|标准|阈值|计为|记为",
     I,
 )

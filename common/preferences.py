@@ -55,8 +55,14 @@ Read = Callable[[re.Match[str]], Preferences | None]
 
 I = re.IGNORECASE  # noqa: E741
 MOST_DECIMALS = 6
-# At most a few words between the verb and what it governs, all within one clause.
-NEAR = r"(?:[\w'’-]+[ ]+){0,6}?"
+# Between the verb and what it governs stand only words that ask for nothing themselves: in "show the delays
+# by month in a table" the wish is "in a table".
+NEAR = (
+    r"(?:(?:me|us|the|all|my|our|your|any|an?|every|results?|answers?|output|figures?|data|numbers?|values"
+    r"|everything|it|them|they|this|that|these|always|only|just|please|in|as|with|into|to|form|of|reply|replies|responses?"
+    r"|using|use|see|get|have|receive|read|be|simple|plain|nice|short|markdown|from|now|on|by|default|back|questions"
+    r"|both|also|written|shown|formatted|presented|displayed|given|provided|laid|out|reported|anything)[ ]+){0,7}?"
+)
 SAY = (
     r"(?:use|uses|using|prefers?|preferred|want|wants|like|likes|reply|replies|answer|answers"
     r"|respond|responds"
@@ -112,11 +118,20 @@ EN_SENTENCE = (
 RULES: tuple[tuple[re.Pattern[str], Read], ...] = tuple(
     (re.compile(pattern, I), read)
     for pattern, read in (
+        # --- what a wish is set against; it counts for nothing, but must not be read as one
+        (
+            r"(?:\b(?:rather\s+than|instead\s+of|better\s+than|(?:and|but)\s+not|over)|而不是|而非|不要用?|别用|不用)"
+            r"\s*(?:in\s+|as\s+)?(?:an?\s+)?(?:bar|line|column)\s*(?:charts?|plots?|graphs?)\b"
+            r"|(?:而不是|而非|不要用?|别用|不用)\s*(?:柱状图|条形图|折线图)"
+            r"|\b(?:rather\s+than|instead\s+of|better\s+than|over)\s+(?:in\s+|as\s+)?(?:an?\s+)?"
+            r"(?:(?:markdown\s+)?tables?|(?:bullet\s+)?lists?|sentences?|chinese|english)\b"
+            r"|(?:而不是|而非)用?\s*(?:表格|列表|中文|英文)",
+            _constant(Preferences()),
+        ),
         # --- format; what is refused stands before what is asked for, and takes its words along
         (rf"\b{NEGATED_EN}\s+{NEAR}(?:{EN_TABLE}|{EN_LIST})", _constant(SENTENCE)),
         (rf"{NEGATED_ZH}[^，,。；;\s]{{0,4}}(?:表格|列表)", _constant(SENTENCE)),
         (rf"\b{SAY}\s+{NEAR}{EN_TABLE}", _constant(TABLE)),
-        (rf"\b(?:as|in|into|with)\s+(?:an?\s+|the\s+)?(?:form\s+of\s+an?\s+)?{EN_TABLE}", _constant(TABLE)),
         (
             rf"\b{EN_TABLE}\s*(?:,\s*)?(?:by\s+default|please|format|form|from\s+now\s+on|always|instead)\b",
             _constant(TABLE),
@@ -136,7 +151,6 @@ RULES: tuple[tuple[re.Pattern[str], Read], ...] = tuple(
         ),
         (r"(?:表格(?:形式|格式|展示|显示|输出|呈现|回答)|默认表格)", _constant(TABLE)),
         (rf"\b{SAY}\s+{NEAR}{EN_LIST}", _constant(LIST)),
-        (rf"\b(?:as|in|into|with)\s+(?:an?\s+|the\s+)?{EN_LIST}", _constant(LIST)),
         (
             rf"\b{EN_LIST}\s*(?:,\s*)?(?:by\s+default|please|format|form|from\s+now\s+on|always|instead)\b",
             _constant(LIST),
@@ -270,28 +284,37 @@ RULES: tuple[tuple[re.Pattern[str], Read], ...] = tuple(
             _constant(HOURS),
         ),
         (rf"{UNIT_ZH}分钟{UNIT_ZH_END}|单位(?:用|为|是|:|：)\s*分钟", _constant(MINUTES)),
-        # --- kind of chart
-        (
-            r"\bline\s*(?:charts?|plots?|graphs?|diagrams?)\b|折线图|线图|曲线图",
-            _constant(Preferences(chart="line")),
-        ),
-        (
-            r"\b(?:bar|column)\s*(?:charts?|plots?|graphs?|diagrams?)\b|\bhistograms?\b|柱状图|条形图|柱形图|直方图",
-            _constant(Preferences(chart="bar")),
-        ),
     )
 )
 
+LINE = r"\bline\s*(?:charts?|plots?|graphs?|diagrams?)\b|折线图|线图|曲线图"
+BAR = r"\b(?:bar|column)\s*(?:charts?|plots?|graphs?|diagrams?)\b|\bhistograms?\b|柱状图|条形图|柱形图|直方图"
+# Clear beside a word of wishing; a note may also tell in which form something was once answered.
+BESIDE_A_WISH: tuple[tuple[re.Pattern[str], Read], ...] = tuple(
+    (re.compile(pattern, I), read)
+    for pattern, read in (
+        (rf"\b(?:as|in|into|with)\s+(?:an?\s+|the\s+)?(?:form\s+of\s+an?\s+)?{EN_TABLE}", _constant(TABLE)),
+        (rf"\b(?:as|in|into|with)\s+(?:an?\s+|the\s+)?{EN_LIST}", _constant(LIST)),
+        (LINE, _constant(Preferences(chart="line"))),
+        (BAR, _constant(Preferences(chart="bar"))),
+    )
+)
 # Enough said in a request about flights, and too little in a note, which may be about anything.
-IN_A_REQUEST: tuple[tuple[re.Pattern[str], Read], ...] = (
-    (
-        re.compile(rf"\b(?:expressed\s+|measured\s+|given\s+|shown\s+)?in\s+hours\b{NOT_MINUTES}", I),
-        _constant(HOURS),
-    ),
-    (re.compile(rf"\bin\s+minutes\b{NOT_HOURS}", I), _constant(MINUTES)),
-    (re.compile(r"^\s*(?:a\s+)?table\s+of\b", I), _constant(TABLE)),
+IN_A_REQUEST: tuple[tuple[re.Pattern[str], Read], ...] = tuple(
+    (re.compile(pattern, I), read)
+    for pattern, read in (
+        (rf"\b(?:expressed\s+|measured\s+|given\s+|shown\s+)?in\s+hours\b{NOT_MINUTES}", _constant(HOURS)),
+        (rf"\bin\s+minutes\b{NOT_HOURS}", _constant(MINUTES)),
+        (r"^\s*(?:a\s+)?table\s+of\b", _constant(TABLE)),
+        (rf"(?:^|[,;(]\s*){EN_TABLE}\s*(?=$|[.,;)!?])", _constant(TABLE)),
+        (rf"(?:^|[,;(]\s*){EN_LIST}\s*(?=$|[.,;)!?])", _constant(LIST)),
+    )
 )
 
+WISHING = re.compile(
+    rf"\b{SAY}\b|\bshould\b|\balways\b|\bdefault\b|默认|以后|今后|总是|一律|喜欢|偏好|习惯|请|希望|[想要用]",
+    I,
+)
 STANDING = re.compile(
     r"\b(?:always|by default|from now on|in (?:the )?future|prefers?|preferred|every time|going forward|"
     r"whenever|generally|remember|default)\b|默认|以后|今后|总是|一律|始终|偏好|习惯|记住|每次|统一|从现在(?:起|开始)",
@@ -301,7 +324,7 @@ STANDING = re.compile(
 
 def statements(text: str) -> list[Statement]:
     """Every wish in a request, in the order of its place."""
-    return _found(text, (*RULES, *IN_A_REQUEST))
+    return _found(text, (*RULES, *BESIDE_A_WISH, *IN_A_REQUEST))
 
 
 def _found(text: str, rules: Iterable[tuple[re.Pattern[str], Read]]) -> list[Statement]:
@@ -331,8 +354,9 @@ def standing(text: str, *, asks: Callable[[str], bool]) -> list[Statement]:
         if asks(words) and not STANDING.search(words):
             continue
         offset = sentence.start()
+        rules = (*RULES, *BESIDE_A_WISH) if WISHING.search(words) else RULES
         kept += [
-            replace(item, start=item.start + offset, end=item.end + offset) for item in _found(words, RULES)
+            replace(item, start=item.start + offset, end=item.end + offset) for item in _found(words, rules)
         ]
     return kept
 

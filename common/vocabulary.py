@@ -74,10 +74,10 @@ DESTINATIONS = frozenset(_DESTINATION_CODES.split())
 
 _MONTHS = "January February March April May June July August September October November December"
 MONTH_NAMES = _MONTHS.split()
-# "may" and "mar" are months only when written as names; "may I ask" is not about flights in May.
+# "may" is a month only when written as a name; "may I ask" is not about flights in May.
 MONTH_PATTERN = (
     r"(?:\b(?P<name>(?i:january|february|april|june|july|august|september|october|november|december)"
-    r"|(?i:march)|May|(?<=in )may|(?i:jan|feb|apr|jun|jul|aug|sept?|oct|nov|dec)(?!\w)\.?|Mar\b\.?)(?!\w)"
+    r"|(?i:march)|May|(?<=in )may|(?i:jan|feb|apr|jun|jul|aug|sept?|oct|nov|dec|mar)(?!\w)\.?)(?!\w)"
     r"|(?P<digits>1[0-2]|0?[1-9])(?=\s*月)\s*月份?"
     r"|(?P<hanzi>十[一二]|[一二三四五六七八九十])月份?)"
 )

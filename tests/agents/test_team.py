@@ -61,7 +61,8 @@ QUESTIONS = [
     ),
     (
         "各月的延误率",
-        "SELECT month, 100.0 * SUM(arr_delay > 0) / COUNT(arr_delay) FROM flights GROUP BY month ORDER BY month",
+        "SELECT month, 100.0 * SUM(arr_delay > 0) / COUNT(arr_delay) FROM flights "
+        "GROUP BY month ORDER BY month",
     ),
     (
         "延误超过 60 分钟的航班有多少，按始发机场",
@@ -185,6 +186,24 @@ def test_what_cannot_be_answered_is_refused_honestly(ask: Ask, question: str) ->
     assert "can't answer that with this data" in state["final_answer"] or "无法" in state["final_answer"]
     assert state["side_effects"] == []
     assert state["analysis"] is None
+
+
+@pytest.mark.parametrize(
+    "earlier",
+    [
+        "What share of flights departed more than 15 minutes late? Use a table and hours and three decimals.",
+        "各航空公司到达晚点超过 30 分钟的航班数，用列表，画折线图",
+        "美联航的平均到达延误，用小时表示",
+        "Plot the maximum departure delay by month as a line chart, in Chinese",
+    ],
+)
+def test_what_the_team_once_said_is_no_wish_when_it_comes_back_as_a_note(ask: Ask, earlier: str) -> None:
+    told = ask(earlier)
+    reports = [message.text for message in told["messages"] if message.type == "ai"]
+    note = "\n".join([*reports, told["analysis"].conclusion])
+
+    for question in ("Plot the delayed flights by origin", "average arrival delay"):
+        assert ask(question, note=note)["final_answer"] == ask(question)["final_answer"]
 
 
 # --- the way through the graph

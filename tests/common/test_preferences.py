@@ -65,6 +65,9 @@ def test_a_wish_is_read_in_either_language(text: str, expected: Preferences) -> 
         "The meeting was delayed by more than 20 minutes.",
         "用户的猫叫达美，每周一去打乒乓球，会议晚点 20 分钟",
         "Order 12 is 3 hours old; Bob's list of friends was ready in minutes and lost in hours",
+        "结论：UA 的平均到达延误为 3.56 分钟，到达晚点超过 15 分钟的航班占 20%",
+        "Answered with a table and a bar chart on 2026-11-20.",
+        "SELECT COUNT(CASE WHEN f.arr_delay > 15 THEN 1 END) AS delayed_flights FROM flights",
         "The bar opens at nine; a line forms early.",
     ],
 )
