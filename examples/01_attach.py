@@ -3,11 +3,6 @@
 Run: python examples/01_attach.py
 """
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from agents.team import build_team
 from supervisor_memory import SupervisorMemory
 

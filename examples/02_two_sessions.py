@@ -11,10 +11,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
 
 from rich.console import Console
 from rich.markup import escape
@@ -27,12 +23,13 @@ from supervisor_memory import Note, Scope, Settings, SupervisorMemory
 
 console = Console(width=110, highlight=False)
 
+FIRST = "Which three airlines had the highest share of delayed flights from JFK in June?"
+LATER = "And which three airlines had the highest share of delayed flights from LaGuardia in June?"
 SESSIONS = {
-    "1": ("ada", ["以后默认用表格", "Delayed means arrival more than 15 minutes late.",
-                  "Which three airlines had the highest share of delayed flights from JFK in June?"]),
-    "2": ("ada", ["And which three airlines had the highest share of delayed flights from LaGuardia in June?"]),
-    "3": ("bo", ["And which three airlines had the highest share of delayed flights from LaGuardia in June?"]),
-}  # fmt: skip
+    "1": ("ada", ["以后默认用表格", "Delayed means arrival more than 15 minutes late.", FIRST]),
+    "2": ("ada", [LATER]),
+    "3": ("bo", [LATER]),
+}
 TITLES = {
     "1": "Session 1 · process {pid} · user ada states a preference and a definition, and asks",
     "2": "Session 2 · process {pid} · user ada comes back and asks something related",
@@ -52,7 +49,6 @@ def main() -> None:
             "MEMORY_BACKEND": "sqlite",
             **os.environ,
             "MEMORY_PATH": folder,
-            "PYTHONPATH": str(ROOT),
         }
         model = config().chat_model or "rule-based (no language model; set CHAT_MODEL for a real one)"
         console.print(f"backend [bold]{environment['MEMORY_BACKEND']}[/] · chat model [bold]{model}[/]")
@@ -137,7 +133,7 @@ def why(parts: "dict[str, float] | object") -> str:
 
 
 def show_audit(memory: SupervisorMemory, before: int, *, title: str) -> None:
-    """The rows that a turn added to the audit log. They hold no content; the text beside them is the live record."""
+    """The rows a turn added to the audit log. They hold no content; the text shown is the live record."""
     added = memory.backend.audit.count() - before
     if not added:
         return
@@ -151,10 +147,9 @@ def show_audit(memory: SupervisorMemory, before: int, *, title: str) -> None:
     for row in memory.backend.audit.tail(added):
         event = row.event
         live = memory.backend.get([row.record_id]) if row.record_id else []
-        table.add_row(
-            str(row.seq), f"{row.op} ({row.outcome})", str(event.get("actor")), str(event.get("family") or ""),
-            escape(live[0].content.replace("\n", " ")) if live else "", str(event.get("reason") or ""),
-        )  # fmt: skip
+        text = live[0].content.replace("\n", " ") if live else ""
+        shown = (event.get("actor"), event.get("family"), escape(text), event.get("reason"))
+        table.add_row(str(row.seq), f"{row.op} ({row.outcome})", *(str(value or "") for value in shown))
     console.print(table)
 
 

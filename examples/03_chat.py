@@ -5,11 +5,8 @@ Run: make chat        (or: python examples/03_chat.py --user ada)
 
 import argparse
 import os
-import sys
 import time
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from agents.team import build_team
 from common.config import config
