@@ -60,8 +60,9 @@ MOST_DECIMALS = 6
 NEAR = (
     r"(?:(?:me|us|the|all|my|our|your|any|an?|every|results?|answers?|output|figures?|data|numbers?|values"
     r"|everything|it|them|they|this|that|these|always|only|just|please|in|as|with|into|to|form|of|reply|replies"
-    r"|responses?|using|use|see|get|have|receive|read|be|simple|plain|nice|short|markdown|from|now|on|by|default|back"
-    r"|questions|both|also|written|shown|formatted|presented|displayed|given|provided|laid|out|reported)[ ]+){0,7}?"
+    r"|responses?|using|use|see|get|have|receive|read|be|simple|plain|nice|short|markdown|from|now|on|by|default"
+    r"|back|questions|both|also|written|shown|formatted|presented|displayed|given|provided"
+    r"|laid|out|reported)[ ]+){0,7}?"
 )
 SAY = (
     r"(?:use|uses|using|prefers?|preferred|want|wants|like|likes|reply|replies|answer|answers"
