@@ -19,7 +19,7 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import apsw
 import rfc8785
@@ -30,6 +30,7 @@ from supervisor_memory.records import AuditEvent
 
 __all__ = ["GENESIS", "Access", "AccessRow", "AuditLog", "AuditRow", "commitment", "row_hash"]
 
+T = TypeVar("T", str, str | None)
 SCHEMA_NUMBER: Final = 1
 GENESIS: Final = bytes(32)
 """The "hash before" of the first row."""
@@ -137,8 +138,8 @@ def commitment(key: bytes, text: str) -> str:
 class AuditLog:
     """The log in a database, which may be the one that holds the records.
 
-    Reasons and the strings in an event's `detail` are codes ("near-duplicate", "cosine=0.97"): what
-    holds a space or a letter outside ASCII is stored as "redacted", for it could be content.
+    Reasons, ids and the strings in an event's `detail` are codes ("near-duplicate", "cosine=0.97"):
+    what holds a space or a letter outside ASCII is stored as "redacted", for it could be content.
     """
 
     def __init__(self, database: Database, *, access_rows: int = ACCESS_ROWS) -> None:
@@ -169,6 +170,16 @@ class AuditLog:
             for event in events:
                 seq += 1
                 prev_hash = self._append_one(connection, event, seq, prev_hash, int(at * _MICRO))
+
+    def check_new(self, events: Sequence[AuditEvent]) -> None:
+        """Raise Conflict where `append` would; for who must know before the transaction."""
+        seen: set[str] = set()
+        with self._database.reading() as connection:
+            for event in events:
+                stored = _one(connection, "SELECT 1 FROM audit WHERE event_id = ?", (event.id,))
+                if stored or event.id in seen:
+                    raise _already_there(event.id)
+                seen.add(event.id)
 
     def record_access(self, entries: Sequence[Access]) -> None:
         """Note who saw what. The oldest rows make room for new ones."""
@@ -239,6 +250,7 @@ class AuditLog:
         self, connection: apsw.Connection, event: AuditEvent, seq: int, prev_hash: bytes, ts_us: int
     ) -> bytes:
         subject, session = _pseudonyms(connection, event.user_id, event.session_id)
+        op, record_id = _code(event.op), _code(event.record_id)
         payload = rfc8785.dumps(
             {
                 "schema": SCHEMA_NUMBER,
@@ -246,20 +258,20 @@ class AuditLog:
                 "seq": seq,
                 "event_id": event.id,
                 "ts_us": ts_us,
-                "op": _code(event.op),
+                "op": op,
                 "outcome": event.outcome,
                 "reason": _code(event.reason),
                 "actor": _code(event.actor),
                 "source_class": event.source_class,
                 "subject": subject,
                 "family": event.family,
-                "record_id": event.record_id,
+                "record_id": record_id,
                 "version_before": event.version_before,
                 "version_after": event.version_after,
                 **_commitments(connection, event, subject),
                 "agent_id": event.agent_id,
                 "session": session,
-                "run_id": event.run_id,
+                "run_id": _code(event.run_id),
                 "detail": dict(_plain(event.detail)),
             }
         )
@@ -268,25 +280,29 @@ class AuditLog:
             connection.execute(
                 f"INSERT INTO audit({_AUDIT_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?,?)",
                 (
-                    *(seq, event.id, ts_us, _code(event.op), event.outcome, event.record_id, subject),
+                    *(seq, event.id, ts_us, op, event.outcome, record_id, subject),
                     *(payload, prev_hash, digest),
                 ),
             )
         except apsw.ConstraintError as error:
-            raise Conflict(
-                f"the audit event {event.id} is already in the log; its commit was applied before",
-                what="event",
-                event_id=event.id,
-            ) from error
+            raise _already_there(event.id) from error
         return digest
 
     def _access_values(self, connection: apsw.Connection, entry: Access) -> tuple[str | int | None, ...]:
         subject, session = _pseudonyms(connection, entry.user_id, entry.session_id)
         score = None if entry.score is None else round(entry.score * 1000)
         return (
-            *(int(entry.at * _MICRO), subject, _code(entry.op), entry.agent_id, session, entry.run_id),
-            *(entry.record_id, entry.rank, score, _code(entry.reason)),
+            *(int(entry.at * _MICRO), subject, _code(entry.op), entry.agent_id, session),
+            *(_code(entry.run_id), _code(entry.record_id), entry.rank, score, _code(entry.reason)),
         )
+
+
+def _already_there(event_id: str) -> Conflict:
+    return Conflict(
+        f"the audit event {event_id} is already in the log; its commit was applied before",
+        what="event",
+        event_id=event_id,
+    )
 
 
 def _pseudonyms(
@@ -325,8 +341,8 @@ def _commitments(
     return {name: None if text is None else commitment(key, text) for name, text in texts.items()}
 
 
-def _code(text: str) -> str:
-    return text if _CODE.match(text) else REDACTED
+def _code(text: T) -> T | str:
+    return text if text is None or _CODE.match(text) else REDACTED
 
 
 def _plain(detail: Mapping[str, object]) -> Iterator[tuple[str, str | int | bool | None]]:

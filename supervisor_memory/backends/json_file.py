@@ -74,6 +74,7 @@ class JsonBackend(StateBackend):
         """Apply a commit: all or nothing; the file is replaced in one step."""
         with self._lock, self._file.locked(self._lock_seconds):
             staged = self._current().stage(commit.changes)
+            self._audit.check_new(commit.audit)
             if commit.changes:
                 self._save(commit, staged)
             else:

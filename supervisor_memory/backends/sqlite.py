@@ -261,7 +261,7 @@ class _Search:
         """Of these records, those that the searcher may see."""
         sql, bindings = self._visible
         rows: Iterable[Any] = self._connection.execute(
-            "SELECT records.key, data FROM json_each(?) AS candidates "
+            "SELECT key, data FROM (SELECT value FROM json_each(?)) AS candidates "
             f"CROSS JOIN records ON records.key = candidates.value WHERE {sql}",
             (json.dumps(keys), *bindings),
         )
