@@ -12,7 +12,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from common.delays import ASKING, SENTENCES
 from common.preferences import STANDING, Preferences, apply, standing, statements
 from common.questions import REMARK, Question, asks_for_figures, read_question, wants_chart
-from common.vocabulary import is_chinese
+from common.vocabulary import is_chinese, legible
 
 __all__ = ["Turn", "read_turn"]
 
@@ -56,8 +56,8 @@ def read_turn(messages: Sequence[BaseMessage]) -> Turn:
     On one thing the latest message wins over system text, and system text over earlier messages;
     inside one rank the later statement wins.
     """
-    said = [message.text for message in messages if isinstance(message, HumanMessage)]
-    notes = [message.text for message in messages if isinstance(message, SystemMessage)]
+    said = [legible(message.text) for message in messages if isinstance(message, HumanMessage)]
+    notes = [legible(message.text) for message in messages if isinstance(message, SystemMessage)]
     words = said[-1] if said else ""
     wishes = Preferences(language="zh" if is_chinese(words) else "en")
     for text in (*said[:-1], *notes):

@@ -15,6 +15,7 @@ __all__ = [
     "ORIGIN_WORDS",
     "blank",
     "is_chinese",
+    "legible",
     "month_of",
     "parse_number",
 ]
@@ -101,6 +102,21 @@ NUMBER = (
     + "|".join(sorted(ENGLISH_NUMBERS, key=len, reverse=True))
     + r")\b)"
 )
+
+
+_HALF_WIDTH = {
+    code: code - 0xFEE0 for code in (*range(0xFF10, 0xFF1A), *range(0xFF21, 0xFF3B), *range(0xFF41, 0xFF5B))
+}
+_NEXT_TO_LATIN = re.compile(r"(?<=[\u4e00-\u9fff])(?=[A-Za-z])|(?<=[A-Za-z])(?=[\u4e00-\u9fff])")
+
+
+def legible(text: str) -> str:
+    """The text as the word lists spell it: half-width digits and letters, apart from Chinese characters.
+
+    "１２月JFK出发" becomes "12月 JFK 出发": in a regular expression a Chinese character is a letter
+    too, so that no word boundary stands between it and "JFK".
+    """
+    return _NEXT_TO_LATIN.sub(" ", text.translate(_HALF_WIDTH))
 
 
 def is_chinese(text: str) -> bool:
