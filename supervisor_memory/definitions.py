@@ -48,7 +48,7 @@ _RULES: list[tuple[Relation, re.Pattern[str]]] = [
         rf"it) means? {_V}",
         rf"\b(?:we|i|let's|let us|please|team)? ?(?:re)?defines? {_T} (?:as|to be|to mean) {_V}",
         rf"{_BEFORE}{_T} {_BE} (?:{_ADVERB} )?(?:re)?defined (?:as|by|to be|to mean) {_V}",
-        rf"{_BEFORE}(?:the )?{_NOUN} (?:of|for) {_T} (?:is|are|has changed to|changed to|"
+        rf"{_BEFORE}(?:the |our )?{_NOUN} (?:of|for) {_T} (?:is|are|has changed to|changed to|"
         rf"becomes) (?:now )?{_V}",
         rf"{_BEFORE}{_T}(?:'s)? (?:{_NOUN}) (?:is|are|has changed:?|changed:?|becomes|"
         rf"updated:) (?:now )?{_V}",
@@ -60,53 +60,51 @@ _RULES: list[tuple[Relation, re.Pattern[str]]] = [
         rf"^{_T} counts? (?!as\b|for\b|on\b)(?P<value>(?:distinct|unique|only|all|the|every|each)\b.*)",
         # … counts as delayed when …; flights over 15 minutes are considered late
         r"^(?P<value>.{3,120}?) (?:counts?|qualif(?:y|ies)|(?:is|are) (?:only )?(?:counted|treated|"
-        r"considered|classed|"
-        r"regarded|called|labell?ed)) (?:only )?(?:as )?(?P<term>[^,;:]{2,40}?) (?:only )?(?:when|if|once|"
+        r"considered|classed|regarded|called|labell?ed)) (?:only )?(?:as )?(?P<term>[^,;:]{2,"
+        r"40}?) (?:only )?(?:when|if|once|"
         r"whenever) .+",
         r"^(?:we |i )?(?:always |only )?(?:call|treat|count|consider|regard|classify) "
         r"(?P<value>.{3,120}?) (?:to be|as) (?P<term>[^,;:]{2,40}?)[. ]*$",
         rf"^(?:we |i )?(?:always )?call (?P<value>.{{3,120}}?) (?P<term>{MASK}+)[. ]*$",
+        rf"^(?:we|i) (?:only )?(?:call|consider|count|treat) (?P<value>.{{2,60}}?) (?:as )?(?P<term>[\w-]+|"
+        rf"{MASK}+) "
+        r"(?:only )?(?:when|if|once) .+",
+        rf"^(?:an? |the |our )?(?P<term>{MASK}{{3,}}) ?(?:is|are|就?是) ?(?!not\b|a (?:strange|good|"
+        rf"bad)\b){_V}",
         r"^(?P<value>.{3,120}?) (?:is|are) what (?:we|i) (?:call|mean by) (?P<term>[^,;:]{2,40}?)[. ]*$",
         r"^(?P<value>.{3,120}?) (?:counts?|qualif(?:y|ies)|(?:is|are) (?:counted|treated|considered|classed|"
-        r"regarded|"
-        r"called|labell?ed)) (?:as )?(?P<term>[^,;:]{2,40}?)[. ]*$",
+        r"regarded|called|labell?ed)) (?:as )?(?P<term>[^,;:]{2,40}?)[. ]*$",
         # GMV = …
         r"^(?P<term>[^,;:=<>!?()\[\]{}]{1,40}?) ?:?= ?(?P<value>[^=>].*)",
-        # the code of something: EV is ExpressJet
+        # the code of something: B6 is JetBlue
         r"^(?-i:(?P<term>[A-Z][A-Z0-9]{1,5}) is (?P<value>(?:the (?!worst|best|most|least|only|same|first|"
-        r"last)|"
-        r"[A-Z])[\w&.' -]{1,50}?))[. ]*$",
+        r"last)|[A-Z])[\w&.' -]{1,50}?))[. ]*$",
     ),
     *_rules(
         "definition",
         # 把延误定义为…; 我们把…叫做延误
         rf"(?:把|将){_T_ZH}(?:统一|重新|都|就)?(?:定义为|定义成|定为|界定为){_V}",
         r"(?:把|将)(?P<value>[^,;。]{2,80}?)(?:统一|都|也|就|一律)?(?:叫做?|叫作|称为|称作|称之为|视为|视作|"
-        r"当作|当做|"
-        r"算作|算成|记为|归为|归入)(?P<term>[^,;。]{1,20})",
-        # GMV 的口径是…; 流失率分母改为…
+        r"当作|当做|算作|(?<![换计折结估])算成|记为|归为|归入)(?P<term>[^,;。]{1,20})",
+        # GMV 的口径是…; 人均产出分母改为…
         rf"{_BEFORE}{_T_ZH} ?的?(?:统计|计算)?(?:口径|定义|含义|意思|计算方式|计算方法|算法|公式)(?:已|"
-        rf"也){{0,1}}{_NOW}"
-        rf"(?:是指|是|为|:|指|改为|改成|改用|变为|调整为|调整:|变更,|更新为|按照?|以|取|用|等于|=) ?{_V}",
+        rf"也){{0,1}}{_NOW}(?:是指|是|为|:|指|改为|改成|改用|变为|调整为|调整:|变更,|更新为|按照?|以|取|用|"
+        rf"等于|=) ?{_V}",
         rf"{_BEFORE}(?P<term>[^,;:?!。、=<>]{{1,24}}?{_NOUN_ZH})(?:已|也){{0,1}}{_NOW}"
         rf"(?:是|为|:|改为|改成|调整为|上调[为到]|下调[为到]|提高[为到]|降[为到]|等于|=) ?{_V}",
         rf"{_BEFORE}{_T_ZH} ?{_NOW}(?:是指|指的就?是|就是指|指代|特指|均指|专指|意思是|意为|定义为|定义成|"
-        rf"被定义为|等于|"
-        rf"等同于|相当于|全称(?:是|为)|缩写(?:是|为)) ?{_V}",
+        rf"被定义为|等于|等同于|相当于|全称(?:是|为)|缩写(?:是|为)) ?{_V}",
         rf"{_BEFORE}{_T_ZH} ?(?:就)?(?<![手戒食拇])指(?![标定数导出向示望令挥责明南数着]){_V}",
         # 晚到 15 分钟以上的航班叫做延误; …才算延误
-        r"^(?P<value>[^。]{3,120}?)[,]?(?:就|才|则|都|均|也|一律|统一){0,2}(?:算作|算是|算成|视为|视作|计为|"
-        r"记为|记作|归为|"
-        r"叫做|叫作|称为|称作)(?P<term>[^,;。]{1,20}?)[。.!]*$",
+        r"^(?P<value>[^。]{3,120}?)[,]?(?:就|才|则|都|均|也|一律|统一){0,2}(?:算作|算是|(?<![换计折结估])算成|视为|视作|计为|"
+        r"记为|记作|归为|叫做|叫作|称为|称作)(?P<term>[^,;。]{1,20}?)[。.!]*$",
         r"^(?P<value>[^。]{3,120}?)[,]?(?:就|才|则|都|均|也)(?:算|叫)(?P<term>[^,;。一下]{1,15}?)[。.!]*$",
         r"^(?P<value>[^。]{0,60}?\d[^。]{0,60}?)算(?!一下|法|出|好|完|了|上)(?P<term>[^,;。]{1,15}?)[。.!]*$",
         # 代码 A 代表…; UA 是美联航
         rf"{_BEFORE}(?P<term>[^,;:。]{{0,16}}?[A-Za-z0-9_{MASK}][^,;:。\s]{{0,6}}?) ?(?:代表|表示|对应|"
-        rf"指代)的?(?:是)?"
-        rf" ?{_V}",
+        rf"指代)的?(?:是)? ?{_V}",
         r"^(?P<term>[A-Za-z0-9_]{2,15}) ?就?是 ?(?P<value>(?!不|否|哪|最|对|错|很|太|因为|由于|我|你|好|坏|"
-        r"什么|谁|要|在|从|用|个)"
-        r"[^,;?]{2,30}?)(?<![的了吗呢])[。.!]*$",
+        r"什么|谁|要|在|从|用|个)[^,;?]{2,30}?)(?<![的了吗呢])[。.!]*$",
         r"^(?P<value>[^。]{4,160}?),即(?P<term>[^,。]{1,16}?)[。.!]*$",
         rf"^{_T_ZH}(?<![立随当亦迅])即(?!将|使|便|可|刻|时|日|席|是){_V}",
         rf"{_BEFORE}{_T_ZH}{_NOW}以(?P<value>[^,;。]{{1,40}}?)为(?:准|口径)",
@@ -117,8 +115,7 @@ _RULES: list[tuple[Relation, re.Pattern[str]]] = [
         rf"^{_T},? (?:is |are )?(?:also|otherwise|formerly|better) (?:known|called|referred to)(?: as)? {_V}",
         rf"^{_T},? (?:is |are )?(?:aka|a\.k\.a\.) {_V}",
         r"^(?P<value>[^,;:]{1,50}?) (?:is|are) (?:just |only )?(?:an(?:other)? (?:alias|name|synonym)|"
-        r"a (?:nickname|synonym)|"
-        r"our (?:name|word|term)|shorthand) (?:for|of) (?P<term>.+)",
+        r"a (?:nickname|synonym)|our (?:name|word|term)|shorthand) (?:for|of) (?P<term>.+)",
         rf"{_BEFORE}{_T_ZH} ?(?:又称|又叫做?|又名|也叫做?|也称为?|简称|俗称|别名(?:是|为|叫))(?:为|"
         rf"是)? ?{_V}",
         r"^(?P<value>[^,;。]{1,24}?)(?:就)?是(?P<term>[^,;。]{1,24}?)的(?:别名|简称|缩写|同义词|"
@@ -126,29 +123,34 @@ _RULES: list[tuple[Relation, re.Pattern[str]]] = [
     ),
     *_rules(
         "excludes",
+        rf"^(?:计算|统计|算|求)(?P<term>.{{1,20}}?)(?:的?时候?)[, ]?{_NOW}(?:请)?(?:剔除|排除|扣除|去掉|"
+        rf"除去|忽略|(?:不|别|不要|不再|勿)(?:包含|包括|含|计入|算入|算)){_V}",
+    ),
+    *_rules(
+        "includes",
+        rf"^(?:计算|统计|算|求)(?P<term>.{{1,20}}?)(?:的?时候?)[, ]?{_NOW}(?:包含|包括|含|计入|算入|算上|"
+        rf"加上){_V}",
+    ),
+    *_rules(
+        "excludes",
         rf"^{_T} (?:now |always |should |must )*(?:excludes?|omits?|leaves? out|(?:do(?:es)? not|"
-        rf"do(?:es)?n't|should not|"
-        rf"must not|no longer|never) (?:include|count|contain|cover)s?) {_V}",
+        rf"do(?:es)?n't|should not|must not|no longer|never) (?:include|count|contain|cover)s?) {_V}",
         r"^(?P<value>[^,;:]{2,80}?) (?:is|are|must be|should be|has to be|have to be) (?:always |now )?"
         r"(?:excluded|left out|omitted|removed) (?:from|of) (?P<term>[^,;:]{2,50}?)[. ]*$",
         r"^(?P<value>[^,;:]{2,80}?) (?:is|are|must|should|do|does) (?:not|never|no longer) (?:be )?"
         r"(?:included in|counted (?:in|as|towards?)|count(?: as| in| towards?)|considered|part of|"
-        r"treated as) "
-        r"(?P<term>[^,;:]{2,50}?)[. ]*$",
+        r"treated as) (?P<term>[^,;:]{2,50}?)[. ]*$",
         r"^(?P<value>[^,;:]{2,80}?) (?:isn't|aren't|doesn't|don't) (?:included in|counted (?:in|as|towards?)|"
         r"count(?: as| in| towards?)|considered|part of|treated as) (?P<term>[^,;:]{2,50}?)[. ]*$",
         rf"^{_T_ZH}(?:的)?(?:统计|计算)?(?:口径)?(?:已调整:|里面?|中|内|时)?{_NOW}(?:不再|不|不会|不得|未|"
-        rf"均不|并不|无)"
-        rf"{_NOW}(?:包含|包括|含(?!义|量|糊)|计入|算入|纳入|涵盖|计算){_V}",
+        rf"均不|并不|无){_NOW}(?:包含|包括|含(?!义|量|糊)|计入|算入|纳入|涵盖|计算){_V}",
         rf"^{_T_ZH}(?:的)?(?:统计|计算)?(?:口径)?(?:里面?|中|内|时)?{_NOW}(?:剔除|排除|扣除|去掉|除去|"
-        rf"不计(?!算)){_V}",
+        rf"不计(?![算入])){_V}",
         rf"^(?P<term>[A-Za-z][\w ]{{1,30}}?)(?:口径)?{_NOW}不算{_V}",
         rf"^(?:计算|统计|算|求)(?P<term>.{{1,20}}?)(?:的?时候?)[, ]?{_NOW}(?:请)?(?:剔除|排除|扣除|去掉|"
-        rf"除去|忽略|"
-        rf"(?:不|别|不要|不再|勿)(?:包含|包括|含|计入|算入|算)){_V}",
+        rf"除去|忽略|(?:不|别|不要|不再|勿)(?:包含|包括|含|计入|算入|算)){_V}",
         r"^(?P<value>[^,;。]{2,40}?)(?:不|不再|均不|一律不|都不)(?:计入|算入|算进|纳入|算在|属于|算作?|视为|"
-        r"视作)"
-        r"(?P<term>[^,;。]{1,20}?)(?:里面?|中|内)?[。.!]*$",
+        r"视作)(?P<term>[^,;。]{1,20}?)(?:里面?|中|内)?[。.!]*$",
     ),
     *_rules(
         "includes",
@@ -173,18 +175,17 @@ _NOT_TERMS_ZH = re.compile(
     r"^(?:这|那|它|他|她|你|我(?!们)|哪|如果|为什么|因为|所以|但是|不过|上面|下面|以下|以上|就|才|"
     r"报告都|图都|结果都)|什么|多少"
 )
+_NEGATED = re.compile(r"(?:\b(?:not|never)|n't|[不没别])$", re.IGNORECASE)
 _OUTPUTS = re.compile(
     r"\b(?:reports?|answers?|repl(?:y|ies)|charts?|results?|outputs?|messages?|files?|quer(?:y|ies)|tables?|"
-    r"emails?|"
-    r"summar(?:y|ies)|lists?)$|(?:报告|报表|图表|图|表格|回答|答案|结果|回复|输出|文件|列表|邮件|消息|"
-    r"内容)(?:里|中|都|也|要)*$",
+    r"emails?|summar(?:y|ies)|lists?)$|(?:报告|报表|图表|图|表格|回答|答案|结果|回复|输出|文件|列表|邮件|"
+    r"消息|内容)(?:里|中|都|也|要)*$",
     re.IGNORECASE,
 )
 _QUANTIFIED = re.compile(
     r"\d|\b(?:over|above|more|less|longer|later|under|below|least|most|exceed\w*|within|minutes?|hours?|"
-    r"any\w*)\b|[<>≥≤]|"
-    r"超过|大于|小于|低于|高于|以上|以内|至少|不足|晚于|早于|分钟|小时|[一二两三四五六七八九十百千]+(?:天|"
-    r"次|个|元)",
+    r"any\w*)\b|[<>≥≤]|超过|大于|小于|低于|高于|以上|以内|至少|不足|晚于|早于|分钟|小时|"
+    r"[一二两三四五六七八九十百千]+(?:天|次|个|元)",
     re.IGNORECASE,
 )
 _CODE = re.compile(
@@ -221,6 +222,8 @@ def normal_term(term: str) -> str:
 
 
 def _is_sound(term: str, value: str, relation: Relation, hidden: str) -> bool:
+    if _NEGATED.search(term) or _NEGATED.search(value):
+        return False
     if not value or not 0 < len(term) <= _LONGEST_TERM or not any(c.isalpha() for c in term):
         return False
     if _NOT_TERMS & set(term.split()) or _NOT_TERMS_ZH.search(term) or _CODE.search(hidden):

@@ -33,9 +33,8 @@ _DO = (
 )
 _DO_ZH = (
     r"(?:改?用|使用|采用|给|以|按|保留|显示|展示|呈现|输出|返回|回答|回复|作答|称呼|叫|喊|说|讲|写|画|绘制|"
-    r"列|"
-    r"附|带|包含|包括|标|加|只|先|把|将|精确|四舍五入|取整|提供|发|选|排|统一|换|改|做|分|不|别|勿|放|省略|"
-    r"忽略|跳过|汇总|要|请|默认|生成|导出|保存|存|注明|说明|解释|总结|概括|翻译|当|算|看|剔除|排除|去掉|"
+    r"列|附|带|包含|包括|标|加|只|先|把|将|精确|四舍五入|取整|提供|发|选|排|统一|换|改|做|分|不|别|勿|放|"
+    r"省略|忽略|跳过|汇总|要|请|默认|生成|导出|保存|存|注明|说明|解释|总结|概括|翻译|当|算|看|剔除|排除|去掉|"
     r"简|详细|中文|英文|表格|记得|帮|向|从|在|对|让|需|设|单位|叫做)"
 )
 # What an assistant hands over.
@@ -61,10 +60,10 @@ STANDING = _rule(
     rf"^in (?:the )?future,? (?:please )?(?:always |never |do not |don't |{_DO})",
     rf"^(?:please )?{_DO}.{{1,200}}\bin (?:the )?future[.! ]*$",
     rf"^next time,? (?:please )?(?:always |never |do not |don't |{_DO})",
-    rf"^for (?:all|every|any|each)(?: future)? {_OUTPUT}",
-    rf"^(?:whenever|every time|each time|when|if) (?:i|we|someone|anyone) "
-    rf"(?:ask|say|mention|request|want|need|talk)\b[^,]{{0,80}}, ?(?:please )?"
-    rf"(?:always |never |just |only )?(?:{_DO}|do not|don't)",
+    rf"^for (?:future|(?:all|every|any|each)(?: future)?) {_OUTPUT}",
+    rf"^(?:whenever|every time|each time|when|if) (?:i|we|you|someone|anyone) "
+    rf"(?:ask|say|mention|request|want|need|talk|show|report|plot|draw|present|compare|list)\b[^,]{{0,80}},"
+    rf" ?(?:please )?(?:always |never |just |only )?(?:{_DO}|do not|don't)",
     rf"(?:{_START_ZH}|那么?|我们?|你|咱|记住|记得)"
     r"(?:以后|今后|往后|日后|将来|从今(?:天|以后|往后)?(?:开始|起)?|从现在(?:开始|起)|现在开始|"
     r"(?:从)?(?:这次|下次|本次|明天|今天|本月|下周|下个?月)(?:开始|起)|下次(?:请|都|记得))"
@@ -102,7 +101,7 @@ PREFERENCES: Rules = (
             rf"^{_OUTPUT} (?:should|must) (?:always |never |not )?\w+",
             rf"\bi(?:'d| would)? (?:want|need|expect|like) (?:to see )?(?:all|every|each) (?:of )?"
             rf"(?:my |the |your )?(?:[\w-]+ ){{0,2}}{_OUTPUT}\b",
-            rf"(?:{_START_ZH}|你|要)(?:始终|总是|永远|一律|统一|一直|每次)"
+            rf"(?:{_START_ZH}|你|要)(?:始终|总是|永远|一律|统一|一直(?!以来)|每次)"
             rf"(?:都|要|请|给我|得){{0,2}}{_DO_ZH}",
             rf"一律{_DO_ZH}",
             rf"^(?:凡是|每当|只要|每次)[^,]{{1,60}}, ?(?:都|就|一律|请){{1,2}}{_DO_ZH}",
@@ -115,13 +114,16 @@ PREFERENCES: Rules = (
         "remember",
         _rule(
             rf"{_START}(?:remember|keep in mind|bear in mind|don't forget|do not forget|"
-            r"make (?:a )?note|take note|note down)(?: that| to| this| of|:|,)? ?"
+            r"make (?:a )?note|take note|note down)(?! to (?:send|run|check|do|tell|ask|let|say)\b)"
+            r"(?: that| to| this| of|:|,)? ?"
             r"(?!(?:when|how|what|the time|last|where|who|why|which|we|our|you|this|that|it)\b)[\w\ufffc]",
             rf"{_START}(?:remember|make a note of|take note of|note down) (?:this|that|it): ?\S",
             rf"(?:{_START_ZH}|你要|一定要|好好|要)(?:记住|记下来?|记一下|牢记)[:, ]*(?!了|吗|没|这|那|"
             rf"上次)\S{{2}}",
             rf"(?:{_START_ZH}|你要|一定要|要)记得(?!吗|么|我(?!喜|更|偏|习|叫|的)|上|之前|你|他|她|当时|有|"
             rf"是|那)\S{{2}}",
+            r"(?:麻烦|请|拜托)(?:你|您)记[住得](?!了|吗|没|这|那|上次)\S{2}",
+            r"^just so you know,? (?:i|my|we|our)\b",
             r"(?:别|不要)忘(?:记|了)\S{2}",
         ),
     ),
@@ -146,7 +148,7 @@ PREFERENCES: Rules = (
             r"(?:prefers?|wants|likes?|hates?|dislikes?|insists on)\b",
             r"我们?(?:个人|自己|本人|一般|通常|平时|比较|更|最|还是|也|都|很|真的|一直|总是|向来|特别|非常|"
             r"只|不太|不大|不怎么|不|其实|现在){0,4}(?:喜欢|偏好|习惯|偏爱|偏向|倾向于?|爱看|爱用|讨厌|反感|"
-            r"受不了|宁愿|宁可)(?!这|那|你|上了|了|它|他|她|什么)\S",
+            r"受不了|宁愿|宁可)(?!这|那|你|上了|了|它|他|她|什么|的(?![^,;]{1,8}[是为]))\S",
             r"我的(?:个人|阅读|工作|使用)?(?:偏好|习惯|喜好|惯例)(?:是|为|:)",
             r"(?<!用户)(?<!客户)(?<!乘客)(?<!旅客)(?:偏好|习惯)(?:用|使用|看|于|以|把|将|先|按|是|为|:)",
             r"(?:经理|总监|老板|总|主管|领导|组长|同事)(?:更|最|比较|一直|很)?(?:喜欢|希望|要求|偏好|习惯)",
@@ -157,10 +159,11 @@ PREFERENCES: Rules = (
     (
         "stop",
         _rule(
-            rf"{_START}(?:do not|don't|never)\b.{{1,120}}\b(?:again|any ?more|ever)\b",
+            rf"{_START}(?:do not|don't|never) (?:ever )?(?!do (?:this|that|it)\b)\w+ (?:.{{0,120}} )?"
+            r"(?:again|any ?more|ever)\b",
             rf"{_START}(?:stop|quit|avoid) (?:using|showing|adding|sending|giving|writing|including|putting|"
             r"calling|asking|explaining|repeating|apologi[sz]ing|rounding|abbreviating|answering|replying)\b",
-            rf"{_START}no more (?!than\b)\w",
+            rf"{_START}no more (?!(?:than|questions?|problems?|issues?|help|time|data|changes?|work)\b)\w",
             rf"(?:{_START_ZH}|你|以后|图|里|中)(?:千万|一定|绝对|永远)?"
             r"(?:别再|不要再|别老是?|别总是?|不许再|永远不要|永远别|再也不要|再也别|切勿再?|勿再)"
             r"(?!说了|问了|闹|烦|提了|见|来了)\S",
@@ -172,6 +175,7 @@ PREFERENCES: Rules = (
         _rule(
             r"\b(?:call|address) me (?!back|later|when|if|at|on|tomorrow|today|a (?:cab|taxi))\w",
             r"\brefer to me as\b",
+            r"\bi go by (?-i:[A-Z])\w",
             r"\bmy (?:first |last |full |nick|sur|user |preferred )?(?:name|time ?zone|team|role|job|title|"
             r"job title|manager|boss|e-?mail(?: address)?|company|department|birthday|pronouns|"
             r"(?:native |first )?language|home airport|hometown|city)(?:'s| is| are|:) ?\S",
@@ -179,9 +183,8 @@ PREFERENCES: Rules = (
             r"\bi (?:work|live) (?:in|for|at|as|on the|with the)\b",
             r"\bi(?:'m| am) (?:based|located) (?:in|at|out of)\b",
             r"\bi(?:'m| am) (?:an?|the) (?:[\w-]+ ){0,3}(?:analyst|engineer|manager|developer|scientist|"
-            r"student|"
-            r"teacher|accountant|director|consultant|designer|researcher|controller|pilot|planner|doctor|"
-            r"nurse|lawyer|founder|ceo|cfo|cto|administrator)\b",
+            r"student|teacher|accountant|director|consultant|designer|researcher|controller|pilot|planner|"
+            r"doctor|nurse|lawyer|founder|ceo|cfo|cto|administrator)\b",
             rf"(?:{_START_ZH}|你|可以|以后)(?:叫我|称呼我|喊我|管我叫)",
             r"(?:^|[,;:。])我叫(?!你|他|她|它|做?什么|车)\S",
             r"(?:^|[,;:。])我姓\S",
@@ -203,8 +206,7 @@ OUTSIDERS = _rule(
 ABOUT_THE_USER = _rule(
     r"^(?:the )?user(?:'s)? (?:now |also |usually |always |never |has |asked |no longer )*"
     r"(?:prefers?|wants?|likes?|dislikes?|hates?|needs?|requires?|asked|expects?|insists|name|time ?zone|"
-    r"role|"
-    r"works?|lives?|is an?|switched|uses?|preference|favou?rite)\b",
+    r"role|works?|lives?|is an?|switched|uses?|preference|favou?rite)\b",
     r"^(?:该)?用户(?:现在|更|最|也|一直|通常|不再|不)?(?:偏好|喜欢|希望|习惯|要求|想要|不想|叫|的(?:名字|"
     r"时区|偏好|习惯))",
 )
@@ -228,8 +230,7 @@ HYPOTHETICAL = _rule(
     r"(?:said|told|asked|were|was|had|wanted|preferred|liked|would|wrote|said)\b",
     r"^(?:suppose|imagine|hypothetically|for example|for instance|e\.g\.)",
     r"(?:如果|假如|假设|要是|倘若|万一|比如|例如|譬如)(?:说)?(?:我|你|他|她|有人|用户|别人)(?:之前|曾经?|"
-    r"当时)?"
-    r"(?:说|告诉|要求|跟你说)",
+    r"当时)?(?:说|告诉|要求|跟你说)",
     r"^(?:假设|假如|比如|例如|打个比方)",
 )
 
@@ -277,8 +278,7 @@ INSTRUCTION = _rule(
     r"^(?:act|behave) as\b|\bpretend (?:to be|you are|that you)\b|\broleplay\b",
     r"\b(?:system|developer) (?:prompt|mode|message)\b|\bjailbreak|\bnew instructions:",
     r"(?:忽略|无视|忘记|忘掉|不要理会|不用理会|抛开|绕过)(?:掉)?(?:之前|以上|前面|上面|先前|所有|一切|你的|"
-    r"任何|全部|系统)"
-    r".{0,12}(?:指令|提示|规则|设定|要求|约束|限制|命令)",
+    r"任何|全部|系统).{0,12}(?:指令|提示|规则|设定|要求|约束|限制|命令)",
     r"你现在是|从现在起你是|从现在开始你是|请?扮演|假装(?:你|自己)|系统提示词?|开发者模式|越狱",
 )
 """Text that means to change what the assistant is. Nothing of such a message is kept."""
@@ -296,35 +296,29 @@ QUESTION_ENDS_ZH = re.compile(r"(?:吗|呢|没有|是不是|对不对|(?<!什)�
 QUESTION_STARTS = _rule(
     r"^(?:and |so |but |or |then |ok |okay |hi |hey |hello |well |also |now )*(?:"
     r"(?:what|why|how|when|where|which|who|whose|whom)(?:'s|'re| is| are| was| were| do| does| did| should|"
-    r" would|"
-    r" can| could| will| has| have| had| might)\b"
+    r" would| can| could| will| has| have| had| might)\b"
     r"|how (?:many|much|often|long|come|far|to|about|late|big)\b|what about\b|what if\b|why not\b"
     r"|(?:which|what) [\w-]+(?: [\w-]+){0,2} (?:is|are|was|were|has|had|have|do|does|did|should|would|can)\b"
     r"|(?:do|does|did|is|are|was|were|can|could|would|should|will|has|have|had|may|shall|am|isn't|aren't|"
-    r"don't|"
-    r"doesn't|didn't) (?:you|i|we|it|there|this|that|my|he|she|they|your|our|anyone|any|everything)\b"
+    r"don't|doesn't|didn't) (?:you|i|we|it|there|this|that|my|he|she|they|your|our|anyone|any|everything)\b"
     r"|(?:is|are|was|were|does|did|has) the\b)"
 )
 ASKS_TO_BE_TOLD = _rule(
     r"^(?:please |can you |could you |just )*(?:tell me|explain|describe|show me|remind me|look up|clarify|"
     r"let me know|i wonder|i(?:'m| am) (?:wondering|not sure|unsure|curious)|i (?:don't|do not) (?:know|"
-    r"remember|recall|"
-    r"understand)|i (?:want|need|would like) to know|i'd like to know|not sure|no idea|do you know|"
-    r"any idea)\b",
+    r"remember|recall|understand)|i (?:want|need|would like) to know|i'd like to know|not sure|no idea|"
+    r"do you know|any idea)\b",
     r"^(?:请|你|麻烦你?|帮我|能|可以|给我|再|先|我){0,3}(?:告诉我|解释(?!一下:)|说明(?!一下:)|说说|讲讲|"
-    r"介绍|查(?!询口径)|看看|请问|"
-    r"想知道|不知道|不清楚|不确定|想问|问一下|好奇|回忆一下|提醒我)",
+    r"介绍|查(?!询口径)|看看|请问|想知道|不知道|不清楚|不确定|想问|问一下|好奇|回忆一下|提醒我)",
 )
 REQUEST = _rule(
     r"^(?:please |now |then |and |also |ok |okay |just )*(?:show|list|find|give|calculate|compute|plot|"
-    r"count|compare|"
-    r"analy[sz]e|select|get|filter|run|create|generate|draw|make|export|fetch|query|summari[sz]e|tell|rank|"
-    r"sort|"
-    r"group|search|build|write|check|fix|add|change|update|delete|use)\b",
-    r"^(?:请|你|麻烦你?|帮我|帮忙|给我|再|先|现在|来|然后){0,3}(?:查询|查|统计(?!口径|时)|列出|列|"
-    r"计算(?!口径|方式|公式|时)|"
-    r"画|给我|筛选|找|显示|分析|比较|对比|生成|导出|做一|做个|汇总|求|看|输出|按|把|用|写|跑|执行|排序|"
-    r"算(?!法))",
+    r"count|compare|analy[sz]e|select|get|filter|run|create|generate|draw|make|export|fetch|query|"
+    r"summari[sz]e|tell|rank|sort|group|search|build|write|check|fix|add|change|update|delete|use)\b",
+    r"^(?:请|你|麻烦你?|帮我|帮忙|给我|再|先|现在|来|然后){0,3}(?:查询|查|统计(?!口径|.{0,20}?时)|列出|列|"
+    r"计算(?!口径|方式|公式|.{0,20}?时)|画|给我|筛选|找|显示|分析|比较|对比|生成|导出|做一|做个|汇总|求|看|"
+    r"输出|按|把(?!.{1,40}(?:定义|叫|称|视|当作|当做|算作|算成))|用|写|跑|执行|排序|"
+    r"算(?!法|.{0,20}?时))",
 )
 """A task: what it says holds for the task."""
 
@@ -332,8 +326,7 @@ TAG = re.compile(
     r"[,，;； ] ?(?:thanks|thank you|thx|cheers|please|ok|okay|alright|all right|will you|can you|could you|"
     r"would you)(?: (?:very much|so much|a lot))?[.!?~！？。 ]*$"
     r"|[,， ]*(?:谢谢(?:你|您|了|啦)?|多谢|拜托(?:了|你了?)?|好吗|好么|好不好|行吗|行不行|可以吗|可以么|"
-    r"可不可以|"
-    r"行不|ok吗?|辛苦了?)[.。!?！？~ ]*$",
+    r"可不可以|行不|ok吗?|辛苦了?)[.。!?！？~ ]*$",
     re.IGNORECASE,
 )
 """What is said at the end for politeness; a question mark there asks for consent, not for knowledge."""
@@ -347,8 +340,7 @@ POLITE = re.compile(
 )
 POLITE_WISH = _rule(
     r"^(?:always|never) (?!be\b)|\bby default\b|^remember (?:that|i|to)\b|^remember my [\w ]{1,30} (?:is|"
-    r"are)\b|"
-    r"^(?:please )?call me\b|^stop \w+ing\b",
+    r"are)\b|^(?:please )?call me\b|^stop \w+ing\b",
     r"^(?:以后|今后|从现在|默认|一律|始终|别再|不要再)|^记住[:,]?我(?!吗|说|的话|刚|之前|上次|叫什么|是谁)|"
     r"^叫我",
 )
@@ -359,8 +351,7 @@ ADDRESS = re.compile(
     r"thank you)(?: (?:there|again|assistant|team|all))?[,.:!，。：！ ]+"
     r"|(?:please|kindly|pls)[, ]+"
     r"|(?:你好|您好|嗨|哈喽|好的|好|嗯+|哦|对了|另外|还有|顺便说一下|顺便|那么|那个|谢谢|补充一下|补充|"
-    r"说明一下|更正|纠正)"
-    r"[呀啊]?[,。.!:、，：！ ]+"
+    r"说明一下|更正|纠正)[呀啊]?[,。.!:、，：！ ]+"
     r"|(?:麻烦|拜托)(?:你|您)?[,， ]*|请(?:你|您)?(?!问|求|假|教|示)[,， ]*"
     r"|(?:[-*•]|\d{1,2}[.)、]) ?){1,6}+",
     re.IGNORECASE,
@@ -418,18 +409,14 @@ SMALL_TALK = re.compile(
 
 CROSS_SESSION = _rule(
     r"\blast (?:time|session|week|month|conversation|chat)\b|\b(?:as|like|same as) (?:before|usual|always|"
-    r"last time)\b|"
-    r"\bwe (?:agreed|discussed|decided|talked|said|settled|used|did)\b|\bmy (?:usual|preferred|preferences?|"
-    r"defaults?|settings|"
-    r"favou?rite|name)\b|\b(?:do|did|can) you (?:still )?(?:remember|recall|know my)\b|\bearlier you\b|"
-    r"\byou (?:told|said|"
-    r"showed|gave) (?:me|us|earlier|before)\b|\bi (?:told|mentioned|said|asked|gave) (?:you|earlier|before|"
-    r"last)\b|"
-    r"\bpreviously\b|\bremind me\b|\bremember when\b|\bthe usual\b|\bas (?:i|we) (?:said|mentioned)\b|"
-    r"\bwho am i\b",
+    r"last time)\b|\bwe (?:agreed|discussed|decided|talked|said|settled|used|did)\b|\bmy (?:usual|preferred|"
+    r"preferences?|defaults?|settings|favou?rite|name)\b|\b(?:do|did|can) you (?:still )?(?:remember|recall|"
+    r"know my)\b|\bearlier you\b|\byou (?:told|said|showed|gave) (?:me|us|earlier|before)\b|\bi (?:told|"
+    r"mentioned|said|asked|gave) (?:you|earlier|before|"
+    r"last)\b|\bpreviously\b|\bremind me\b|\bremember when\b|\bthe usual\b|\bas (?:i|we) (?:said|"
+    r"mentioned)\b|\bwho am i\b",
     r"上次|上回|上一次|之前|以前|先前|前几天|前天|昨天|上周|上个月|早些时候|还记得|记不记得|记得我|说过|"
-    r"提过|讲过|约定|商定|"
-    r"老规矩|老样子|照旧|一如既往|我的(?:偏好|习惯|默认|设置|名字|口径)|按我的|像往常|往常|照常|我们定的|"
-    r"我是谁|我叫什么",
+    r"提过|讲过|约定|商定|老规矩|老样子|照旧|一如既往|我的(?:偏好|习惯|默认|设置|名字|口径)|按我的|像往常|"
+    r"往常|照常|我们定的|我是谁|我叫什么",
 )
 """It speaks of something from before."""

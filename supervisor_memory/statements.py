@@ -16,7 +16,16 @@ from supervisor_memory.definitions import Definition, find_definition
 from supervisor_memory.phrases import MASK
 from supervisor_memory.records import Kind
 
-__all__ = ["Statement", "Statements", "judge", "masked", "normal", "read_statements", "sentences"]
+__all__ = [
+    "MAX_SENTENCE",
+    "Statement",
+    "Statements",
+    "judge",
+    "masked",
+    "normal",
+    "read_statements",
+    "sentences",
+]
 
 Does: TypeAlias = Literal["states", "asks", "nothing"]
 
@@ -26,8 +35,8 @@ MAX_SENTENCE = 1_000
 
 _QUOTED = (
     r"```.*?(?:```|\Z)|`[^`\n]{1,300}`|https?://[^\s，。；！？）]{1,500}"
-    r"|\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|「[^」\n]{1,300}」|『[^』\n]{1,300}』|《[^》\n]{1,100}》|"
-    r"‘[^’\n]{1,300}’"
+    r"|\"[^\"\n]{1,300}\"|“[^“”\n]{1,300}”|「[^「」\n]{1,300}」|『[^『』\n]{1,300}』|《[^《》\n]{1,100}》|"
+    r"‘[^‘’\n]{1,300}’"
 )
 _QUOTED_SPAN = re.compile(_QUOTED, re.DOTALL)
 _CJK_OR_SPACE = r"(?=\s|\Z|[\u3400-\u9fff，。；！？])"

@@ -1,8 +1,8 @@
 """Tell two alike texts apart by what they say: numbers, dates, negation, direction, opposites, identifiers.
 
-Similar wording cannot decide it: "超过 500 元" and "低于 500 元" are nearer to each other than to any
-paraphrase. A slot differs when each text holds something there that the other lacks; a text that merely
-says more differs in nothing. Two exceptions: dates and negation have to agree.
+Similar wording cannot decide it: "over 30 minutes" and "under 30 minutes" are nearer to each other
+than to any paraphrase. A slot differs when each text holds something there that the other lacks; a
+text that merely says more differs in nothing. Two exceptions: dates and negation have to agree.
 """
 
 import re
@@ -17,7 +17,7 @@ __all__ = ["Slots", "difference", "same_slots", "slots"]
 Number: TypeAlias = tuple[str, str]
 """(value, unit); the unit is "" when none is said."""
 
-MAX_LENGTH = 20_000
+MAX_LENGTH = 8_000
 """Characters that are compared; statements are far shorter."""
 
 
@@ -42,7 +42,7 @@ def slots(text: str) -> Slots:
     """The slots of a text. In English and Chinese; a number may be digits or words of either."""
     plain = " ".join(unicodedata.normalize("NFKC", text[:MAX_LENGTH]).replace("’", "'").split())
     quoted, rest = _taken(_QUOTED, plain)
-    codes, rest = _taken(_CODE, rest)
+    codes, rest = _codes(rest)
     dates, rest = _dates(rest)
     numbers, unnumbered = _numbers(rest)
     directions, undirected = _directions(rest)
@@ -116,7 +116,7 @@ _QUOTED = re.compile(
     r"`[^`]{1,80}`|\"[^\"]{1,80}\"|“[^”]{1,80}”|「[^」]{1,80}」|『[^』]{1,80}』|(?<!\w)'[^']{1,80}'(?!\w)"
 )
 _CODE = re.compile(
-    r"(?:[A-Za-z]:)?[\w~.-]*/[\w./~-]*\w"  # a path
+    r"(?<![\w~./-])(?:[A-Za-z]:)?[\w~.-]*/[\w./~-]*\w"  # a path
     r"|\b[A-Za-z]\w*(?:\.[A-Za-z_]\w*)+"  # schema.table, file.csv
     r"|\b[A-Za-z0-9]*_\w*"  # snake_case
     r"|\b[A-Z]{1,4}-?\d{1,6}(?![\w%])|\b[a-z]\d{1,3}(?![\w%])",  # V3, B6, AIR-12, p1
@@ -131,9 +131,15 @@ min max distinct desc asc case when then else end like between sql id ok
 _SQL_WORDS = frozenset(_SQL.split())
 
 
+def _codes(text: str) -> tuple[list[str], str]:
+    """Code words, and the text without them; Q3 is a date."""
+    found = [word for match in _CODE.finditer(text) if not _DATE_LIKE.fullmatch(word := match[0])]
+    return found, _CODE.sub(lambda match: match[0] if _DATE_LIKE.fullmatch(match[0]) else " ", text)
+
+
 def _identifiers(quoted: list[str], codes: list[str], rest: str) -> Iterator[str]:
     yield from (text.strip("`\"'“”「」『』 ").casefold() for text in quoted)
-    yield from (code.casefold() for code in codes if not _DATE_LIKE.fullmatch(code))
+    yield from (code.casefold() for code in codes)
     yield from (word for match in _ACRONYM.finditer(rest) if (word := match[0].casefold()) not in _SQL_WORDS)
     yield from (match[0].casefold() for match in _NAME.finditer(rest))
 
@@ -249,8 +255,7 @@ _NUMBER = re.compile(
     rf"|(?P<zh>[零〇一二两三四五六七八九十百千万亿]{{2,20}}|"
     rf"[一二两三四五六七八九十半](?=个?(?:{_CHINESE_UNITS})))(?P<zhunit>{_CHINESE_UNITS})?"
     rf"|\b(?P<en>{_EN_WORD}(?:[ -](?:and )?{_EN_WORD}){{0,6}})\b[ -]?(?:(?P<enscale>thousand|million|"
-    rf"billion)\b)?[ -]?"
-    rf"(?P<enunit>(?:{_LATIN_UNITS})s?\b|places\b)?",
+    rf"billion)\b)?[ -]?(?P<enunit>(?:{_LATIN_UNITS})s?\b|places\b)?",
     re.IGNORECASE,
 )
 _NOT_NUMBERS = re.compile(r"千万(?=别|不|要)|万一|一一|三三两两|七七八八|千千万万|一千零一夜")
@@ -296,7 +301,7 @@ def _of_digits(digits: str) -> Fraction:
 
 
 def _of_chinese(text: str) -> Fraction:
-    """十五 → 15, 一千二百零四万 → 12040000, 二〇一三 → 2013."""
+    """十五 → 15, 三千零五十万 → 30500000, 二〇一三 → 2013."""
     whole, _, decimals = text.partition("点")
     if not set(whole) & {"十", "百", "千", "万", "亿"}:
         digits = "".join(str(_ZH_DIGITS.get(c, 0)) for c in whole) or "0"
@@ -313,7 +318,7 @@ def _of_chinese(text: str) -> Fraction:
 
 
 def _of_words(text: str) -> Fraction:
-    """Twelve hundred → 1200, twenty-five → 25."""
+    """Fifteen hundred → 1500, twenty-five → 25."""
     total = 0
     for word in re.split(r"[ -]", text.casefold()):
         if word == "hundred":
@@ -327,16 +332,14 @@ def _of_words(text: str) -> Fraction:
 
 _LESS = (
     r"\b(?:less|fewer|lower|shorter|earlier|smaller|cheaper) than\b|\b(?:under|below|at most|up to|within|"
-    r"no more than|"
-    r"not more than|no later than|no longer than|drops? below|falls? below)\b|<=?|≤|"
+    r"no more than|not more than|no later than|no longer than|drops? below|falls? below)\b|<=?|≤|"
     r"不超过|不高于|不大于|不多于|不晚于|不满|不到|不足|未满|未超过|低于|小于|少于|早于|以下|以内|之内|至多|"
     r"最多"
 )
 _MORE = (
     r"\b(?:more|greater|higher|longer|later|larger|bigger) than\b|\b(?:above|at least|exceed(?:s|ed|ing)?|"
-    r"no less than|"
-    r"not less than|no fewer than|or more|rises? above|beyond|over(?= ?(?:\d|[a-z]+ty\b|a quarter)))\b|>=?|≥|"
-    r"不低于|不少于|不小于|不早于|超过|大于|高于|多于|晚于|以上|至少|最少|满(?= ?\d)"
+    r"no less than|not less than|no fewer than|or more|rises? above|beyond|over(?= ?(?:\d|[a-z]+ty\b|"
+    r"a quarter)))\b|>=?|≥|不低于|不少于|不小于|不早于|超过|大于|高于|多于|晚于|以上|至少|最少|满(?= ?\d)"
 )
 _DIRECTION = re.compile(rf"(?P<less>{_LESS})|(?P<more>{_MORE})", re.IGNORECASE)
 

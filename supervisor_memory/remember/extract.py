@@ -139,17 +139,17 @@ def _about(text: str, kind: Kind, definition: Definition | None) -> About:
     if definition.relation == "alias":
         return About(definition.term, None, definition.value.casefold()[:_MAX_NAME])
     value = "yes" if definition.relation == "includes" else "no"
-    return About(definition.term, f"includes:{_object(definition.value)}", value)
+    return About(definition.term, f"includes-{_object(definition.value)}", value)
+
+
+_OBJECT_EDGES = re.compile(r"^(?:(?:the|an?|any|all) |[\s\"'`“”])+|(?:的|了|[\s\"'`“”.])+$")
+_MAX_OBJECT = 80
 
 
 def _object(value: str) -> str:
     """What is included or excluded, short enough to compare."""
-    return " ".join(terms_of_object)[:80] if (terms_of_object := _words(value)) else value.casefold()[:80]
-
-
-def _words(value: str) -> list[str]:
     first = re.split(r"[,;。]", normal(value).casefold())[0]
-    return re.sub(r"^(?:the|any|all) |(?:的|了)$", "", first).strip(" \"'`“”").split()
+    return _OBJECT_EDGES.sub("", first).replace(" ", "-")[:_MAX_OBJECT] or "it"
 
 
 def _candidate(
@@ -244,8 +244,7 @@ def from_agent(
 _EVIDENCE_FIELDS = ("question", "evidence", "figures", "sql", "csv_path", "chart_path")
 _EMPTY_ANSWER = re.compile(
     r"^(?:error|traceback|exception|failed|sorry|i'?m sorry|i (?:can't|cannot|don't know)|no (?:results|"
-    r"answer|data)|"
-    r"抱歉|对不起|出错|错误|失败|无法|没有(?:找到|结果|数据))",
+    r"answer|data)|抱歉|对不起|出错|错误|失败|无法|没有(?:找到|结果|数据))",
     re.IGNORECASE,
 )
 
@@ -317,21 +316,18 @@ _SQL = re.compile(
     r"\s*(?:--[^\n]*\n\s*)*(?:with\s+(?:recursive\s+)?[\w\"`]+\s*(?:\([^)]*\)\s*)?as\s*\(|select\s|"
     r"insert\s+into\s|update\s+\S+\s+set\s|"
     r"delete\s+from\s|create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+)?(?:table|view|index)\s|"
-    r"alter\s+table\s|"
-    r"drop\s+(?:table|view|index)\s|merge\s+into\s|copy\s)",
+    r"alter\s+table\s|drop\s+(?:table|view|index)\s|merge\s+into\s|copy\s)",
     re.IGNORECASE,
 )
 _LOOKS_AT_SCHEMA = re.compile(
     r"^\s*(?:pragma|explain|describe|desc|show|\.schema|\.tables)\b|\bsqlite_(?:master|schema)\b|"
-    r"\binformation_schema\b|"
-    r"\bpg_catalog\b|^\s*select\b(?!.*\bfrom\b)",
+    r"\binformation_schema\b|\bpg_catalog\b|^\s*select\b(?!.*\bfrom\b)",
     re.IGNORECASE | re.DOTALL,
 )
 _PATH = re.compile(
     r"(?<![\w./\\~:-])(?:[A-Za-z]:[\\/]|~/|\.{1,2}/|/)?[\w-][\w./\\-]{0,200}?"
     r"\.(?:csv|tsv|xlsx?|parquet|feather|jsonl?|md|html?|pdf|png|jpe?g|svg|sql|ipynb|txt|docx?|pptx?|db|xml|"
-    r"zip|py)"
-    r"(?![A-Za-z0-9_.]?[A-Za-z0-9_])",
+    r"zip|py)(?![A-Za-z0-9_.]?[A-Za-z0-9_])",
     re.ASCII,
 )
 _FENCED_SQL = re.compile(r"```sql\s+(.{1,4000}?)```", re.IGNORECASE | re.DOTALL)

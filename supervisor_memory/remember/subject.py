@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from supervisor_memory.phrases import STANDING
-from supervisor_memory.statements import masked, normal
+from supervisor_memory.statements import MAX_SENTENCE, masked, normal
 
 __all__ = ["About", "about_preference", "properties_of"]
 
@@ -59,11 +59,11 @@ _PROPERTIES = (
         "answer",
         _values(
             zh=r"(?:用|以|说|讲|看|使用|默认|喜欢|偏好|是|为|成)(?:简体|繁体)?(?:中文|汉语|普通话)|"
-            r"中文(?:回答|回复|交流|输出|作答|写)|"
-            r"\b(?:in|use|speak|write|to|prefer|into|is) (?:simplified |traditional )?(?:chinese|mandarin)\b",
+            r"中文(?:回答|回复|交流|输出|作答|写)|\b(?:in|use|speak|write|to|prefer|into|is) (?:simplified |"
+            r"traditional )?(?:chinese|mandarin)\b",
             en=r"(?:用|以|说|讲|看|使用|默认|喜欢|偏好|是|为|成)(?:英文|英语)|(?:英文|英语)(?:回答|回复|"
-            r"交流|输出|作答|写)|"
-            r"\b(?:in|use|speak|write|to|prefer|into|is) (?:british |american |plain )?english\b",
+            r"交流|输出|作答|写)|\b(?:in|use|speak|write|to|prefer|into|is) (?:british |american |"
+            r"plain )?english\b",
             ja=r"(?:用|以|说)日[语文]|\b(?:in|use|speak|prefer|is) japanese\b",
             de=r"(?:用|以|说)德[语文]|\b(?:in|use|speak|prefer|is) german\b",
             fr=r"(?:用|以|说)法[语文]|\b(?:in|use|speak|prefer|is) french\b",
@@ -137,31 +137,45 @@ _DIGITS = {
     },
 }
 _NAME = re.compile(
-    r"\b(?:call|address|refer to) me (?:as )?(?P<call>[\w.'-]+(?: [A-Z][\w.'-]+){0,2})"
-    r"|\bmy (?:first |full |nick|preferred )?name(?:'s| is|:) (?P<name>[\w.'-]+(?: [A-Z][\w.'-]+){0,2})"
-    r"|(?:叫我|称呼我为?|喊我|管我叫|我的(?:名字|昵称|英文名)(?:是|叫|:)|(?:^|[,;:。])我叫)[“\"]?(?P<zh>[^,"
-    r";。!\s“”\"]{1,20})",
+    r"\b(?:(?:call|address|refer to) me(?: as)?|i go by) (?P<call>[\w.'-]+(?-i:(?: [A-Z][\w.'-]+){0,2}))"
+    r"|\bmy (?:first |full |nick|preferred )?name(?:'s| is|:) (?P<name>[\w.'-]+(?-i:(?: [A-Z][\w.'-]+){0,2}))"
+    r"|(?:叫我|称呼我为?|喊我|管我叫|我的(?:名字|昵称|英文名)(?:是|叫|:)|(?:^|[,;:。])我叫)[“\"]?"
+    r"(?P<zh>[^,;。!\s“”\"]{1,20}?)(?=就|吧|好了|即可|[,;。!\s“”\"]|$)",
     re.IGNORECASE,
 )
 _FACT = re.compile(
     r"\bmy (?P<what>(?:favou?rite [\w ]{1,30}?)|time ?zone|team|role|job title|job|title|manager|boss|"
-    r"e-?mail(?: address)?|"
-    r"company|department|birthday|pronouns|(?:native |first )?language|home airport|hometown|city)"
-    r"(?:'s| is| are|:) ?(?P<is>[^,;]+)"
+    r"e-?mail(?: address)?|company|department|birthday|pronouns|(?:native |first )?language|home airport|"
+    r"hometown|city)(?:'s| is| are|:) ?(?P<is>[^,;]+)"
     r"|我的(?P<what_zh>时区|部门|团队|岗位|职位|职务|角色|邮箱|生日|公司|母语|老板|上司)(?:是|叫|为|在|"
     r":)(?P<is_zh>[^,;。]+)",
     re.IGNORECASE,
 )
+_FACTS_ZH = {
+    "时区": "time zone",
+    "部门": "department",
+    "团队": "team",
+    "岗位": "job",
+    "职位": "job title",
+    "职务": "job title",
+    "角色": "role",
+    "邮箱": "email",
+    "生日": "birthday",
+    "公司": "company",
+    "母语": "native language",
+    "老板": "boss",
+    "上司": "boss",
+}
 # The part that says what is *not* wanted; without it the rest would read as its opposite.
 _CONTRAST = re.compile(
+    r"(?<=prefer )(?P<kept>[^,;.]{1,60}?) (?:to|over) [^,;.]*|"
     r"(?:,? ?\b(?:rather than|instead of|not(?! only)|no longer|and never|never)\b|,?(?:而不是|而非|不是|"
-    r"代替|取代|不用|不要|不再用?|别再?用?))"
-    r"[^,;。.]*",
+    r"代替|取代|不用|不要|不再用?|别再?用?))[^,;。.]*",
     re.IGNORECASE,
 )
 _AVOIDS = re.compile(
-    r"\b(?:don't|do not|never|stop|avoid|no more|no longer|hate|dislike|can't stand)\b|别|不要|不再|不用|"
-    r"不喜欢|讨厌|不想|少用|勿",
+    r"\b(?:don't|do not|never|stop|avoid|no more|no longer|hate|dislike|can't stand)\b|别|"
+    r"不(?:要|再|用|喜欢|想|看|太|大|爱)|讨厌|反感|少用|勿",
     re.IGNORECASE,
 )
 _SUBJECTS = (
@@ -206,20 +220,20 @@ _GENERIC_PURPOSES = frozenset(
 
 def about_preference(text: str) -> About:
     """Subject, attribute and value of a preference; all None when it is about no one property we know."""
-    wish = _after_the_turn(normal(text))
+    wish = _after_the_turn(normal(text[:MAX_SENTENCE]))
     found = _found(wish)
     if len(found) != 1:
         return About()
     [(name, said_of, value, avoided)] = found
     subject = said_of if said_of == "user" else _subject(wish, said_of)
     if avoided:
-        return About(subject, f"{name}:{value}", "no")
+        return About(subject, f"avoids-{value.replace(' ', '-')}", "yes")
     return About(subject, name, value)
 
 
 def properties_of(text: str) -> tuple[str, ...]:
     """The properties a preference touches, as tags."""
-    return tuple(dict.fromkeys(name for name, *_ in _found(_after_the_turn(normal(text)))))
+    return tuple(dict.fromkeys(name for name, *_ in _found(_after_the_turn(normal(text[:MAX_SENTENCE])))))
 
 
 def _after_the_turn(text: str) -> str:
@@ -232,7 +246,7 @@ def _after_the_turn(text: str) -> str:
 def _found(text: str) -> list[tuple[str, str, str, bool]]:
     """(property, what it is said of by default, value, whether it is what to avoid)."""
     hidden = masked(text)
-    wanted = _CONTRAST.sub("", hidden)
+    wanted = _CONTRAST.sub(lambda match: match["kept"] or "", hidden)
     return [*_facts(text), *_of_properties(wanted, avoided=False)] or [*_of_properties(hidden, avoided=True)]
 
 
@@ -243,6 +257,7 @@ def _facts(text: str) -> Iterator[tuple[str, str, str, bool]]:
         yield "name", "user", name.strip(" .'").casefold(), avoided
     if match := _FACT.search(text):
         what = (match["what"] or match["what_zh"]).casefold()
+        what = _FACTS_ZH.get(what, what)
         yield (
             what.replace("timezone", "time zone"),
             "user",
