@@ -65,7 +65,7 @@ _RULES: list[tuple[Relation, re.Pattern[str]]] = [
         r"whenever) .+",
         r"^(?:we |i )?(?:always |only )?(?:call|treat|count|consider|regard|classify) "
         r"(?P<value>.{3,120}?) (?:to be|as) (?P<term>[^,;:]{2,40}?)[. ]*$",
-        rf"^(?:we |i )?(?:always )?call (?P<value>.{{3,120}}?) (?P<term>{MASK}+)[. ]*$",
+        rf"^(?:we |i |let's |let us )?(?:always )?call (?P<value>.{{3,120}}?) (?P<term>{MASK}+)[. ]*$",
         rf"^(?:we|i) (?:only )?(?:call|consider|count|treat) (?P<value>.{{2,60}}?) (?:as )?(?P<term>[\w-]+|"
         rf"{MASK}+) "
         r"(?:only )?(?:when|if|once) .+",
@@ -74,6 +74,9 @@ _RULES: list[tuple[Relation, re.Pattern[str]]] = [
         r"^(?P<value>.{3,120}?) (?:is|are) what (?:we|i) (?:call|mean by) (?P<term>[^,;:]{2,40}?)[. ]*$",
         r"^(?P<value>.{3,120}?) (?:counts?|qualif(?:y|ies)|(?:is|are) (?:counted|treated|considered|classed|"
         r"regarded|called|labell?ed)) (?:as )?(?P<term>[^,;:]{2,40}?)[. ]*$",
+        r"^an? (?P<term>[^,;:]{2,40}?) is (?P<value>(?:one|anyone|someone|an? [\w-]+|any [\w-]+) "
+        r"(?:with|that|who|which|where|whose|having) .+)",
+        r"^our (?P<term>[^,;:]{2,30}?) (?P<value>(?:starts?|begins?|ends?|runs?) (?:in|on|at|from) .+)",
         # GMV = …
         r"^(?P<term>[^,;:=<>!?()\[\]{}]{1,40}?) ?:?= ?(?P<value>[^=>].*)",
         # the code of something: B6 is JetBlue
@@ -96,7 +99,8 @@ _RULES: list[tuple[Relation, re.Pattern[str]]] = [
         rf"被定义为|等于|等同于|相当于|全称(?:是|为)|缩写(?:是|为)) ?{_V}",
         rf"{_BEFORE}{_T_ZH} ?(?:就)?(?<![手戒食拇])指(?![标定数导出向示望令挥责明南数着]){_V}",
         # 晚到 15 分钟以上的航班叫做延误; …才算延误
-        r"^(?P<value>[^。]{3,120}?)[,]?(?:就|才|则|都|均|也|一律|统一){0,2}(?:算作|算是|(?<![换计折结估])算成|视为|视作|计为|"
+        r"^(?P<value>[^。]{3,120}?)[,]?(?:就|才|则|都|均|也|一律|统一){0,2}(?:算作|算是|"
+        r"(?<![换计折结估])算成|视为|视作|计为|"
         r"记为|记作|归为|叫做|叫作|称为|称作)(?P<term>[^,;。]{1,20}?)[。.!]*$",
         r"^(?P<value>[^。]{3,120}?)[,]?(?:就|才|则|都|均|也)(?:算|叫)(?P<term>[^,;。一下]{1,15}?)[。.!]*$",
         r"^(?P<value>[^。]{0,60}?\d[^。]{0,60}?)算(?!一下|法|出|好|完|了|上)(?P<term>[^,;。]{1,15}?)[。.!]*$",
@@ -192,7 +196,8 @@ _CODE = re.compile(
     r"\w\(\)|\bself\.|=>|->|[{}]|\b(?:import|def|return|const|let|var)\b|\bWHERE\b.*=|\bSET\b.*="
 )
 _EDGES = re.compile(
-    r"^(?:(?:the|an?|our|my|a) |我们的?|所有的?|[\s\"'“”「」『』《》`*_-]+)+|[\s\"'“”「」『』《》`*.。!]+$",
+    r"^(?:(?:the|an?|our|my|a) |我们的?|所有的?|凡是|[\s\"'“”「」『』《》`*_-]+)+|"
+    r"[\s\"'“”「」『』《》`*.。!]+$",
     re.I,
 )
 _LONGEST_TERM = 60

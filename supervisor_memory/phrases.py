@@ -57,6 +57,9 @@ STANDING = _rule(
     r"(?:on(?:wards?)?|forwards?)\b",
     r"\bgoing forwards?\b",
     r"\bhence(?:forth|forward)\b",
+    rf"^as a (?:general )?rule,? (?:please )?(?:always |never |do not |don't |{_DO})|^make it a (?:habit|"
+    rf"rule) to\b",
+    r"以后的?[^,;]{1,12}(?:都|一律|统一|默认|全部)(?!会|是|有)",
     rf"^in (?:the )?future,? (?:please )?(?:always |never |do not |don't |{_DO})",
     rf"^(?:please )?{_DO}.{{1,200}}\bin (?:the )?future[.! ]*$",
     rf"^next time,? (?:please )?(?:always |never |do not |don't |{_DO})",
@@ -94,6 +97,8 @@ PREFERENCES: Rules = (
         "always",
         _rule(
             rf"(?:{_START}|\b(?:should|must|to|you) )(?:always|never|every time|each time) (?:please )?{_DO}",
+            rf"^(?:i (?:want|need)|{_DO})\b.{{1,200}}\balways[.! ]*$",
+            rf"{_START}(?:do not|don't) ever {_DO}",
             r"\bi (?:always|never|usually|normally|typically|generally|mostly|only|tend to) "
             r"(?:use|want|need|prefer|like|read|look at|work|round|report|view|export|plot|present|expect)\b",
             rf"\b(?:all|every|each|my|our|any) (?:of )?(?:my |the |your |our )?(?:[\w-]+ ){{0,2}}{_OUTPUT} "
@@ -123,6 +128,7 @@ PREFERENCES: Rules = (
             rf"(?:{_START_ZH}|你要|一定要|要)记得(?!吗|么|我(?!喜|更|偏|习|叫|的)|上|之前|你|他|她|当时|有|"
             rf"是|那)\S{{2}}",
             r"(?:麻烦|请|拜托)(?:你|您)记[住得](?!了|吗|没|这|那|上次)\S{2}",
+            r"\b(?:like|want) you to remember (?:that|my|i|we)\b",
             r"^just so you know,? (?:i|my|we|our)\b",
             r"(?:别|不要)忘(?:记|了)\S{2}",
         ),
@@ -144,6 +150,8 @@ PREFERENCES: Rules = (
             r"\bmy (?:\w+ ){0,2}preferences?:",
             r"\bi(?:'m| am) (?:used to|accustomed to|a (?:big )?fan of|not a (?:big )?fan of|partial to) \w",
             r"\bworks? best for me\b",
+            r"^(?:please )?prefer \w",
+            r"我们(?:团队|部门|组|公司)?(?:一般|平时|通常)?只(?:看|用|关心)\S",
             r"\b(?:my|our) (?:boss|manager|client|team|colleagues?|director|cfo|ceo) (?:now |always )?"
             r"(?:prefers?|wants|likes?|hates?|dislikes?|insists on)\b",
             r"我们?(?:个人|自己|本人|一般|通常|平时|比较|更|最|还是|也|都|很|真的|一直|总是|向来|特别|非常|"
@@ -373,6 +381,7 @@ HERE = re.compile(
     r"|(?:in our|at our) (?:company|team|data|reports?),? *"
     r"|(?:以后|今后|从现在(?:开始|起)|从今天(?:开始|起)|从本月起|默认)[, ]*"
     r"|(?:在|对于|按照|根据|关于)[^,]{1,30}(?:里|中|下|上|内|,)[, ]*"
+    r"|(?:我|大家)(?:说|讲|所说|口中)的"
     r"|(?:我们|咱们)(?:公司|团队|这里|这边|部门)?(?:的|里|说的|讲的|所说的|口中的)?(?!把|将|定义|称|"
     r"管) *){1,4}+",
     re.IGNORECASE,

@@ -70,6 +70,11 @@ PREFERENCES = [
     "Could you always answer in Chinese?",
     "Can you please use tables from now on?",
     "I usually want the numbers in hours",
+    "As a rule, leave out cancelled flights.",
+    "Don't ever use abbreviations.",
+    "I need answers in French, always.",
+    "帮我把以后的报告都发成 PDF",
+    "我们团队只看到达延误",
 ]
 
 DEFINITIONS = [
@@ -114,6 +119,9 @@ DEFINITIONS = [
     "GMV = sales + shipping",
     "Our definition of churn is no login for 60 days.",
     "The delay threshold is now 20 minutes.",
+    "An active carrier is one with at least 100 flights a month.",
+    "Our fiscal year starts in April.",
+    "我说的“旺季”是 6 到 8 月",
     "Remember that GMV excludes refunds",
     "From now on, late means more than 20 minutes.",
 ]
@@ -172,6 +180,8 @@ NOTHING_TO_WRITE = [
     # the same words, another use
     "以后再说吧",
     "六月以后延误有没有下降",
+    "以后的航班计划有变化吗",
+    "A late flight is a problem",
     "航班总是晚点",
     "系统默认不支持中文",
     "旅客习惯怎么分析",

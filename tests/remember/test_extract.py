@@ -38,7 +38,7 @@ def said(text: str, **source: Any) -> list[Candidate]:
         ("see file.csv and www.a.com", ["see file.csv and www.a.com"]),
         ("e.g. this one. Next", ["e.g. this one.", "Next"]),
         ("1. first\n2. second", ["1. first", "2. second"]),
-        ("open https://a.b/?q=1 now. 看 https://a.b。好", ["open https://a.b/?q=1 now.", "看 https://a.b。", "好"]),
+        ("open https://a.b/?q=1 now. 看 a.b。好", ["open https://a.b/?q=1 now.", "看 a.b。", "好"]),
         ("他说“好。不好。”然后走了。走", ["他说“好。不好。”然后走了。", "走"]),
         ('say "A. B." now. C', ['say "A. B." now.', "C"]),
         ("run `SELECT a.b FROM c. d` now. C", ["run `SELECT a.b FROM c. d` now.", "C"]),
