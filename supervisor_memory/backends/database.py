@@ -100,11 +100,16 @@ class Database:
         """
         self._notice_fork()
         with self._translating():
-            if self.path is None or self._depth_of_this_thread():
+            if self.path is None or self.is_writing:
                 with self._lock:
                     yield self._writer_connection()
             else:
                 yield from self._snapshot()
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether this thread is inside a `writing` block, so that it reads what may still be undone."""
+        return self._depth_of_this_thread() > 0
 
     def close(self) -> None:
         """Let go of the file. Closing twice is fine."""
@@ -148,8 +153,7 @@ class Database:
         if self._depth_of_this_thread():
             yield connection
             return
-        if not durable:
-            connection.execute("PRAGMA synchronous=NORMAL")
+        connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
         connection.execute("BEGIN IMMEDIATE")
         self._owner, self._depth = threading.get_ident(), 1
         try:
@@ -159,8 +163,6 @@ class Database:
             self._owner, self._depth = None, 0
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            if not durable:
-                connection.execute("PRAGMA synchronous=FULL")
 
     def _snapshot(self) -> Iterator[apsw.Connection]:
         connection = self._take_reader()

@@ -177,10 +177,14 @@ class _File:
             return Snapshot(State())
         except OSError as error:
             raise BackendUnavailable(f"{self.path} cannot be read: {error}", path=str(self.path)) from error
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            content = file.read()
+        try:
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                snapshot = self._decoded(file.read())
+        except BaseException:
+            os.close(descriptor)  # not held: whoever asks next reads it again and fails again
+            raise
         self._hold(descriptor)
-        return self._decoded(content)
+        return snapshot
 
     def replace(self, text: str) -> None:
         """Put the text in place of the file: all of it, or nothing when that fails.
@@ -189,23 +193,16 @@ class _File:
             ReadOnlyStore, BackendError: it failed.
         """
         temporary = self.path.with_name(f".{FILE_NAME}.tmp")
+        descriptor = self._open_to_write(temporary, os.O_TRUNC)
         try:
-            descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            try:
-                _write_all(descriptor, text.encode())
-                os.fsync(descriptor)
-                temporary.replace(self.path)
-                self._sync_directory()
-            except OSError:
-                os.close(descriptor)
-                raise
-            self._hold(descriptor)
+            _write_all(descriptor, text.encode())
+            os.fsync(descriptor)
+            temporary.replace(self.path)
+            self._sync_directory()
         except OSError as error:
-            if error.errno in _CANNOT_WRITE:
-                raise self._cannot_write() from error
-            raise BackendError(
-                f"{self.path} could not be written ({error}); it is as it was before", path=str(self.path)
-            ) from error
+            os.close(descriptor)
+            raise self._not_written(error) from error
+        self._hold(descriptor)
 
     @contextlib.contextmanager
     def locked(self, seconds: float) -> Iterator[None]:
@@ -218,7 +215,7 @@ class _File:
         if self.read_only:
             raise self._cannot_write()
         # Opened anew each time: a forked process would share the lock of an inherited descriptor.
-        descriptor = os.open(self._directory / _LOCK_FILE_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = self._open_to_write(self._directory / _LOCK_FILE_NAME)
         try:
             self._take(descriptor, seconds)
             yield
@@ -259,6 +256,12 @@ class _File:
                 path=str(self.path),
             ) from error
 
+    def _open_to_write(self, path: Path, flags: int = 0) -> int:
+        try:
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | flags, 0o600)
+        except OSError as error:
+            raise self._not_written(error) from error
+
     def _take(self, descriptor: int, seconds: float) -> None:
         give_up = time.monotonic() + seconds
         while True:
@@ -290,6 +293,13 @@ class _File:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+    def _not_written(self, error: OSError) -> BackendError:
+        if error.errno in _CANNOT_WRITE:
+            return self._cannot_write()
+        return BackendError(
+            f"{self.path} could not be written ({error}); it is as it was before", path=str(self.path)
+        )
 
     def _cannot_write(self) -> ReadOnlyStore:
         return ReadOnlyStore(

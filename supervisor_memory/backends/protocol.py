@@ -22,7 +22,9 @@ class Change:
     """A record as it shall be.
 
     `expects` is the version it was read at, compared and set; None says that the record is new.
-    The stored version becomes `expects + 1` (1 for a new one) whatever `record.version` says.
+    The stored version becomes `expects + 1` (1 for a new one) whatever `record.version` says, its
+    `content_hash` is that of its content, its `source` stays the first one, and its `embedder` is None
+    unless a vector is stored. A record stays its user's: for another user it is not found.
     """
 
     record: Record
@@ -84,6 +86,7 @@ class MemoryBackend(Protocol):
         `query.now` and matching `query.where`, which must name a user.
 
         Raises:
+            MissingUser: `query.where` names no user.
             BackendError: the store failed.
         """
         ...
@@ -113,7 +116,9 @@ class MemoryBackend(Protocol):
         """Apply a commit: all or nothing, audit included.
 
         Raises:
-            Conflict: an expectation does not hold; nothing was written.
+            Conflict: an expectation does not hold; nothing was written. Its facts say `what` is in the way
+                ("id", "version", "content_hash", "attribute" or "event") and by which `record_id`.
+            InvalidContent, BadVector: a record cannot be stored as it is.
             RecordNotFound: a record to change does not exist.
             ReadOnlyStore, BackendError: the store cannot write.
         """

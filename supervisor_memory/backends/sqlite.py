@@ -99,8 +99,10 @@ class SqliteBackend(Verbs):
             MissingUser: `query.where` names no user.
         """
         searched_user(query)
+        # What an open transaction shows may be undone, so the shared matrices must not follow it.
+        matrices = Matrices() if self._database.is_writing else self._matrices
         with self._database.reading() as connection:
-            return _Search(connection, self._matrices, query, max(0, limit)).run()
+            return _Search(connection, matrices, query, max(0, limit)).run()
 
     def get(self, ids: Ids) -> Sequence[Record]:
         """The records of these ids in any status, in the order asked, unknown ones left out."""
