@@ -1,0 +1,134 @@
+"""The demo is genuine: what is recalled changes the answer just as the user's own words would."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from agents.team import build_team
+from common.llm import RuleBasedChatModel
+from supervisor_memory import Settings, SupervisorMemory
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+QUESTION = "Which three airlines had the highest share of delayed flights from LaGuardia in June?"
+ZH_QUESTION = "六月从拉瓜迪亚出发的航班中，哪三家航空公司的延误率最高？"
+
+FACTS = [
+    ("Use tables by default.", QUESTION),
+    ("以后默认用表格。", QUESTION),
+    ("From now on, answer with a bullet list.", QUESTION),
+    ("Delayed means arrival more than 15 minutes late.", QUESTION),
+    ("A flight counts as delayed when departure is over 30 minutes late.", QUESTION),
+    ("延误指到达晚点超过 15 分钟。", ZH_QUESTION),
+    ("Always answer in Chinese.", QUESTION),
+    ("以后请用英文回答。", ZH_QUESTION),
+    ("Always round percentages to one decimal place.", QUESTION),
+    ("I prefer delays in hours.", "What was the average arrival delay of flights from JFK in July?"),
+]
+UNRELATED = [
+    "My favourite colour is green.",
+    "GMV excludes refunds.",
+    "以后默认把报告发给财务部。",
+    "Churn means no login for 90 days.",
+]
+
+
+def answer(graph: Any, text: str, *, user: str, thread: str) -> dict[str, Any]:
+    state: dict[str, Any] = graph.invoke(
+        {"messages": [HumanMessage(text, id="ask")], "user_id": user}, {"configurable": {"thread_id": thread}}
+    )
+    return state
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("results")
+
+
+@pytest.fixture
+def memory() -> SupervisorMemory:
+    return SupervisorMemory(Settings())
+
+
+@pytest.mark.parametrize(("fact", "question"), FACTS, ids=[fact for fact, _ in FACTS])
+def test_a_recalled_fact_and_a_pasted_one_give_the_same_answer(
+    fact: str, question: str, memory: SupervisorMemory, output: Path
+) -> None:
+    team = build_team(RuleBasedChatModel(), output_dir=output)
+    bare, remembering = team.compile(), memory.attach(team).compile()
+    answer(remembering, fact, user="ada", thread="before")
+    recalled = answer(remembering, question, user="ada", thread="after")
+    pasted = answer(bare, f"{fact} {question}", user="ada", thread="pasted")
+    plain = answer(bare, question, user="ada", thread="plain")
+    assert recalled["final_answer"] == pasted["final_answer"]
+    assert recalled["final_answer"] != plain["final_answer"]
+
+
+@pytest.mark.parametrize("fact", UNRELATED)
+def test_an_unrelated_note_changes_nothing(fact: str, memory: SupervisorMemory, output: Path) -> None:
+    team = build_team(RuleBasedChatModel(), output_dir=output)
+    assert memory.write(fact, user_id="ada").status == "added"
+    recalled = answer(memory.attach(team).compile(), QUESTION, user="ada", thread="after")
+    plain = answer(team.compile(), QUESTION, user="ada", thread="plain")
+    assert recalled["final_answer"] == plain["final_answer"]
+    assert recalled["side_effects"] == plain["side_effects"]
+
+
+def test_another_user_gets_the_plain_answer(memory: SupervisorMemory, output: Path) -> None:
+    team = build_team(RuleBasedChatModel(), output_dir=output)
+    graph = memory.attach(team).compile()
+    answer(
+        graph,
+        "Use tables by default. Delayed means arrival more than 15 minutes late.",
+        user="ada",
+        thread="1",
+    )
+    theirs = answer(graph, QUESTION, user="bo", thread="2")
+    assert theirs["final_answer"] == answer(team.compile(), QUESTION, user="bo", thread="3")["final_answer"]
+
+
+def run_example(name: str, tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    settings = {n: v for n, v in os.environ.items() if not n.startswith(("MEMORY_", "EMBEDDING_", "CHAT_"))}
+    return subprocess.run(
+        [sys.executable, str(EXAMPLES / name)],
+        env=settings | {"MEMORY_PATH": str(tmp_path / "memory"), "COLUMNS": "110", **environment},
+        cwd=EXAMPLES.parent,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "json"])
+def test_the_demo_is_the_same_on_another_backend_by_environment_alone(backend: str, tmp_path: Path) -> None:
+    told = run_example("02_two_sessions.py", tmp_path, MEMORY_BACKEND=backend).stdout
+    first, second, third = re.split(r"Session [123] ·", told)[1:]
+    processes = set(re.findall(r"process (\d+)", told))
+    assert len(processes) == 3, "three interpreters"
+    assert "text2sql" in first, "a handoff"
+    assert "analysis" in first, "another"
+    assert ".csv" in first
+    assert "| Airline |" in second, "the table that session 1 asked for"
+    assert "more than 15 minutes late" in second, "the definition of session 1"
+    assert "| Airline |" not in third
+    assert "15 minutes" not in third, "nothing of ada's"
+    assert "Try next" in third
+
+
+def test_a_volatile_memory_says_so_in_one_line(tmp_path: Path) -> None:
+    done = run_example("01_attach.py", tmp_path, MEMORY_BACKEND="in_memory")
+    warned = [line for line in done.stderr.splitlines() if "volatile" in line]
+    assert len(warned) == 1
+    assert "MEMORY_BACKEND=sqlite" in warned[0]
+
+
+def test_wrapping_the_team_takes_five_lines_or_fewer() -> None:
+    source = (EXAMPLES / "01_attach.py").read_text(encoding="utf-8")
+    between = source.split("# --- memory, from here\n")[1].split("# --- to here")[0]
+    assert 0 < len(between.strip().splitlines()) <= 5
