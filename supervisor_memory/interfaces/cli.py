@@ -1,0 +1,296 @@
+"""The command line: it reads arguments, calls SupervisorMemory or its backend, and shows what comes back.
+
+Exit codes: 0 fine, 1 failed or unhealthy, 2 wrong usage. With `--json`, stdout holds one JSON value and
+nothing else; docs/cli.md lists its keys. What is said besides goes to stderr.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from typer.core import TyperGroup
+
+from supervisor_memory.errors import IdentityError, InvalidContent, SettingsError, SupervisorMemoryError
+from supervisor_memory.interfaces.printable import as_json, one_line
+
+if TYPE_CHECKING:
+    from supervisor_memory.memory import SupervisorMemory
+    from supervisor_memory.records import Record
+    from supervisor_memory.settings import Settings
+
+__all__ = ["app", "main"]
+
+FAILED: Final = 1
+WRONG_USAGE: Final = 2
+
+
+class _OneLineErrors(TyperGroup):
+    """Our errors, and those of the file system, as one line and an exit code; others are bugs."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (IdentityError, InvalidContent) as error:
+            _say(f"error: {error}")
+            raise typer.Exit(WRONG_USAGE) from error
+        except BrokenPipeError:
+            raise
+        except (SupervisorMemoryError, OSError) as error:
+            _say(f"error: {error}")
+            raise typer.Exit(FAILED) from error
+
+
+app = typer.Typer(
+    cls=_OneLineErrors,
+    help="Look into the long-term memory of a LangGraph supervisor.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,  # its tracebacks would show records
+)
+audit = typer.Typer(help="Who changed what, when and why.", no_args_is_help=True)
+app.add_typer(audit, name="audit")
+
+EnvFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--env-file",
+        exists=True,
+        dir_okay=False,
+        help="Settings to read instead of .env.",
+        metavar="PATH",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
+User = Annotated[str, typer.Option("--user", "-u", help="Whose memory.", metavar="ID")]
+Family = Annotated[
+    list[str] | None,
+    typer.Option("--family", "-f", help="Only this family, as user_profile; repeatable.", metavar="NAME"),
+]
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        from importlib.metadata import version as version_of
+
+        typer.echo(version_of("supervisor-memory"))
+        raise typer.Exit
+
+
+@app.command()
+def doctor(
+    *,
+    everything: Annotated[
+        bool, typer.Option("--all", help="List every setting with its meaning, not only those set.")
+    ] = False,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Tell which backend and embedder are live, where each setting comes from, and what is wrong.
+
+    Makes no file. Exit code 0: works; 1: a problem, named at the end.
+    """
+    from supervisor_memory.interfaces import doctor as examination
+    from supervisor_memory.interfaces import lines
+
+    try:
+        settings, said = _settings(env_file)
+    except SettingsError as error:
+        if json:
+            unread = dict.fromkeys(("settings", "backend", "embedder", "files", "capacity"))
+            told = {"ok": False, **examination.versions(), **unread, "problems": [str(error)], "warnings": []}
+            typer.echo(as_json(told))
+        raise
+    diagnosis = examination.diagnose(settings, warnings=said)
+    if json:
+        typer.echo(as_json(diagnosis.to_dict()))
+    else:
+        lines.show_diagnosis(_console(), diagnosis, every_setting=everything)
+    if not diagnosis.ok:
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def search(
+    text: Annotated[str, typer.Argument(help="What to look for.", metavar="TEXT")],
+    *,
+    user: User,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", min=1, max=1000, help="Most hits; MEMORY_TOP_K if unset.")
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0, max=1.0, help="Least relevance; MEMORY_MIN_SCORE if unset; 0: the best anyhow."
+        ),
+    ] = None,
+    family: Family = None,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Search one user's memory as a graph would, and tell why each record was found."""
+    with _open(env_file, embedder=True) as memory:
+        hits = memory.search(
+            text, user_id=user, limit=limit, threshold=threshold, families=family, agent_id="operator"
+        )
+    if json:
+        from supervisor_memory.interfaces.why import why
+
+        found = [
+            {
+                "rank": rank,
+                "score": round(hit.score, 4),
+                "parts": {name: round(value, 4) for name, value in hit.parts.items()},
+                "why": why(hit.parts),
+                "record": hit.record.to_dict(),
+            }
+            for rank, hit in enumerate(hits, start=1)
+        ]
+        told = {
+            "query": text,
+            "user_id": user,
+            "degraded": hits.degraded,
+            "notes": [*hits.notes],
+            "hits": found,
+        }
+        typer.echo(as_json(told))
+        return
+    from supervisor_memory.interfaces import lines
+
+    lines.show_hits(_console(), hits, user=user)
+    for note in hits.notes:
+        _say(f"degraded: {note}")
+
+
+@app.command(name="list")
+def list_(
+    *,
+    user: User,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Most records.")] = 100,
+    family: Family = None,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """List one user's active records, the latest first. Session messages only with --family."""
+    with _open(env_file) as memory:
+        records = memory.get_all(user_id=user, limit=limit, families=family)
+    if json:
+        typer.echo(as_json({"user_id": user, "records": [record.to_dict() for record in records]}))
+        return
+    from supervisor_memory.interfaces import lines
+
+    lines.show_records(_console(), records, user=user)
+    if len(records) == limit:
+        _say(f"these are the latest {limit}; --limit shows more")
+
+
+@app.command()
+def show(
+    id: Annotated[str, typer.Argument(help="A record's id.", metavar="ID")],
+    *,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Show one record, its earlier versions, what was done to it, and who saw it last."""
+    with _open(env_file) as memory:
+        record = memory.get(id)
+        versions = memory.history(id)[:-1]
+        rows = _audit_rows(memory, memory.backend.audit.tail(_ROWS, record_id=id))
+        accesses = [asdict(row) for row in memory.backend.audit.accesses(_ROWS, record_id=id)]
+    if json:
+        told = {
+            "record": record.to_dict(),
+            "versions": [version.to_dict() for version in versions],
+            "audit": rows,
+            "accesses": accesses,
+        }
+        typer.echo(as_json(told))
+        return
+    from supervisor_memory.interfaces import lines
+
+    lines.show_record(_console(), record, versions, rows, accesses)
+
+
+@audit.command()
+def tail(
+    *,
+    user: Annotated[
+        str | None, typer.Option("--user", "-u", help="Only what concerns this user.", metavar="ID")
+    ] = None,
+    count: Annotated[int, typer.Option("-n", "--lines", min=1, help="How many rows.")] = 20,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Show the last rows of the audit log, newest last, each beside its record's present text.
+
+    The log itself holds no content. A record that is no longer active shows its status instead, one that
+    is gone from the store shows as "erased".
+    """
+    with _open(env_file) as memory:
+        rows = _audit_rows(memory, memory.backend.audit.tail(count, user_id=user))
+    if json:
+        typer.echo(as_json({"rows": rows}))
+        return
+    from supervisor_memory.interfaces import lines
+
+    lines.show_audit(_console(), rows)
+
+
+_ROWS: Final = 20
+
+
+def _settings(env_file: Path | None) -> tuple["Settings", list[str]]:
+    """The settings, and what was said while they were read."""
+    from supervisor_memory.settings import Settings
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        settings = Settings.from_env(env_file or ".env")
+    return settings, [str(each.message) for each in caught]
+
+
+def _open(env_file: Path | None, *, embedder: bool = False) -> "SupervisorMemory":
+    from supervisor_memory.interfaces.store import existing_memory
+
+    settings, said = _settings(env_file)
+    for warning in said:
+        _say(f"warning: {warning}")
+    return existing_memory(settings, embedder=embedder)
+
+
+def _audit_rows(memory: "SupervisorMemory", rows: Sequence[Any]) -> list[dict[str, Any]]:
+    """Rows of the log, each with its live record where there is one."""
+    ids = list(dict.fromkeys(row.record_id for row in rows if row.record_id))
+    records = {record.id: record for record in memory.backend.get(ids)}
+    return [{**row.event, "hash": row.hash.hex(), "record": _beside(row.record_id, records)} for row in rows]
+
+
+def _beside(record_id: str | None, records: "dict[str, Record]") -> dict[str, str | None] | None:
+    """What stands beside a row: the record as it is now, without its text unless it is active."""
+    if record_id is None:
+        return None
+    if (record := records.get(record_id)) is None:
+        return {"status": "erased", "user_id": None, "content": None}
+    content = record.content if record.status == "active" else None
+    return {"status": record.status, "user_id": record.user_id, "content": content}
+
+
+def _console() -> Console:
+    return Console(highlight=False, soft_wrap=False)
+
+
+def _say(line: str) -> None:
+    typer.echo(one_line(line), err=True)
+
+
+def main() -> None:
+    """The entry point `supervisor-memory`."""
+    app(prog_name="supervisor-memory")

