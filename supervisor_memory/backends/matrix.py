@@ -68,7 +68,9 @@ class Matrix(Generic[K]):
     def cosines(self, query: Vector) -> tuple[Sequence[K], npt.NDArray[np.float32]]:
         """All keys, and the cosine of each with the query."""
         with self._lock:
-            values = self._values[: len(self._keys)] @ query
+            # Not `@`: BLAS would use all cores, and where others use them too its threads wait for each
+            # other, 8 ms instead of 1 for 10,000 rows.
+            values = np.einsum("ij,j->i", self._values[: len(self._keys)], query)
             return self._keys.copy(), np.clip(values, -1.0, 1.0)
 
     def cosine(self, key: K, query: Vector) -> float | None:
