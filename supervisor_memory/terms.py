@@ -45,10 +45,18 @@ def terms(text: str) -> tuple[str, ...]:
     (a run of one stays itself); an identifier gives itself and its parts: `arr_delay` → "arr_delay",
     "arr", "delay". Each term is made of word characters only, so terms can be joined by spaces.
     """
+    return _known(text) if len(text) <= _LONGEST_KNOWN else _terms(text)
+
+
+def _terms(text: str) -> tuple[str, ...]:
     found: list[str] = []
     for word in _WORDS.finditer(_folded(text)):
         found.extend(_bigrams(word[0]) if word["cjk"] else _of_word(word[0]))
     return tuple(found)
+
+
+_LONGEST_KNOWN = 2_000
+_known = lru_cache(maxsize=8_192)(_terms)  # one record is compared with many questions
 
 
 def has_cjk(text: str) -> bool:

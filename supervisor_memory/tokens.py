@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -27,8 +28,15 @@ def count_tokens(text: str) -> int:
     each CJK character, mark or line, two for an emoji; single spaces are free. Right within a tenth
     or two for prose; ids and other random letters cost more than it says.
     """
+    return _known(text) if len(text) <= _LONGEST_KNOWN else _count(text)
+
+
+def _count(text: str) -> int:
     return sum(_cost(run.lastgroup or "others", len(run[0])) for run in _RUNS.finditer(text))
 
+
+_LONGEST_KNOWN = 2_000
+_known = lru_cache(maxsize=4_096)(_count)  # the same lines come back in many notes
 
 COUNTERS: Mapping[str, TokenCounter] = MappingProxyType({"approximate": count_tokens})
 """The counters that settings can name. Any other is a function you pass."""

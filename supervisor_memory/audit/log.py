@@ -12,11 +12,13 @@ random pseudonym, `record_keys` each record the key of its commitments.
 `payload` is the whole event as RFC 8785 canonical JSON, the very bytes that were hashed.
 """
 
+import contextlib
 import hashlib
 import hmac
 import json
 import re
 import secrets
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -36,6 +38,8 @@ GENESIS: Final = bytes(32)
 """The "hash before" of the first row."""
 ACCESS_ROWS: Final = 100_000
 REDACTED: Final = "redacted"
+_WRITTEN_TOGETHER: Final = 256
+_MOST_UNWRITTEN: Final = 4_096
 
 _LARGEST_INTEGER: Final = 2**53
 _CODE: Final = re.compile(r"[A-Za-z0-9_.:/@+=,;<>()#%\-]{0,160}\Z")
@@ -147,7 +151,8 @@ class AuditLog:
         self._access_rows = access_rows
         self._create()
         with database.reading() as connection:
-            self._log_id = _meta(connection, "log_id")
+            self._log_id, self._session_key = (_meta(connection, name) for name in ("log_id", "session_key"))
+        self._unwritten: deque[Access] = deque(maxlen=_MOST_UNWRITTEN)
 
     @property
     def log_id(self) -> str:
@@ -166,10 +171,12 @@ class AuditLog:
         if not events:
             return
         with self._database.writing() as connection:
+            names = _Pseudonyms(connection, self._session_key)
             seq, prev_hash = _head(connection)
             for event in events:
                 seq += 1
-                prev_hash = self._append_one(connection, event, seq, prev_hash, int(at * _MICRO))
+                prev_hash = self._append_one(connection, names, event, seq, prev_hash, int(at * _MICRO))
+            self._write_accesses(connection, names)
 
     def check_new(self, events: Sequence[AuditEvent]) -> None:
         """Raise Conflict where `append` would; for who must know before the transaction."""
@@ -182,17 +189,35 @@ class AuditLog:
                 seen.add(event.id)
 
     def record_access(self, entries: Sequence[Access]) -> None:
-        """Note who saw what. The oldest rows make room for new ones."""
+        """Note who saw what. The oldest rows make room for new ones.
+
+        The rows are written together with the next commit, when the log is read or closed, and when
+        there are 256 of them: a process that is killed may take the last ones with it.
+        """
+        self._unwritten.extend(entries)
+        if len(self._unwritten) >= _WRITTEN_TOGETHER:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what `record_access` noted."""
+        if self._unwritten and not self._database.read_only:
+            with self._database.writing(durable=False) as connection:
+                self._write_accesses(connection, _Pseudonyms(connection, self._session_key))
+
+    def _write_accesses(self, connection: apsw.Connection, names: "_Pseudonyms") -> None:
+        entries: list[Access] = []
+        with contextlib.suppress(IndexError):  # another thread may write the last one
+            while True:
+                entries.append(self._unwritten.popleft())
         if not entries:
             return
-        with self._database.writing(durable=False) as connection:
-            connection.executemany(
-                f"INSERT INTO access({_ACCESS_COLUMNS}) VALUES(NULL,?,?,?,?,?,?,?,?,?,?)",
-                [self._access_values(connection, entry) for entry in entries],
-            )
-            connection.execute(
-                "DELETE FROM access WHERE id <= (SELECT max(id) FROM access) - ?", (self._access_rows,)
-            )
+        connection.executemany(
+            f"INSERT INTO access({_ACCESS_COLUMNS}) VALUES(NULL,?,?,?,?,?,?,?,?,?,?)",
+            [_access_values(names, entry) for entry in entries],
+        )
+        connection.execute(
+            "DELETE FROM access WHERE id <= (SELECT max(id) FROM access) - ?", (self._access_rows,)
+        )
 
     def tail(
         self,
@@ -212,6 +237,7 @@ class AuditLog:
         self, limit: int, *, user_id: str | None = None, record_id: str | None = None
     ) -> Sequence[AccessRow]:
         """The last rows of the access log, newest last; of a user, of a record."""
+        self.flush()
         with self._database.reading() as connection:
             wanted = _wanted(connection, user_id=user_id, record_id=record_id)
             rows = _last(connection, f"SELECT {_ACCESS_COLUMNS} FROM access", wanted, limit)
@@ -231,7 +257,8 @@ class AuditLog:
             return None if key is None else bytes(key)
 
     def close(self) -> None:
-        """Close the database underneath; for who made it for the log alone."""
+        """Write what is outstanding and close the database underneath."""
+        self.flush()
         self._database.close()
 
     def _create(self) -> None:
@@ -246,10 +273,16 @@ class AuditLog:
                 (secrets.token_hex(16), secrets.token_hex(32)),
             )
 
-    def _append_one(
-        self, connection: apsw.Connection, event: AuditEvent, seq: int, prev_hash: bytes, ts_us: int
+    def _append_one(  # noqa: PLR0917
+        self,
+        connection: apsw.Connection,
+        names: "_Pseudonyms",
+        event: AuditEvent,
+        seq: int,
+        prev_hash: bytes,
+        ts_us: int,
     ) -> bytes:
-        subject, session = _pseudonyms(connection, event.user_id, event.session_id)
+        subject, session = names.of(event.user_id, event.session_id)
         op, record_id = _code(event.op), _code(event.record_id)
         payload = rfc8785.dumps(
             {
@@ -288,13 +321,14 @@ class AuditLog:
             raise _already_there(event.id) from error
         return digest
 
-    def _access_values(self, connection: apsw.Connection, entry: Access) -> tuple[str | int | None, ...]:
-        subject, session = _pseudonyms(connection, entry.user_id, entry.session_id)
-        score = None if entry.score is None else round(entry.score * 1000)
-        return (
-            *(int(entry.at * _MICRO), subject, _code(entry.op), entry.agent_id, session),
-            *(_code(entry.run_id), _code(entry.record_id), entry.rank, score, _code(entry.reason)),
-        )
+
+def _access_values(names: "_Pseudonyms", entry: Access) -> tuple[str | int | None, ...]:
+    subject, session = names.of(entry.user_id, entry.session_id)
+    score = None if entry.score is None else round(entry.score * 1000)
+    return (
+        *(int(entry.at * _MICRO), subject, _code(entry.op), entry.agent_id, session),
+        *(_code(entry.run_id), _code(entry.record_id), entry.rank, score, _code(entry.reason)),
+    )
 
 
 def _already_there(event_id: str) -> Conflict:
@@ -305,26 +339,33 @@ def _already_there(event_id: str) -> Conflict:
     )
 
 
-def _pseudonyms(
-    connection: apsw.Connection, user_id: str | None, session_id: str | None
-) -> tuple[str | None, str | None]:
-    """The names of a user and a session in the log.
+class _Pseudonyms:
+    """The names of users and sessions in the log, looked up once in a transaction.
 
-    The user's is random and kept beside the log. The session's is keyed with the user's key, so that it
+    A user's is random and kept beside the log. A session's is keyed with the user's key, so that it
     says nothing any more once that is erased.
     """
-    subject, key = None, _meta(connection, "session_key").encode()
-    if user_id is not None:
-        connection.execute(
-            "INSERT OR IGNORE INTO subjects VALUES(?, ?, ?)",
-            (user_id, f"s-{secrets.token_hex(8)}", secrets.token_bytes(32)),
-        )
-        subject, key = connection.execute(
-            "SELECT subject, key FROM subjects WHERE user_id = ?", (user_id,)
-        ).get
-    if session_id is None:
-        return subject, None
-    return subject, "t-" + hmac.new(key, session_id.encode(), hashlib.sha256).hexdigest()[:16]
+
+    def __init__(self, connection: apsw.Connection, session_key: str) -> None:
+        self._connection = connection
+        self._nobody = (None, session_key.encode())
+        self._users: dict[str, tuple[str, bytes]] = {}
+
+    def of(self, user_id: str | None, session_id: str | None) -> tuple[str | None, str | None]:
+        subject, key = self._nobody if user_id is None else self._user(user_id)
+        if session_id is None:
+            return subject, None
+        return subject, "t-" + hmac.new(key, session_id.encode(), hashlib.sha256).hexdigest()[:16]
+
+    def _user(self, user_id: str) -> tuple[str, bytes]:
+        if user_id not in self._users:
+            known = "SELECT subject, key FROM subjects WHERE user_id = ?"
+            found = self._connection.execute(known, (user_id,)).fetchone()
+            if found is None:
+                found = (f"s-{secrets.token_hex(8)}", secrets.token_bytes(32))
+                self._connection.execute("INSERT INTO subjects VALUES(?, ?, ?)", (user_id, *found))
+            self._users[user_id] = found
+        return self._users[user_id]
 
 
 def _commitments(
@@ -333,11 +374,12 @@ def _commitments(
     texts = {"commit_before": event.before, "commit_after": event.after}
     if event.record_id is None or not any(text is not None for text in texts.values()):
         return dict.fromkeys(texts)
-    connection.execute(
-        "INSERT OR IGNORE INTO record_keys VALUES(?, ?, ?)",
-        (event.record_id, subject, secrets.token_bytes(32)),
-    )
-    key = connection.execute("SELECT key FROM record_keys WHERE record_id = ?", (event.record_id,)).get
+    found = connection.execute(
+        "SELECT key FROM record_keys WHERE record_id = ?", (event.record_id,)
+    ).fetchone()
+    key = found[0] if found else secrets.token_bytes(32)
+    if not found:
+        connection.execute("INSERT INTO record_keys VALUES(?, ?, ?)", (event.record_id, subject, key))
     return {name: None if text is None else commitment(key, text) for name, text in texts.items()}
 
 

@@ -11,7 +11,8 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
-from typing import Final
+from itertools import islice
+from typing import Any, Final
 
 import apsw
 import numpy as np
@@ -22,6 +23,7 @@ from supervisor_memory.backends.database import has_table
 __all__ = ["forget", "holders", "put", "table_of"]
 
 TABLES: Final = 64
+_ASKED_TOGETHER: Final = 16
 _TERM: Final = re.compile(r"[a-z0-9_\u0080-\ud7ff\ue000-\U0010ffff]+\Z")
 
 
@@ -33,14 +35,19 @@ def table_of(user_id: str) -> str:
 def put(connection: apsw.Connection, user_id: str, key: int, *, namespace: str, terms: Iterable[str]) -> None:
     """Index a record that is not in the index."""
     table = table_of(user_id)
-    if not has_table(connection, table):
+    row = (key, " ".join(_tokens([namespace], dict.fromkeys(terms))))
+    insert = f"INSERT INTO {table}(rowid, body) VALUES(?, ?)"
+    try:
+        connection.execute(insert, row)
+    except apsw.SQLError:
+        if has_table(connection, table):
+            raise
         # The ASCII tokenizer takes every other letter as it comes; the terms are folded already.
         connection.execute(
             f"CREATE VIRTUAL TABLE {table} USING fts5(body, content='', contentless_delete=1, detail=none, "
             "tokenize=\"ascii tokenchars '_'\")"
         )
-    tokens = " ".join(_tokens([namespace], dict.fromkeys(terms)))
-    connection.execute(f"INSERT INTO {table}(rowid, body) VALUES(?, ?)", (key, tokens))
+        connection.execute(insert, row)
 
 
 def forget(connection: apsw.Connection, user_id: str, key: int) -> None:
@@ -49,18 +56,28 @@ def forget(connection: apsw.Connection, user_id: str, key: int) -> None:
 
 
 def holders(
-    connection: apsw.Connection, user_id: str, term: str, *, namespaces: Sequence[str]
-) -> npt.NDArray[np.int64]:
-    """The keys of the records in these namespaces that hold a term. The table must exist."""
-    quoted = " OR ".join(f'"{token}"' for token in _tokens(namespaces, [term]))
-    if not quoted:
-        return np.zeros(0, dtype=np.int64)
+    connection: apsw.Connection, user_id: str, terms: Iterable[str], *, namespaces: Sequence[str]
+) -> dict[str, npt.NDArray[np.int64]]:
+    """For each term the keys of the records in these namespaces that hold it. The table must exist."""
     table = table_of(user_id)
-    # One value instead of thousands of rows: four times as fast where a term is common.
-    keys = connection.execute(
-        f"SELECT json_group_array(rowid) FROM {table} WHERE {table} MATCH ?", (quoted,)
-    ).get
-    return np.array(json.loads(keys), dtype=np.int64)
+    wanted = {term: _any_of(_tokens(namespaces, [term])) for term in terms}
+    found: dict[str, npt.NDArray[np.int64]] = {}
+    asking = iter([(term, match) for term, match in wanted.items() if match])
+    while some := list(islice(asking, _ASKED_TOGETHER)):
+        # One value a term instead of thousands of rows: four times as fast where a term is common.
+        asked = f"SELECT json_group_array(rowid) FROM {table} WHERE {table} MATCH ?"
+        rows: Iterable[Any] = connection.execute(
+            " UNION ALL ".join([asked] * len(some)), [m for _, m in some]
+        )
+        found |= {
+            term: np.array(json.loads(keys), dtype=np.int64)
+            for (term, _), (keys,) in zip(some, rows, strict=True)
+        }
+    return found
+
+
+def _any_of(tokens: Iterable[str]) -> str:
+    return " OR ".join(f'"{token}"' for token in tokens)
 
 
 def _tokens(namespaces: Iterable[str], terms: Iterable[str]) -> Iterable[str]:

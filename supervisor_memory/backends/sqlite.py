@@ -151,7 +151,7 @@ class SqliteBackend(Verbs):
 
     def close(self) -> None:
         """Let go of the file. Closing twice is fine."""
-        self._database.close()
+        self._audit.close()
 
 
 class _Search:
@@ -200,11 +200,8 @@ class _Search:
         if not any(space.indexed for space in self._spaces):
             return {}
         namespaces = [space.namespace for space in self._spaces]
-        found = (
-            (term, lexicon.holders(self._connection, self._user, term, namespaces=namespaces))
-            for term in searched
-        )
-        return {term: keys for term, keys in found if len(keys)}
+        found = lexicon.holders(self._connection, self._user, searched, namespaces=namespaces)
+        return {term: keys for term, keys in found.items() if len(keys)}
 
     def _by_meaning(self) -> dict[int, Record]:
         keys: list[int] = []

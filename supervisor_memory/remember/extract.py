@@ -8,7 +8,7 @@ import hashlib
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from supervisor_memory import phrases
@@ -16,6 +16,7 @@ from supervisor_memory.definitions import Definition
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.records import (
     KINDS,
+    Candidate,
     Kind,
     Message,
     Source,
@@ -28,7 +29,6 @@ from supervisor_memory.terms import terms
 
 __all__ = [
     "EXTRACT_PROMPT",
-    "Candidate",
     "Sifted",
     "describe",
     "from_agent",
@@ -62,28 +62,6 @@ _MAX_PATH = 1_024
 _MAX_NAME = 128
 _MAX_DEPTH = 4
 _LEAST_TERMS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """Something that may become a record.
-
-    `subject` and `attribute` say what it is about ("delayed", "definition"; "answer", "format"), in
-    casefolded NFKC; `value` is the normalised value where there is one ("table", "zh", "2"), repeated in
-    `metadata["value"]`. `evidence` is the span it came from. `strategy` is how to merge it, when asked.
-    """
-
-    content: str
-    kind: Kind
-    source: Source = field(default_factory=Source)
-    subject: str | None = None
-    attribute: str | None = None
-    value: str | None = None
-    tags: tuple[str, ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    strategy: str | None = None
-    evidence: str = ""
-    confidence: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

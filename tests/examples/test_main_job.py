@@ -20,7 +20,7 @@ ZH_QUESTION = "六月从拉瓜迪亚出发的航班中，哪三家航空公司�
 
 FACTS = [
     ("Use tables by default.", QUESTION),
-    ("以后默认用表格。", QUESTION),
+    ("以后默认用表格。", ZH_QUESTION),
     ("From now on, answer with a bullet list.", QUESTION),
     ("Delayed means arrival more than 15 minutes late.", QUESTION),
     ("A flight counts as delayed when departure is over 30 minutes late.", QUESTION),

@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from supervisor_memory.records import KINDS, Message, Source
+from supervisor_memory.records import KINDS, Candidate, Message, Source
 from supervisor_memory.remember.extract import (
     EXTRACT_PROMPT,
     MAX_CONCLUSION,
     MAX_ITEMS,
-    Candidate,
     describe,
     from_agent,
     from_llm,
