@@ -51,6 +51,7 @@ __all__ = [
     "check_name",
     "content_hash",
     "family_for",
+    "is_id",
     "new_id",
 ]
 
@@ -82,6 +83,11 @@ _FAMILY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,95}\Z")
 def new_id() -> str:
     """A new record or event id: UUIDv7, so that ids sort by the time they were made."""
     return str(uuid_utils.uuid7())
+
+
+def is_id(text: str) -> bool:
+    """Whether a text has the form of a record's id."""
+    return len(text) == 36 and text.count("-") == 4 and " " not in text  # noqa: PLR2004
 
 
 @lru_cache(maxsize=4096)

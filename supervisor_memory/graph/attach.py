@@ -7,9 +7,11 @@ that a node sees, and taken out of everything that leaves it.
 
 import dataclasses
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -25,18 +27,21 @@ from langgraph.prebuilt import ToolNode
 from supervisor_memory.errors import GraphError, IdentityError, UnknownNode, WorkerHasMemoryTools
 from supervisor_memory.flow import Outcome
 from supervisor_memory.graph.identity import Resolver, scope_of
+from supervisor_memory.graph.inside import rewritten
 from supervisor_memory.graph.rebuild import rebuilt
 from supervisor_memory.graph.state import (
     TOOL_NAMES,
+    is_note,
     messages_of,
     new_messages,
     strip,
     updates_of,
-    value_of,
+    values_of,
     with_note,
 )
-from supervisor_memory.graph.workers import denied_tools, memory_tools_of
+from supervisor_memory.graph.workers import denied_tools, memory_tools_of, undeniable
 from supervisor_memory.messages import as_messages
+from supervisor_memory.ports import guarded
 from supervisor_memory.records import AuditEvent, Note, Scope
 
 if TYPE_CHECKING:
@@ -48,13 +53,16 @@ G = TypeVar("G")
 _log = logging.getLogger("supervisor_memory")
 _MODEL_NODES = ("model", "agent")  # of create_agent, of create_react_agent
 _WRAPPED = "__supervisor_memory__"
-_NOTE: ContextVar[Note | None] = ContextVar("supervisor_memory_note", default=None)
-_SCOPE: ContextVar[Scope | None] = ContextVar("supervisor_memory_scope", default=None)
-"""Whose node runs: set while a wrapped node is at work; a sub-agent's has an `agent_id`."""
+_NO_NOTE = Note()
+_NOTE: ContextVar[Note] = ContextVar("supervisor_memory_note", default=_NO_NOTE)
+_SCOPE: ContextVar[Scope | IdentityError | None] = ContextVar("supervisor_memory_scope", default=None)
 
 
-def acting_scope() -> Scope | None:
-    """The scope of the wrapped node that is running, or None outside of one."""
+def acting_scope() -> Scope | IdentityError | None:
+    """Whose wrapped node is running; a sub-agent's scope has an `agent_id`.
+
+    None outside of a wrapped node; the error when memory is off for the run.
+    """
     return _SCOPE.get()
 
 
@@ -87,18 +95,26 @@ def attach(
     )
 
     def wrap(name: str, inner: Runnable[Any, Any]) -> Runnable[Any, Any]:
-        if name not in (supervisor, *led) or getattr(inner, _WRAPPED, False):
+        if getattr(inner, _WRAPPED, False):
             return inner
-        if name != supervisor and worker_memory_tools == "deny":
-            inner = denied_tools(inner)
-        return _wrapped(inner, hooks, name, agent_id=None if name == supervisor else name)
+        if name == supervisor:
+            return _wrapped(inner, hooks, name, agent_id=None)
+        callers = _callers(builder, name) & set(led) if isinstance(inner, ToolNode) else set()
+        agent = name if name in led else min(callers, default=None)
+        if agent is not None and worker_memory_tools == "deny":
+            inner = denied_tools(inner, hooks.report_denied, memory.bridge)
+        if name in led:
+            return _wrapped(inner, hooks, name, agent_id=name)
+        if isinstance(inner, ToolNode) and (agent or memory_tools_of(inner)):
+            return _as_caller(inner, hooks, name, agent_id=agent)
+        return inner
 
     return rebuilt(graph, wrap)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Hooks:
-    """What happens before and after a node."""
+    """What happens before and after a node. Nothing in here raises into the graph."""
 
     memory: "SupervisorMemory"
     key: str
@@ -106,27 +122,71 @@ class _Hooks:
     node_names: frozenset[str]
     may_redact: bool
 
-    def scope(self, state: Any, config: RunnableConfig, agent_id: str | None) -> Scope | None:
-        """Who acts; None (and an audit row) when that cannot be told, and memory is off for the call."""
-        log_id = self.memory.backend.audit.log_id.encode()
-        try:
-            return scope_of(state, config, agent_id=agent_id, resolver=self.identity, key=log_id)
-        except IdentityError as error:
-            _log.warning("memory is off for this run: %s", error)
+    def scope(self, state: Any, config: RunnableConfig, agent_id: str | None) -> Scope | IdentityError:
+        """Who acts; the error (and an audit row) when that cannot be told, and memory is off for the call."""
+
+        def tell() -> Scope | IdentityError:
+            log_id = self.memory.backend.audit.log_id.encode()
+            try:
+                return scope_of(state, config, agent_id=agent_id, resolver=self.identity, key=log_id)
+            except IdentityError as error:
+                return error
+
+        told = guarded(
+            tell, otherwise=lambda error: IdentityError(f"who acts cannot be told: {type(error).__name__}")
+        )
+        if isinstance(told, IdentityError):
+            _log.warning("memory is off for this run: %s", told)
             self.memory.report(
-                AuditEvent("identity", outcome="denied", reason=type(error).__name__, agent_id=agent_id)
+                AuditEvent("identity", outcome="denied", reason=type(told).__name__, agent_id=agent_id)
             )
-            return None
+        return told
 
-    def recall(self, state: Any, scope: Scope | None) -> Note:
+    def enter(
+        self, state: Any, config: RunnableConfig, agent_id: str | None
+    ) -> tuple[Scope | IdentityError, Note]:
+        """Who acts in a node, and the note for its model."""
+        scope = self.scope(state, config, agent_id)
+        if isinstance(scope, IdentityError):
+            return scope, _NO_NOTE
+        return scope, guarded(
+            lambda: self._recall(state, scope), otherwise=lambda error: self._missed("recall", scope, error)
+        )
+
+    def leave(self, state: Any, result: Any, scope: Scope | IdentityError) -> None:
+        """Remember what a node heard and brought."""
+        if isinstance(scope, IdentityError):
+            return
+        keep = self._remember_exchange if scope.agent_id is None else self._remember_outcome
+        guarded(
+            lambda: keep(state, result, scope), otherwise=lambda error: self._missed("remember", scope, error)
+        )
+
+    def report_denied(self) -> None:
+        """Audit that a sub-agent called a memory tool."""
+        acting = acting_scope()
+        scope = acting if isinstance(acting, Scope) else None
+        self.memory.report(
+            AuditEvent(
+                "tool",
+                user_id=scope.user_id if scope else None,
+                outcome="denied",
+                reason="memory-tool-called-by-a-sub-agent",
+                agent_id=scope.agent_id if scope else None,
+                session_id=scope.session_id if scope else None,
+                run_id=scope.run_id if scope else None,
+            )
+        )
+
+    def _recall(self, state: Any, scope: Scope) -> Note:
         messages = messages_of(state, self.key)
-        if scope is None or not messages:
-            return Note()
-        return self.memory.recall(messages, scope, query=self.question(messages, scope))
+        if not messages:
+            return _NO_NOTE
+        return self.memory.recall(messages, scope, query=self._question(messages, scope))
 
-    def question(self, messages: Sequence[BaseMessage], scope: Scope) -> str:
+    def _question(self, messages: Sequence[BaseMessage], scope: Scope) -> str:
         """What the reader is about: what the user asked and, for a sub-agent, the task it is handed."""
-        asked = next((m.text for m in reversed(messages) if self.is_from_user(m)), "")
+        asked = next((m.text for m in reversed(messages) if self._is_from_user(m)), "")
         if scope.agent_id is None:
             return asked
         handed = next((m for m in reversed(messages) if isinstance(m, AIMessage) and m.tool_calls), None)
@@ -134,80 +194,125 @@ class _Hooks:
         tasks = [v for call in calls for v in call["args"].values() if isinstance(v, str)]
         return "\n".join([asked, *tasks])
 
-    def is_from_user(self, message: BaseMessage) -> bool:
+    def _is_from_user(self, message: BaseMessage) -> bool:
         """Some hosts let agents answer as human messages that bear the agent's name."""
         return isinstance(message, HumanMessage) and message.name not in self.node_names
 
-    def remember(self, state: Any, result: Any, scope: Scope | None) -> None:
-        if scope is None:
-            return
-        said = new_messages(state, result, self.key)
-        if scope.agent_id is None:
-            self._remember_exchange(state, said, scope)
-        else:
-            outcome = _outcome(state, result, said)
-            if outcome != Outcome():
-                self.memory.remember((), scope, outcome=outcome)
-
-    def _remember_exchange(self, state: Any, said: Sequence[BaseMessage], scope: Scope) -> None:
+    def _remember_exchange(self, state: Any, result: Any, scope: Scope) -> None:
         """What the user said to the supervisor, once, and what it finally answered."""
         before = messages_of(state, self.key)
-        heard = [before[-1]] if before and self.is_from_user(before[-1]) else []
+        heard = list(takewhile(self._is_from_user, reversed(before)))[::-1]
         answered = [
-            m for m in said if isinstance(m, AIMessage) and not m.tool_calls and m.text and not _is_handoff(m)
+            m
+            for m in new_messages(state, result, self.key)
+            if isinstance(m, AIMessage) and not m.tool_calls and m.text and not _is_handoff(m)
         ]
         if heard or answered:
             self.memory.remember(as_messages([*heard, *answered]), scope)
+
+    def _remember_outcome(self, state: Any, result: Any, scope: Scope) -> None:
+        outcome = _outcome(state, result, new_messages(state, result, self.key))
+        if outcome != Outcome():
+            self.memory.remember((), scope, outcome=outcome)
+
+    def _missed(self, step: str, scope: Scope, error: BaseException) -> Note:
+        self.memory.report(
+            AuditEvent(
+                step,
+                user_id=scope.user_id,
+                outcome="degraded",
+                reason=type(error).__name__,
+                agent_id=scope.agent_id,
+                session_id=scope.session_id,
+                run_id=scope.run_id,
+            )
+        )
+        return Note(degraded=True)
+
+
+@contextmanager
+def _acting(scope: Scope | IdentityError, note: Note = _NO_NOTE) -> Iterator[None]:
+    """Say who acts to the tools, and the note to the models, inside a node."""
+    tokens = _SCOPE.set(scope), _NOTE.set(note)
+    try:
+        yield
+    finally:
+        _SCOPE.reset(tokens[0])
+        _NOTE.reset(tokens[1])
 
 
 def _wrapped(
     inner: Runnable[Any, Any], hooks: _Hooks, name: str, *, agent_id: str | None
 ) -> Runnable[Any, Any]:
     """A node that recalls, runs the inner one, and remembers."""
-    inner, at_the_model = _deepened(inner, hooks.key)
-
-    def seen(state: Any, note: Note) -> Any:
-        redact = agent_id is not None and hooks.may_redact
-        return with_note(state, Note() if at_the_model else note, hooks.key, redact=redact)
+    inner = _deepened(inner, hooks.key)
+    redact = agent_id is not None and hooks.may_redact
 
     def run(state: Any, config: RunnableConfig) -> Any:
-        scope = hooks.scope(state, config, agent_id)
-        note = hooks.recall(state, scope)
-        tokens = _NOTE.set(note), _SCOPE.set(scope)
-        try:
-            result = strip(inner.invoke(seen(state, note), config), hooks.key)
-        except ParentCommand as leaving:
-            _strip_parent(leaving, hooks.key)
-            hooks.remember(state, leaving.args[0], scope)
-            raise
-        finally:
-            _NOTE.reset(tokens[0])
-            _SCOPE.reset(tokens[1])
-        hooks.remember(state, result, scope)
+        scope, note = hooks.enter(state, config, agent_id)
+        with _acting(scope, note):
+            try:
+                result = strip(inner.invoke(with_note(state, note, hooks.key, redact=redact), config))
+            except ParentCommand as leaving:
+                _strip_parent(leaving)
+                hooks.leave(state, leaving.args[0], scope)
+                raise
+        hooks.leave(state, result, scope)
         return result
 
     async def arun(state: Any, config: RunnableConfig) -> Any:
         off_loop = hooks.memory.bridge.run
-        scope = hooks.scope(state, config, agent_id)
-        note = await off_loop(hooks.recall, state, scope)
-        tokens = _NOTE.set(note), _SCOPE.set(scope)
-        try:
-            result = strip(await inner.ainvoke(seen(state, note), config), hooks.key)
-        except ParentCommand as leaving:
-            _strip_parent(leaving, hooks.key)
-            await off_loop(hooks.remember, state, leaving.args[0], scope)
-            raise
-        finally:
-            _NOTE.reset(tokens[0])
-            _SCOPE.reset(tokens[1])
-        await off_loop(hooks.remember, state, result, scope)
+        scope, note = await off_loop(hooks.enter, state, config, agent_id)
+        with _acting(scope, note):
+            try:
+                result = strip(await inner.ainvoke(with_note(state, note, hooks.key, redact=redact), config))
+            except ParentCommand as leaving:
+                _strip_parent(leaving)
+                await off_loop(hooks.leave, state, leaving.args[0], scope)
+                raise
+        await off_loop(hooks.leave, state, result, scope)
         return result
 
-    sync, native = _kinds(inner)
+    return _node(run, arun, name, like=inner, role="agent")
+
+
+def _as_caller(
+    tools: Runnable[Any, Any], hooks: _Hooks, name: str, *, agent_id: str | None
+) -> Runnable[Any, Any]:
+    """A tool node whose memory tools act as who calls it: the supervisor, or a sub-agent, who may not."""
+
+    def run(state: Any, config: RunnableConfig) -> Any:
+        with _acting(hooks.scope(_sent_state(state), config, agent_id)):
+            return tools.invoke(state, config)
+
+    async def arun(state: Any, config: RunnableConfig) -> Any:
+        scope = await hooks.memory.bridge.run(hooks.scope, _sent_state(state), config, agent_id)
+        with _acting(scope):
+            return await tools.ainvoke(state, config)
+
+    return _node(run, arun, name, like=tools, role="tools")
+
+
+def _sent_state(state: Any) -> Any:
+    """The state beside a tool call that was sent to a tool node by itself."""
+    is_sent = isinstance(state, dict) and state.get("__type") == "tool_call_with_context"
+    return state["state"] if is_sent else state
+
+
+def _node(
+    run: Callable[..., Any],
+    arun: Callable[..., Any],
+    name: str,
+    *,
+    like: Runnable[Any, Any],
+    role: str = "",
+) -> Runnable[Any, Any]:
+    """A node of these functions, of the kinds that the inner one has, and marked as ours by its role."""
+    sync, native = _kinds(like)
     node = RunnableCallable(
         run if sync else None, arun if native else None, name=name, trace=False, recurse=False
     )
-    setattr(node, _WRAPPED, True)
+    setattr(node, _WRAPPED, role)
     return node
 
 
@@ -221,40 +326,62 @@ def _kinds(inner: Runnable[Any, Any]) -> tuple[bool, bool]:
     return True, True
 
 
-def _strip_parent(leaving: ParentCommand, key: str) -> None:
-    leaving.args = (strip(leaving.args[0], key), *leaving.args[1:])
+def _strip_parent(leaving: ParentCommand) -> None:
+    leaving.args = (strip(leaving.args[0]), *leaving.args[1:])
 
 
-def _deepened(inner: Runnable[Any, Any], key: str) -> tuple[Runnable[Any, Any], bool]:
-    """For an agent that is a compiled graph of its own: inject at its model node, not into its state.
+Compiled: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
 
-    So a note never enters the sub-agent's own thread or any stream. Returns whether that was possible.
-    """
-    if not isinstance(inner, CompiledStateGraph):
-        return inner, False
-    model_node = next((name for name in _MODEL_NODES if name in inner.builder.nodes), None)
-    if model_node is None:
-        return inner, False
+
+class _Clean(Compiled):
+    """An agent's graph that notes do not enter by its state, so they are in no stream and no checkpoint."""
+
+    def stream(self, input: Any, *args: Any, **options: Any) -> Iterator[Any]:
+        return super().stream(strip(input, is_note), *args, **options)
+
+    def astream(self, input: Any, *args: Any, **options: Any) -> AsyncIterator[Any]:
+        return super().astream(strip(input, is_note), *args, **options)
+
+
+def _deepened(inner: Runnable[Any, Any], key: str) -> Runnable[Any, Any]:
+    """The same runnable, injecting at the models of the graphs in it and not into their states."""
+
+    def change(part: Any) -> Any:
+        return _cleaned(part, key) if isinstance(part, CompiledStateGraph) else part
+
+    return cast("Runnable[Any, Any]", rewritten(inner, change))
+
+
+def _cleaned(graph: Compiled, key: str) -> Compiled:
+    channels, nodes = graph.builder.channels, graph.builder.nodes
+    own = key if key in channels else "messages"
+    if own not in channels:
+        return graph
+    model = next((name for name in _MODEL_NODES if name in nodes), None)
 
     def wrap(name: str, bound: Runnable[Any, Any]) -> Runnable[Any, Any]:
-        return _at_model(bound, name, key) if name == model_node else bound
+        if isinstance(bound, ToolNode) or model not in (None, name):
+            return bound
+        return _at_model(_deepened(bound, own), name, own)
 
-    return rebuilt(inner, wrap), True
+    clean = rebuilt(graph, wrap)
+    clean.__class__ = _Clean
+    return clean
 
 
 def _at_model(bound: Runnable[Any, Any], name: str, key: str) -> Runnable[Any, Any]:
+    def seen(state: Any) -> Any:
+        for each in (key, "llm_input_messages"):  # the other is what a pre_model_hook leaves
+            state = with_note(state, _NOTE.get(), each, redact=False)
+        return state
+
     def run(state: Any, config: RunnableConfig) -> Any:
-        return strip(bound.invoke(with_note(state, _NOTE.get() or Note(), key, redact=False), config), key)
+        return strip(bound.invoke(seen(state), config), is_note)
 
     async def arun(state: Any, config: RunnableConfig) -> Any:
-        return strip(
-            await bound.ainvoke(with_note(state, _NOTE.get() or Note(), key, redact=False), config), key
-        )
+        return strip(await bound.ainvoke(seen(state), config), is_note)
 
-    sync, native = _kinds(bound)
-    return RunnableCallable(
-        run if sync else None, arun if native else None, name=name, trace=False, recurse=False
-    )
+    return _node(run, arun, name, like=bound)
 
 
 def _checked_agents(builder: Any, supervisor: str, agents: Sequence[str] | None) -> list[str]:
@@ -271,18 +398,44 @@ def _checked_agents(builder: Any, supervisor: str, agents: Sequence[str] | None)
     return [
         name
         for name, spec in builder.nodes.items()
-        if name != supervisor and not spec.is_error_handler and not isinstance(spec.runnable, ToolNode)
+        if name != supervisor and not spec.is_error_handler and not _is_tool_node(spec.runnable)
     ]
 
 
+def _is_tool_node(runnable: Any) -> bool:
+    return isinstance(runnable, ToolNode) or getattr(runnable, _WRAPPED, "") == "tools"
+
+
+def _callers(builder: Any, node: str) -> set[str]:
+    """The nodes from which a node is reached, as far as the edges tell."""
+    plain = {start for start, end in builder.edges if end == node}
+    chosen = {
+        start
+        for start, branches in builder.branches.items()
+        for branch in branches.values()
+        if branch.ends and node in branch.ends.values()
+    }
+    return plain | chosen | {name for name, spec in builder.nodes.items() if node in (spec.ends or ())}
+
+
 def _check_tools(builder: Any, supervisor: str, agents: Sequence[str], policy: str) -> None:
-    for name in agents:
-        if policy == "refuse" and (found := memory_tools_of(builder.nodes[name].runnable)):
+    tool_nodes = {name: spec.runnable for name, spec in builder.nodes.items() if _is_tool_node(spec.runnable)}
+    callers = {name: _callers(builder, name) for name in tool_nodes}
+    for agent in agents:
+        used = [tools for name, tools in tool_nodes.items() if agent in callers[name]]
+        shared = [tools for name, tools in tool_nodes.items() if {agent, supervisor} <= callers[name]]
+        if policy == "refuse":
+            found = set().union(*map(memory_tools_of, [builder.nodes[agent].runnable, *used]))
+            way_out = ", or pass worker_memory_tools='deny' to let them stay and answer MemoryAccessDenied"
+        else:
+            found = set().union(*map(memory_tools_of, shared)) | undeniable(builder.nodes[agent].runnable)
+            way_out = "; they cannot be denied in a global, or in a node shared with the supervisor"
+        if found:
             raise WorkerHasMemoryTools(
-                f"sub-agent {name!r} carries the memory tool{'s' if len(found) > 1 else ''} "
-                f"{', '.join(sorted(found))}; only the supervisor may. Remove them where it is built, "
-                "or pass worker_memory_tools='deny' to let them stay and answer MemoryAccessDenied",
-                agent=name,
+                f"sub-agent {agent!r} carries the memory tool{'s' if len(found) > 1 else ''} "
+                f"{', '.join(sorted(found))}; only the supervisor may. "
+                f"Remove them where it is built{way_out}",
+                agent=agent,
                 tools=sorted(found),
             )
     elsewhere = [spec.runnable for name, spec in builder.nodes.items() if name not in agents]
@@ -295,9 +448,11 @@ def _check_tools(builder: Any, supervisor: str, agents: Sequence[str], policy: s
 
 
 def _adds_messages(builder: Any, key: str) -> bool:
-    """Whether the messages' reducer adds; hiding messages from a node that replaces them would lose them."""
-    operator = getattr(builder.channels.get(key), "operator", None)
-    return operator is not None
+    """Whether a node's messages are added to the earlier ones: of a node that replaces them, hidden ones
+    would be lost."""
+    reducer = getattr(builder.channels.get(key), "operator", None)
+    probe = [HumanMessage("a", id="a")], [HumanMessage("b", id="b")]
+    return reducer is not None and guarded(lambda: len(reducer(*probe)) > 1, otherwise=lambda error: False)
 
 
 def _is_handoff(message: BaseMessage) -> bool:
@@ -310,17 +465,21 @@ def _outcome(state: Any, result: Any, said: Sequence[BaseMessage]) -> Outcome:
 
     What stood in the state before it ran is another agent's.
     """
-    before = value_of(state, "side_effects") or ()
+    before = values_of(state)
     answer: str | None = None
     conclusion: object | None = None
     effects: list[Any] = []
     for update in updates_of(result):
-        given = value_of(update, "final_answer")
-        answer = given if isinstance(given, str) and given else answer
-        found = value_of(update, "side_effects")
-        effects += [e for e in found if e not in before] if isinstance(found, (list, tuple)) else []
-        values = update.values() if isinstance(update, dict) else vars(update).values()
-        conclusion = next((v for v in values if isinstance(getattr(v, "conclusion", None), str)), conclusion)
+        changed = {n: v for n, v in values_of(update).items() if v is not before.get(n)}
+        given = changed.get("final_answer")
+        if isinstance(given, str) and given and given != before.get("final_answer"):
+            answer = given
+        found = changed.get("side_effects")
+        earlier = before.get("side_effects") or ()
+        effects += [e for e in found if e not in earlier] if isinstance(found, (list, tuple)) else []
+        for name, value in changed.items():
+            if isinstance(getattr(value, "conclusion", None), str) and value != before.get(name):
+                conclusion = value
     if answer is None and conclusion is None and not effects:
         spoken = [
             m for m in said if isinstance(m, (AIMessage, HumanMessage)) and m.text and not _is_handoff(m)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.pregel._read import ChannelRead
 from langgraph.runtime import get_runtime
 
 from supervisor_memory.errors import IdentityConflict, IdentityError, MissingUser
@@ -72,7 +73,16 @@ def _claims(
     server_user = configurable.get("langgraph_auth_user")
     claims.append(("the server", value_of(server_user, "identity") if server_user is not None else None))
     claims.append(("state.user_id", value_of(state, "user_id")))
+    claims.append(("the graph's user_id", _in_graph("user_id", config)))
     return claims
+
+
+def _in_graph(name: str, config: RunnableConfig) -> Any:
+    """A value of the graph's state, which a node that was sent other values, or reads few, is not given."""
+    try:
+        return ChannelRead.do_read(config, select=name)
+    except (RuntimeError, KeyError):  # outside of a run; no such value
+        return None
 
 
 def _context() -> Any:

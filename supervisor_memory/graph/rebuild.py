@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import logging
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
@@ -24,6 +25,10 @@ def rebuilt(graph: G, wrap: Wrap) -> G:
     """
     builder: Any = graph.builder if isinstance(graph, CompiledStateGraph) else graph
     clone = copy.copy(builder)
+    # What is added to the copy is not added to the original.
+    for name in ("edges", "channels", "managed", "schemas", "waiting_edges"):
+        setattr(clone, name, copy.copy(getattr(builder, name)))
+    clone.branches = defaultdict(dict, {name: dict(held) for name, held in builder.branches.items()})
     clone.nodes = {name: _respec(name, spec, wrap) for name, spec in builder.nodes.items()}
     if not isinstance(graph, CompiledStateGraph):
         return clone  # type: ignore[no-any-return]

@@ -1,17 +1,32 @@
 """Reading and changing the messages of a graph's state, whatever shape state and node results have."""
 
+import copy
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, TypeAlias
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
-from langgraph.types import Command, Send
+from langgraph.types import Command, Overwrite, Send
 from pydantic import BaseModel
 
+from supervisor_memory.recall.format import strip_notes
 from supervisor_memory.records import Note
 
-__all__ = ["MARK", "TOOL_NAMES", "is_ours", "messages_of", "new_messages", "strip", "value_of", "with_note"]
+__all__ = [
+    "TOOL_NAMES",
+    "is_memory_tool",
+    "is_note",
+    "is_ours",
+    "is_state",
+    "messages_of",
+    "new_messages",
+    "strip",
+    "updates_of",
+    "value_of",
+    "values_of",
+    "with_note",
+]
 
 MARK = "supervisor_memory"
 TOOL_NAMES = frozenset(
@@ -19,9 +34,29 @@ TOOL_NAMES = frozenset(
 )
 
 
+Ours: TypeAlias = Callable[[object], bool]
+_LANGMEM_TOOLS = frozenset({"manage_memory", "search_memory"})
+_NOTE_ID = "memory-note-"
+
+
+def is_memory_tool(name: str) -> bool:
+    """Whether a tool of that name reads or writes long-term memory."""
+    return name in TOOL_NAMES or name in _LANGMEM_TOOLS or name.startswith(("memory_", "memory."))
+
+
+def is_note(message: object) -> bool:
+    """Whether it is a note that we injected, or the removal of one."""
+    if not isinstance(message, BaseMessage):
+        return False
+    if message.additional_kwargs.get(MARK) == "note" or (message.id or "").startswith(_NOTE_ID):
+        return True
+    return isinstance(message, SystemMessage) and bool(message.text) and not strip_notes(message.text)
+
+
 def is_ours(message: object) -> bool:
-    """Whether it is a note that we injected."""
-    return isinstance(message, BaseMessage) and message.additional_kwargs.get(MARK) is True
+    """Whether it is a note, or a message that we cut."""
+    is_cut = isinstance(message, AIMessage) and message.additional_kwargs.get(MARK) == "cut"
+    return is_cut or is_note(message)
 
 
 def value_of(state: Any, key: str) -> Any:
@@ -44,16 +79,16 @@ def with_note(state: Any, note: Note, key: str, *, redact: bool) -> Any:
     found = value_of(state, key)
     if not isinstance(found, (list, tuple)):
         return state
-    kept = [message for message in found if not is_ours(message)]
+    kept = [message for message in found if not is_note(message)]
     if redact:
         kept = without_memory_calls(kept)
-    return _replaced(state, key, [note_message(note), *kept] if note else kept)
+    return _replaced(state, {key: [note_message(note), *kept] if note else kept})
 
 
 def note_message(note: Note) -> SystemMessage:
     """A note as a system message that we know again."""
     mark = hashlib.sha256(note.text.encode()).hexdigest()[:12]
-    return SystemMessage(note.text, id=f"memory-note-{mark}", additional_kwargs={MARK: True})
+    return SystemMessage(note.text, id=f"{_NOTE_ID}{mark}", additional_kwargs={MARK: "note"})
 
 
 def without_memory_calls(messages: Sequence[Any]) -> list[Any]:
@@ -63,7 +98,7 @@ def without_memory_calls(messages: Sequence[Any]) -> list[Any]:
         for message in messages
         if isinstance(message, AIMessage)
         for call in message.tool_calls
-        if call["name"] in TOOL_NAMES
+        if is_memory_tool(call["name"])
     }
     if not calls:
         return list(messages)
@@ -72,33 +107,60 @@ def without_memory_calls(messages: Sequence[Any]) -> list[Any]:
         if isinstance(message, ToolMessage) and message.tool_call_id in calls:
             continue
         if isinstance(message, AIMessage) and any(call["id"] in calls for call in message.tool_calls):
-            others = [call for call in message.tool_calls if call["id"] not in calls]
-            if not others and not message.text:
+            message = _cut(message, calls)  # noqa: PLW2901
+            if not message.tool_calls and not message.text:
                 continue
-            message = message.model_copy(update={"tool_calls": others})  # noqa: PLW2901
         kept.append(message)
     return kept
 
 
-def strip(result: Any, key: str) -> Any:
-    """A node's result without our notes: a state, a Command, a Send, or a list of these."""
+def _cut(message: AIMessage, calls: Collection[str | None]) -> AIMessage:
+    """A message without some of its calls, marked as ours: going back to the state, it would replace the
+    whole one there."""
+    extra = {name: value for name, value in message.additional_kwargs.items() if name != "tool_calls"}
+    content = message.content
+    if isinstance(content, list):  # where a provider repeats the calls
+        content = [
+            block
+            for block in content
+            if isinstance(block, str) or not {block.get("id"), block.get("call_id")} & set(calls)
+        ]
+    return message.model_copy(
+        update={
+            "tool_calls": [call for call in message.tool_calls if call["id"] not in calls],
+            "content": content,
+            "additional_kwargs": {**extra, MARK: "cut"},
+        }
+    )
+
+
+def strip(result: Any, ours: Ours = is_ours) -> Any:
+    """What enters or leaves a node without what is ours: a state, a Command, a Send, or a list of these."""
     if isinstance(result, Command):
         return dataclasses.replace(
-            result, update=strip(result.update, key), goto=_strip_goto(result.goto, key)
+            result, update=strip(result.update, ours), goto=_strip_goto(result.goto, ours)
         )
     if isinstance(result, Send):
-        return Send(result.node, strip(result.arg, key))
+        return _sent(result, ours)
     if isinstance(result, (list, tuple)) and any(isinstance(item, (Command, Send)) for item in result):
-        return type(result)(strip(item, key) for item in result)
+        return type(result)(strip(item, ours) for item in result)
     if _is_pairs(result):
-        return [
-            (name, [m for m in value if not is_ours(m)]) if name == key else (name, value)
-            for name, value in result
-        ]
-    found = value_of(result, key) if _is_state(result) else None
-    if isinstance(found, (list, tuple)) and any(is_ours(message) for message in found):
-        return _replaced(result, key, [message for message in found if not is_ours(message)])
-    return result
+        return [(name, _stripped(value, ours)) for name, value in result]
+    values = values_of(result)
+    changed = {n: new for n, value in values.items() if (new := _stripped(value, ours)) is not value}
+    return _replaced(result, changed) if changed else result
+
+
+def _stripped(value: Any, ours: Ours) -> Any:
+    """One value of a state."""
+    if isinstance(value, Overwrite):
+        new = _stripped(value.value, ours)
+        return value if new is value.value else dataclasses.replace(value, value=new)
+    if ours(value):
+        return []
+    if isinstance(value, (list, tuple)) and any(ours(item) for item in value):
+        return [item for item in value if not ours(item)]
+    return value
 
 
 def new_messages(state: Any, result: Any, key: str) -> list[BaseMessage]:
@@ -108,6 +170,7 @@ def new_messages(state: Any, result: Any, key: str) -> list[BaseMessage]:
     added: list[BaseMessage] = []
     for update in updates_of(result):
         found = value_of(update, key)
+        found = found.value if isinstance(found, Overwrite) else found
         listed: Iterable[Any] = found if isinstance(found, (list, tuple)) else [found]
         added += [
             m for m in listed if isinstance(m, BaseMessage) and m.id not in before and id(m) not in held
@@ -123,15 +186,41 @@ def updates_of(result: Any) -> list[Any]:
         return [dict(result)]
     if isinstance(result, (list, tuple)):
         return [update for item in result for update in updates_of(item)]
-    return [result] if _is_state(result) else []
+    return [result] if is_state(result) else []
 
 
-def _strip_goto(goto: Any, key: str) -> Any:
+def values_of(state: Any) -> dict[str, Any]:
+    """The values of a state that is a dictionary, a dataclass or a pydantic model, by name."""
+    if isinstance(state, dict):
+        return state
+    if isinstance(state, BaseModel):
+        return vars(state)
+    if not is_state(state):
+        return {}
+    return {each.name: getattr(state, each.name, None) for each in dataclasses.fields(state)}
+
+
+def is_state(result: Any) -> bool:
+    """Whether it can be a state or an update of one."""
+    is_instance = dataclasses.is_dataclass(result) and not isinstance(result, type)
+    return isinstance(result, (dict, BaseModel)) or is_instance
+
+
+def _strip_goto(goto: Any, ours: Ours) -> Any:
     if isinstance(goto, Send):
-        return strip(goto, key)
+        return _sent(goto, ours)
     if isinstance(goto, (list, tuple)):
-        return [strip(each, key) if isinstance(each, Send) else each for each in goto]
+        return [_sent(each, ours) if isinstance(each, Send) else each for each in goto]
     return goto
+
+
+def _sent(send: Send, ours: Ours) -> Send:
+    stripped = strip(send.arg, ours)
+    if stripped is send.arg:
+        return send
+    clone = copy.copy(send)
+    clone.arg = stripped
+    return clone
 
 
 def _is_pairs(result: Any) -> bool:
@@ -139,16 +228,12 @@ def _is_pairs(result: Any) -> bool:
     return isinstance(result, (list, tuple)) and bool(result) and all(pair(item) for item in result)
 
 
-def _is_state(result: Any) -> bool:
-    is_instance = dataclasses.is_dataclass(result) and not isinstance(result, type)
-    return isinstance(result, (dict, BaseModel)) or is_instance
-
-
-def _replaced(state: Any, key: str, messages: list[Any]) -> Any:
+def _replaced(state: Any, values: dict[str, Any]) -> Any:
     if isinstance(state, dict):
-        return {**state, key: messages}
+        return {**state, **values}
     if isinstance(state, BaseModel):
-        return state.model_copy(update={key: messages})
-    if dataclasses.is_dataclass(state):
-        return cast("Any", dataclasses.replace)(state, **{key: messages})
-    return state
+        return state.model_copy(update=values)
+    clone = copy.copy(state)
+    for name, value in values.items():
+        object.__setattr__(clone, name, value)  # frozen or not
+    return clone

@@ -4,19 +4,37 @@ A tool never raises: an exception in a tool ends the graph. It answers `{"error"
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool
 from langgraph.prebuilt import ToolRuntime
 from pydantic import Field
 
-from supervisor_memory.errors import IdentityError, InvalidName, SettingsError, SupervisorMemoryError
+from supervisor_memory.errors import (
+    BackendError,
+    DeadlineExceeded,
+    IdentityError,
+    InvalidName,
+    SettingsError,
+    SupervisorMemoryError,
+)
 from supervisor_memory.graph.attach import acting_scope
 from supervisor_memory.graph.identity import Resolver, scope_of
-from supervisor_memory.graph.state import messages_of
+from supervisor_memory.graph.state import values_of
 from supervisor_memory.graph.workers import DENIAL
-from supervisor_memory.records import FAMILIES, KINDS, AuditEvent, Filter, Kind, Record, Scope, check_family
+from supervisor_memory.ports import guarded
+from supervisor_memory.records import (
+    FAMILIES,
+    KINDS,
+    AuditEvent,
+    Filter,
+    Kind,
+    Record,
+    Scope,
+    check_family,
+    is_id,
+)
 
 if TYPE_CHECKING:
     from supervisor_memory.memory import SupervisorMemory
@@ -25,6 +43,7 @@ __all__ = ["build_tools"]
 
 T = TypeVar("T")
 _MOST_DELETED = 500
+_FORGERIES = frozenset({"user_id", "langgraph_user_id", "user", "scope", "runtime"})
 
 Namespace = Annotated[
     str | None,
@@ -84,7 +103,7 @@ class _Calls:
             hits = self._memory.search(
                 query,
                 user_id=scope.user_id,
-                families=[check_family(namespace)] if namespace else None,
+                families=[self._family(namespace)] if namespace else None,
                 limit=max(1, min(top_k, 50)),
                 threshold=min(max(min_score, 0.0), 1.0),
                 session_id=scope.session_id,
@@ -113,7 +132,7 @@ class _Calls:
         Near-duplicates are merged. Returns {id, status}."""
 
         def call(scope: Scope) -> dict[str, Any]:
-            family = check_family(namespace) if namespace else None
+            family = self._family(namespace) if namespace else None
             extra = dict(metadata or {})
             result = self._memory.write(
                 content,
@@ -167,7 +186,10 @@ class _Calls:
             if id is not None:
                 self._in_task(id, scope)
                 return {"deleted": self._memory.delete(id, user_id=scope.user_id)}
-            found = self._memory.backend.list(_filter(filters, scope), limit=_MOST_DELETED)
+            seconds = self._memory.settings.search_timeout_ms / 1000
+            where = self._filter(filters, scope)
+            listed = self._memory.backend.list
+            found = self._memory.bridge.within(seconds, listed, where, limit=_MOST_DELETED)
             return {"deleted": sum(self._memory.delete(record.id, user_id=scope.user_id) for record in found)}
 
         return self._run(runtime, call)
@@ -191,6 +213,8 @@ class _Calls:
         """One text of several memories (by id) or texts, for a goal. Returns {summary}."""
 
         def call(scope: Scope) -> dict[str, Any]:
+            for id in filter(is_id, items):
+                self._in_task(id, scope)
             return {"summary": self._memory.summarize(items, goal=goal, user_id=scope.user_id)}
 
         return self._run(runtime, call)
@@ -198,21 +222,35 @@ class _Calls:
     def _run(self, runtime: ToolRuntime | None, call: Callable[[Scope], T]) -> T | dict[str, Any]:
         """Call as the run's user, or answer why not."""
         acting = acting_scope()
-        try:
-            if acting is not None and acting.agent_id is not None:
-                self._deny("memory-tool-called-by-a-sub-agent", acting)
-                return {"error": DENIAL}
-            scope = acting or self._scope(runtime)
-            self._report_forged(runtime, scope)
-            return call(scope)
-        except IdentityError as error:
-            if not isinstance(error, InvalidName):
-                self._deny(type(error).__name__, acting)
-            return {"error": f"{type(error).__name__}: {error}"}
-        except SupervisorMemoryError as error:
-            return {"error": f"{type(error).__name__}: {error}"}
+        who = acting if isinstance(acting, Scope) else None
+        if who is not None and who.agent_id is not None:
+            self._report(who, "denied", "memory-tool-called-by-a-sub-agent")
+            return {"error": DENIAL}
 
-    def _scope(self, runtime: ToolRuntime | None) -> Scope:
+        def as_user() -> T | dict[str, Any]:
+            try:
+                scope = self._scope(acting, runtime)
+                self._report_forged(runtime, scope)
+                return call(scope)
+            except (BackendError, DeadlineExceeded) as error:
+                self._report(who, "degraded", type(error).__name__)
+                return {"error": f"{type(error).__name__}: {error}"}
+            except SupervisorMemoryError as error:
+                if isinstance(error, IdentityError) and not isinstance(error, InvalidName):
+                    self._report(who, "denied", type(error).__name__)
+                return {"error": f"{type(error).__name__}: {error}"}
+
+        def broken(error: BaseException) -> dict[str, Any]:
+            self._report(who, "degraded", type(error).__name__)
+            return {"error": f"{type(error).__name__}: memory does not work now; go on without it"}
+
+        return guarded(as_user, otherwise=broken)
+
+    def _scope(self, acting: Scope | IdentityError | None, runtime: ToolRuntime | None) -> Scope:
+        if isinstance(acting, IdentityError):
+            raise acting
+        if acting is not None:
+            return acting
         if runtime is None:
             raise IdentityError(
                 "the tool runs outside of a graph, so nobody is acting; call memory.search(…) instead"
@@ -224,27 +262,39 @@ class _Calls:
         """A model that names a user is not heeded; the attempt is audited."""
         if runtime is None:
             return
-        calls = [
-            c
-            for m in messages_of(runtime.state, "messages")
-            if isinstance(m, AIMessage)
-            for c in m.tool_calls
-        ]
-        mine = next((c for c in calls if c["id"] == runtime.tool_call_id), None)
-        if mine and (forged := sorted({"user_id", "langgraph_user_id", "user", "scope"} & set(mine["args"]))):
-            self._deny(f"argument-ignored:{forged[0]}", scope)
+        held = runtime.state if isinstance(runtime.state, list) else values_of(runtime.state).values()
+        lists = [held, *(value for value in held if isinstance(value, list))]
+        said = [m for messages in lists for m in messages if isinstance(m, AIMessage)]
+        calls = [call for message in said for call in message.tool_calls]
+        mine = next((call for call in reversed(calls) if call["id"] == runtime.tool_call_id), None)
+        if mine and (forged := sorted(_FORGERIES & set(mine["args"]))):
+            self._report(scope, "denied", f"argument-ignored:{forged[0]}")
 
-    def _deny(self, reason: str, scope: Scope | None) -> None:
+    def _report(self, scope: Scope | None, outcome: Literal["denied", "degraded"], reason: str) -> None:
         self._memory.report(
             AuditEvent(
                 "tool",
                 user_id=scope.user_id if scope else None,
-                outcome="denied",
+                outcome=outcome,
                 reason=reason,
                 agent_id=scope.agent_id if scope else None,
                 session_id=scope.session_id if scope else None,
                 run_id=scope.run_id if scope else None,
             )
+        )
+
+    def _family(self, namespace: str) -> str:
+        """The family a model asked for, when it is one that this memory has.
+
+        Raises:
+            InvalidName: it is none.
+        """
+        families = {*FAMILIES.values(), *self._memory.settings.namespaces.values()}
+        if check_family(namespace) in families or namespace.endswith("_memories"):
+            return namespace
+        raise InvalidName(
+            f"there is no namespace {namespace!r}; use {', '.join(sorted(families))} or <agent>_memories",
+            namespace=namespace,
         )
 
     def _in_task(self, id: str, scope: Scope) -> Record:
@@ -254,32 +304,31 @@ class _Calls:
             raise InvalidName(f"record {id!r} belongs to another task", id=id)
         return record
 
+    def _filter(self, filters: dict[str, str] | None, scope: Scope) -> Filter:
+        allowed = {"namespace", "kind"}
+        if not filters or set(filters) - allowed:
+            wrong = next(iter(set(filters or ()) - allowed), None)
+            raise InvalidName(
+                f"filters {'hold ' + repr(wrong) if wrong else 'are empty'}; give an id, or filters of "
+                f"{' and '.join(sorted(allowed))}",
+                filters=filters,
+            )
+        kind = filters.get("kind")
+        if kind is not None and kind not in KINDS:
+            raise InvalidName(f"kind is {kind!r}; use one of {', '.join(KINDS)}", kind=kind)
+        family = filters.get("namespace")
+        return Filter(
+            user_id=scope.user_id,
+            families=(self._family(family),) if family else None,
+            tasks=scope.tasks,
+            kinds=(kind,) if kind else None,
+        )
+
 
 def _kind_of(asked: object, family: str | None) -> Kind | None:
     if asked in KINDS:
         return asked
     return next((kind for kind, name in FAMILIES.items() if name == family), None)
-
-
-def _filter(filters: dict[str, str] | None, scope: Scope) -> Filter:
-    allowed = {"namespace", "kind"}
-    if not filters or set(filters) - allowed:
-        wrong = next(iter(set(filters or ()) - allowed), None)
-        raise InvalidName(
-            f"filters {'hold ' + repr(wrong) if wrong else 'are empty'}; give an id, or filters of "
-            f"{' and '.join(sorted(allowed))}",
-            filters=filters,
-        )
-    kind = filters.get("kind")
-    if kind is not None and kind not in KINDS:
-        raise InvalidName(f"kind is {kind!r}; use one of {', '.join(KINDS)}", kind=kind)
-    family = filters.get("namespace")
-    return Filter(
-        user_id=scope.user_id,
-        families=(check_family(family),) if family else None,
-        tasks=scope.tasks,
-        kinds=(kind,) if kind else None,
-    )
 
 
 def _twin(memory: "SupervisorMemory", function: Callable[..., Any]) -> Callable[..., Any]:

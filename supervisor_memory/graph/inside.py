@@ -1,0 +1,223 @@
+"""What a node's runnable is made of, and the same runnable made of something else.
+
+Agents sit in nodes in many ways: as a compiled graph, in a sequence, in the closure of a function, as an
+attribute of the object whose method is the node, as a global of the node's module.
+"""
+
+import copy
+import dis
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from types import CellType, CodeType, FunctionType, MethodType
+from typing import Any, TypeAlias
+
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.runnables import Runnable, RunnableLambda, RunnableSequence
+from langgraph._internal._runnable import RunnableCallable
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.pregel import Pregel
+
+from supervisor_memory.graph.rebuild import rebuilt
+
+__all__ = ["Change", "parts_of", "rewritten"]
+
+Change: TypeAlias = Callable[[Any], Any]
+"""A part → what to put in its place; the same object to look inside it."""
+
+_DEEPEST = 8
+_MOST_ITEMS = 100
+
+
+def parts_of(thing: Any) -> Iterator[Any]:
+    """What a thing holds that could be, or hold, an agent or a tool."""
+    yield from (part for part in _parts(thing) if _can_hold(part))
+
+
+def rewritten(thing: Any, change: Change, *, owners: bool = False, depth: int = _DEEPEST) -> Any:
+    """The same thing with its parts changed, however deep; the same object when none was.
+
+    The original is never touched, so what is reached through a module's globals stays as it is.
+
+    Args:
+        owners: Whether to copy the object whose method a node is; what the method then keeps in `self`
+            is kept in the copy.
+    """
+    new = change(thing)
+    if new is not thing or depth == 0:
+        return new
+
+    def again(part: Any) -> Any:
+        return rewritten(part, change, owners=owners, depth=depth - 1)
+
+    match thing:
+        case CompiledStateGraph():
+            return _regraphed(thing, again)
+        case ToolNode():
+            return thing
+        case RunnableCallable() | RunnableLambda():
+            held = {name: value for name, value in vars(thing).items() if name in ("func", "afunc")}
+            return _with_values(thing, {name: again(value) for name, value in held.items()})
+        case RunnableSequence():
+            steps = [again(step) for step in thing.steps]
+            return thing if _same(steps, thing.steps) else RunnableSequence(*steps, name=thing.name)
+        case functools.partial():
+            return _repartial(thing, again)
+        case MethodType():
+            return _rebound(thing, again) if owners else thing
+        case FunctionType():
+            return _reclosed(thing, again)
+        case list() | tuple() if type(thing) in (list, tuple) and len(thing) <= _MOST_ITEMS:
+            items = [again(item) for item in thing]
+            return thing if _same(items, thing) else type(thing)(items)
+        case dict() if len(thing) <= _MOST_ITEMS:
+            values = {key: again(value) for key, value in thing.items()}
+            return thing if _same(values.values(), thing.values()) else values
+    return thing
+
+
+def _parts(thing: Any) -> Iterable[Any]:
+    match thing:
+        case BaseLanguageModel():
+            return ()
+        case CompiledStateGraph():
+            return [spec.runnable for spec in thing.builder.nodes.values()]
+        case Pregel():
+            return [node.bound for node in thing.nodes.values()]
+        case Runnable():
+            return list(vars(thing).values())
+        case list() | tuple() | set() | frozenset():
+            return list(thing)[:_MOST_ITEMS]
+        case dict():
+            return list(thing.values())[:_MOST_ITEMS]
+        case functools.partial():
+            return [thing.func, *thing.args, *thing.keywords.values()]
+        case MethodType():
+            return [*_parts(thing.__func__), *_attributes(thing).values()]
+        case FunctionType():
+            return [*_cells(thing), *_globals(thing), getattr(thing, "__wrapped__", None)]
+    called = getattr(thing, "__call__", None)  # noqa: B004  # an object that is called
+    return [called] if isinstance(called, MethodType) else ()
+
+
+def _can_hold(part: Any) -> bool:
+    if isinstance(part, type):
+        return False
+    return isinstance(part, (Runnable, Pregel, list, tuple, set, frozenset, dict)) or callable(part)
+
+
+def _cells(function: FunctionType) -> Iterator[Any]:
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # not filled yet
+            continue
+
+
+def _globals(function: FunctionType) -> Iterator[Any]:
+    """The globals a function names; of other functions, only those of its own module."""
+    held = function.__globals__
+    for name in _names(function, "LOAD_GLOBAL"):
+        value = held.get(name)
+        if not isinstance(value, FunctionType) or value.__globals__ is held:
+            yield value
+
+
+def _attributes(method: MethodType) -> dict[str, Any]:
+    """What a method, and the methods it calls, use of their object: a node need not use all it holds."""
+    owner = method.__self__
+    if isinstance(owner, type) or not _is_plain(method.__func__):
+        return {}
+    used: set[str] = set()
+    methods: list[Any] = [method.__func__]
+    for each in methods:
+        new = _names(each, "LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR") - used
+        used |= new
+        methods += [
+            found for kind in type(owner).__mro__ for name in new if _is_plain(found := vars(kind).get(name))
+        ]
+    held = {name: inspect.getattr_static(owner, name, None) for name in used}
+    return {name: value for name, value in held.items() if not _is_plain(value) and _can_hold(value)}
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, FunctionType)
+
+
+def _names(function: Any, *operations: str) -> set[str]:
+    codes = [function.__code__]
+    for code in codes:
+        codes.extend(const for const in code.co_consts if isinstance(const, CodeType))
+    return {
+        str(each.argval) for code in codes for each in dis.get_instructions(code) if each.opname in operations
+    }
+
+
+def _same(new: Iterable[Any], old: Iterable[Any]) -> bool:
+    return all(a is b for a, b in zip(new, old, strict=True))
+
+
+def _with_values(thing: Any, values: dict[str, Any]) -> Any:
+    """A shallow copy with other attributes; the thing itself when they are the same."""
+    if all(vars(thing).get(name) is value for name, value in values.items()):
+        return thing
+    clone = copy.copy(thing)
+    vars(clone).update(values)
+    vars(clone).pop("deps", None)  # RunnableLambda's cache of what its function holds
+    return clone
+
+
+def _regraphed(graph: Any, again: Change) -> Any:
+    old = {name: spec.runnable for name, spec in graph.builder.nodes.items()}
+    new = {name: again(runnable) for name, runnable in old.items()}
+    return graph if _same(new.values(), old.values()) else rebuilt(graph, lambda name, _inner: new[name])
+
+
+def _repartial(thing: functools.partial[Any], again: Change) -> Any:
+    func, args = again(thing.func), [again(part) for part in thing.args]
+    if func is thing.func and _same(args, thing.args):
+        return thing
+    clone = functools.partial(func, *args, **thing.keywords)
+    vars(clone).update(vars(thing))
+    if hasattr(thing, "__wrapped__"):
+        clone.__wrapped__ = again(thing.__wrapped__)  # type: ignore[attr-defined]
+    return clone
+
+
+def _rebound(method: MethodType, again: Change) -> Any:
+    """The method of a copy of its object."""
+    owner = method.__self__
+    old = _attributes(method)
+    new = {name: again(value) for name, value in old.items()}
+    if _same(new.values(), old.values()):
+        return method
+    clone = copy.copy(owner)
+    vars(clone).update(new)
+    return MethodType(method.__func__, clone)
+
+
+def _reclosed(function: FunctionType, again: Change) -> Any:
+    """The function with other values in its closure; the cells of unchanged ones are shared."""
+    cells = tuple(_cell(cell, again) for cell in function.__closure__ or ())
+    if _same(cells, function.__closure__ or ()):
+        return function
+    clone = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, cells
+    )
+    clone.__kwdefaults__ = function.__kwdefaults__
+    clone.__annotations__ = function.__annotations__
+    clone.__qualname__ = function.__qualname__
+    clone.__doc__ = function.__doc__
+    clone.__module__ = function.__module__
+    vars(clone).update(vars(function))
+    return clone
+
+
+def _cell(cell: CellType, again: Change) -> CellType:
+    try:
+        held = cell.cell_contents
+    except ValueError:  # not filled yet
+        return cell
+    new = again(held)
+    return cell if new is held else CellType(new)
