@@ -26,7 +26,7 @@ from typing import Any, Final, TypeVar
 import apsw
 import rfc8785
 
-from supervisor_memory.backends.database import Database, has_table
+from supervisor_memory.database import Database, has_table
 from supervisor_memory.errors import Conflict
 from supervisor_memory.records import AuditEvent
 

@@ -6,10 +6,10 @@ from typing import Literal
 
 from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.backends.changes import copied
-from supervisor_memory.backends.database import Database
 from supervisor_memory.backends.protocol import Commit, Committed, Health
 from supervisor_memory.backends.state import State
 from supervisor_memory.backends.state_backend import StateBackend
+from supervisor_memory.database import Database
 from supervisor_memory.records import Filter
 
 __all__ = ["InMemoryBackend"]

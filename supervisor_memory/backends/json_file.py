@@ -11,11 +11,11 @@ from typing import Final, Literal, TypeAlias
 
 from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.backends.changes import copied
-from supervisor_memory.backends.database import LOCK_SECONDS, Database, refuse_network_file_system
 from supervisor_memory.backends.protocol import Commit, Committed, Health
 from supervisor_memory.backends.snapshot import Snapshot, UnknownFormat, decoded, encoded
 from supervisor_memory.backends.state import Staged, State
 from supervisor_memory.backends.state_backend import StateBackend
+from supervisor_memory.database import LOCK_SECONDS, Database, refuse_network_file_system
 from supervisor_memory.errors import BackendError, BackendUnavailable, CorruptStore, ReadOnlyStore
 from supervisor_memory.records import AuditEvent, Filter
 

@@ -18,7 +18,7 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
-from supervisor_memory.backends.database import has_table
+from supervisor_memory.database import has_table
 
 __all__ = ["forget", "holders", "put", "table_of"]
 

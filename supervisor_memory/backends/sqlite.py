@@ -16,13 +16,13 @@ from supervisor_memory.backends import lexicon
 from supervisor_memory.backends.candidates import as_hits, searched_terms, searched_user, searched_vector
 from supervisor_memory.backends.changes import Vector, in_order_of_application
 from supervisor_memory.backends.conditions import of_namespaces, of_records, visible
-from supervisor_memory.backends.database import LOCK_SECONDS, Database
 from supervisor_memory.backends.matrices import Matrices, Space
 from supervisor_memory.backends.matrix import Matrix, descending
 from supervisor_memory.backends.postings import idf, score
 from supervisor_memory.backends.protocol import Commit, Committed, Health, Ids
 from supervisor_memory.backends.tables import SCHEMA, VERSION, Writing, record_of
 from supervisor_memory.backends.verbs import Verbs
+from supervisor_memory.database import LOCK_SECONDS, Database
 from supervisor_memory.errors import BackendError
 from supervisor_memory.records import Filter, Hits, Query, Record
 from supervisor_memory.terms import terms

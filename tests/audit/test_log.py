@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from supervisor_memory.audit.log import GENESIS, Access, AuditLog, AuditRow, commitment, row_hash
-from supervisor_memory.backends.database import Database
+from supervisor_memory.database import Database
 from supervisor_memory.errors import BackendError, Conflict
 from supervisor_memory.records import AuditEvent, new_id
 
