@@ -75,7 +75,8 @@ class Outcome:
 class Remembering:
     """What travels through the stages of remember.
 
-    `candidates` are compared and merged; `verbatim` records are stored as they are.
+    `candidates` are compared and merged; `verbatim` records are stored as they are; `skipped` are
+    the codes of what could not be kept, for the audit.
     """
 
     scope: Scope

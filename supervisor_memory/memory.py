@@ -20,7 +20,6 @@ from supervisor_memory.arguments import (
     check_kind,
     check_source_class,
     check_threshold,
-    is_id,
     read_conversation,
     read_items,
     verbatim,
@@ -56,6 +55,7 @@ from supervisor_memory.records import (
     check_family,
     content_hash,
     family_for,
+    is_id,
 )
 from supervisor_memory.remember import extract
 from supervisor_memory.remember.gather import sharpen
@@ -705,7 +705,7 @@ class SupervisorMemory:
         if found and owner is not None:
             self._trail.denied(id, owner)
         of_user = f" of user {owner!r}" if owner else ""
-        raise RecordNotFound(f"there is no record {str(id)[:64]!r}{of_user}; search for it", id=id)
+        raise RecordNotFound(f"there is no record {str(id)[:64]!r}{of_user}", id=id)
 
     def _delete(self, records: Sequence[Record], user_id: str | None, ports: Ports) -> int:
         doomed = [record for record in records if record.status != "deleted"]

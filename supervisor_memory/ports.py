@@ -5,6 +5,7 @@ in its type, and refused when tried. The deadline and the guard live here, once.
 """
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,13 @@ from typing import TYPE_CHECKING, NoReturn, ParamSpec, Protocol, TypeVar
 from supervisor_memory.backends.protocol import Commit, Committed, MemoryBackend
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.embedding.languages import reads
-from supervisor_memory.errors import BackendError, DeadlineExceeded, StageDenied
+from supervisor_memory.errors import (
+    BackendError,
+    BadVector,
+    DeadlineExceeded,
+    StageDenied,
+    SupervisorMemoryError,
+)
 from supervisor_memory.records import Filter, Hits, Query, Record
 from supervisor_memory.settings import Settings
 
@@ -39,6 +46,7 @@ Complete = Callable[[str], str]
 """A model: a prompt in, its text out."""
 
 _EMBED_SHARE = 0.5  # of the time left, so that a hanging embedder leaves time for a search by words
+_MODEL_SHARE = 0.8  # of the time left, so that a hanging model leaves time for the commit
 _KNOWN_QUERIES = 64
 _log = logging.getLogger("supervisor_memory")
 
@@ -67,6 +75,8 @@ class Services:
     count_tokens: Callable[[str], int]
     query_vectors: "dict[tuple[str, str], Vector]" = field(default_factory=dict)
     """The latest queries' vectors: one question is asked for the supervisor and for each sub-agent."""
+    embedder_is_known: threading.Event = field(default_factory=threading.Event)
+    """Set once the embedder has said its fingerprint and the like, for which it may load a model."""
 
 
 class NoStore(Protocol):
@@ -84,7 +94,8 @@ class NoStore(Protocol):
         """The query's vector; None without an embedder or when it failed (then it is noted)."""
 
     @property
-    def embedder(self) -> "Embedder | None": ...
+    def embedder(self) -> "Embedder | None":
+        """What is known of the embedder; None without one or when it failed (then it is noted)."""
 
 
 class ReadStore(NoStore, Protocol):
@@ -129,10 +140,10 @@ class Ports:
         return ";".join(dict.fromkeys(map(str, self.faults)))
 
     def no_store(self) -> NoStore:
-        return _View(self)
+        return _NoStore(self)
 
     def read_store(self) -> ReadStore:
-        return _Reading(self)
+        return _ReadStore(self)
 
     def deciding(self) -> Deciding:
         return _Deciding(self)
@@ -140,9 +151,27 @@ class Ports:
     def maintaining(self) -> Maintaining:
         return _Maintaining(self)
 
-    def within(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call the outer world in the time that is left."""
-        return self.services.bridge.within(self.left(), function, *args, **kwargs)
+    def store(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call the backend in the time that is left.
+
+        Raises:
+            BackendError: whatever a stranger's backend raised, other than our own errors.
+            DeadlineExceeded: the time ran out.
+        """
+        name = getattr(function, "__name__", "call")
+        left = self.left()
+        if not left:
+            raise DeadlineExceeded(f"no time was left for the store's {name!r}, so it was not begun")
+        try:
+            return self.services.bridge.within(left, function, *args, **kwargs)
+        except (SupervisorMemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException as error:  # some libraries' errors are no Exception
+            raise BackendError(
+                f"the store failed in {name!r}: {type(error).__name__}: {error}; "
+                "check it with `supervisor-memory doctor`",
+                verb=name,
+            ) from error
 
     def left(self) -> float:
         return max(self._until - time.monotonic(), 0.0)
@@ -151,8 +180,11 @@ class Ports:
         """A step the flow can do without: its result, or None with the fault noted.
 
         The plug-ins behind it are strangers' code, and langmem's ConfigurationError is a
-        BaseException; only what ends the process or the task passes.
+        BaseException; only what ends the process or the task passes. What failed once is not tried
+        again in the same flow, for it may hang again.
         """
+        if any(fault.step == step for fault in self.faults):
+            return None
         try:
             return self.services.bridge.within(seconds, function)
         except (KeyboardInterrupt, SystemExit, GeneratorExit):
@@ -166,7 +198,7 @@ class Ports:
         _log.warning("memory goes on without the %s: %s: %s", step, type(error).__name__, error)
 
 
-class _View:
+class _NoStore:
     """NoStore. The other views add to it."""
 
     def __init__(self, ports: Ports) -> None:
@@ -192,7 +224,13 @@ class _View:
 
     @property
     def embedder(self) -> "Embedder | None":
-        return self._services.embedder
+        embedder, is_known = self._services.embedder, self._services.embedder_is_known
+        if embedder is None or is_known.is_set():
+            return embedder
+        if self._embedding(lambda: _introduced(embedder)) is None:
+            return None
+        is_known.set()
+        return embedder
 
     def count_tokens(self, text: str) -> int:
         return self._services.count_tokens(text)
@@ -201,52 +239,54 @@ class _View:
         complete = self._services.complete
         if complete is None:
             return None
-        seconds = self.settings.llm_timeout_ms / 1000
+        seconds = min(self.settings.llm_timeout_ms / 1000, self._ports.left() * _MODEL_SHARE)
         return self._ports.attempt("model", seconds, lambda: complete(prompt))
 
     def embed_query(self, text: str) -> "Vector | None":
-        embedder = self._services.embedder
+        embedder = self.embedder
         if embedder is None or not text or not reads(text, embedder=embedder):
             return None
         known = self._services.query_vectors
         key = (embedder.fingerprint, text)
-        if key not in known:
-            vectors = self._vectors(lambda: [embedder.embed_query(text)])
-            if vectors is None:
-                return None
-            known[key] = vectors[0]
-            while len(known) > _KNOWN_QUERIES:
-                known.pop(next(iter(known)), None)
-        return known.get(key)
+        if (vector := known.get(key)) is not None:
+            return vector
+        vectors = self._embedding(lambda: _checked(embedder, [embedder.embed_query(text)], count=1))
+        if vectors is None:
+            return None
+        known[key] = vectors[0]
+        for oldest in list(known)[:-_KNOWN_QUERIES]:
+            known.pop(oldest, None)
+        return vectors[0]
 
-    def _vectors(self, embed: "Callable[[], Sequence[Vector]]") -> "Sequence[Vector] | None":
-        embedder = self._services.embedder
-        assert embedder is not None
-        return self._ports.attempt(
-            "embedder", self._ports.left() * _EMBED_SHARE, lambda: _checked(embedder, embed())
-        )
+    def _embedding(self, step: Callable[[], T]) -> T | None:
+        return self._ports.attempt("embedder", self._ports.left() * _EMBED_SHARE, step)
 
 
-class _Reading(_View):
+class _ReadStore(_NoStore):
     def search(self, query: Query, *, limit: int) -> Hits:
-        return self._ports.within(self._services.backend.search, query, limit=limit)
+        found = self._ports.store(self._services.backend.search, query, limit=limit)
+        return _expected(found, Hits, "search")
 
     def list(self, where: Filter, *, limit: int) -> Sequence[Record]:
-        return self._ports.within(self._services.backend.list, where, limit=limit)
+        found = self._ports.store(self._services.backend.list, where, limit=limit)
+        listed: Sequence[object] = _expected(found, (list, tuple), "list")
+        return [_expected(record, Record, "list") for record in listed]
 
 
-class _Deciding(_Reading):
+class _Deciding(_ReadStore):
     def embed(self, texts: Sequence[str]) -> "Sequence[Vector | None]":
-        embedder = self._services.embedder
+        embedder = self.embedder if texts else None
         legible = [] if embedder is None else [text for text in texts if reads(text, embedder=embedder)]
         if embedder is None or not legible:
             return [None] * len(texts)
-        vectors = self._vectors(lambda: list(embedder.embed_documents(legible)))
+        vectors = self._embedding(
+            lambda: _checked(embedder, list(embedder.embed_documents(legible)), count=len(legible))
+        )
         by_text = dict(zip(legible, vectors, strict=True)) if vectors is not None else {}
         return [by_text.get(text) for text in texts]
 
     def commit(self, commit: Commit) -> Committed:
-        return self._ports.within(self._services.backend.batch, commit)
+        return _expected(self._ports.store(self._services.backend.batch, commit), Committed, "batch")
 
 
 class _Maintaining(_Deciding):
@@ -268,13 +308,33 @@ class _Maintaining(_Deciding):
         self._used.add(power)
 
 
-def _checked(embedder: "Embedder", vectors: "Sequence[Vector]") -> "Sequence[Vector]":
+def _introduced(embedder: "Embedder") -> tuple[object, ...]:
+    """All that may make it load its model."""
+    return embedder.fingerprint, embedder.dimension, embedder.calibration, embedder.languages
+
+
+def _checked(embedder: "Embedder", vectors: "Sequence[Vector]", *, count: int) -> "Sequence[Vector]":
     from supervisor_memory.embedding.protocol import check_vector
 
+    if len(vectors) != count:
+        raise BadVector(
+            f"{embedder.fingerprint} gave {len(vectors)} vectors for {count} texts; one each is needed"
+        )
     return [
         check_vector(vector, dimension=embedder.dimension, what=f"a vector of {embedder.fingerprint}")
         for vector in vectors
     ]
+
+
+def _expected(value: object, kind: type[T] | tuple[type[T], ...], verb: str) -> T:
+    """What a backend answered, when it is what it promised."""
+    if isinstance(value, kind):
+        return value
+    raise BackendError(
+        f"the store's {verb!r} answered {type(value).__name__}, which it may not; "
+        "run supervisor_memory.testing.backend_contract on it",
+        verb=verb,
+    )
 
 
 def guarded(function: Callable[[], T], *, otherwise: Callable[[BaseException], T]) -> T:

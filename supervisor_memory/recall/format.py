@@ -39,8 +39,9 @@ _KINDS: dict[str, dict[Kind, str]] = {
         "identity": "身份",
     },
 }
-_TAG = re.compile(r"<(?=[/!?a-zA-Z])")
-_NOTE = re.compile(rf"<{FENCE} id=\"[0-9a-f]{{12}}\">.*?</{FENCE}>", re.DOTALL)
+_TAG = re.compile(r"<(?=\s*[/!?|]|[a-zA-Z])")
+_NOTE = re.compile(rf"<{FENCE} id=\"[0-9a-f]{{12}}\">.*?(?:</{FENCE}>|\Z)", re.DOTALL)
+_LINE = re.compile(r"^[> \t]*- \[\d{4}-\d\d-\d\d · [^·\]\n]+ · [^\]\n]+\].*$", re.MULTILINE)
 
 
 def format_note(plan: Recalling, view: ReadStore) -> Recalling:
@@ -48,33 +49,24 @@ def format_note(plan: Recalling, view: ReadStore) -> Recalling:
     if plan.turn.purpose == "hits" or not plan.hits:
         return plan
     tongue = language(plan.turn.text)
-    budget = view.settings.max_context_tokens
     chosen: list[Hit] = []
-    tokens = _count(chosen, tongue, view)
+    text, tokens = "", 0
     for hit in plan.hits:
-        with_it = tokens + view.count_tokens("\n" + _line(hit, tongue))
-        if with_it <= budget:
+        with_it = _text([*chosen, hit], tongue, view)
+        size = view.count_tokens(with_it)
+        if size <= view.settings.max_context_tokens:
             chosen.append(hit)
-            tokens = with_it
-    if not chosen:
-        return replace(plan, hits=plan.hits[:0])
-    text = _text(chosen, tongue, view)
-    note = Note(
-        text=text,
-        ids=tuple(hit.record.id for hit in chosen),
-        tokens=view.count_tokens(text),
-        reasons=plan.route.reasons,
-    )
+            text, tokens = with_it, size
+    ids = tuple(hit.record.id for hit in chosen)
+    note = Note(text=text, ids=ids, tokens=tokens, reasons=plan.route.reasons)
     return replace(plan, hits=replace(plan.hits, items=tuple(chosen)), note=note)
 
 
 def strip_notes(text: str) -> str:
-    """The text without any note of ours that was quoted in it."""
-    return _NOTE.sub("", text).strip() if f"<{FENCE} id=" in text else text
-
-
-def _count(chosen: Sequence[Hit], tongue: str, view: NoStore) -> int:
-    return view.count_tokens(_text(chosen, tongue, view))
+    """The text without any note of ours that was quoted in it, whole, cut short, or line by line."""
+    if f"<{FENCE} id=" in text:
+        text = _NOTE.sub("", text).strip()
+    return _LINE.sub("", text).strip() if " · " in text else text
 
 
 def _text(chosen: Sequence[Hit], tongue: str, view: NoStore) -> str:

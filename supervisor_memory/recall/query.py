@@ -30,11 +30,12 @@ def write_query(plan: Recalling, view: NoStore) -> Recalling:
         return plan
     turn, text = plan.turn, plan.turn.text[:_QUERY_CHARACTERS]
     vector = view.embed_query(text)
+    embedder = view.embedder if vector is not None else None
     query = Query(
         text=text,
         terms=terms(text),
         vector=vector,
-        embedder=view.embedder.fingerprint if view.embedder and vector is not None else None,
+        embedder=embedder.fingerprint if embedder else None,
         now=view.now,
         where=Filter(
             user_id=turn.scope.user_id,

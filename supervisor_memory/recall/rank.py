@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from supervisor_memory.flow import Recalling
 from supervisor_memory.ports import ReadStore
+from supervisor_memory.recall.search import least_relevance
 from supervisor_memory.records import Hit, Hits, Record
 from supervisor_memory.settings import Settings
 from supervisor_memory.terms import terms
@@ -91,7 +92,8 @@ def rank(plan: Recalling, view: ReadStore) -> Recalling:
     """Score every candidate and put the best first; ties by id, so that runs agree."""
     if plan.query is None:
         return plan
-    calibration = view.embedder.calibration if view.embedder and plan.query.vector is not None else None
+    embedder = view.embedder if plan.query.vector is not None else None
+    calibration = embedder.calibration if embedder else None
     asked = frozenset(plan.query.terms)
     scored = [
         score(
@@ -112,7 +114,7 @@ def rank(plan: Recalling, view: ReadStore) -> Recalling:
 def gate(plan: Recalling, view: ReadStore) -> Recalling:
     """Drop what is not relevant enough and what is over the limit. Standing preferences come first."""
     turn, settings = plan.turn, view.settings
-    least = settings.min_score if turn.threshold is None else turn.threshold
+    least = least_relevance(turn, settings)
     most = (
         turn.limit
         if turn.limit is not None

@@ -2,23 +2,39 @@
 
 from dataclasses import replace
 
-from supervisor_memory.flow import Recalling
+from supervisor_memory.flow import Recalling, Turn
 from supervisor_memory.ports import ReadStore
-from supervisor_memory.records import FAMILIES, Filter, Hit
+from supervisor_memory.records import FAMILIES, Filter, Hit, Hits, Query
+from supervisor_memory.settings import Settings
 
-__all__ = ["add_standing", "search_store"]
+__all__ = ["add_standing", "least_relevance", "search_store"]
 
-_CANDIDATES = 50  # of each signal, for every hit that is wanted; ranking chooses among them
+_CANDIDATES = 50  # of each signal, at least; ranking chooses among them
 _MOST = 1_000
 
 
 def search_store(plan: Recalling, view: ReadStore) -> Recalling:
-    """Candidates by meaning and by words."""
+    """Candidates by meaning and by words; without a threshold also what shares neither."""
     if plan.query is None:
         return plan
     wanted = plan.turn.limit or view.settings.top_k
-    hits = view.search(plan.query, limit=min(max(_CANDIDATES, 4 * wanted), _MOST))
+    hits = view.search(plan.query, limit=max(_CANDIDATES, min(4 * wanted, _MOST), wanted))
+    if plan.turn.purpose == "hits" and not least_relevance(plan.turn, view.settings) and len(hits) < wanted:
+        hits = _filled(hits, plan.query, wanted, view)
     return replace(plan, hits=hits)
+
+
+def least_relevance(turn: Turn, settings: Settings) -> float:
+    """The threshold of a turn, in [0, 1]."""
+    return settings.min_score if turn.threshold is None else turn.threshold
+
+
+def _filled(hits: Hits, query: Query, wanted: int, view: ReadStore) -> Hits:
+    """The hits and, up to as many as are wanted, the newest records that were not found."""
+    found = {hit.record.id for hit in hits}
+    others = view.list(query.where, limit=wanted + _MOST)
+    missing = [Hit(r) for r in others if r.id not in found and r.is_visible(view.now)]
+    return replace(hits, items=(*hits, *missing[: wanted - len(hits)]))
 
 
 def add_standing(plan: Recalling, view: ReadStore) -> Recalling:
@@ -35,7 +51,8 @@ def add_standing(plan: Recalling, view: ReadStore) -> Recalling:
         tasks=plan.turn.scope.tasks,
         kinds=("user-profile",),
     )
-    standing = {r.id: r for r in view.list(where, limit=most) if r.is_visible(view.now)}
+    newest = [record for record in view.list(where, limit=most + _CANDIDATES) if record.is_visible(view.now)]
+    standing = {record.id: record for record in newest[:most]}
     found = [
         replace(hit, parts={**hit.parts, "standing": 1.0}) if hit.record.id in standing else hit
         for hit in plan.hits

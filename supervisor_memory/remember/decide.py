@@ -2,11 +2,12 @@
 
 In order: the same words → skip; the same subject and attribute → compatible texts are merged by
 strategy, a contradiction supersedes; very like and no slot differs → merged by strategy; else added.
-A statement of the user is never changed by what an agent or a tool said.
+A statement of the user is never changed by what an agent or a tool said; their records give way to it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.errors import Conflict
@@ -18,7 +19,7 @@ from supervisor_memory.records import (
     AuditEvent,
     Candidate,
     Filter,
-    Namespace,
+    Kind,
     Query,
     Record,
     Scope,
@@ -34,10 +35,14 @@ from supervisor_memory.remember.merge import says_the_same, strategy_for
 from supervisor_memory.settings import Settings
 from supervisor_memory.terms import terms
 
-__all__ = ["decide", "likeness"]
+if TYPE_CHECKING:
+    from supervisor_memory.records import Vector
 
-_TRIES = 5
+__all__ = ["decide", "expiry", "likeness"]
+
+_TRIES = 20
 _RIVALS = 5
+_EQUALS = 200  # verbatim imports may say the same any number of times
 _LEAST_TERMS = 3  # under so many, one text holding the other's terms means nothing
 _TRUST: dict[SourceClass, int] = {"user": 2, "system": 2, "agent": 1, "tool": 0}
 _OPS: dict[WriteStatus, str] = {
@@ -53,25 +58,35 @@ def decide(said: Remembering, view: Deciding) -> Remembering:
     """Compare every candidate with what there is, and commit all decisions at once.
 
     Raises:
-        Conflict: others kept changing the same records, five times in a row.
+        Conflict: others kept changing the same records, twenty times in a row.
     """
-    if not said.candidates and not said.verbatim:
-        return said
     vectors = view.embed([candidate.content for candidate in said.candidates])
     for attempt in range(_TRIES):
-        draft = _Draft(said.scope, said.created_at)
-        for candidate, vector in zip(said.candidates, vectors, strict=True):
-            _place(replace(candidate), vector, said, draft, view)
-        for record in _not_there_yet(said.verbatim, view):
-            draft.insert(record, reason="verbatim")
+        draft = _drafted(said, vectors, view)
+        if not draft.events:
+            return said
         try:
-            view.commit(Commit(changes=_with_vectors(draft.changes, view), audit=tuple(draft.events)))
+            done = view.commit(Commit(changes=_with_vectors(draft.changes, view), audit=tuple(draft.events)))
         except Conflict:
             if attempt == _TRIES - 1:
                 raise
             continue
-        return replace(said, results=tuple(draft.results))
+        results = (replace(result, saved=result.saved and done.saved) for result in draft.results)
+        return replace(said, results=tuple(results))
     raise AssertionError("unreachable")
+
+
+def _drafted(said: Remembering, vectors: "Sequence[Vector | None]", view: Deciding) -> "_Draft":
+    """All decisions, taken against the store as it is now."""
+    draft = _Draft(said.scope)
+    for candidate, vector in zip(said.candidates, vectors, strict=True):
+        _place(candidate, vector, said, draft, view)
+    for record in _not_there_yet(said.verbatim, view):
+        until = expiry(record.kind, record.metadata, record.updated_at, view.settings)
+        draft.insert(replace(record, expires_at=until), reason="verbatim")
+    for reason in said.skipped:
+        draft.refuse(reason)
+    return draft
 
 
 @dataclass
@@ -79,7 +94,6 @@ class _Draft:
     """Decisions not yet committed. Later candidates of one batch see what earlier ones became."""
 
     scope: Scope
-    created_at: float | None
     pending: dict[str, Change] = field(default_factory=dict)
     events: list[AuditEvent] = field(default_factory=list)
     results: list[WriteResult] = field(default_factory=list)
@@ -89,11 +103,33 @@ class _Draft:
         return tuple(self.pending.values())
 
     def find(self, matches: Callable[[Record], bool]) -> Record | None:
-        return next((change.record for change in self.pending.values() if matches(change.record)), None)
+        return next((record for record in self.active if matches(record)), None)
+
+    @property
+    def active(self) -> Sequence[Record]:
+        return [c.record for c in self.pending.values() if c.record.status == "active"]
 
     def insert(self, record: Record, *, reason: str = "") -> None:
         self.pending[record.id] = Change(record)
         self._note("added", None, record, reason)
+
+    def take_over(self, old: Record, new: Record, status: WriteStatus, reason: str) -> None:
+        """The old record steps back, the new one takes its place, with its own source."""
+        staged = self.pending.get(old.id)
+        if staged and staged.expects is None:  # nobody has seen it yet
+            new = replace(new, id=old.id)
+        else:
+            back = replace(old, status="stale", valid_to=new.updated_at, version=old.version + 1)
+            self.pending[old.id] = Change(back, expects=staged.expects if staged else old.version)
+            self._audit("supersede", old, back, reason)
+            new = replace(new, ref_id=old.id)
+        self.pending[new.id] = Change(new)
+        self._note(status, None, new, reason)
+
+    def refuse(self, reason: str) -> None:
+        """Something that could not be kept at all."""
+        self.results.append(WriteResult("", "skipped", saved=False, reason=reason))
+        self.events.append(self._event("skip", self.scope.user_id, outcome="skipped", reason=reason))
 
     def change(self, old: Record, new: Record, status: WriteStatus, reason: str) -> None:
         staged = self.pending.get(old.id)
@@ -106,80 +142,98 @@ class _Draft:
 
     def _note(self, status: WriteStatus, old: Record | None, new: Record, reason: str) -> None:
         self.results.append(WriteResult(id=new.id, status=status, reason=reason, version=new.version))
+        self._audit(_OPS[status], old, new, reason)
+
+    def _audit(self, op: str, old: Record | None, new: Record, reason: str) -> None:
         self.events.append(
-            AuditEvent(
-                op=_OPS[status],
-                user_id=new.user_id,
+            self._event(
+                op,
+                new.user_id,
                 family=new.family,
                 record_id=new.id,
                 version_before=old.version if old else None,
                 version_after=new.version,
                 before=old.content if old and old is not new else None,
                 after=new.content,
-                outcome="skipped" if status == "skipped" else "ok",
+                outcome="skipped" if op == "skip" else "ok",
                 reason=reason,
                 source_class=new.source.source_class,
-                agent_id=self.scope.agent_id,
-                session_id=self.scope.session_id,
-                run_id=self.scope.run_id,
                 detail={"kind": new.kind, "layer": new.layer},
             )
         )
 
+    def _event(self, op: str, user_id: str, **facts: Any) -> AuditEvent:
+        who = self.scope
+        return AuditEvent(
+            op,
+            user_id=user_id,
+            agent_id=who.agent_id,
+            session_id=who.session_id,
+            run_id=who.run_id,
+            **facts,
+        )
 
-def _place(candidate: Candidate, vector: object, said: Remembering, draft: _Draft, view: Deciding) -> None:
+
+def _place(
+    candidate: Candidate, vector: "Vector | None", said: Remembering, draft: _Draft, view: Deciding
+) -> None:
     """Find the candidate's place among the records of its namespace."""
-    settings, scope = view.settings, said.scope
-    agent_id = candidate.source.agent_id or scope.agent_id
-    family = said.family or family_for(candidate.kind, agent_id, settings.namespaces)
-    namespace = scope.namespace(family)
-    new = _record(
-        candidate, namespace, said.created_at if said.created_at is not None else view.now, settings
-    )
-    new = replace(
-        new,
-        vector=vector,
-        embedder=view.embedder.fingerprint if vector is not None and view.embedder else None,
-    )
-
-    if same := _same_words(new, draft, view):
+    new = _record(candidate, vector, said, view)
+    same = _same_words(new, draft, view)
+    rival = same or _same_subject(new, draft, view)
+    old = rival or _very_like(new, draft, view)
+    if old is None:
+        return draft.insert(new)
+    if not old.is_visible(view.now):
+        return draft.take_over(old, new, "added", "expired-before")
+    if _trust(new) > _trust(old):
+        return draft.take_over(old, new, "updated", "more-trusted-source")
+    if same:
         return draft.skip(same, "duplicate")
-    if rival := _same_subject(new, draft, view):
-        if not _may_change(new, rival):
-            return draft.insert(
-                replace(new, subject=None, attribute=None), reason="beside-what-the-user-said"
-            )
-        if _is_compatible(rival, new, candidate, view):
-            return _merge(rival, new, candidate, draft, view)
-        return draft.change(rival, _superseding(rival, new), "updated", "contradicts")
-    if like := _very_like(new, draft, view):
-        return _merge(like, new, candidate, draft, view)
-    return draft.insert(new)
+    if _trust(new) < _trust(old):
+        return draft.insert(replace(new, subject=None, attribute=None), reason="beside-what-the-user-said")
+    if old is not rival or _is_compatible(old, new, candidate, view):
+        return _merge(old, new, candidate, draft, view)
+    if said.created_at is not None and new.updated_at < old.updated_at:
+        return draft.skip(old, "older-than-what-is-known")
+    return draft.change(old, _changed(old, new, new.content), "updated", "contradicts")
 
 
-def _record(candidate: Candidate, namespace: Namespace, when: float, settings: Settings) -> Record:
-    metadata = dict(candidate.metadata)
-    seconds = metadata.get("ttl")
-    days = settings.ttl_days.get(candidate.kind)
-    if isinstance(seconds, (int, float)) and not isinstance(seconds, bool):
-        expires_at = when + seconds
-    else:
-        expires_at = when + days * SECONDS_A_DAY if days is not None else None
+def _record(candidate: Candidate, vector: "Vector | None", said: Remembering, view: Deciding) -> Record:
+    agent_id = candidate.source.agent_id or said.scope.agent_id
+    family = said.family or family_for(candidate.kind, agent_id, view.settings.namespaces)
+    when = view.now if said.created_at is None else said.created_at
+    embedder = view.embedder if vector is not None else None
     return Record(
         id=new_id(),
-        namespace=namespace,
+        namespace=said.scope.namespace(family),
         content=candidate.content,
         kind=candidate.kind,
         created_at=when,
         updated_at=when,
-        metadata=metadata,
+        metadata=dict(candidate.metadata),
         tags=candidate.tags,
         source=candidate.source,
         subject=candidate.subject if candidate.attribute else None,
         attribute=candidate.attribute if candidate.subject else None,
         valid_from=when,
-        expires_at=expires_at,
+        expires_at=expiry(candidate.kind, candidate.metadata, when, view.settings),
+        vector=vector,
+        embedder=embedder.fingerprint if embedder else None,
     )
+
+
+def expiry(kind: Kind, metadata: Mapping[str, Any], when: float, settings: Settings) -> float | None:
+    """When a record is found no more; None: never.
+
+    Args:
+        metadata: Its `ttl`, in seconds, wins over MEMORY_TTL_DAYS.
+        when: When it was said.
+    """
+    seconds, days = metadata.get("ttl"), settings.ttl_days.get(kind)
+    if isinstance(seconds, (int, float)) and not isinstance(seconds, bool):
+        return when + seconds
+    return None if days is None else when + days * SECONDS_A_DAY
 
 
 def _where(record: Record) -> Filter:
@@ -190,7 +244,7 @@ def _same_words(new: Record, draft: _Draft, view: Deciding) -> Record | None:
     staged = draft.find(lambda r: r.namespace == new.namespace and r.content_hash == new.content_hash)
     if staged:
         return staged
-    found = view.list(replace(_where(new), content_hash=new.content_hash), limit=2)
+    found = view.list(replace(_where(new), content_hash=new.content_hash), limit=_EQUALS)
     return next((r for r in found if r.layer != "history" and r.id not in draft.pending), None)
 
 
@@ -205,7 +259,16 @@ def _same_subject(new: Record, draft: _Draft, view: Deciding) -> Record | None:
 
 
 def _very_like(new: Record, draft: _Draft, view: Deciding) -> Record | None:
-    """The most similar record that says the same with no slot differing, and may be changed."""
+    """The most similar record of its kind that says the same with no slot differing."""
+    least = view.settings.duplicate_threshold
+    rated = ((likeness(r.content, new.content, dense=dense), r) for r, dense in _rivals(new, draft, view))
+    alike = [(how, r) for how, r in rated if how >= least and same_slots(r.content, new.content)]
+    return max(alike, key=lambda pair: pair[0])[1] if alike else None
+
+
+def _rivals(new: Record, draft: _Draft, view: Deciding) -> Iterator[tuple[Record, float | None]]:
+    """What might say the same, here or in the store, with its calibrated cosine where it has one."""
+    embedder = view.embedder if new.vector is not None else None
     query = Query(
         text=new.content,
         where=_where(new),
@@ -214,18 +277,16 @@ def _very_like(new: Record, draft: _Draft, view: Deciding) -> Record | None:
         embedder=new.embedder,
         now=view.now,
     )
-    calibration = view.embedder.calibration if view.embedder and new.vector is not None else None
-    best: tuple[float, Record] | None = None
-    for hit in view.search(query, limit=_RIVALS):
-        record = hit.record
-        if record.kind != new.kind or record.layer == "history" or record.id in draft.pending:
-            continue
-        cosine = hit.parts.get("cosine")
-        dense = calibration.relevance(cosine) if calibration and cosine is not None else None
-        alike = likeness(record.content, new.content, dense=dense)
-        if alike >= view.settings.duplicate_threshold and same_slots(record.content, new.content):
-            best = max(best, (alike, record), key=lambda pair: pair[0]) if best else (alike, record)
-    return best[1] if best and _may_change(new, best[1]) else None
+    stored = [h for h in view.search(query, limit=_RIVALS) if h.record.id not in draft.pending]
+    found = [(hit.record, hit.parts.get("cosine")) for hit in stored]
+    found += [(record, _cosine(new.vector, record.vector)) for record in draft.active]
+    for record, cosine in found:
+        if (record.namespace, record.kind) == (new.namespace, new.kind) and record.layer != "history":
+            yield record, embedder.calibration.relevance(cosine) if embedder and cosine is not None else None
+
+
+def _cosine(one: "Vector | None", other: "Vector | None") -> float | None:
+    return None if one is None or other is None else float(one @ other)
 
 
 def likeness(old: str, new: str, *, dense: float | None) -> float:
@@ -255,8 +316,8 @@ def _is_compatible(old: Record, new: Record, candidate: Candidate, view: Decidin
     return alike >= view.settings.conflict_threshold and same_slots(old.content, new.content)
 
 
-def _may_change(new: Record, old: Record) -> bool:
-    return _TRUST[new.source.source_class] >= _TRUST[old.source.source_class]
+def _trust(record: Record) -> int:
+    return _TRUST[record.source.source_class]
 
 
 def _merge(old: Record, new: Record, candidate: Candidate, draft: _Draft, view: Deciding) -> None:
@@ -268,13 +329,10 @@ def _merge(old: Record, new: Record, candidate: Candidate, draft: _Draft, view: 
     return draft.change(old, _changed(old, new, text), status, name)
 
 
-def _superseding(old: Record, new: Record) -> Record:
-    return _changed(old, new, new.content)
-
-
 def _changed(old: Record, new: Record, text: str) -> Record:
     """The old record with another text: its id, birth and source stay; the old text stays in history."""
-    same = text == new.content
+    is_new = text == new.content
+    kept = {name: value for name, value in old.metadata.items() if name != "value" or not is_new}
     return replace(
         old,
         content=text,
@@ -282,12 +340,12 @@ def _changed(old: Record, new: Record, text: str) -> Record:
         updated_at=max(new.updated_at, old.updated_at),
         valid_from=new.valid_from,
         expires_at=new.expires_at,
-        metadata={**old.metadata, **new.metadata},
+        metadata={**kept, **new.metadata},
         tags=tuple(dict.fromkeys((*old.tags, *new.tags))),
         subject=new.subject or old.subject,
         attribute=new.attribute or old.attribute,
-        vector=new.vector if same else None,
-        embedder=new.embedder if same else None,
+        vector=new.vector if is_new else None,
+        embedder=new.embedder if is_new else None,
     )
 
 
@@ -304,14 +362,18 @@ def _not_there_yet(records: Sequence[Record], view: Deciding) -> list[Record]:
 
 def _with_vectors(changes: Sequence[Change], view: Deciding) -> tuple[Change, ...]:
     """Vectors for texts that have none yet: merged ones and verbatim imports, not session messages."""
-    if view.embedder is None:
-        return tuple(changes)
-    bare = [c for c in changes if c.record.vector is None and c.record.family != SESSION_FAMILY]
+    bare = [c for c in changes if c.record.vector is None and _wants_vector(c.record)]
     fresh = dict(zip((c.record.id for c in bare), view.embed([c.record.content for c in bare]), strict=True))
-    print_ = view.embedder.fingerprint if bare else ""
+    if not any(vector is not None for vector in fresh.values()) or view.embedder is None:
+        return tuple(changes)
+    name = view.embedder.fingerprint
     return tuple(
-        replace(c, record=replace(c.record, vector=v, embedder=print_))
+        replace(c, record=replace(c.record, vector=v, embedder=name))
         if (v := fresh.get(c.record.id)) is not None
         else c
         for c in changes
     )
+
+
+def _wants_vector(record: Record) -> bool:
+    return record.status == "active" and record.family != SESSION_FAMILY

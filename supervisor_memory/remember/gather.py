@@ -3,101 +3,136 @@
 import json
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from supervisor_memory.errors import InvalidContent
+from supervisor_memory.errors import ContentTooLarge, InvalidContent
 from supervisor_memory.flow import Remembering
+from supervisor_memory.messages import LONGEST_READ
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.recall.format import strip_notes
-from supervisor_memory.records import SESSION_FAMILY, Candidate, Message, Record, Source, SourceClass, check_content
+from supervisor_memory.records import SESSION_FAMILY, Candidate, Message, Record, Source, check_content
 from supervisor_memory.remember import extract
+from supervisor_memory.terms import terms
 
-__all__ = ["gather", "keep_messages"]
+__all__ = ["gather", "keep_messages", "sharpen"]
 
 _IDS = uuid.UUID("6f1d5a52-6d0e-5d43-9a34-0f2b1c1f7a10")
-_CLASSES: dict[str, SourceClass] = {"user": "user", "assistant": "agent", "tool": "tool", "system": "system"}
+_OWN_WORDS = 2 / 3
+"""Share of a statement's terms that must be the user's for it to be the user's statement."""
 
 
 def gather(said: Remembering, view: ReadStore) -> Remembering:
-    """Candidates by rules, and by the model when the caller asks for it."""
+    """Candidates by rules: what the user stated, what an agent brought."""
     scope = said.scope
     source = Source("user", None, scope.session_id, scope.run_id)
     found = [
         candidate
         for message in said.messages
         if message.role == "user"
-        for candidate in extract.from_user(message, source=source)
+        for candidate in extract.from_user(replace(message, content=_read(message.content)), source=source)
     ]
     if scope.agent_id is not None:
+        answer, conclusion = said.outcome.final_answer, said.outcome.conclusion
         found += extract.from_agent(
             agent_id=scope.agent_id,
-            final_answer=said.outcome.final_answer,
-            conclusion=said.outcome.conclusion,
+            final_answer=strip_notes(answer) if isinstance(answer, str) else None,
+            conclusion=strip_notes(conclusion) if isinstance(conclusion, str) else conclusion,
             side_effects=said.outcome.side_effects,
             source=replace(source, source_class="agent", agent_id=scope.agent_id),
         )
-    clean = tuple(candidate for each in found if (candidate := _cleaned(each)))
-    return replace(said, candidates=(*said.candidates, *clean))
+    return replace(said, candidates=(*said.candidates, *_clean(found)))
 
 
 def sharpen(said: Remembering, view: ReadStore) -> Remembering:
     """Candidates that the model finds beyond the rules. Its nonsense is dropped, never an error."""
     text = "\n".join(
-        f"{m.role}: {strip_notes(m.content)}" for m in said.messages if m.role in ("user", "assistant")
+        f"{m.role}: {_read(m.content)}" for m in said.messages if m.role in ("user", "assistant")
     )
-    reply = view.complete(extract.EXTRACT_PROMPT.format(conversation=text)) if text else None
+    prompt = extract.EXTRACT_PROMPT.format(conversation=text[:LONGEST_READ])
+    reply = view.complete(prompt) if text else None
     if reply is None:
         return said
     try:
         data: object = json.loads(reply[reply.index("[") : reply.rindex("]") + 1])
-    except ValueError:
-        return replace(said, skipped=(*said.skipped, "the model's answer is no JSON list"))
-    source = Source("user", said.scope.agent_id, said.scope.session_id, said.scope.run_id)
-    found = extract.from_llm(data, source=source)
-    clean = tuple(candidate for each in found if (candidate := _cleaned(each)))
-    return replace(said, candidates=(*said.candidates, *clean))
+    except (ValueError, RecursionError):
+        return replace(said, skipped=(*said.skipped, "the-model-answered-no-json-list"))
+    scope = said.scope
+    source = Source("user", scope.agent_id, scope.session_id, scope.run_id)
+    found = _by_their_speaker(extract.from_llm(data, source=source), said.messages)
+    return replace(said, candidates=(*said.candidates, *_clean(found)))
+
+
+def _by_their_speaker(found: Iterable[Candidate], messages: Iterable[Message]) -> Iterator[Candidate]:
+    """What the user did not say is the agent's, and no wish or trait of the user."""
+    own = {term for m in messages if m.role == "user" for term in terms(_read(m.content))}
+    for candidate in found:
+        words = terms(candidate.content)
+        if sum(term in own for term in words) >= _OWN_WORDS * len(words):
+            yield candidate
+        elif candidate.kind not in ("user-profile", "identity"):
+            yield replace(candidate, source=replace(candidate.source, source_class="agent"))
 
 
 def keep_messages(said: Remembering, view: ReadStore) -> Remembering:
-    """What was said, word for word, as session messages. Their ids come from what was said where."""
-    scope = said.scope
-    if not view.settings.keep_messages or scope.session_id is None:
+    """What was said, word for word, as session messages. What cannot be kept is reported as skipped."""
+    spoken = [m for m in said.messages if m.role in ("user", "assistant")]
+    skipped = tuple(code for message in spoken if (code := _obstacle(message)))
+    said = replace(said, skipped=(*said.skipped, *skipped))
+    if not view.settings.keep_messages or said.scope.session_id is None:
         return said
     return replace(said, verbatim=(*said.verbatim, *_session_records(said, view.now)))
 
 
 def _session_records(said: Remembering, now: float) -> Iterator[Record]:
+    """Their ids come from what was said where, so that a turn that runs again adds nothing."""
     scope = said.scope
+    when = now if said.created_at is None else said.created_at
     seen: Counter[tuple[str, str]] = Counter()
     for message in said.messages:
-        if message.role not in ("user", "assistant") or (text := _storable(message)) is None:
+        if message.role not in ("user", "assistant") or _obstacle(message) is not None:
             continue
+        text = check_content(strip_notes(message.content))
         seen[message.role, text] += 1
         key = message.id or f"{message.role}|{message.name}|{text}|{seen[message.role, text]}"
+        where = (scope.session_id, scope.run_id, message.id, message.name)
+        is_user = message.role == "user"
         yield Record(
             id=str(uuid.uuid5(_IDS, f"{scope.user_id}\0{scope.session_id}\0{key}")),
             namespace=scope.namespace(SESSION_FAMILY),
             content=text,
             kind="task-traces",
             layer="history",
-            created_at=now,
-            updated_at=now,
-            source=Source(
-                _CLASSES[message.role], message.name, scope.session_id, scope.run_id, message.id, message.name
-            ),
+            created_at=when,
+            updated_at=when,
+            source=Source("user", None, *where) if is_user else Source("agent", message.name, *where),
         )
 
 
-def _storable(message: Message) -> str | None:
+def _obstacle(message: Message) -> str | None:
+    """Why a message cannot be kept, as a code; "" when there is nothing in it, None when it can."""
+    text = strip_notes(message.content)
     try:
-        return check_content(strip_notes(message.content))
+        check_content(text)
+    except ContentTooLarge:
+        return "content-too-large"
     except InvalidContent:
-        return None
+        return "content-unreadable" if text.strip() else ""
+    return None
 
 
-def _cleaned(candidate: Candidate) -> Candidate | None:
-    try:
-        return replace(candidate, content=check_content(strip_notes(candidate.content)))
-    except InvalidContent:
-        return None
+def _read(text: str) -> str:
+    return strip_notes(text[:LONGEST_READ])
+
+
+def _clean(found: Iterable[Candidate]) -> Iterator[Candidate]:
+    """What can be stored, each text once."""
+    seen: set[tuple[str, str]] = set()
+    for candidate in found:
+        try:
+            content = check_content(strip_notes(candidate.content))
+        except InvalidContent:
+            continue
+        if (candidate.kind, content) not in seen:
+            seen.add((candidate.kind, content))
+            yield replace(candidate, content=content)

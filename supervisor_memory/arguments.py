@@ -1,0 +1,264 @@
+"""What callers pass in, checked before anything happens: an error says what is wrong and what to do."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, cast, get_args
+
+from supervisor_memory.errors import ContentTooLarge, InvalidContent, SupervisorMemoryError
+from supervisor_memory.messages import MessagesLike, as_messages
+from supervisor_memory.records import (
+    KINDS,
+    MAX_CONTENT_BYTES,
+    Message,
+    Record,
+    Scope,
+    Source,
+    SourceClass,
+    check_content,
+    check_family,
+    check_name,
+    new_id,
+)
+
+__all__ = [
+    "Item",
+    "as_epoch",
+    "as_families",
+    "as_metadata",
+    "as_tags",
+    "check_amount",
+    "check_kind",
+    "check_source_class",
+    "check_threshold",
+    "read_conversation",
+    "read_items",
+    "verbatim",
+]
+
+_LATEST = 1e12
+"""Seconds since 1970; more is milliseconds by mistake."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One text of an import, with who said it, where and when."""
+
+    content: str
+    speaker: str | None = None
+    session_id: str | None = None
+    created_at: float | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def as_epoch(when: float | datetime | None) -> float | None:
+    """Seconds since 1970; a datetime without a zone is local time.
+
+    Raises:
+        InvalidContent: not a time, NaN, or so large that it must be milliseconds.
+    """
+    if when is None:
+        return None
+    try:
+        seconds = when.timestamp() if isinstance(when, datetime) else _number(when)
+    except (TypeError, ValueError, OverflowError, OSError):
+        seconds = math.nan
+    if not abs(seconds) <= _LATEST:  # NaN too
+        raise InvalidContent(
+            f"created_at is {str(when)[:40]!r}; pass seconds since 1970 or a datetime",
+            created_at=str(when)[:40],
+        )
+    return seconds
+
+
+def as_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A copy of the metadata as JSON gives it back.
+
+    Raises:
+        InvalidContent: JSON cannot hold it, or `ttl` is no positive number of seconds.
+        ContentTooLarge: over 64 KiB.
+    """
+    if metadata is None:
+        return {}
+    try:
+        text = json.dumps(dict(metadata), allow_nan=False, ensure_ascii=False)
+        size = len(text.encode())
+        copy = cast("dict[str, Any]", json.loads(text))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidContent(
+            f"metadata cannot be kept as JSON: {error}; use text, numbers, lists and dictionaries"
+        ) from error
+    if size > MAX_CONTENT_BYTES:
+        raise ContentTooLarge(
+            f"metadata of {size:,} bytes is over the limit of {MAX_CONTENT_BYTES:,} for one record; "
+            "store a file and remember its path",
+            size=size,
+        )
+    _check_ttl(copy.get("ttl"))
+    return copy
+
+
+def _check_ttl(ttl: object) -> None:
+    if ttl is None:
+        return
+    try:
+        sound = 0 < _number(ttl) <= _LATEST
+    except (TypeError, OverflowError):
+        sound = False
+    if not sound:
+        raise InvalidContent(f"metadata.ttl is {str(ttl)[:40]!r}; pass a positive number of seconds")
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(type(value).__name__)
+    return float(value)
+
+
+def as_tags(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    """The `tags` of metadata, where they are a list or one text."""
+    tags = metadata.get("tags", ())
+    if isinstance(tags, str):
+        return (tags,)
+    return tuple(str(tag) for tag in tags) if isinstance(tags, (list, tuple)) else ()
+
+
+def as_families(families: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The families to read, None for all.
+
+    Raises:
+        InvalidContent: a text instead of a list, or an empty list, which could mean none or all.
+        InvalidName: one of them cannot be a family.
+    """
+    if families is None:
+        return None
+    if isinstance(families, str) or not families:
+        raise InvalidContent(
+            f"families is {families!r}; pass a list such as ['user_profile'], or None for all",
+            families=families,
+        )
+    return tuple(check_family(family) for family in families)
+
+
+def check_amount(number: int, *, what: str, least: int = 1) -> int:
+    """Return a limit or an offset that makes sense.
+
+    Raises:
+        InvalidContent: no whole number, or too small.
+    """
+    if isinstance(number, bool) or not isinstance(number, int) or number < least:
+        raise InvalidContent(
+            f"{what} is {str(number)[:40]!r}; use a whole number from {least}", what=what, value=str(number)
+        )
+    return number
+
+
+def check_threshold(threshold: float | None) -> float | None:
+    """Return a least relevance.
+
+    Raises:
+        InvalidContent: not in [0, 1].
+    """
+    if threshold is None:
+        return None
+    if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 <= threshold <= 1:
+        raise InvalidContent(
+            f"threshold is {str(threshold)[:40]!r}; use a relevance in [0, 1], or None for MEMORY_MIN_SCORE",
+            threshold=str(threshold),
+        )
+    return float(threshold)
+
+
+def check_kind(kind: object) -> None:
+    """Raise InvalidContent unless `kind` is one, or None."""
+    if kind is not None and kind not in KINDS:
+        raise InvalidContent(f"kind is {str(kind)[:40]!r}; use one of {', '.join(KINDS)}", kind=str(kind))
+
+
+def check_source_class(source_class: object) -> None:
+    """Raise InvalidContent unless `source_class` is one."""
+    if source_class not in get_args(SourceClass):
+        raise InvalidContent(
+            f"source_class is {str(source_class)[:40]!r}; use one of {', '.join(get_args(SourceClass))}"
+        )
+
+
+def read_conversation(messages: MessagesLike) -> tuple[Message, ...]:
+    """Messages of any shape, each short and clean enough to be kept; empty ones are none.
+
+    Raises:
+        InvalidContent, ContentTooLarge: with the place of the message.
+    """
+    read = as_messages(messages)
+    for index, message in enumerate(read):
+        if message.role in ("user", "assistant") and message.content.strip():
+            with _at(f"messages[{index}]", index):
+                check_content(message.content)
+    return read
+
+
+def read_items(items: Iterable[str | Mapping[str, Any]]) -> list[Item]:
+    """The items of an import, every one checked.
+
+    Raises:
+        SupervisorMemoryError: of the kind that fits, with the item's index.
+    """
+    if isinstance(items, (str, bytes, Mapping)) or not isinstance(items, Iterable):
+        raise InvalidContent(f"items is {type(items).__name__}; pass a list of texts or of dictionaries")
+    read: list[Item] = []
+    for index, item in enumerate(items):
+        with _at(f"item {index}", index):
+            read.append(_item(item))
+    return read
+
+
+def _item(value: object) -> Item:
+    entry = {"content": value} if isinstance(value, str) else value
+    if not isinstance(entry, Mapping):
+        raise InvalidContent(f"it is {type(value).__name__}; pass text or a dictionary with 'content'")
+    speaker, session_id = entry.get("speaker"), entry.get("session_id")
+    return Item(
+        content=check_content(cast("str", entry.get("content"))),
+        speaker=None if speaker is None else check_name(speaker, what="speaker"),
+        session_id=None if session_id is None else check_name(session_id, what="session id"),
+        created_at=as_epoch(entry.get("created_at")),
+        metadata=as_metadata(entry.get("metadata")),
+    )
+
+
+class _at:  # noqa: N801  # reads as a word where it is used
+    """Errors raised inside get the place in front, and as `facts["index"]`."""
+
+    def __init__(self, place: str, index: int) -> None:
+        self._place, self._index = place, index
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, SupervisorMemoryError):
+            facts = {**error.facts, "index": self._index}
+            raise type(error)(f"{self._place}: {error}", **facts) from error
+
+
+def verbatim(item: Item, scope: Scope, *, family: str, when: float) -> Record:
+    """The record of an imported text: its words as they are, never merged.
+
+    Args:
+        when: When it was said, unless the item knows.
+    """
+    at = when if item.created_at is None else item.created_at
+    return Record(
+        id=new_id(),
+        namespace=scope.namespace(family),
+        content=item.content,
+        kind="task-traces",
+        layer="history",
+        created_at=at,
+        updated_at=at,
+        metadata=item.metadata,
+        tags=as_tags(item.metadata),
+        source=Source("user", scope.agent_id, item.session_id, scope.run_id, None, item.speaker),
+    )

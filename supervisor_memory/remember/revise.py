@@ -1,0 +1,73 @@
+"""Change one record by hand: what `update` and `delete` make of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from supervisor_memory.arguments import as_tags
+from supervisor_memory.backends.protocol import Change, Commit
+from supervisor_memory.ports import Deciding
+from supervisor_memory.records import AuditEvent, Record, check_content, content_hash
+from supervisor_memory.remember.decide import expiry
+from supervisor_memory.remember.merge import strategy_for
+
+__all__ = ["deletion", "revision"]
+
+
+def revision(
+    old: Record, content: str | None, metadata: Mapping[str, Any], *, merge: bool, actor: str, view: Deciding
+) -> Commit | None:
+    """The commit that gives a record another text or other metadata; None when nothing would change.
+
+    Args:
+        merge: True: `metadata` is laid over the old one, and its `strategy` joins the texts.
+            False: both are replaced by what is given.
+    """
+    asked = metadata.get("strategy", "overwrite") if merge else "overwrite"
+    _, strategy = strategy_for(old.kind, asked)
+    text = old.content if content is None else strategy(old, check_content(content), view.now, view.complete)
+    kept = {**old.metadata, **metadata} if merge else dict(metadata or old.metadata)
+    if (text, kept) == (old.content, dict(old.metadata)):
+        return None
+    new = replace(
+        old,
+        content=text,
+        content_hash=content_hash(text),
+        metadata=kept,
+        tags=as_tags(metadata) or old.tags,
+        updated_at=view.now,
+        expires_at=expiry(old.kind, kept, view.now, view.settings) if "ttl" in metadata else old.expires_at,
+    )
+    if text != old.content:
+        vector = view.embed([text])[0]
+        embedder = view.embedder if vector is not None else None
+        new = replace(new, vector=vector, embedder=embedder.fingerprint if embedder else None)
+    return Commit((Change(new, expects=old.version),), (_event("update", old, actor=actor, after=text),))
+
+
+def deletion(records: Sequence[Record], *, now: float, actor: str) -> Commit:
+    """The commit that deletes records; history keeps them."""
+    return Commit(
+        tuple(
+            Change(replace(r, status="deleted", updated_at=now, valid_to=now), expects=r.version)
+            for r in records
+        ),
+        tuple(_event("delete", record, actor=actor) for record in records),
+    )
+
+
+def _event(op: str, old: Record, *, actor: str, after: str | None = None) -> AuditEvent:
+    return AuditEvent(
+        op,
+        user_id=old.user_id,
+        actor=actor,
+        family=old.family,
+        record_id=old.id,
+        version_before=old.version,
+        version_after=old.version + 1,
+        before=old.content,
+        after=after,
+        source_class=old.source.source_class,
+        session_id=old.source.session_id,
+        detail={"kind": old.kind},
+    )

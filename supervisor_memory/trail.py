@@ -1,0 +1,95 @@
+"""The trail a memory leaves beside its records: what was refused or degraded, and who saw what.
+
+A log that fails or hangs must not take the answer away, so nothing here raises or waits for long.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from supervisor_memory.audit.log import Access
+from supervisor_memory.backends.protocol import Commit, MemoryBackend
+from supervisor_memory.bridge import Bridge
+from supervisor_memory.ports import Ports, guarded
+from supervisor_memory.records import AuditEvent, Hit, Record, Scope
+
+__all__ = ["Trail"]
+
+_GRACE_SECONDS = 0.1
+"""What a log may take after the deadline of the flow it tells of; later than that it ends on its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """Writes to the logs of one backend.
+
+    Args:
+        seconds: How long a caller waits for a log, when no flow's deadline says so.
+    """
+
+    backend: MemoryBackend
+    bridge: Bridge
+    clock: Callable[[], float]
+    seconds: float
+
+    def report(self, *events: AuditEvent, ports: Ports | None = None) -> None:
+        """Audit something that changed no record."""
+        self._log(lambda: self.backend.batch(Commit(audit=tuple(events))), ports)
+
+    def degraded(self, op: str, scope: Scope, reason: str, *, ports: Ports) -> None:
+        """Audit that a flow went on without something. `reason` is a code."""
+        self.report(
+            AuditEvent(
+                op,
+                user_id=scope.user_id,
+                outcome="degraded",
+                reason=reason,
+                agent_id=scope.agent_id,
+                session_id=scope.session_id,
+                run_id=scope.run_id,
+            ),
+            ports=ports,
+        )
+
+    def denied(self, record_id: str, user_id: str) -> None:
+        """Audit that a user asked for another's record."""
+        self.report(
+            AuditEvent(
+                "access",
+                user_id=user_id,
+                record_id=record_id,
+                outcome="denied",
+                reason="record-of-another-user",
+            )
+        )
+
+    def accessed(
+        self,
+        op: str,
+        found: Iterable[Hit | Record],
+        scope: Scope,
+        *,
+        by_operator: bool = False,
+        ports: Ports | None = None,
+    ) -> None:
+        """Note in the access log who saw which record, in what order."""
+        now = self.clock()
+        entries = [
+            Access(
+                op=op,
+                at=now,
+                user_id=scope.user_id,
+                agent_id="operator" if by_operator else scope.agent_id,
+                session_id=scope.session_id,
+                run_id=scope.run_id,
+                record_id=each.record.id if isinstance(each, Hit) else each.id,
+                rank=rank,
+                score=each.score if isinstance(each, Hit) else None,
+            )
+            for rank, each in enumerate(found, start=1)
+        ]
+        if entries:
+            self._log(lambda: self.backend.audit.record_access(entries), ports)
+
+    def _log(self, write: Callable[[], object], ports: Ports | None) -> None:
+        seconds = self.seconds if ports is None else max(ports.left(), _GRACE_SECONDS)
+        guarded(lambda: self.bridge.within(seconds, write), otherwise=lambda error: None)
