@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import apsw
 import numpy as np
@@ -154,6 +154,14 @@ class SqliteBackend(Verbs):
         self._audit.close()
 
 
+class _Found(NamedTuple):
+    """A record that may be seen, not yet read: more are scored than are returned."""
+
+    id: str
+    content: str
+    data: str
+
+
 class _Search:
     """One search, on a connection that sees one state of the store throughout."""
 
@@ -173,12 +181,13 @@ class _Search:
     def run(self) -> Hits:
         meant = self._by_meaning()
         worded = self._by_words()
-        records = meant | worded
+        found = meant | worded
+        records = {key: record_of(each.data) for key, each in found.items()}
         return as_hits(
-            meant.values(),
-            worded.values(),
-            cosines={records[key].id: cosine for key, cosine in self._cosines(records)},
-            scores=self._scores(records.values()),
+            (records[key] for key in meant),
+            (records[key] for key in worded),
+            cosines={found[key].id: cosine for key, cosine in self._cosines(found)},
+            scores=self._scores(found.values()),
         )
 
     def _read_spaces(self, query: Query) -> Sequence[Space]:
@@ -203,7 +212,7 @@ class _Search:
         found = lexicon.holders(self._connection, self._user, searched, namespaces=namespaces)
         return {term: keys for term, keys in found.items() if len(keys)}
 
-    def _by_meaning(self) -> dict[int, Record]:
+    def _by_meaning(self) -> dict[int, _Found]:
         keys: list[int] = []
         cosines = [np.zeros(0, dtype=np.float32)]
         for matrix, vector in self._matrices:
@@ -213,7 +222,7 @@ class _Search:
         order = descending(np.concatenate(cosines))
         return self._first_visible((keys[row] for row in order), self._limit)
 
-    def _by_words(self) -> dict[int, Record]:
+    def _by_words(self) -> dict[int, _Found]:
         """The best by words. The index does not count, so more than the limit are scored by their text."""
         if not self._holders:
             return {}
@@ -226,18 +235,18 @@ class _Search:
         found = self._first_visible(order, self._limit * _SCORED_BY_TEXT)
         scores = self._scores(found.values())
         best = sorted(found.items(), key=lambda item: (-scores.get(item[1].id, 0.0), item[1].id))
-        return {key: record for key, record in best[: self._limit] if record.id in scores}
+        return {key: each for key, each in best[: self._limit] if each.id in scores}
 
-    def _scores(self, records: Collection[Record]) -> dict[str, float]:
+    def _scores(self, found: Collection[_Found]) -> dict[str, float]:
         """The scores by words of those that share a term."""
         if not self._holders:
             return {}
-        for record in records:
-            if record.id not in self._scored:
-                self._scored[record.id] = score(
-                    terms(record.content), self._worth, average_length=self._average_length
+        for each in found:
+            if each.id not in self._scored:
+                self._scored[each.id] = score(
+                    terms(each.content), self._worth, average_length=self._average_length
                 )
-        return {record.id: value for record in records if (value := self._scored[record.id]) > 0}
+        return {each.id: value for each in found if (value := self._scored[each.id]) > 0}
 
     def _cosines(self, keys: Iterable[int]) -> Iterator[tuple[int, float]]:
         """The cosines of those that have a vector to compare."""
@@ -246,9 +255,9 @@ class _Search:
                 if (cosine := matrix.cosine(key, vector)) is not None:
                     yield key, cosine
 
-    def _first_visible(self, order: Iterator[int], wanted: int) -> dict[int, Record]:
+    def _first_visible(self, order: Iterator[int], wanted: int) -> dict[int, _Found]:
         """The first records in this order that may be seen; looks further as long as too few may."""
-        seen: dict[int, Record] = {}
+        seen: dict[int, _Found] = {}
         size = wanted + _SPARE_CANDIDATES
         while len(seen) < wanted and (chunk := list(islice(order, size))):
             found = self._verified(chunk)
@@ -256,15 +265,15 @@ class _Search:
             size *= 4
         return dict(islice(seen.items(), wanted))
 
-    def _verified(self, keys: Sequence[int]) -> dict[int, Record]:
+    def _verified(self, keys: Sequence[int]) -> dict[int, _Found]:
         """Of these records, those that the searcher may see."""
         sql, bindings = self._visible
         rows: Iterable[Any] = self._connection.execute(
-            "SELECT key, data FROM (SELECT value FROM json_each(?)) AS candidates "
+            "SELECT key, id, data ->> '$.content', data FROM (SELECT value FROM json_each(?)) AS candidates "
             f"CROSS JOIN records ON records.key = candidates.value WHERE {sql}",
             (json.dumps(keys), *bindings),
         )
-        return {key: record_of(data) for key, data in rows}
+        return {key: _Found(*columns) for key, *columns in rows}
 
 
 def _records(connection: apsw.Connection, sql: str, bindings: Sequence[str | float]) -> Iterator[Record]:
