@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import apsw
 
-from supervisor_memory.backends.database import refuse_network_file_system
 from supervisor_memory.backends.open import open_backend
 from supervisor_memory.backends.protocol import MemoryBackend
 from supervisor_memory.bridge import Bridge
+from supervisor_memory.database import refuse_network_file_system
 from supervisor_memory.embedding.languages import reads
 from supervisor_memory.embedding.open import open_embedder
 from supervisor_memory.errors import SupervisorMemoryError
