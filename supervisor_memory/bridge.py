@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from queue import SimpleQueue
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from supervisor_memory.errors import DeadlineExceeded
 
@@ -39,10 +39,6 @@ class _Workers:
         self._threads = 0
         self._busy = 0
         self._pid = os.getpid()
-
-    @property
-    def is_full(self) -> bool:
-        return self._busy >= self._size
 
     def submit(self, call: Callable[[], T]) -> "Future[T]":
         if self._pid != os.getpid():  # threads do not survive a fork
@@ -81,6 +77,7 @@ class Bridge:
         self._inner = _Workers("memory-io", size=_INNER_THREADS)
         self._outer = _Workers("memory", size=_OUTER_THREADS)
         self._pending: set[Future[object]] = set()
+        self._late: set[Future[Any]] = set()
         self._lock = threading.Lock()
 
     def within(self, seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -90,7 +87,7 @@ class Bridge:
         calls the error comes at once.
         """
         name = getattr(function, "__qualname__", "call")
-        if self._inner.is_full:
+        if len(self._late) >= _INNER_THREADS:
             raise DeadlineExceeded(
                 f"{name}: all {_INNER_THREADS} memory threads hang in earlier calls; "
                 "check the backend and the embedder with `supervisor-memory doctor`"
@@ -101,10 +98,18 @@ class Bridge:
         except FutureTimeout:
             if future.done():
                 raise  # the call's own TimeoutError
+            self._leave_alone(future)
             raise DeadlineExceeded(
                 f"{name} took longer than {seconds * 1000:.0f} ms; the deadlines are "
                 "MEMORY_SEARCH_TIMEOUT_MS for reads and MEMORY_WRITE_TIMEOUT_MS for writes"
             ) from None
+
+    def _leave_alone(self, future: "Future[Any]") -> None:
+        """A call nobody waits for any more: it is not begun, or its thread is lost until it ends."""
+        if not future.cancel():
+            with self._lock:
+                self._late.add(future)
+            future.add_done_callback(self._late.discard)
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a synchronous call on a thread, without blocking the event loop.

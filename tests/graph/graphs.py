@@ -2,14 +2,14 @@
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
-from langgraph.types import Command
+from typing_extensions import TypedDict
 
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.settings import Settings
@@ -98,10 +98,6 @@ def team(
         builder.add_edge(name, "supervisor")
     builder.add_conditional_edges("supervisor", following, [*workers, END])
     return builder
-
-
-def handing(to: str, **update: Any) -> Command[str]:
-    return Command(goto=to, update=update)
 
 
 def notes_in(messages: Iterable[BaseMessage]) -> list[str]:
