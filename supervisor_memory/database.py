@@ -346,6 +346,11 @@ def translated(error: apsw.Error, *, where: str, waited: float = LOCK_SECONDS) -
                 "move it away to start anew",
                 path=where,
             )
+        case apsw.SQLError() if "malformed JSON" in str(error):
+            return CorruptStore(
+                f"a record in {where} cannot be read ({error}); it is left as it is: restore a backup",
+                path=where,
+            )
         case apsw.ReadOnlyError() | apsw.PermissionsError():
             return ReadOnlyStore(
                 f"{where} can be read but not written ({error}); check its owner and mode", path=where

@@ -86,6 +86,6 @@ def _line(hit: Hit, tongue: str) -> str:
 
 def _clean(text: str) -> str:
     """One line, without characters that hide or reorder text, without anything that opens a tag."""
-    seen = "".join(" " if c in "\n\r\t\v\f\u2028\u2029\x85" else c for c in text)
-    plain = "".join(c for c in seen if unicodedata.category(c) not in ("Cf", "Cc", "Cs"))
-    return _TAG.sub("‹", " ".join(plain.split()))
+    if not text.isprintable():
+        text = "".join(c for c in " ".join(text.split()) if unicodedata.category(c) not in ("Cf", "Cc", "Cs"))
+    return _TAG.sub("‹", " ".join(text.split()))

@@ -9,7 +9,8 @@ from supervisor_memory.settings import Settings
 
 __all__ = ["add_standing", "least_relevance", "search_store"]
 
-_CANDIDATES = 50  # of each signal, at least; ranking chooses among them
+_CANDIDATES = 20  # of each signal, at least; ranking chooses among them
+_SPARE = 10  # some of the newest preferences may be past their time
 _MOST = 1_000
 
 
@@ -51,7 +52,7 @@ def add_standing(plan: Recalling, view: ReadStore) -> Recalling:
         tasks=plan.turn.scope.tasks,
         kinds=("user-profile",),
     )
-    newest = [record for record in view.list(where, limit=most + _CANDIDATES) if record.is_visible(view.now)]
+    newest = [record for record in view.list(where, limit=most + _SPARE) if record.is_visible(view.now)]
     standing = {record.id: record for record in newest[:most]}
     found = [
         replace(hit, parts={**hit.parts, "standing": 1.0}) if hit.record.id in standing else hit
