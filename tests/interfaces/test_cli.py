@@ -239,3 +239,34 @@ def test_the_entry_point_answers_and_fails_without_a_traceback(tmp_path: Path) -
     assert (told.returncode, told.stdout) == (1, "")
     assert told.stderr.count("\n") == 1
     assert "no SQLite file" in told.stderr
+
+
+def test_json_has_the_keys_that_the_page_lists(run: Run, ids: dict[str, str]) -> None:
+    page = Path(__file__).parents[2].joinpath("docs/cli.md").read_text("utf-8").split("<!-- keys -->")[1]
+    listed = {
+        cells[1].strip(): set(re.findall(r"`([a-z_]+)`", re.sub(r"\(.*?\)", "", cells[2])))
+        for line in page.splitlines()
+        if len(cells := re.split(r"(?<!\\)\|", line)) > 3
+    }
+    doctor, found = run("doctor", "--json").json, run("search", "delayed", "-u", "ada", "--json").json
+    listing, shown = run("list", "-u", "ada", "--json").json, run("show", ids["bo"], "--json").json
+    rows = run("audit", "tail", "-n", "50", "--json").json
+    row = next(row for row in rows["rows"] if row["record"])
+    for part, value in {
+        "`doctor`": doctor,
+        "`search`": found,
+        "`list`": listing,
+        "`show`": shown,
+        "`audit tail`": rows,
+        "a setting": doctor["settings"][0],
+        "`backend`": doctor["backend"],
+        "`embedder`": doctor["embedder"],
+        "a file": doctor["files"][0],
+        "`capacity`": doctor["capacity"],
+        "a hit": found["hits"][0],
+        "a record": listing["records"][0],
+        "a row of the audit log": row,
+        "`record` of such a row": row["record"],
+        "an access": shown["accesses"][0],
+    }.items():
+        assert set(value) == listed[part], part

@@ -1,0 +1,133 @@
+"""The documents say what is true: their programs run, and what they name exists."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.main import get_group
+
+from supervisor_memory import Scope, Settings, SupervisorMemory
+from supervisor_memory.graph.state import TOOL_NAMES
+from supervisor_memory.interfaces.cli import app
+
+ROOT = Path(__file__).parent.parent
+READMES = ("README.md", "README.zh-CN.md")
+DOCS = ("architecture", "cli", "requirements", "settings")
+PAGES = (*READMES, "CHANGELOG.md", "CONTRIBUTING.md", *(f"docs/{name}.md" for name in DOCS))
+REQUIREMENTS = (
+    *(f"T-{number}" for number in range(1, 72)),
+    *(f"T-A{number}" for number in range(1, 8)),
+    *(f"T-{number}" for number in range(90, 93)),
+)
+
+REASONS = ("later: ", "not followed: ", "out of scope")
+
+
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text("utf-8")
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The fenced blocks of a language on a page."""
+    return re.findall(rf"^```{language}\n(.*?)^```", text_of(page), re.DOTALL | re.MULTILINE)
+
+
+PROGRAMS = [(page, number) for page in READMES for number in range(len(blocks(page, "python")))]
+
+
+@pytest.mark.parametrize(("page", "number"), PROGRAMS)
+def test_each_program_of_a_readme_runs_as_it_stands(page: str, number: int, tmp_path: Path) -> None:
+    code = blocks(page, "python")[number]
+    environment = {k: v for k, v in os.environ.items() if k not in Settings.env_names().values()}
+    environment |= {"PYTHONPATH": str(ROOT), "MEMORY_BACKEND": "sqlite", "CHAT_MODEL": ""}
+    if (flights := ROOT / ".demo/flights.sqlite").exists():  # else the first program builds it anew
+        (tmp_path / ".demo").mkdir()
+        (tmp_path / ".demo/flights.sqlite").symlink_to(flights)
+    call = [sys.executable, "-c", code]
+    done = subprocess.run(
+        call, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    if "model.prompts[1]" in code:  # the program says that it prints what was recalled
+        assert "<memory id=" in done.stdout
+
+
+def test_the_five_lines_are_those_of_the_first_example() -> None:
+    example = text_of("examples/01_attach.py")
+    for page in READMES:
+        for line in filter(None, blocks(page, "python")[0].splitlines()):
+            assert line in example
+
+
+def test_the_page_of_settings_is_up_to_date() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    call = [sys.executable, str(ROOT / "docs/settings.py")]
+    made = subprocess.run(call, env=environment, capture_output=True, text=True, check=True)
+    assert made.stdout == text_of("docs/settings.md")
+
+
+def test_the_note_in_each_readme_is_worded_as_notes_are() -> None:
+    said = ("Use tables by default.", "How did sales develop?"), ("以后默认用表格。", "销售额变化如何？")
+    undated = re.compile(r'id="\w+"|\d{4}-\d\d-\d\d')
+    for page, (stated, asked) in zip(READMES, said, strict=True):
+        with SupervisorMemory(Settings(embedding_model="none")) as memory:
+            memory.write(stated, user_id="ada")
+            note = memory.recall([("user", asked)], Scope("ada")).text
+        (shown,) = blocks(page, "text")
+        assert undated.sub("…", shown.strip()) == undated.sub("…", note)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_between_pages_lead_somewhere(page: str) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", text_of(page)):
+        assert (ROOT / page).parent.joinpath(target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_names_of_settings_in_the_pages_exist(page: str) -> None:
+    known = set(Settings.env_names().values())
+    assert set(re.findall(r"\b(?:MEMORY|EMBEDDING|QDRANT)_[A-Z_]*[A-Z]\b", text_of(page))) <= known
+
+
+@pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])
+def test_files_that_the_pages_name_exist(page: str) -> None:
+    named = re.findall(r"`((?:[a-z_]+/)+[a-z_0-9]*(?:\.py)?)`", text_of(page))
+    missing = [
+        name
+        for name in named
+        if not (ROOT / name).exists() and not (ROOT / "supervisor_memory" / name).exists()
+    ]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", READMES)
+def test_the_readmes_name_no_command_and_no_tool_that_is_not_there(page: str) -> None:
+    text = text_of(page)
+    assert set(re.findall(r"supervisor-memory (\w+)", text)) <= set(get_group(app).commands)
+    assert set(re.findall(r"\bmemory_[a-z]+\b", text)) - {"memory_task"} == TOOL_NAMES
+    targets = set(re.findall(r"^(\w+):", text_of("Makefile"), re.MULTILINE))
+    assert set(re.findall(r"make (\w+)", text)) <= targets
+
+
+def requirement_rows() -> dict[str, str]:
+    """Requirement → the rest of its row."""
+    rows = re.findall(r"^\| (T-\w+) \|(.*)\|$", text_of("docs/requirements.md"), re.MULTILINE)
+    assert len(dict(rows)) == len(rows), "a requirement has two rows"
+    return dict(rows)
+
+
+def test_every_requirement_has_a_row_that_names_a_test_or_a_reason() -> None:
+    rows = requirement_rows()
+    assert set(rows) == set(REQUIREMENTS)
+    for name, row in rows.items():
+        _, shown = row.split(" | ", 1)
+        assert "::test_" in shown or shown.strip().startswith(REASONS), name
+
+
+def test_every_test_that_the_requirements_name_exists() -> None:
+    named = re.findall(r"`([\w/]+\.py)::(test_\w+)`", text_of("docs/requirements.md"))
+    for path, name in named:
+        assert re.search(rf"^\s*(async )?def {name}\(", text_of(path), re.MULTILINE), f"{path}::{name}"
