@@ -1,0 +1,164 @@
+"""Ranking: the formula, the clock, the threshold, the order."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from supervisor_memory.embedding.hashing import HashingEmbedder
+from supervisor_memory.embedding.protocol import Calibration
+from supervisor_memory.flow import Recalling, Turn
+from supervisor_memory.recall.rank import coverage, decay, drop_already_said, gate, rank, relevance, score
+from supervisor_memory.records import Hit, Hits, Message, Query, Record, Scope, Source
+from supervisor_memory.settings import Settings
+from supervisor_memory.terms import terms
+from supervisor_memory.testing.clock import MONDAY
+from supervisor_memory.testing.ports import ports, record
+
+ALICE = Scope("alice")
+DAY = 86_400.0
+
+
+def asked(text: str, *hits: Hit, limit: int | None = None, threshold: float | None = None) -> Recalling:
+    turn = Turn(text=text, scope=ALICE, purpose="hits", limit=limit, threshold=threshold)
+    query = Query(text=text, where=None, terms=terms(text), now=MONDAY)  # type: ignore[arg-type]  # not searched
+    return Recalling(turn, query=query, hits=Hits(hits))
+
+
+def scored(each: Record, text: str, **settings: float) -> Hit:
+    return score(
+        Hit(each), asked=frozenset(terms(text)), dense=None, now=MONDAY, settings=Settings(**settings)
+    )
+
+
+def test_the_score_is_the_weighted_mean_of_relevance_decay_and_source() -> None:
+    old = record("refunds are excluded", kind="task-traces", now=MONDAY - 30 * DAY, source=Source("agent"))
+    hit = scored(
+        old, "refunds included", weight_relevance=0.6, weight_decay=0.3, weight_source=0.1, decay_lambda=0.02
+    )
+    assert hit.parts["relevance"] == pytest.approx(0.5)
+    assert hit.parts["decay"] == pytest.approx(math.exp(-0.02 * 30))
+    assert hit.parts["source"] == 0.6
+    assert hit.score == pytest.approx(0.6 * 0.5 + 0.3 * math.exp(-0.6) + 0.1 * 0.6)
+
+
+@given(st.floats(0, 50), st.floats(0, 50), st.floats(0.01, 50))
+def test_whatever_the_weights_the_score_stays_in_the_unit_interval(a: float, b: float, c: float) -> None:
+    hit = scored(
+        record("refunds are excluded"), "refunds", weight_relevance=a, weight_decay=b, weight_source=c
+    )
+    assert 0.0 <= hit.score <= 1.0
+
+
+def test_weights_ten_times_as_large_give_the_same_score() -> None:
+    each = record("refunds are excluded", now=MONDAY - 100 * DAY)
+    small = scored(each, "refunds", weight_relevance=0.5, weight_decay=0.4, weight_source=0.1)
+    large = scored(each, "refunds", weight_relevance=5.0, weight_decay=4.0, weight_source=1.0)
+    assert small.score == pytest.approx(large.score)
+
+
+@pytest.mark.parametrize("age", [-1.0, -3650.0, math.nan, 0.0])
+def test_a_clock_that_jumped_makes_a_record_new_not_broken(age: float) -> None:
+    assert decay(age, rate=0.1) == 1.0
+
+
+def test_ten_years_leave_the_floor() -> None:
+    assert decay(3650, rate=0.0231, floor=0.05) == 0.05
+    assert decay(1e9, rate=50.0) >= 0.0
+
+
+@given(st.floats(0, 4000), st.floats(0, 1), st.floats(0, 1))
+def test_decay_falls_with_age_and_stays_in_the_unit_interval(age: float, rate: float, floor: float) -> None:
+    assert 0.0 <= decay(age + 1, rate=rate, floor=floor) <= decay(age, rate=rate, floor=floor) <= 1.0
+
+
+def test_thirty_days_halve_and_a_preference_does_not_age() -> None:
+    then = MONDAY - 30 * DAY
+    trace, wish = record("a b", kind="task-traces", now=then), record("a b", kind="user-profile", now=then)
+    assert scored(trace, "b").parts["decay"] == pytest.approx(0.5, abs=0.001)
+    assert scored(wish, "b").parts["decay"] == 1.0
+
+
+def test_two_signals_that_agree_beat_the_better_one_alone_but_never_one() -> None:
+    assert relevance(0.6, 0.0, named=False) == pytest.approx(0.6)
+    assert 0.6 < relevance(0.6, 0.5, named=False) < 1.0
+    assert relevance(1.0, 1.0, named=True) == 1.0
+    assert relevance(None, 0.0, named=False) == 0.0
+
+
+def test_coverage_counts_terms_of_text_and_tags() -> None:
+    tagged = record("exclude refunds", tags=("GMV",))
+    assert coverage(terms("GMV refunds today"), tagged) == pytest.approx(2 / 3)
+    assert coverage((), tagged) == 0.0
+
+
+def test_a_definition_whose_term_is_asked_for_is_relevant() -> None:
+    gmv = record("GMV excludes refunds", subject="gmv", attribute="definition")
+    assert scored(gmv, "how did our GMV develop last quarter in the north").parts["relevance"] >= 0.8
+
+
+def test_the_threshold_reads_relevance_alone() -> None:
+    fresh_nonsense = Hit(record("tea", source=Source("user")), score=0.9, parts={"relevance": 0.1})
+    old_answer = Hit(
+        record("GMV excludes refunds", now=MONDAY - 3650 * DAY), score=0.3, parts={"relevance": 0.5}
+    )
+    kept = gate(asked("x", fresh_nonsense, old_answer), ports().read_store()).hits
+    assert [hit.record.content for hit in kept] == ["GMV excludes refunds"]
+
+
+def test_decay_never_gates() -> None:
+    ancient = record("GMV excludes refunds", kind="task-traces", now=MONDAY - 3650 * DAY)
+    view = ports().read_store()
+    kept = gate(rank(asked("GMV refunds", Hit(ancient)), view), view).hits
+    assert [hit.record.id for hit in kept] == [ancient.id]
+
+
+def test_without_threshold_the_best_are_kept_whatever_they_are() -> None:
+    view = ports().read_store()
+    plan = rank(asked("refunds", Hit(record("tea")), Hit(record("refunds")), limit=2, threshold=0.0), view)
+    assert [hit.record.content for hit in gate(plan, view).hits] == ["refunds", "tea"]
+
+
+def test_equal_scores_are_ordered_by_id() -> None:
+    twins = [record("refunds", id=f"0000000{n}") for n in (3, 1, 2)]
+    hits = rank(asked("refunds", *map(Hit, twins)), ports().read_store()).hits
+    assert [hit.record.id for hit in hits] == ["00000001", "00000002", "00000003"]
+
+
+def test_a_cosine_is_read_through_the_embedders_calibration() -> None:
+    embedder = HashingEmbedder()
+    plan = asked("anything", Hit(record("tea"), parts={"cosine": 0.4}))
+    assert plan.query is not None
+    with_vector = Recalling(
+        plan.turn,
+        query=Query(
+            text="anything", where=plan.query.where, vector=np.ones(256, np.float32), embedder="e", now=MONDAY
+        ),
+        hits=plan.hits,
+    )
+    (hit,) = rank(with_vector, ports(embedder=embedder).read_store()).hits
+    assert hit.parts["sim"] == pytest.approx(embedder.calibration.relevance(0.4))
+    assert Calibration(unrelated=0.2, same=0.6).relevance(math.nan) == 0.0
+
+
+def test_a_cosine_that_is_no_number_counts_as_unrelated() -> None:
+    plan = asked("anything", Hit(record("tea"), parts={"cosine": math.nan}))
+    (hit,) = rank(plan, ports(embedder=HashingEmbedder()).read_store()).hits
+    assert 0.0 <= hit.score <= 1.0
+
+
+@pytest.mark.parametrize(
+    "said", ["As you know,  GMV excludes refunds.", "gmv: GMV excludes\nrefunds", "GMV excludes refunds"]
+)
+def test_what_the_reader_sees_anyway_is_left_out(said: str) -> None:
+    hit = Hit(record("GMV excludes refunds"), parts={"relevance": 1.0})
+    turn = Turn(text="GMV?", scope=ALICE, messages=(Message("user", said),))
+    assert len(drop_already_said(Recalling(turn, hits=Hits((hit,))), ports().read_store()).hits) == 0
+
+
+def test_a_file_the_reader_sees_anyway_is_left_out() -> None:
+    file = record("csv file: out/q1.csv (20 rows)", kind="tool-effects", metadata={"path": "out/q1.csv"})
+    turn = Turn(text="?", scope=ALICE, messages=(Message("user", "plot out/q1.csv"),))
+    assert not drop_already_said(Recalling(turn, hits=Hits((Hit(file),))), ports().read_store()).hits
