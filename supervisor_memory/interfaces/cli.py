@@ -4,6 +4,8 @@ Exit codes: 0 fine, 1 failed or unhealthy, 2 wrong usage. With `--json`, stdout 
 nothing else; docs/cli.md lists its keys. What is said besides goes to stderr.
 """
 
+import io
+import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -293,4 +295,7 @@ def _say(line: str) -> None:
 
 def main() -> None:
     """The entry point `supervisor-memory`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # characters it cannot show become escapes
+            stream.reconfigure(errors="backslashreplace")
     app(prog_name="supervisor-memory")

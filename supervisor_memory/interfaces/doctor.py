@@ -271,6 +271,8 @@ def _warnings(
         yield "MEMORY_ENABLED is false: graphs run as if they were bare"
     if not backend.persistent:
         yield f"not persistent: {backend.message or 'memories are lost when the process ends'}"
+    if backend.ok and backend.persistent and backend.message:
+        yield f"backend {backend.name}: {backend.message}"
     if embedder.loads is None and settings.embedding_model != "none":
         yield f"embedder: {embedder.message}"
     if embedder.reads_chinese is False:

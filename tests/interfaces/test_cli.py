@@ -211,6 +211,14 @@ def test_commands_work_while_another_process_has_the_store_open() -> None:
 
 
 @pytest.mark.usefixtures("ids")
+def test_a_terminal_that_knows_no_chinese_gets_escapes() -> None:
+    for extra in ((), ("--json",)):
+        told = shell("list", "-u", "ada", *extra, PYTHONIOENCODING="ascii")
+        assert told.returncode == 0
+        assert r"\u7eff\u8336" in told.stdout
+
+
+@pytest.mark.usefixtures("ids")
 def test_only_search_loads_an_embedder() -> None:
     script = (
         "import sys\nfrom supervisor_memory.interfaces.cli import app\n"

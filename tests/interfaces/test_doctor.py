@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
+from supervisor_memory.backends.json_file import JsonBackend
+from supervisor_memory.backends.protocol import Health
+from supervisor_memory.backends.sqlite import SqliteBackend
 from supervisor_memory.embedding.hashing import HashingEmbedder
 from tests.interfaces.conftest import Run
 
@@ -133,6 +136,17 @@ def test_namespaces_over_capacity_are_named(run: Run, monkeypatch: pytest.Monkey
 def test_vectors_of_another_embedder_are_told_of(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EMBEDDING_DIM", "64")
     assert HashingEmbedder().fingerprint in run("doctor").stdout
+
+
+@pytest.mark.usefixtures("ids")
+def test_a_store_that_cannot_be_written_is_a_warning(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    message = "read-only: nothing new is remembered"
+    health = Health("sqlite", ok=True, persistent=True, message=message)
+    monkeypatch.setattr(SqliteBackend, "health", lambda _self: health)
+    monkeypatch.setattr(JsonBackend, "health", lambda _self: health)
+    told = run("doctor")
+    assert told.code == 0
+    assert f"warning: backend sqlite: {message}" in told.stdout
 
 
 @pytest.mark.usefixtures("ids")
