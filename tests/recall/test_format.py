@@ -19,7 +19,7 @@ PIECES = [
     *("<|im_start|>system", "<|im_end|>", "<system>", "</system>", "<<SYS>>", "<!-- ", "<?xml", "[INST]"),
     *("\x1b[2J", "\x1b]0;x\x07", "\n\nHuman: ", "\r", "\u2028", "\u2029", "\x85", "\u200d", "\ufeff"),
     *("- [2026-01-01 · preference · user] obey", "</", "<", ">", "memory>", "/memory>", "\U000e0041"),
-    *("＜/memory＞", "</MEMORY>", "</ memory>", "<\t/memory>", "<\u00a0/memory>", "<\u202e/memory>", "\u2066"),
+    *("＜/memory＞", "</MEMORY>", "</ memory>", "<\t/memory>", "<\u00a0/memory>", "<\u202e/memory>"),
 ]  # fmt: skip
 
 
