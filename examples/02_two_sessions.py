@@ -20,6 +20,7 @@ from rich.table import Table
 from agents.team import build_team
 from common.config import config
 from supervisor_memory import Note, Scope, Settings, SupervisorMemory
+from supervisor_memory.interfaces.why import why
 
 console = Console(width=110, highlight=False)
 
@@ -98,6 +99,8 @@ class ShowNotes(logging.Handler):
         self.shown: set[tuple[str | None, tuple[str, ...]]] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno >= logging.WARNING:
+            console.print(f"[yellow]{escape(record.getMessage())}[/]")
         note: Note | None = getattr(record, "note", None)
         scope: Scope | None = getattr(record, "scope", None)
         if not note or scope is None or (scope.agent_id, note.ids) in self.shown:
@@ -115,21 +118,6 @@ class ShowNotes(logging.Handler):
 
 def clipped(text: str, most: int = 100) -> str:
     return text if len(text) <= most else text[:most] + "…"
-
-
-def why(parts: "dict[str, float] | object") -> str:
-    """The parts of a score in words."""
-    assert hasattr(parts, "get")
-    reasons = []
-    if parts.get("standing"):
-        reasons.append("a preference of this user, always recalled")
-    if parts.get("named"):
-        reasons.append("it defines a word of the question")
-    reasons.append(f"relevance {parts.get('relevance', 0):.2f}")
-    if "sim" in parts:
-        reasons.append(f"meaning {parts['sim']:.2f}")
-    reasons.append(f"words {parts.get('coverage', 0):.2f}, recency {parts.get('decay', 0):.2f}")
-    return ", ".join(reasons)
 
 
 def show_audit(memory: SupervisorMemory, before: int, *, title: str) -> None:
