@@ -2,16 +2,19 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from supervisor_memory.records import SESSION_FAMILY, Filter
 
-__all__ = ["Condition", "joined", "of_namespaces", "of_records", "visible"]
+__all__ = ["NOT_SAID_IN_A_SESSION", "Condition", "joined", "of_namespaces", "of_records", "visible"]
 
 Condition: TypeAlias = tuple[str, tuple[str | float, ...]]
 """An SQL expression and its bindings."""
 
+NOT_SAID_IN_A_SESSION: Final = f"family <> '{SESSION_FAMILY}'"
+"""Written out, not bound, so that SQLite sees that an index over the other families will do."""
 _NEVER: Condition = ("0", ())
+_FEW = 8
 
 
 def of_records(where: Filter) -> Condition:
@@ -43,11 +46,16 @@ def _of_namespace(where: Filter) -> Iterator[Condition]:
         yield _is("user_id", where.user_id)
     if where.families is not None:
         yield _in("family", where.families)
-    elif where.ids is None and where.session_id is None:
-        yield "family <> ?", (SESSION_FAMILY,)
+    if not _may_be_said_in_a_session(where):
+        yield NOT_SAID_IN_A_SESSION, ()
     if where.tasks is not None:
-        named, (texts,) = _in("task", [task for task in where.tasks if task is not None])
-        yield f"({named}{' OR task IS NULL' if None in where.tasks else ''})", (texts,)
+        yield _in_task(where.tasks)
+
+
+def _may_be_said_in_a_session(where: Filter) -> bool:
+    if where.families is not None:
+        return SESSION_FAMILY in where.families
+    return where.ids is not None or where.session_id is not None
 
 
 def _of_record(where: Filter) -> Iterator[Condition]:
@@ -59,14 +67,23 @@ def _of_record(where: Filter) -> Iterator[Condition]:
             yield _is(column, value)
 
 
+def _in_task(tasks: Sequence[str | None]) -> Condition:
+    if tasks == (None,):
+        return "task IS NULL", ()
+    named, bindings = _in("task", [task for task in tasks if task is not None])
+    return f"({named}{' OR task IS NULL' if None in tasks else ''})", bindings
+
+
 def _is(column: str, value: str) -> Condition:
     return (f"{column} = ?", (value,)) if _can_be_stored(value) else _NEVER
 
 
 def _in(column: str, values: Sequence[str]) -> Condition:
+    texts = tuple(value for value in values if _can_be_stored(value))
+    if len(texts) <= _FEW:
+        return f"{column} IN ({', '.join('?' * len(texts))})", texts
     # One binding however many values, so that neither the number of variables nor the text of SQL grows.
-    texts = json.dumps([value for value in values if _can_be_stored(value)], ensure_ascii=False)
-    return f"{column} IN (SELECT value FROM json_each(?))", (texts,)
+    return f"{column} IN (SELECT value FROM json_each(?))", (json.dumps(texts, ensure_ascii=False),)
 
 
 def _can_be_stored(text: str) -> bool:

@@ -8,6 +8,7 @@ import apsw
 
 from supervisor_memory.backends import lexicon
 from supervisor_memory.backends.changes import Vector, as_stored, clash, vector_to_store
+from supervisor_memory.backends.conditions import NOT_SAID_IN_A_SESSION
 from supervisor_memory.backends.protocol import Change
 from supervisor_memory.errors import Conflict, CorruptStore
 from supervisor_memory.records import Namespace, Record
@@ -27,7 +28,12 @@ SCHEMA: Final = (
         WHERE status = 'active' AND layer <> 'history'""",
     """CREATE UNIQUE INDEX records_one_value ON records(namespace, subject, attribute)
         WHERE status = 'active' AND layer <> 'history' AND subject IS NOT NULL AND attribute IS NOT NULL""",
-    "CREATE INDEX records_by_user ON records(user_id, updated_at)",
+    f"CREATE INDEX records_by_user ON records(user_id, updated_at) WHERE {NOT_SAID_IN_A_SESSION}",
+    "CREATE INDEX records_by_family ON records(user_id, family, updated_at)",
+    f"""CREATE INDEX records_by_wording ON records(user_id, family, content_hash)
+        WHERE {NOT_SAID_IN_A_SESSION}""",
+    """CREATE INDEX records_by_value ON records(user_id, family, subject, attribute)
+        WHERE subject IS NOT NULL""",
     "CREATE INDEX records_by_change ON records(namespace, revision)",
     "CREATE INDEX records_by_session ON records(session_id) WHERE session_id IS NOT NULL",
     """CREATE TABLE versions(
