@@ -30,7 +30,10 @@ def score(terms: Sequence[str], worth: Mapping[str, float], *, average_length: f
         worth: The idf of each term that is searched for.
     """
     norm = K1 * (1 - B + B * len(terms) / average_length)
-    counts = Counter(term for term in terms if term in worth)
+    counts: dict[str, int] = {}
+    for term in terms:
+        if term in worth:
+            counts[term] = counts.get(term, 0) + 1
     return sum(worth[term] * count * (K1 + 1) / (count + norm) for term, count in counts.items())
 
 

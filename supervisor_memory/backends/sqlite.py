@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import apsw
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.backends import lexicon
 from supervisor_memory.backends.candidates import as_hits, searched_terms, searched_user, searched_vector
-from supervisor_memory.backends.changes import Vector, in_order_of_application
+from supervisor_memory.backends.changes import Vector, copied, in_order_of_application
 from supervisor_memory.backends.conditions import of_namespaces, of_records, visible
 from supervisor_memory.backends.matrices import Matrices, Space
 from supervisor_memory.backends.matrix import Matrix, descending
@@ -156,14 +156,6 @@ class SqliteBackend(Verbs):
         self._audit.close()
 
 
-class _Found(NamedTuple):
-    """A record that may be seen, not yet read: more are scored than are returned."""
-
-    id: str
-    content: str
-    data: str
-
-
 class _Search:
     """One search, on a connection that sees one state of the store throughout."""
 
@@ -184,10 +176,9 @@ class _Search:
         meant = self._by_meaning()
         worded = self._by_words()
         found = meant | worded
-        records = {key: record_of(each.data) for key, each in found.items()}
         return as_hits(
-            (records[key] for key in meant),
-            (records[key] for key in worded),
+            map(copied, meant.values()),
+            map(copied, worded.values()),
             cosines={found[key].id: cosine for key, cosine in self._cosines(found)},
             scores=self._scores(found.values()),
         )
@@ -214,7 +205,7 @@ class _Search:
         found = lexicon.holders(self._connection, self._user, searched, namespaces=namespaces)
         return {term: keys for term, keys in found.items() if len(keys)}
 
-    def _by_meaning(self) -> dict[int, _Found]:
+    def _by_meaning(self) -> dict[int, Record]:
         keys: list[int] = []
         cosines = [np.zeros(0, dtype=np.float32)]
         for matrix, vector in self._matrices:
@@ -224,7 +215,7 @@ class _Search:
         order = descending(np.concatenate(cosines))
         return self._first_visible((keys[row] for row in order), self._limit)
 
-    def _by_words(self) -> dict[int, _Found]:
+    def _by_words(self) -> dict[int, Record]:
         """The best by words. The index does not count, so more than the limit are scored by their text."""
         if not self._holders:
             return {}
@@ -239,7 +230,7 @@ class _Search:
         best = sorted(found.items(), key=lambda item: (-scores.get(item[1].id, 0.0), item[1].id))
         return {key: each for key, each in best[: self._limit] if each.id in scores}
 
-    def _scores(self, found: Collection[_Found]) -> dict[str, float]:
+    def _scores(self, found: Collection[Record]) -> dict[str, float]:
         """The scores by words of those that share a term."""
         if not self._holders:
             return {}
@@ -257,9 +248,9 @@ class _Search:
                 if (cosine := matrix.cosine(key, vector)) is not None:
                     yield key, cosine
 
-    def _first_visible(self, order: Iterator[int], wanted: int) -> dict[int, _Found]:
+    def _first_visible(self, order: Iterator[int], wanted: int) -> dict[int, Record]:
         """The first records in this order that may be seen; looks further as long as too few may."""
-        seen: dict[int, _Found] = {}
+        seen: dict[int, Record] = {}
         size = wanted + _SPARE_CANDIDATES
         while len(seen) < wanted and (chunk := list(islice(order, size))):
             found = self._verified(chunk)
@@ -267,17 +258,17 @@ class _Search:
             size *= 4
         return dict(islice(seen.items(), wanted))
 
-    def _verified(self, keys: Sequence[int]) -> dict[int, _Found]:
+    def _verified(self, keys: Sequence[int]) -> dict[int, Record]:
         """Of these records, those that the searcher may see."""
         sql, bindings = self._visible
         rows: Iterable[Any] = self._connection.execute(
-            "SELECT key, id, data ->> '$.content', data FROM (SELECT value FROM json_each(?)) AS candidates "
+            "SELECT key, data FROM (SELECT value FROM json_each(?)) AS candidates "
             f"CROSS JOIN records ON records.key = candidates.value WHERE {sql}",
             (json.dumps(keys), *bindings),
         )
-        return {key: _Found(*columns) for key, *columns in rows}
+        return {key: record_of(data) for key, data in rows}
 
 
 def _records(connection: apsw.Connection, sql: str, bindings: Sequence[str | float]) -> Iterator[Record]:
     rows: Iterable[Any] = connection.execute(sql, bindings)
-    return (record_of(data) for (data,) in rows)
+    return (copied(record_of(data)) for (data,) in rows)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 import apsw
@@ -67,11 +68,15 @@ def namespace_text(namespace: Namespace) -> str:
 
 
 def record_of(data: str) -> Record:
-    """A record from its row.
+    """A record from its row. Equal rows may give the same object, so hand out `copied` ones.
 
     Raises:
         CorruptStore: the row is damaged.
     """
+    return _known(data) if len(data) <= _LONGEST_KNOWN else _read(data)
+
+
+def _read(data: str) -> Record:
     try:
         return Record.from_dict(json.loads(data))
     except (ValueError, KeyError, TypeError) as error:
@@ -79,6 +84,10 @@ def record_of(data: str) -> Record:
             f"a row of the store cannot be read as a record ({error}); it is left as it is: restore a backup",
             begins=data[:40],
         ) from error
+
+
+_LONGEST_KNOWN: Final = 2_000
+_known = lru_cache(maxsize=4_096)(_read)  # the same rows are found again and again
 
 
 class Writing:
