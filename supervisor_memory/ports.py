@@ -102,7 +102,7 @@ class ReadStore(NoStore, Protocol):
     """Retrieval, what follows it, and what comes before an insert: reading."""
 
     def search(self, query: Query, *, limit: int) -> Hits: ...
-    def list(self, where: Filter, *, limit: int) -> Sequence[Record]: ...
+    def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]: ...
 
 
 class Deciding(ReadStore, Protocol):
@@ -167,9 +167,11 @@ class Ports:
         except (SupervisorMemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
             raise
         except BaseException as error:  # some libraries' errors are no Exception
+            # Its text goes to the log alone: it may name hosts and keys, and this one may reach a model.
+            _log.warning("the store failed in %r", name, exc_info=error)
             raise BackendError(
-                f"the store failed in {name!r}: {type(error).__name__}: {error}; "
-                "check it with `supervisor-memory doctor`",
+                f"the store failed in {name!r} with {type(error).__name__}; see the log, and check it with "
+                "`supervisor-memory doctor`",
                 verb=name,
             ) from error
 
@@ -267,8 +269,8 @@ class _ReadStore(_NoStore):
         found = self._ports.store(self._services.backend.search, query, limit=limit)
         return _expected(found, Hits, "search")
 
-    def list(self, where: Filter, *, limit: int) -> Sequence[Record]:
-        found = self._ports.store(self._services.backend.list, where, limit=limit)
+    def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
+        found = self._ports.store(self._services.backend.list, where, limit=limit, offset=offset)
         listed: Sequence[object] = _expected(found, (list, tuple), "list")
         return [_expected(record, Record, "list") for record in listed]
 

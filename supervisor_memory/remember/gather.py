@@ -3,9 +3,11 @@
 import json
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
+from supervisor_memory.arguments import as_tags
 from supervisor_memory.errors import ContentTooLarge, InvalidContent
 from supervisor_memory.flow import Remembering
 from supervisor_memory.messages import LONGEST_READ
@@ -13,9 +15,10 @@ from supervisor_memory.ports import ReadStore
 from supervisor_memory.recall.format import strip_notes
 from supervisor_memory.records import SESSION_FAMILY, Candidate, Message, Record, Source, check_content
 from supervisor_memory.remember import extract
+from supervisor_memory.remember.merge import strategy_for
 from supervisor_memory.terms import terms
 
-__all__ = ["gather", "keep_messages", "sharpen"]
+__all__ = ["gather", "keep_messages", "sharpen", "with_metadata"]
 
 _IDS = uuid.UUID("6f1d5a52-6d0e-5d43-9a34-0f2b1c1f7a10")
 _OWN_WORDS = 2 / 3
@@ -42,6 +45,23 @@ def gather(said: Remembering, view: ReadStore) -> Remembering:
             source=replace(source, source_class="agent", agent_id=scope.agent_id),
         )
     return replace(said, candidates=(*said.candidates, *_clean(found)))
+
+
+def with_metadata(candidate: Candidate, metadata: Mapping[str, Any]) -> Candidate:
+    """The candidate with a caller's metadata, of which `strategy` and `tags` have a meaning.
+
+    Raises:
+        InvalidContent: there is no strategy of that name.
+    """
+    strategy = metadata.get("strategy")
+    if strategy is not None:
+        strategy, _ = strategy_for(candidate.kind, strategy)
+    return replace(
+        candidate,
+        metadata={**candidate.metadata, **metadata},
+        tags=tuple(dict.fromkeys((*candidate.tags, *as_tags(metadata)))),
+        strategy=strategy or candidate.strategy,
+    )
 
 
 def sharpen(said: Remembering, view: ReadStore) -> Remembering:

@@ -1,0 +1,138 @@
+"""One record by its id, or all of a user's: looked up, changed, deleted. What `update` and `delete` do."""
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from supervisor_memory.errors import Conflict, RecordNotFound
+from supervisor_memory.ports import Ports
+from supervisor_memory.records import SESSION_FAMILY, Filter, Record, Scope, Status, WriteResult
+from supervisor_memory.remember.revise import deletion, revision
+from supervisor_memory.trail import Trail
+
+__all__ = ["Curator"]
+
+T = TypeVar("T")
+_PAGE = 500
+_TRIES = 20
+_NOT_DELETED: tuple[Status, ...] = ("active", "pending", "stale", "compressed", "quarantined")
+
+
+@dataclass(frozen=True, slots=True)
+class Curator:
+    """Acts for a user on the user's own records, or for the operator (`user_id=None`) on any.
+
+    Args:
+        reading, writing: New ports with the deadline of a read, of a write.
+    """
+
+    reading: Callable[[], Ports]
+    writing: Callable[[], Ports]
+    trail: Trail
+
+    def find(self, id: str, user_id: str | None, *, op: str) -> Record:
+        """The record, noted in the access log as `op`."""
+        record = self._own(id, user_id, self.reading())
+        self.trail.accessed(op, (record,), Scope(record.user_id), by_operator=user_id is None)
+        return record
+
+    def versions(self, id: str, user_id: str | None) -> list[Record]:
+        record = self.find(id, user_id, op="history")
+        ports = self.reading()
+        return list(ports.store(ports.services.backend.versions, record.id))
+
+    def every(self, where: Filter) -> Iterator[Record]:
+        """The records that match, most recently updated first, and have not expired."""
+        start = 0
+        while True:
+            ports = self.reading()
+            page = ports.read_store().list(where, limit=_PAGE, offset=start)
+            yield from (record for record in page if record.is_visible(ports.now))
+            if len(page) < _PAGE:
+                return
+            start += _PAGE
+
+    def update(
+        self, id: str, user_id: str | None, content: str | None, metadata: Mapping[str, Any], *, merge: bool
+    ) -> WriteResult:
+        return _again_when_late(lambda: self._update(id, user_id, content, metadata, merge=merge))
+
+    def _update(
+        self, id: str, user_id: str | None, content: str | None, metadata: Mapping[str, Any], *, merge: bool
+    ) -> WriteResult:
+        ports = self.writing()
+        view = ports.deciding()
+        old = self._own(id, user_id, ports)
+        if old.status == "deleted":
+            raise RecordNotFound(f"record {id!r} was deleted; write the text anew", id=id)
+        commit = revision(old, content, metadata, merge=merge, actor=_actor(user_id), view=view)
+        if commit is None:
+            return WriteResult(old.id, "skipped", reason="nothing-to-change", version=old.version)
+        done = view.commit(commit)
+        if ports.degraded:
+            self.trail.degraded("update", Scope(old.user_id), ports.reasons, ports=ports)
+        return WriteResult(old.id, "updated", saved=done.saved, version=old.version + 1)
+
+    def delete(self, id: str, user_id: str | None) -> int:
+        def once() -> int:
+            ports = self.writing()
+            return _deleted([self._own(id, user_id, ports)], user_id, ports)
+
+        return _again_when_late(once)
+
+    def delete_all(self, user_id: str) -> int:
+        def once(where: Filter) -> int:
+            ports = self.writing()
+            return _deleted(ports.read_store().list(where, limit=_PAGE), user_id, ports)
+
+        deleted = 0
+        for where in _everything(user_id):
+            while done := _again_when_late(functools.partial(once, where)):
+                deleted += done
+        return deleted
+
+    def count_all(self, user_id: str) -> int:
+        """How many `delete_all` would delete."""
+        ports = self.reading()
+        return sum(ports.store(ports.services.backend.count, where) for where in _everything(user_id))
+
+    def _own(self, id: str, user_id: str | None, ports: Ports) -> Record:
+        owner = None if user_id is None else Scope(user_id).user_id
+        where = Filter(ids=(id,), statuses=None)
+        found = ports.read_store().list(where, limit=1) if isinstance(id, str) else ()
+        if found and owner in (None, found[0].user_id):
+            return found[0]
+        if found and owner is not None:
+            self.trail.denied(id, owner)
+        of_user = f" of user {owner!r}" if owner else ""
+        raise RecordNotFound(f"there is no record {str(id)[:64]!r}{of_user}", id=id)
+
+
+def _everything(user_id: str) -> tuple[Filter, Filter]:
+    return (
+        Filter(user_id=user_id, statuses=_NOT_DELETED),
+        Filter(user_id=user_id, statuses=_NOT_DELETED, families=(SESSION_FAMILY,)),
+    )
+
+
+def _deleted(records: Sequence[Record], user_id: str | None, ports: Ports) -> int:
+    doomed = [record for record in records if record.status != "deleted"]
+    if doomed:
+        ports.deciding().commit(deletion(doomed, now=ports.now, actor=_actor(user_id)))
+    return len(doomed)
+
+
+def _actor(user_id: str | None) -> str:
+    return "operator" if user_id is None else "supervisor"
+
+
+def _again_when_late(change: Callable[[], T]) -> T:
+    """Read and decide again when somebody else changed the record in between."""
+    for _ in range(_TRIES - 1):
+        try:
+            return change()
+        except Conflict as error:
+            if error.facts.get("what") != "version":
+                raise
+    return change()

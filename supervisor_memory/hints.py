@@ -1,0 +1,44 @@
+"""What is said once, in the log, to whoever runs the program: what is missing, and the line that helps."""
+
+import logging
+from collections.abc import Iterable
+
+from supervisor_memory.embedding.languages import hint
+from supervisor_memory.ports import Services, guarded
+from supervisor_memory.records import Candidate
+
+__all__ = ["Hints"]
+
+_log = logging.getLogger("supervisor_memory")
+
+
+class Hints:
+    """Remembers what it has said."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._has_named_a_language = False
+
+    def at_start(self) -> None:
+        """Whether memory lasts, and whether it is searched by meaning."""
+        health = guarded(self._services.backend.health, otherwise=lambda error: None)
+        if health is not None and not health.persistent:
+            _log.warning(
+                "memory is volatile: MEMORY_BACKEND=%s forgets at exit; set MEMORY_BACKEND=sqlite",
+                health.name,
+            )
+        if self._services.embedder is None and self._services.settings.embedding_model != "none":
+            _log.warning(
+                "no embedder: memory is searched by words alone; "
+                "pip install 'supervisor-memory[local]' for meaning"
+            )
+
+    def about(self, candidates: Iterable[Candidate]) -> None:
+        """Which line to set when Chinese is stored under an embedder that does not read it."""
+        embedder = self._services.embedder
+        if self._has_named_a_language or embedder is None or not self._services.embedder_is_known.is_set():
+            return
+        told = next((each for c in candidates if (each := hint(c.content, embedder=embedder))), None)
+        if told:
+            self._has_named_a_language = True
+            _log.warning("%s", told)
