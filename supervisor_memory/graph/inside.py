@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable, RunnableLambda, RunnableSequence
+from langchain_core.runnables.base import RunnableBindingBase
 from langgraph._internal._runnable import RunnableCallable
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
@@ -26,7 +27,6 @@ __all__ = ["Change", "parts_of", "rewritten"]
 Change: TypeAlias = Callable[[Any], Any]
 """A part → what to put in its place; the same object to look inside it."""
 
-_DEEPEST = 8
 _MOST_ITEMS = 100
 
 
@@ -35,7 +35,7 @@ def parts_of(thing: Any) -> Iterator[Any]:
     yield from (part for part in _parts(thing) if _can_hold(part))
 
 
-def rewritten(thing: Any, change: Change, *, owners: bool = False, depth: int = _DEEPEST) -> Any:
+def rewritten(thing: Any, change: Change, *, owners: bool = False) -> Any:
     """The same thing with its parts changed, however deep; the same object when none was.
 
     The original is never touched, so what is reached through a module's globals stays as it is.
@@ -44,13 +44,19 @@ def rewritten(thing: Any, change: Change, *, owners: bool = False, depth: int = 
         owners: Whether to copy the object whose method a node is; what the method then keeps in `self`
             is kept in the copy.
     """
-    new = change(thing)
-    if new is not thing or depth == 0:
-        return new
+    known: dict[int, tuple[Any, Any]] = {}  # the thing itself too, so that no other gets its id
 
     def again(part: Any) -> Any:
-        return rewritten(part, change, owners=owners, depth=depth - 1)
+        if id(part) not in known:
+            known[id(part)] = part, part  # what holds itself is left as it is
+            new = change(part)
+            known[id(part)] = part, new if new is not part else _rewritten(part, again, owners=owners)
+        return known[id(part)][1]
 
+    return again(thing)
+
+
+def _rewritten(thing: Any, again: Change, *, owners: bool) -> Any:
     match thing:
         case CompiledStateGraph():
             return _regraphed(thing, again)
@@ -62,6 +68,9 @@ def rewritten(thing: Any, change: Change, *, owners: bool = False, depth: int = 
         case RunnableSequence():
             steps = [again(step) for step in thing.steps]
             return thing if _same(steps, thing.steps) else RunnableSequence(*steps, name=thing.name)
+        case RunnableBindingBase():
+            bound = again(thing.bound)
+            return thing if bound is thing.bound else thing.model_copy(update={"bound": bound})
         case functools.partial():
             return _repartial(thing, again)
         case MethodType():
@@ -74,6 +83,8 @@ def rewritten(thing: Any, change: Change, *, owners: bool = False, depth: int = 
         case dict() if len(thing) <= _MOST_ITEMS:
             values = {key: again(value) for key, value in thing.items()}
             return thing if _same(values.values(), thing.values()) else values
+    if owners and isinstance(called := getattr(thing, "__call__", None), MethodType):  # noqa: B004
+        return again(called).__self__
     return thing
 
 
@@ -83,6 +94,8 @@ def _parts(thing: Any) -> Iterable[Any]:
             return ()
         case CompiledStateGraph():
             return [spec.runnable for spec in thing.builder.nodes.values()]
+        case ToolNode():
+            return list(thing.tools_by_name.values())
         case Pregel():
             return [node.bound for node in thing.nodes.values()]
         case Runnable():
@@ -145,13 +158,18 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, FunctionType)
 
 
-def _names(function: Any, *operations: str) -> set[str]:
-    codes = [function.__code__]
-    for code in codes:
-        codes.extend(const for const in code.co_consts if isinstance(const, CodeType))
-    return {
-        str(each.argval) for code in codes for each in dis.get_instructions(code) if each.opname in operations
-    }
+def _names(function: Any, *operations: str) -> frozenset[str]:
+    return _names_in(function.__code__, operations)
+
+
+@functools.lru_cache(maxsize=1024)
+def _names_in(code: CodeType, operations: tuple[str, ...]) -> frozenset[str]:
+    codes = [code]
+    for each in codes:
+        codes.extend(const for const in each.co_consts if isinstance(const, CodeType))
+    return frozenset(
+        str(step.argval) for each in codes for step in dis.get_instructions(each) if step.opname in operations
+    )
 
 
 def _same(new: Iterable[Any], old: Iterable[Any]) -> bool:
@@ -175,13 +193,12 @@ def _regraphed(graph: Any, again: Change) -> Any:
 
 
 def _repartial(thing: functools.partial[Any], again: Change) -> Any:
-    func, args = again(thing.func), [again(part) for part in thing.args]
-    if func is thing.func and _same(args, thing.args):
+    old = [thing.func, thing.args, thing.keywords, vars(thing)]
+    new = [again(part) for part in old]
+    if _same(new, old):
         return thing
-    clone = functools.partial(func, *args, **thing.keywords)
-    vars(clone).update(vars(thing))
-    if hasattr(thing, "__wrapped__"):
-        clone.__wrapped__ = again(thing.__wrapped__)  # type: ignore[attr-defined]
+    clone = functools.partial(new[0], *new[1], **new[2])
+    vars(clone).update(new[3])
     return clone
 
 
@@ -200,7 +217,8 @@ def _rebound(method: MethodType, again: Change) -> Any:
 def _reclosed(function: FunctionType, again: Change) -> Any:
     """The function with other values in its closure; the cells of unchanged ones are shared."""
     cells = tuple(_cell(cell, again) for cell in function.__closure__ or ())
-    if _same(cells, function.__closure__ or ()):
+    kept = again(vars(function))  # such as what it was decorated from
+    if _same(cells, function.__closure__ or ()) and kept is vars(function):
         return function
     clone = FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, cells
@@ -210,7 +228,7 @@ def _reclosed(function: FunctionType, again: Change) -> Any:
     clone.__qualname__ = function.__qualname__
     clone.__doc__ = function.__doc__
     clone.__module__ = function.__module__
-    vars(clone).update(vars(function))
+    vars(clone).update(kept)
     return clone
 
 

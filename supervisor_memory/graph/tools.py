@@ -95,7 +95,7 @@ class _Calls:
         min_score: float = 0.3,
         *,
         runtime: Runtime,
-    ) -> list[dict[str, Any]] | dict[str, Any]:
+    ) -> list[dict[str, Any]] | dict[str, Any] | str:
         """Search long-term memory for what is known about this user, agreed definitions, earlier conclusions
         and files. Returns [{id, content, metadata, score}], best first."""
 
@@ -123,7 +123,8 @@ class _Calls:
                 for hit in hits
             ]
 
-        return self._run(runtime, call)
+        # An empty list would become a message without content, which some providers refuse.
+        return self._run(runtime, call) or "[]"
 
     def write(
         self, content: str, namespace: Namespace = None, metadata: Metadata = None, *, runtime: Runtime
@@ -319,7 +320,7 @@ class _Calls:
         family = filters.get("namespace")
         return Filter(
             user_id=scope.user_id,
-            families=(self._family(family),) if family else None,
+            families=(self._family(family),) if family is not None else None,
             tasks=scope.tasks,
             kinds=(kind,) if kind else None,
         )

@@ -32,10 +32,10 @@ def denied_tools(runnable: Any, report: Callable[[], None], bridge: Bridge) -> A
 
     def deny(part: Any) -> Any:
         if isinstance(part, ToolNode) and any(is_memory_tool(name) for name in part.tools_by_name):
+            # There is no public way to copy a ToolNode with other tools; its functions are bound to it.
             node = copy.copy(part)
-            node._tools_by_name = {  # no public way to copy a ToolNode with other tools
-                name: deny(tool) for name, tool in part.tools_by_name.items()
-            }
+            node._tools_by_name = {name: deny(tool) for name, tool in part.tools_by_name.items()}
+            node.func, node.afunc = node._func, node._afunc
             return node
         if isinstance(part, BaseTool) and is_memory_tool(part.name):
             return _denied(part, report, bridge)
