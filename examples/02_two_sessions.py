@@ -8,9 +8,10 @@ a real one; the memory is the real one. Another backend: MEMORY_BACKEND=json mak
 import argparse
 import logging
 import os
+import shutil
 import subprocess
 import sys
-import tempfile
+from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
@@ -24,6 +25,7 @@ from supervisor_memory.interfaces.why import why
 
 console = Console(width=110, highlight=False)
 
+STORE = Path(".demo/two_sessions")
 FIRST = "Which three airlines had the highest share of delayed flights from JFK in June?"
 LATER = "And which three airlines had the highest share of delayed flights from LaGuardia in June?"
 SESSIONS = {
@@ -45,23 +47,24 @@ def main() -> None:
     if session := parser.parse_args().session:
         return run_session(session)
 
-    with tempfile.TemporaryDirectory(prefix="supervisor-memory-demo-") as folder:
-        environment = {
-            "MEMORY_BACKEND": "sqlite",
-            **os.environ,
-            "MEMORY_PATH": folder,
-        }
-        model = config().chat_model or "rule-based (no language model; set CHAT_MODEL for a real one)"
-        console.print(f"backend [bold]{environment['MEMORY_BACKEND']}[/] · chat model [bold]{model}[/]")
-        for session in SESSIONS:
-            subprocess.run([sys.executable, __file__, "--session", session], check=True, env=environment)
+    environment = {"MEMORY_BACKEND": "sqlite", "MEMORY_PATH": str(STORE), **os.environ}
+    shutil.rmtree(STORE, ignore_errors=True)  # the demo begins with nothing remembered
+    model = config().chat_model or "rule-based (no language model; set CHAT_MODEL for a real one)"
+    console.print(f"backend [bold]{environment['MEMORY_BACKEND']}[/] · chat model [bold]{model}[/]")
+    for session in SESSIONS:
+        subprocess.run([sys.executable, __file__, "--session", session], check=True, env=environment)
+    where = f"MEMORY_BACKEND={environment['MEMORY_BACKEND']} MEMORY_PATH={environment['MEMORY_PATH']}"
+    command = Path(sys.executable).with_name("supervisor-memory")
+    shown = command.relative_to(Path.cwd()) if command.is_relative_to(Path.cwd()) else command
     console.print(
         Panel(
-            "make chat                                  talk to the team yourself; it keeps what you say\n"
-            "python examples/01_attach.py               the five lines that added memory to the graph\n"
-            "supervisor-memory doctor                   which backend and embedder are live, and why\n"
-            "supervisor-memory search 'delay' -u ada    what is remembered, with the parts of each score\n"
-            "supervisor-memory audit tail               who changed what, when, why",
+            f"export {where}\n"
+            f"{shown} list -u ada            what the demo left behind\n"
+            f"{shown} search delay -u ada    what is found, with the parts of each score\n"
+            f"{shown} audit tail             who changed what, when, why\n"
+            f"{shown} doctor                 which backend and embedder are live, and why\n"
+            "make chat                                   talk to the team yourself; it keeps what you say\n"
+            "examples/01_attach.py                       the lines that added memory to the graph",
             title="Try next",
             title_align="left",
         )
