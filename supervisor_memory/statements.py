@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import Literal, TypeAlias
 
@@ -82,9 +83,17 @@ class Statements:
 
 def read_statements(text: str) -> Statements:
     """Judge the first hundred sentences of a text, each by itself."""
+    return _known(text) if len(text) <= _LONGEST_KNOWN else _read(text)
+
+
+def _read(text: str) -> Statements:
     found = tuple(s for sentence in islice(sentences(text), MAX_SENTENCES) for s in _judged(sentence))
     refusals = [s.reason for s in found if s.reason in ("do-not-remember", "instruction-to-assistant")]
     return Statements(found, refusals[0] if refusals else "")
+
+
+_LONGEST_KNOWN = 2_000
+_known = lru_cache(maxsize=1_024)(_read)  # one question is routed for the supervisor and for each sub-agent
 
 
 def sentences(text: str) -> Iterator[str]:

@@ -48,18 +48,26 @@ def format_note(plan: Recalling, view: ReadStore) -> Recalling:
     """The note of as many hits, best first, as the budget holds; one that does not fit is passed over."""
     if plan.turn.purpose == "hits" or not plan.hits:
         return plan
-    tongue = language(plan.turn.text)
-    chosen: list[Hit] = []
-    text, tokens = "", 0
-    for hit in plan.hits:
-        with_it = _text([*chosen, hit], tongue, view)
-        size = view.count_tokens(with_it)
-        if size <= view.settings.max_context_tokens:
-            chosen.append(hit)
-            text, tokens = with_it, size
+    chosen, text, tokens = _fitting(plan.hits.items, language(plan.turn.text), view)
     ids = tuple(hit.record.id for hit in chosen)
     note = Note(text=text, ids=ids, tokens=tokens, reasons=plan.route.reasons)
     return replace(plan, hits=replace(plan.hits, items=tuple(chosen)), note=note)
+
+
+def _fitting(hits: Sequence[Hit], tongue: str, view: NoStore) -> tuple[Sequence[Hit], str, int]:
+    """The hits that the budget holds, the note of them, and its size in tokens."""
+    most = view.settings.max_context_tokens
+    whole = _text(hits, tongue, view)
+    if (size := view.count_tokens(whole)) <= most:
+        return hits, whole, size
+    chosen: list[Hit] = []
+    text, tokens = "", 0
+    for hit in hits:
+        with_it = _text([*chosen, hit], tongue, view)
+        if (size := view.count_tokens(with_it)) <= most:
+            chosen.append(hit)
+            text, tokens = with_it, size
+    return chosen, text, tokens
 
 
 def strip_notes(text: str) -> str:

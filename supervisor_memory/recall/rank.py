@@ -85,7 +85,7 @@ def score(hit: Hit, *, asked: frozenset[str], dense: float | None, now: float, s
         parts["sim"] = dense
     if named:
         parts["named"] = _NAMED
-    return replace(hit, score=total, parts=parts)
+    return Hit(record, total, parts)
 
 
 def rank(plan: Recalling, view: ReadStore) -> Recalling:
