@@ -1,0 +1,185 @@
+"""What each stage may do, and what it is refused."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from supervisor_memory import Settings
+from supervisor_memory.backends.protocol import Change, Commit
+from supervisor_memory.embedding.hashing import HashingEmbedder
+from supervisor_memory.errors import BackendError, DeadlineExceeded, MemoryAccessDenied, StageDenied
+from supervisor_memory.flow import Remembering, remember
+from supervisor_memory.ports import Maintaining, guarded
+from supervisor_memory.recipes.default import DEFAULT
+from supervisor_memory.records import Filter, Query, Scope
+from supervisor_memory.testing.ports import ports, record
+from tests.faulty import FaultyBackend, NotAnException
+
+QUERY = Query(text="tea", where=Filter(user_id="alice"), terms=("tea",), now=1.0)
+HERS = Filter(user_id="alice")
+POWERS: dict[str, Any] = {
+    "search": lambda view: view.search(QUERY, limit=1),
+    "list": lambda view: view.list(HERS, limit=1),
+    "embed": lambda view: view.embed(["tea"]),
+    "commit": lambda view: view.commit(Commit()),
+}
+
+
+@pytest.mark.parametrize(
+    ("stage", "allowed"),
+    [
+        ("no_store", set()),
+        ("read_store", {"search", "list"}),
+        ("deciding", set(POWERS)),
+        ("maintaining", set(POWERS)),
+    ],
+)
+def test_a_stage_has_its_powers_and_no_others(stage: str, allowed: set[str]) -> None:
+    world = ports([record("tea")])
+    for power, use in POWERS.items():
+        view = getattr(world, stage)()
+        if power in allowed:
+            use(view)
+        else:
+            with pytest.raises(StageDenied, match=rf"may not '{power}'.*Move the operator"):
+                use(view)
+
+
+def test_a_refusal_names_the_view_and_is_a_denial() -> None:
+    view: Any = ports().no_store()
+    with pytest.raises(MemoryAccessDenied, match="its view is NoStore") as refused:
+        view.commit(Commit())
+    assert refused.value.facts["power"] == "commit"
+
+
+@pytest.mark.parametrize("power", ["erase", "backend", "write", "delete", "batch"])
+def test_nothing_else_is_within_reach(power: str) -> None:
+    with pytest.raises(StageDenied):
+        getattr(ports().deciding(), power)
+
+
+@pytest.mark.parametrize("power", ["search", "commit"])
+def test_an_operator_after_insert_has_each_power_once(power: str) -> None:
+    view = ports().maintaining()
+    POWERS[power](view)
+    with pytest.raises(StageDenied, match="once; batch"):
+        POWERS[power](view)
+
+
+def test_each_operator_after_insert_has_its_own_once() -> None:
+    seen: list[int] = []
+
+    def upkeep(said: Remembering, view: Maintaining) -> Remembering:
+        seen.append(len(view.search(QUERY, limit=5)))
+        view.commit(Commit())
+        return said
+
+    recipe = replace(DEFAULT, post_insert=(upkeep, upkeep))
+    remember(Remembering(Scope("alice")), ports([record("tea")]), recipe)
+    assert seen == [1, 1]
+
+
+class Counting(HashingEmbedder):
+    def __init__(self) -> None:
+        super().__init__()
+        self.queries: list[str] = []
+
+    def embed_query(self, text: str) -> Any:
+        self.queries.append(text)
+        return super().embed_query(text)
+
+
+def test_a_question_is_embedded_once() -> None:
+    embedder = Counting()
+    world = ports(embedder=embedder)
+    first, second = (world.read_store().embed_query("what is GMV?") for _ in range(2))
+    assert embedder.queries == ["what is GMV?"]
+    assert np.array_equal(np.asarray(first), np.asarray(second))
+
+
+def test_only_the_latest_questions_are_kept() -> None:
+    world = ports(embedder=Counting())
+    for n in range(200):
+        world.no_store().embed_query(f"question {n}")
+    known = list(world.services.query_vectors)
+    assert len(known) == 64
+    assert known[-1][1] == "question 199"
+
+
+def test_an_embedder_that_cannot_read_a_language_is_not_asked() -> None:
+    class English(Counting):
+        @property
+        def languages(self) -> tuple[str, ...]:
+            return ("en",)
+
+    world = ports(embedder=English())
+    assert world.no_store().embed_query("指标口径是什么") is None
+    assert world.deciding().embed(["指标口径是什么", "GMV"])[0] is None
+    assert world.deciding().embed(["指标口径是什么", "GMV"])[1] is not None
+    assert not world.degraded
+
+
+def test_a_step_the_flow_can_do_without_is_noted_and_not_tried_again() -> None:
+    world, tries = ports(), []
+
+    def fail() -> None:
+        tries.append(1)
+        raise NotAnException("misconfigured")
+
+    assert world.attempt("model", 1.0, fail) is None
+    assert world.attempt("model", 1.0, fail) is None
+    assert len(tries) == 1
+    assert world.reasons == "model:NotAnException"
+
+
+def test_nothing_is_begun_after_the_deadline() -> None:
+    backend = FaultyBackend()
+    world = ports(backend=backend, seconds=0.0)
+    with pytest.raises(DeadlineExceeded, match="not begun"):
+        world.deciding().commit(Commit((Change(record("tea")),)))
+    time.sleep(0.05)
+    assert backend.contents() == []
+
+
+def test_our_own_errors_pass_as_they_are() -> None:
+    backend = FaultyBackend()
+    backend.break_("search", "answers garbage")
+    view = ports(backend=backend).read_store()
+    with pytest.raises(BackendError, match="answered str"):
+        view.search(QUERY, limit=1)
+
+
+def test_a_model_leaves_time_for_the_commit() -> None:
+    def late(prompt: str) -> str:
+        time.sleep(3)
+        return "late"
+
+    world = ports(complete=late, seconds=0.5, settings=Settings(llm_timeout_ms=60_000))
+    began = time.monotonic()
+    assert world.deciding().complete("merge") is None
+    assert time.monotonic() - began < 0.6
+    assert world.deciding().commit(Commit((Change(record("tea")),))).saved
+
+
+def failing(error: BaseException) -> Callable[[], Any]:
+    def fail() -> Any:
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("x"), NotAnException("x"), BackendError("x"), DeadlineExceeded("x")]
+)
+def test_guarded_answers_an_error(error: BaseException) -> None:
+    assert guarded(failing(error), otherwise=lambda met: met) is error
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt(), SystemExit(1), GeneratorExit()])
+def test_guarded_lets_the_end_of_the_process_pass(end: BaseException) -> None:
+    with pytest.raises(type(end)):
+        guarded(failing(end), otherwise=lambda met: None)
