@@ -130,6 +130,7 @@ class Database:
         self._owner: int | None = None
         self._depth = 0
         self._writer: apsw.Connection | None = None
+        self._waits_for_disk = True
         self._idle: list[apsw.Connection] = []
 
     def _notice_fork(self) -> None:
@@ -153,7 +154,9 @@ class Database:
         if self._depth_of_this_thread():
             yield connection
             return
-        connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
+        if self._waits_for_disk != durable:
+            connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
+            self._waits_for_disk = durable
         connection.execute("BEGIN IMMEDIATE")
         self._owner, self._depth = threading.get_ident(), 1
         try:
@@ -195,7 +198,7 @@ class Database:
 
     def _writer_connection(self) -> apsw.Connection:
         if self._writer is None:
-            self._writer = self._open()
+            self._writer, self._waits_for_disk = self._open(), True
         return self._writer
 
     def _close_connections(self) -> None:

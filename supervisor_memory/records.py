@@ -8,7 +8,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
@@ -255,6 +255,9 @@ class Message:
     id: str | None = None
 
 
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """One memory.
@@ -306,17 +309,17 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary that JSON can hold; the vector stays behind."""
-        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "vector"}
+        values = {name: getattr(self, name) for name in Record.__slots__ if name != "vector"}
         return {
             **values,
             "namespace": list(self.namespace),
             "tags": list(self.tags),
             "metadata": dict(self.metadata),
-            "source": asdict(self.source),
+            "source": {name: getattr(self.source, name) for name in Source.__slots__},
         }
 
     def to_json(self) -> str:
-        return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"))
+        return _COMPACT.encode(self.to_dict())
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Record":

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import apsw
-import rfc8785
 
 from supervisor_memory.database import Database, has_table
 from supervisor_memory.errors import Conflict
@@ -44,6 +43,9 @@ _MOST_UNWRITTEN: Final = 4_096
 _LARGEST_INTEGER: Final = 2**53
 _CODE: Final = re.compile(r"[A-Za-z0-9_.:/@+=,;<>()#%\-]{0,160}\Z")
 _MICRO: Final = 1_000_000
+_CANONICAL: Final = json.JSONEncoder(
+    ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False
+)
 _TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS audit(
         seq INTEGER PRIMARY KEY, event_id TEXT NOT NULL UNIQUE, ts_us INTEGER NOT NULL, op TEXT NOT NULL,
@@ -172,7 +174,7 @@ class AuditLog:
             return
         with self._database.writing() as connection:
             names = _Pseudonyms(connection, self._session_key)
-            seq, prev_hash = _head(connection)
+            seq, prev_hash = _last_link(connection)
             for event in events:
                 seq += 1
                 prev_hash = self._append_one(connection, names, event, seq, prev_hash, int(at * _MICRO))
@@ -284,7 +286,7 @@ class AuditLog:
     ) -> bytes:
         subject, session = names.of(event.user_id, event.session_id)
         op, record_id = _code(event.op), _code(event.record_id)
-        payload = rfc8785.dumps(
+        payload = _canonical(
             {
                 "schema": SCHEMA_NUMBER,
                 "log_id": self._log_id,
@@ -320,6 +322,11 @@ class AuditLog:
         except apsw.ConstraintError as error:
             raise _already_there(event.id) from error
         return digest
+
+
+def _canonical(event: Mapping[str, object]) -> bytes:
+    """The event as RFC 8785 wants it, for what events hold: ASCII names, text, whole numbers; no floats."""
+    return _CANONICAL.encode(event).encode()
 
 
 def _access_values(names: "_Pseudonyms", entry: Access) -> tuple[str | int | None, ...]:
@@ -403,6 +410,10 @@ def _plain(detail: Mapping[str, object]) -> Iterator[tuple[str, str | int | bool
 def _head(connection: apsw.Connection) -> tuple[int, bytes]:
     if not has_table(connection, "audit"):
         return 0, GENESIS
+    return _last_link(connection)
+
+
+def _last_link(connection: apsw.Connection) -> tuple[int, bytes]:
     row = connection.execute("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1").fetchone()
     return (0, GENESIS) if row is None else (int(row[0]), bytes(row[1]))
 

@@ -46,12 +46,13 @@ def as_stored(change: Change, current: Record | None) -> Record:
         InvalidContent: its values cannot be stored.
     """
     _check_expectation(change, current)
-    record = plain(change.record)
-    return replace(
-        record,
-        version=1 if change.expects is None else change.expects + 1,
-        content_hash=content_hash(record.content),
-        source=record.source if current is None else current.source,
+    record = change.record
+    return plain(
+        replace(
+            record,
+            version=1 if change.expects is None else change.expects + 1,
+            source=record.source if current is None else current.source,
+        )
     )
 
 
@@ -97,13 +98,13 @@ def places(record: Record) -> Iterator[Place]:
 
 
 def plain(record: Record) -> Record:
-    """A copy that shares nothing with its maker and holds only what JSON can.
+    """A copy that shares nothing with its maker, holds only what JSON can, and has its wording's hash.
 
     Raises:
         InvalidContent: it holds something else, lone surrogates, or a time that is no number.
     """
     try:
-        text = replace(record, vector=None).to_json()
+        text = record.to_json()
         text.encode()
     except (TypeError, ValueError) as error:
         raise InvalidContent(
@@ -117,7 +118,8 @@ def plain(record: Record) -> Record:
             f"record {record.id} holds a time that is no number; pass seconds since 1970",
             record_id=record.id,
         )
-    return Record.from_dict(json.loads(text))
+    values = json.loads(text)
+    return Record.from_dict({**values, "content_hash": content_hash(values["content"])})
 
 
 def copied(record: Record) -> Record:

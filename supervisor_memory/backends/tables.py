@@ -111,7 +111,7 @@ class Writing:
         key = self._put_row(record, key)
         if current is not None:
             self._put_version(current)
-        if not keeps:
+        if vector is not None or (current is not None and not keeps):
             self._put_vector(key, record, vector)
         self._put_terms(key, record, current)
         if current is not None and current.namespace != record.namespace:

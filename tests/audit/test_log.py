@@ -9,6 +9,7 @@ from typing import Any
 
 import apsw
 import pytest
+import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,6 +82,14 @@ def test_the_payload_is_the_whole_event_in_canonical_json(log: AuditLog) -> None
         *("agent_id", "session", "run_id", "detail"),
     }
     assert (row.event["schema"], row.event["log_id"], row.event["seq"]) == (1, log.log_id, 1)
+
+
+@given(text=st.text(max_size=20), number=st.integers(), flag=st.none() | st.booleans())
+def test_the_payload_is_what_rfc_8785_makes_of_it(text: str, number: int, flag: bool | None) -> None:
+    log = AuditLog(Database(None))
+    log.append([AuditEvent("add", agent_id=text, detail={"b": number, "A": flag, "a": text})], at=NOW)
+    row = log.tail(1)[0]
+    assert row.payload == rfc8785.dumps(row.event)
 
 
 def test_every_kind_of_tampering_breaks_the_chain(log: AuditLog) -> None:
