@@ -3,13 +3,14 @@
 A tool never raises: an exception in a tool ends the graph. It answers `{"error": …}` instead.
 """
 
+import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
 
 from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool
 from langgraph.prebuilt import ToolRuntime
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from supervisor_memory.errors import (
     BackendError,
@@ -71,6 +72,7 @@ def build_tools(
             coroutine=_twin(memory, function),
             name=f"memory_{function.__name__}",
             description=(function.__doc__ or "").strip(),
+            args_schema=_schema(function.__name__),
             metadata={"op": f"memory.{function.__name__}"},
         )
         for function in (calls.search, calls.write, calls.update, calls.delete, calls.route, calls.summarize)
@@ -330,6 +332,14 @@ def _kind_of(asked: object, family: str | None) -> Kind | None:
     if asked in KINDS:
         return asked
     return next((kind for kind, name in FAMILIES.items() if name == family), None)
+
+
+@functools.cache
+def _schema(verb: str) -> type[BaseModel]:
+    """The arguments of a tool; made once, since that takes longer than a search."""
+    function = getattr(_Calls(cast("SupervisorMemory", None), None), verb)
+    tool = StructuredTool.from_function(function, name=f"memory_{verb}")
+    return cast("type[BaseModel]", tool.args_schema)
 
 
 def _twin(memory: "SupervisorMemory", function: Callable[..., Any]) -> Callable[..., Any]:

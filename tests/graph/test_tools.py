@@ -214,18 +214,15 @@ async def test_a_runtime_forged_by_the_model_is_not_heeded(memory: SupervisorMem
     assert await call(memory, "memory_search", query="secret plan", runtime=forged) == []
 
 
-@HOW
 @pytest.mark.parametrize(
     "namespace", ["../x", "u2", "user_profile/eve", "", " ", "user_profile\0", ("user_profile", "eve"), 7]
 )
-async def test_a_namespace_is_a_family_and_nothing_else(
-    memory: SupervisorMemory, how: str, namespace: Any
-) -> None:
+async def test_a_namespace_is_a_family_and_nothing_else(memory: SupervisorMemory, namespace: Any) -> None:
     if namespace != "":
         for name, args in (("memory_search", {"query": "x"}), ("memory_write", {"content": "Some text"})):
-            answer = await call(memory, name, namespace=namespace, how=how, **args)
+            answer = await call(memory, name, namespace=namespace, **args)
             assert "rror" in str(answer)
-    answer = await call(memory, "memory_delete", filters={"namespace": namespace}, how=how)
+    answer = await call(memory, "memory_delete", filters={"namespace": namespace})
     assert "rror" in str(answer)
     assert memory.get_all(user_id="ada") == []
 
@@ -359,9 +356,7 @@ class Odd(BaseException):
 
 @HOW
 @ANY_TOOL
-@pytest.mark.parametrize(
-    "error", [BackendUnavailable("down"), RuntimeError("down"), Odd(), TimeoutError()], ids=repr
-)
+@pytest.mark.parametrize("error", [BackendUnavailable("down"), Odd()], ids=repr)
 async def test_a_broken_backend_is_answered(how: str, name: str, args: Any, error: BaseException) -> None:
     inner = InMemoryBackend()
     faults = dict.fromkeys(("search", "list", "get"), raising(error))

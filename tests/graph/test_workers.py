@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +14,12 @@ from langgraph.graph import END, START
 from langgraph.prebuilt import ToolNode
 from langgraph_supervisor import create_supervisor
 
+from agents.team import build_team
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.errors import WorkerHasMemoryTools
+from supervisor_memory.graph.workers import memory_tools_of
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
+from tests.agents.conftest import flights
 from tests.graph.graphs import (
     Graph,
     Team,
@@ -30,6 +34,8 @@ from tests.graph.graphs import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+__all__ = ["flights"]
+
 TOUCHED: list[str] = []
 
 
@@ -201,7 +207,7 @@ def test_a_sub_agent_without_memory_tools_is_not_refused(memory: SupervisorMemor
 
 @FORM
 @HOW
-@pytest.mark.parametrize("name", ["manage_memory", "search_memory", "memory_write", "memory_search"])
+@pytest.mark.parametrize("name", ["manage_memory", "memory_search"])
 async def test_a_denied_tool_answers_and_touches_nothing(
     memory: SupervisorMemory, form: Any, how: str, name: str
 ) -> None:
@@ -362,3 +368,12 @@ def test_agents_as_tools_are_looked_into(memory: SupervisorMemory) -> None:
 
     with pytest.raises(WorkerHasMemoryTools, match="manage_memory"):
         memory.attach(led(create_agent(model(), [ask_inner], name="worker")))
+
+
+def test_no_agent_of_the_reference_team_carries_a_memory_tool(
+    memory: SupervisorMemory, flights: Path, tmp_path: Path
+) -> None:
+    builder = build_team(database=flights, output_dir=tmp_path, tools=memory.tools())
+    carried = {name: memory_tools_of(spec.runnable) for name, spec in builder.nodes.items()}
+    assert carried.pop("supervisor") == carried.pop("tools") == {tool.name for tool in memory.tools()}
+    assert carried == {"text2sql": set(), "statistics": set(), "analysis": set()}
