@@ -3,7 +3,8 @@
 Run: make bench        (or: python benchmarks/turn_cost.py --turns 150)
 The graph has three nodes: a supervisor and two agents made by `create_agent` that call one tool each, with
 scripted models and a checkpointer. No SQL, no plots, no embedder. The memory holds 100 records that all
-resemble the question, and recalls and records at each of the five node runs.
+resemble the question, and recalls and records at each of the five node runs. Each turn asks another
+question, so that no turn can live on the answers of the one before.
 """
 
 import argparse
@@ -26,7 +27,7 @@ from supervisor_memory.testing.scripted import ScriptedModel, call_of
 FACTS = [
     f"Metric number {n} counts flights of carrier {n} that arrive over {n} minutes late." for n in range(100)
 ]
-QUESTION = "Which carrier has the most flights that arrive late?"
+QUESTION = "Which carrier has the most flights that arrive late in week {week}?"
 
 
 def look_up(what: str) -> str:
@@ -79,7 +80,7 @@ def build() -> StateGraph[MessagesState]:
 def cpu_of_turn(graph: Any, number: int) -> float:
     config = {"configurable": {"thread_id": f"thread-{number}", "user_id": "ada"}}
     began = time.process_time()
-    graph.invoke({"messages": [("user", QUESTION)]}, config)
+    graph.invoke({"messages": [("user", QUESTION.format(week=number))]}, config)
     return time.process_time() - began
 
 

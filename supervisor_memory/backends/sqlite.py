@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.backends import lexicon
+from supervisor_memory.backends.answers import Answers
 from supervisor_memory.backends.candidates import as_hits, searched_terms, searched_user, searched_vector
 from supervisor_memory.backends.changes import Vector, copied, in_order_of_application
 from supervisor_memory.backends.conditions import of_namespaces, of_records, visible
@@ -66,6 +67,7 @@ class SqliteBackend(Verbs):
         )
         self._audit = AuditLog(self._database)
         self._matrices = Matrices()
+        self._answers = Answers()
 
     @property
     def name(self) -> Literal["sqlite"]:
@@ -99,10 +101,18 @@ class SqliteBackend(Verbs):
             MissingUser: `query.where` names no user.
         """
         searched_user(query)
-        # What an open transaction shows may be undone, so the shared matrices must not follow it.
-        matrices = Matrices() if self._database.is_writing else self._matrices
+        limit = max(0, limit)
+        matrices, answers = self._matrices, self._answers
+        if self._database.is_writing:  # what an open transaction shows may be undone
+            matrices, answers = Matrices(), Answers()
         with self._database.reading() as connection:
-            return _Search(connection, matrices, query, max(0, limit)).run()
+            spaces = _spaces(connection, query.where)
+            return answers.of(
+                _question(query, limit),
+                spaces,
+                now=query.now,
+                search=lambda: _Search(connection, matrices, query, limit, spaces).run(),
+            )
 
     def get(self, ids: Ids) -> Sequence[Record]:
         """The records of these ids in any status, in the order asked, unknown ones left out."""
@@ -156,15 +166,37 @@ class SqliteBackend(Verbs):
         self._audit.close()
 
 
+def _spaces(connection: apsw.Connection, where: Filter) -> Sequence[Space]:
+    """The namespaces that can hold such records, as they are now."""
+    sql, bindings = of_namespaces(where)
+    rows: Iterable[Any] = connection.execute(
+        f"SELECT namespace, revision, rebuilt, indexed, terms FROM namespaces WHERE {sql}", bindings
+    )
+    return [Space(*row) for row in rows]
+
+
+def _question(query: Query, limit: int) -> Hashable:
+    """What is asked, whenever it is asked."""
+    meaning = searched_vector(query)
+    return query.where, searched_terms(query), meaning and (meaning[0], meaning[1].tobytes()), limit
+
+
 class _Search:
     """One search, on a connection that sees one state of the store throughout."""
 
-    def __init__(self, connection: apsw.Connection, matrices: Matrices, query: Query, limit: int) -> None:
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        matrices: Matrices,
+        query: Query,
+        limit: int,
+        spaces: Sequence[Space],
+    ) -> None:
         self._connection = connection
         self._limit = limit
         self._user = searched_user(query)
         self._visible = visible(query.where, now=query.now)
-        self._spaces = self._read_spaces(query)
+        self._spaces = spaces
         self._matrices = list(self._fresh(matrices, query))
         self._holders = self._read_holders(searched_terms(query))
         indexed = sum(space.indexed for space in self._spaces)
@@ -177,18 +209,11 @@ class _Search:
         worded = self._by_words()
         found = meant | worded
         return as_hits(
-            map(copied, meant.values()),
-            map(copied, worded.values()),
+            meant.values(),
+            worded.values(),
             cosines={found[key].id: cosine for key, cosine in self._cosines(found)},
             scores=self._scores(found.values()),
         )
-
-    def _read_spaces(self, query: Query) -> Sequence[Space]:
-        sql, bindings = of_namespaces(query.where)
-        rows: Iterable[Any] = self._connection.execute(
-            f"SELECT namespace, revision, rebuilt, indexed, terms FROM namespaces WHERE {sql}", bindings
-        )
-        return [Space(*row) for row in rows]
 
     def _fresh(self, matrices: Matrices, query: Query) -> Iterator[tuple[Matrix[int], Vector]]:
         if (searched := searched_vector(query)) is None:

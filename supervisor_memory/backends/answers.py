@@ -1,0 +1,59 @@
+"""What the latest searches of a store found: still right while nobody has committed to what they read."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Final
+
+from supervisor_memory.backends.changes import copied
+from supervisor_memory.backends.matrices import Space
+from supervisor_memory.records import Hit, Hits
+
+__all__ = ["Answers"]
+
+MOST: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """Hits as they were found `since` a moment, in namespaces as they were; `until` the first expires."""
+
+    hits: Hits
+    spaces: Sequence[Space]
+    since: float
+    until: float
+
+    def holds(self, spaces: Sequence[Space], now: float) -> bool:
+        return self.since <= now < self.until and self.spaces == spaces
+
+
+class Answers:
+    """The latest answers, for one question is asked for the supervisor again and again within a turn."""
+
+    def __init__(self) -> None:
+        self._answers: dict[Hashable, _Answer] = {}
+
+    def of(
+        self, question: Hashable, spaces: Sequence[Space], *, now: float, search: Callable[[], Hits]
+    ) -> Hits:
+        """The answer to a question, searched for unless it is known.
+
+        Args:
+            question: All that the answer depends on, other than the records and the time.
+            spaces: The namespaces to search as they are now; every commit to one changes its revision.
+            now: What expires until then is not found.
+        """
+        answer = self._answers.pop(question, None)
+        if answer is None or not answer.holds(spaces, now):
+            hits = search()
+            ends = [hit.record.expires_at for hit in hits if hit.record.expires_at is not None]
+            answer = _Answer(hits, spaces, now, min(ends, default=inf))
+        self._answers[question] = answer
+        for oldest in list(self._answers)[:-MOST]:
+            self._answers.pop(oldest, None)
+        return _handed_out(answer.hits)
+
+
+def _handed_out(hits: Hits) -> Hits:
+    """A copy: what a caller changes in it changes no later answer."""
+    return Hits(tuple(Hit(copied(hit.record), hit.score, dict(hit.parts)) for hit in hits))
