@@ -90,7 +90,6 @@ def is_id(text: str) -> bool:
     return len(text) == 36 and text.count("-") == 4 and " " not in text  # noqa: PLR2004
 
 
-@lru_cache(maxsize=4096)
 def check_name(value: object, *, what: str) -> str:
     """Return `value` when it can name a user, agent, session or task without looking like another.
 
@@ -101,11 +100,20 @@ def check_name(value: object, *, what: str) -> str:
         MissingUser: a user id is None or empty, or is a word that stands for none ("null").
         InvalidName: control, zero-width or surrogate characters, not NFC, outer spaces, over 128 bytes.
     """
-    user = what == "user id"
     if not isinstance(value, str) or not value.strip():
-        kind = MissingUser if user else InvalidName
-        raise kind(f"{what} is {value!r}; pass a non-empty string", value=value)
-    if user and value.lower() in _NOT_USERS:
+        kind = MissingUser if what == "user id" else InvalidName
+        raise kind(f"{what} is {str(value)[:40]!r}; pass a non-empty string", value=value)
+    if len(value) > MAX_NAME_BYTES:
+        raise InvalidName(
+            f"{what} of {len(value):,} characters is over {MAX_NAME_BYTES} bytes; use a shorter one",
+            size=len(value),
+        )
+    return _checked_name(value, what)
+
+
+@lru_cache(maxsize=4096)
+def _checked_name(value: str, what: str) -> str:
+    if what == "user id" and value.lower() in _NOT_USERS:
         raise MissingUser(
             f"{what} is the word {value!r}, which stands for nobody; pass a real id", value=value
         )
