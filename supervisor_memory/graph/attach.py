@@ -26,7 +26,7 @@ from langgraph.prebuilt import ToolNode
 
 from supervisor_memory.errors import GraphError, IdentityError, UnknownNode, WorkerHasMemoryTools
 from supervisor_memory.flow import Outcome
-from supervisor_memory.graph.identity import Resolver, scope_of
+from supervisor_memory.graph.identity import Resolver, is_anonymous, scope_of
 from supervisor_memory.graph.inside import rewritten
 from supervisor_memory.graph.rebuild import rebuilt
 from supervisor_memory.graph.state import (
@@ -36,6 +36,7 @@ from supervisor_memory.graph.state import (
     new_messages,
     strip,
     updates_of,
+    value_of,
     values_of,
     with_note,
 )
@@ -53,6 +54,7 @@ G = TypeVar("G")
 _log = logging.getLogger("supervisor_memory")
 _MODEL_NODES = ("model", "agent")  # of create_agent, of create_react_agent
 _WRAPPED = "__supervisor_memory__"
+Outcomes: TypeAlias = Literal["denied", "degraded"]
 _NO_NOTE = Note()
 _NOTE: ContextVar[Note] = ContextVar("supervisor_memory_note", default=_NO_NOTE)
 _SCOPE: ContextVar[Scope | IdentityError | None] = ContextVar("supervisor_memory_scope", default=None)
@@ -157,21 +159,34 @@ class _Hooks:
         """Remember what a node heard and brought."""
         if isinstance(scope, IdentityError):
             return
-        keep = self._remember_exchange if scope.agent_id is None else self._remember_outcome
-        guarded(
-            lambda: keep(state, result, scope), otherwise=lambda error: self._missed("remember", scope, error)
-        )
+        remember = self._remember_exchange if scope.agent_id is None else self._remember_outcome
+
+        def keep() -> None:
+            self._report_impostor(result, scope)
+            remember(state, strip(result), scope)
+
+        guarded(keep, otherwise=lambda error: self._missed("remember", scope, error))
 
     def report_denied(self) -> None:
         """Audit that a sub-agent called a memory tool."""
         acting = acting_scope()
         scope = acting if isinstance(acting, Scope) else None
+        self._report("tool", "denied", "memory-tool-called-by-a-sub-agent", scope)
+
+    def _report_impostor(self, result: Any, scope: Scope) -> None:
+        """Audit that a node named another user than the one who is acting; the state keeps that one."""
+        user = _named_user(scope)
+        said = [value_of(update, "user_id") for update in updates_of(result)]
+        if user and any(each and each != user for each in said):
+            self._report("identity", "denied", "user-id-ignored", scope)
+
+    def _report(self, op: str, outcome: Outcomes, reason: str, scope: Scope | None) -> None:
         self.memory.report(
             AuditEvent(
-                "tool",
+                op,
                 user_id=scope.user_id if scope else None,
-                outcome="denied",
-                reason="memory-tool-called-by-a-sub-agent",
+                outcome=outcome,
+                reason=reason,
                 agent_id=scope.agent_id if scope else None,
                 session_id=scope.session_id if scope else None,
                 run_id=scope.run_id if scope else None,
@@ -216,17 +231,7 @@ class _Hooks:
             self.memory.remember((), scope, outcome=outcome)
 
     def _missed(self, step: str, scope: Scope, error: BaseException) -> Note:
-        self.memory.report(
-            AuditEvent(
-                step,
-                user_id=scope.user_id,
-                outcome="degraded",
-                reason=type(error).__name__,
-                agent_id=scope.agent_id,
-                session_id=scope.session_id,
-                run_id=scope.run_id,
-            )
-        )
+        self._report(step, "degraded", type(error).__name__, scope)
         return Note(degraded=True)
 
 
@@ -252,26 +257,26 @@ def _wrapped(
         scope, note = hooks.enter(state, config, agent_id)
         with _acting(scope, note):
             try:
-                result = strip(inner.invoke(with_note(state, note, hooks.key, redact=redact), config))
+                result = inner.invoke(with_note(state, note, hooks.key, redact=redact), config)
             except ParentCommand as leaving:
-                _strip_parent(leaving)
                 hooks.leave(state, leaving.args[0], scope)
+                _strip_parent(leaving, scope)
                 raise
         hooks.leave(state, result, scope)
-        return result
+        return strip(result, user=_named_user(scope))
 
     async def arun(state: Any, config: RunnableConfig) -> Any:
         off_loop = hooks.memory.bridge.run
         scope, note = await off_loop(hooks.enter, state, config, agent_id)
         with _acting(scope, note):
             try:
-                result = strip(await inner.ainvoke(with_note(state, note, hooks.key, redact=redact), config))
+                result = await inner.ainvoke(with_note(state, note, hooks.key, redact=redact), config)
             except ParentCommand as leaving:
-                _strip_parent(leaving)
                 await off_loop(hooks.leave, state, leaving.args[0], scope)
+                _strip_parent(leaving, scope)
                 raise
         await off_loop(hooks.leave, state, result, scope)
-        return result
+        return strip(result, user=_named_user(scope))
 
     return _node(run, arun, name, like=inner, role="agent")
 
@@ -326,8 +331,15 @@ def _kinds(inner: Runnable[Any, Any]) -> tuple[bool, bool]:
     return True, True
 
 
-def _strip_parent(leaving: ParentCommand) -> None:
-    leaving.args = (strip(leaving.args[0]), *leaving.args[1:])
+def _strip_parent(leaving: ParentCommand, scope: Scope | IdentityError) -> None:
+    leaving.args = (strip(leaving.args[0], user=_named_user(scope)), *leaving.args[1:])
+
+
+def _named_user(scope: Scope | IdentityError) -> str | None:
+    """The user that stays who is acting, whatever a node says; None while nobody has been named."""
+    if isinstance(scope, IdentityError) or is_anonymous(scope.user_id):
+        return None
+    return scope.user_id
 
 
 Compiled: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]

@@ -13,11 +13,12 @@ from supervisor_memory.errors import IdentityConflict, IdentityError, MissingUse
 from supervisor_memory.graph.state import value_of
 from supervisor_memory.records import Scope, check_name
 
-__all__ = ["Resolver", "scope_of"]
+__all__ = ["Resolver", "is_anonymous", "scope_of"]
 
 Resolver: TypeAlias = Callable[[Any, RunnableConfig], str | None]
 """(the node's state, the run's config) → the user id; the first authority when given."""
 
+_ANONYMOUS = "anon:"
 _USER_KEYS = ("user_id", "langgraph_user_id")
 
 
@@ -98,7 +99,12 @@ def _anonymous(thread: Any, key: bytes) -> str:
             "no user id and no thread id in this run, so memory is off for it; pass "
             'config={"configurable": {"user_id": …, "thread_id": …}} or put user_id into the state'
         )
-    return "anon:" + hmac.new(key, str(thread).encode(), hashlib.sha256).hexdigest()[:24]
+    return _ANONYMOUS + hmac.new(key, str(thread).encode(), hashlib.sha256).hexdigest()[:24]
+
+
+def is_anonymous(user: str) -> bool:
+    """Whether it is an id that a thread was given because nobody was named."""
+    return user.startswith(_ANONYMOUS)
 
 
 def _named(value: Any) -> str | None:

@@ -134,20 +134,28 @@ def _cut(message: AIMessage, calls: Collection[str | None]) -> AIMessage:
     )
 
 
-def strip(result: Any, ours: Ours = is_ours) -> Any:
-    """What enters or leaves a node without what is ours: a state, a Command, a Send, or a list of these."""
+def strip(result: Any, ours: Ours = is_ours, *, user: str | None = None) -> Any:
+    """What enters or leaves a node without what is ours: a state, a Command, a Send, or a list of these.
+
+    Args:
+        user: Given: put in the place of any other `user_id`.
+    """
+
+    def again(part: Any) -> Any:
+        return strip(part, ours, user=user)
+
+    def kept(name: str, value: Any) -> Any:
+        return user if name == "user_id" and user and value else _stripped(value, ours)
+
     if isinstance(result, Command):
-        return dataclasses.replace(
-            result, update=strip(result.update, ours), goto=_strip_goto(result.goto, ours)
-        )
+        return dataclasses.replace(result, update=again(result.update), goto=_strip_goto(result.goto, again))
     if isinstance(result, Send):
-        return _sent(result, ours)
+        return _sent(result, again)
     if isinstance(result, (list, tuple)) and any(isinstance(item, (Command, Send)) for item in result):
-        return type(result)(strip(item, ours) for item in result)
+        return type(result)(again(item) for item in result)
     if _is_pairs(result):
-        return [(name, _stripped(value, ours)) for name, value in result]
-    values = values_of(result)
-    changed = {n: new for n, value in values.items() if (new := _stripped(value, ours)) is not value}
+        return [(name, kept(name, value)) for name, value in result]
+    changed = {n: new for n, value in values_of(result).items() if (new := kept(n, value)) is not value}
     return _replaced(result, changed) if changed else result
 
 
@@ -206,16 +214,16 @@ def is_state(result: Any) -> bool:
     return isinstance(result, (dict, BaseModel)) or is_instance
 
 
-def _strip_goto(goto: Any, ours: Ours) -> Any:
+def _strip_goto(goto: Any, again: Callable[[Any], Any]) -> Any:
     if isinstance(goto, Send):
-        return _sent(goto, ours)
+        return _sent(goto, again)
     if isinstance(goto, (list, tuple)):
-        return [_sent(each, ours) if isinstance(each, Send) else each for each in goto]
+        return [_sent(each, again) if isinstance(each, Send) else each for each in goto]
     return goto
 
 
-def _sent(send: Send, ours: Ours) -> Send:
-    stripped = strip(send.arg, ours)
+def _sent(send: Send, again: Callable[[Any], Any]) -> Send:
+    stripped = again(send.arg)
     if stripped is send.arg:
         return send
     clone = copy.copy(send)

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START
+from langgraph.graph import END, START
+from langgraph.types import Command
 from typing_extensions import TypedDict
 
 from supervisor_memory import SupervisorMemory
@@ -227,3 +228,32 @@ def test_the_next_speaker_of_a_thread_does_not_inherit_its_user(memory: Supervis
     graph.invoke(asking(), config("shared", user_id="eve"))
     assert [CANARY in prompt for prompt in boss.prompts] == [True, False]
     assert outcomes(memory, "identity") == [("denied", "IdentityConflict")]
+
+
+@HOW
+@pytest.mark.parametrize("form", ["dict", "command", "pairs"])
+async def test_a_node_cannot_make_the_run_anothers(memory: SupervisorMemory, how: str, form: str) -> None:
+    update: Any = {"user_id": "ada", "messages": [("ai", "I am somebody else now")]}
+    forms = {"dict": update, "command": Command(update=update), "pairs": Command(update=list(update.items()))}
+    boss = model("go", "done")
+    builder = team(boss, {"worker": model()}, order=["worker"])
+    builder.nodes["worker"] = Graph(Team).add_node("worker", lambda state: forms[form]).nodes["worker"]
+    builder.branches.pop("supervisor")
+    builder.add_conditional_edges("supervisor", lambda state: END if len(boss.calls) > 1 else "worker")
+    given = asking(user_id="eve"), config()
+    graph = memory.attach(builder).compile()
+    state = await graph.ainvoke(*given) if how == "async" else graph.invoke(*given)
+    assert not any(CANARY in prompt for prompt in boss.prompts)
+    assert state["user_id"] == "eve"
+    assert outcomes(memory, "identity") == [("denied", "user-id-ignored")]
+
+
+def test_a_node_may_name_the_user_while_nobody_is(memory: SupervisorMemory) -> None:
+    boss = model("done")
+    builder = team(boss, {})
+    builder.add_node("login", lambda state: {"user_id": "ada"})
+    builder.edges.discard((START, "supervisor"))
+    builder.add_edge(START, "login")
+    builder.add_edge("login", "supervisor")
+    memory.attach(builder).compile().invoke(asking(), config())
+    assert CANARY in boss.prompts[0]
