@@ -62,7 +62,7 @@ def decide(said: Remembering, view: Deciding) -> Remembering:
     """
     vectors = view.embed([candidate.content for candidate in said.candidates])
     for attempt in range(_TRIES):
-        draft = _drafted(said, vectors, view)
+        draft = _drafted(said, vectors, view, first_try=not attempt)
         if not draft.events:
             return said
         try:
@@ -76,12 +76,16 @@ def decide(said: Remembering, view: Deciding) -> Remembering:
     raise AssertionError("unreachable")
 
 
-def _drafted(said: Remembering, vectors: "Sequence[Vector | None]", view: Deciding) -> "_Draft":
+def _drafted(
+    said: Remembering, vectors: "Sequence[Vector | None]", view: Deciding, *, first_try: bool
+) -> "_Draft":
     """All decisions, taken against the store as it is now."""
     draft = _Draft(said.scope)
     for candidate, vector in zip(said.candidates, vectors, strict=True):
         _place(candidate, vector, said, draft, view)
-    for record in _not_there_yet(said.verbatim, view):
+    # What was said is new unless a turn runs again, which the store says soon enough.
+    is_likely_new = first_try and not any(map(_wants_vector, said.verbatim))
+    for record in said.verbatim if is_likely_new else _not_there_yet(said.verbatim, view):
         until = expiry(record.kind, record.metadata, record.updated_at, view.settings)
         draft.insert(replace(record, expires_at=until), reason="verbatim")
     for reason in said.skipped:
