@@ -88,10 +88,15 @@ def test_a_hanging_call_does_not_keep_the_process_from_ending() -> None:
 
 
 def test_background_work_is_waited_for_by_drain() -> None:
-    bridge, seen = Bridge(), []
-    bridge.background(lambda: (time.sleep(0.05), seen.append(1)))
+    bridge, done = Bridge(), threading.Event()
+
+    def work() -> None:
+        time.sleep(0.05)
+        done.set()
+
+    bridge.background(work)
     assert bridge.drain(seconds=5)
-    assert seen == [1]
+    assert done.is_set()
     bridge.background(lambda: time.sleep(5))
     assert not bridge.drain(seconds=0.01)
 

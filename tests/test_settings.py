@@ -40,7 +40,7 @@ def test_the_constructor_reads_no_environment(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_an_unknown_name_in_dotenv_is_an_error_with_the_nearest_name(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="MEMORY_BAKEND.*did you mean MEMORY_BACKEND"):
+    with pytest.raises(SettingsError, match=r"MEMORY_BAKEND.*did you mean MEMORY_BACKEND"):
         Settings.from_env(dotenv(tmp_path, "MEMORY_BAKEND=sqlite\n"))
 
 
@@ -48,7 +48,7 @@ def test_an_unknown_name_in_the_environment_is_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEMORY_TOPK", "5")
-    with pytest.warns(UserWarning, match="MEMORY_TOPK.*did you mean MEMORY_TOP_K"):
+    with pytest.warns(UserWarning, match=r"MEMORY_TOPK.*did you mean MEMORY_TOP_K"):
         Settings.from_env(None)
 
 

@@ -1,7 +1,6 @@
 """Whether an embedder can read a text."""
 
 import re
-
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
