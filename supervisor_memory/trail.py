@@ -3,7 +3,7 @@
 A log that fails or hangs must not take the answer away, so nothing here raises or waits for long.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from supervisor_memory.audit.log import Access
@@ -87,8 +87,14 @@ class Trail:
             )
             for rank, each in enumerate(found, start=1)
         ]
-        if entries:
-            self._log(lambda: self.backend.audit.record_access(entries), ports)
+        if guarded(lambda: self._noted(entries), otherwise=lambda error: False):
+            self._log(self.backend.audit.flush, ports)
+
+    def _noted(self, entries: Sequence[Access]) -> bool:
+        """Whether what was noted should now be written."""
+        audit = self.backend.audit
+        audit.record_access(entries)
+        return audit.has_much_to_write
 
     def _log(self, write: Callable[[], object], ports: Ports | None) -> None:
         seconds = self.seconds if ports is None else max(ports.left(), _GRACE_SECONDS)

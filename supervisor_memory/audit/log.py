@@ -191,14 +191,17 @@ class AuditLog:
                 seen.add(event.id)
 
     def record_access(self, entries: Sequence[Access]) -> None:
-        """Note who saw what. The oldest rows make room for new ones.
+        """Note who saw what, at once and without a file. The oldest rows make room for new ones.
 
-        The rows are written together with the next commit, when the log is read or closed, and when
-        there are 256 of them: a process that is killed may take the last ones with it.
+        The rows are written together with the next commit, when the log is read or closed, and by
+        `flush`: a process that is killed may take the last ones with it.
         """
         self._unwritten.extend(entries)
-        if len(self._unwritten) >= _WRITTEN_TOGETHER:
-            self.flush()
+
+    @property
+    def has_much_to_write(self) -> bool:
+        """Whether so much was noted since the last commit that it is time to `flush`."""
+        return len(self._unwritten) >= _WRITTEN_TOGETHER
 
     def flush(self) -> None:
         """Write what `record_access` noted."""

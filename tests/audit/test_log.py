@@ -235,6 +235,16 @@ def test_the_access_log_keeps_the_newest_rows(database: Database) -> None:
     assert len(log.accesses(3)) == 3
 
 
+def test_many_accesses_ask_to_be_written(log: AuditLog) -> None:
+    log.record_access([Access("memory.search", NOW)] * 255)
+    assert not log.has_much_to_write
+    log.record_access([Access("memory.search", NOW)])
+    assert log.has_much_to_write
+    log.flush()
+    assert not log.has_much_to_write
+    assert len(log.accesses(999)) == 256
+
+
 def test_the_access_log_holds_no_names(log: AuditLog) -> None:
     log.record_access(
         [
