@@ -9,6 +9,7 @@ from supervisor_memory.records import Candidate
 
 __all__ = ["Hints"]
 
+_ASKING_SECONDS = 2.0
 _log = logging.getLogger("supervisor_memory")
 
 
@@ -21,7 +22,11 @@ class Hints:
 
     def at_start(self) -> None:
         """Whether memory lasts, and whether it is searched by meaning."""
-        health = guarded(self._services.backend.health, otherwise=lambda error: None)
+        services = self._services
+        health = guarded(
+            lambda: services.bridge.within(_ASKING_SECONDS, services.backend.health),
+            otherwise=lambda error: None,
+        )
         if health is not None and not health.persistent:
             _log.warning(
                 "memory is volatile: MEMORY_BACKEND=%s forgets at exit; set MEMORY_BACKEND=sqlite",

@@ -235,6 +235,15 @@ def test_a_store_that_is_down_at_the_start_does_not_stop_the_program() -> None:
     assert memory_over(Down()).recall("what does GMV mean?", ALICE).hits is not None
 
 
+def test_a_store_that_hangs_at_the_start_does_not_stop_the_program() -> None:
+    class Hanging(FaultyBackend):
+        def health(self) -> Any:
+            time.sleep(9)
+
+    _, seconds = timed(lambda: memory_over(Hanging()))
+    assert seconds < 3
+
+
 def test_after_the_store_recovers_everything_works_again() -> None:
     backend = FaultyBackend()
     memory = memory_over(backend)

@@ -7,6 +7,7 @@ stays nonsense; decay and source only order what passed.
 """
 
 import math
+import re
 from collections.abc import Collection
 from dataclasses import replace
 from functools import lru_cache
@@ -132,7 +133,7 @@ def drop_already_said(plan: Recalling, view: ReadStore) -> Recalling:
     if not plan.turn.messages:
         return plan
     said = _squeezed("\n".join(message.content for message in plan.turn.messages))
-    kept = tuple(hit for hit in plan.hits if not any(text in said for text in _tellings(hit.record)))
+    kept = tuple(hit for hit in plan.hits if not any(_says(said, text) for text in _tellings(hit.record)))
     return replace(plan, hits=Hits(kept, plan.hits.degraded, plan.hits.notes))
 
 
@@ -140,6 +141,11 @@ def _tellings(record: Record) -> list[str]:
     """The ways in which a message may already say what a record says."""
     named = (record.metadata.get(name) for name in ("path", "sql"))
     return [_squeezed(text) for text in (record.content, *named) if isinstance(text, str) and text]
+
+
+def _says(said: str, text: str) -> bool:
+    """Whether a text stands there, and not as a part of another word or path."""
+    return re.search(rf"(?<![A-Za-z0-9]){re.escape(text)}(?![A-Za-z0-9])", said) is not None
 
 
 def _squeezed(text: str) -> str:

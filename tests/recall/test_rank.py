@@ -158,6 +158,13 @@ def test_what_the_reader_sees_anyway_is_left_out(said: str) -> None:
     assert len(drop_already_said(Recalling(turn, hits=Hits((hit,))), ports().read_store()).hits) == 0
 
 
+def test_a_word_inside_another_word_says_nothing() -> None:
+    turn = Turn(text="?", scope=ALICE, messages=(Message("user", "my team likes 退款口径说明"),))
+    tea, refunds = Hit(record("tea")), Hit(record("退款口径"))
+    left = drop_already_said(Recalling(turn, hits=Hits((tea, refunds))), ports().read_store()).hits
+    assert [hit.record.content for hit in left] == ["tea"]
+
+
 def test_a_file_the_reader_sees_anyway_is_left_out() -> None:
     file = record("csv file: out/q1.csv (20 rows)", kind="tool-effects", metadata={"path": "out/q1.csv"})
     turn = Turn(text="?", scope=ALICE, messages=(Message("user", "plot out/q1.csv"),))
