@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 
@@ -35,7 +36,8 @@ def table_of(user_id: str) -> str:
 def put(connection: apsw.Connection, user_id: str, key: int, *, namespace: str, terms: Iterable[str]) -> None:
     """Index a record that is not in the index."""
     table = table_of(user_id)
-    row = (key, " ".join(_tokens([namespace], dict.fromkeys(terms))))
+    prefix = _prefix(namespace)
+    row = (key, " ".join(prefix + term for term in dict.fromkeys(terms) if _TERM.match(term)))
     insert = f"INSERT INTO {table}(rowid, body) VALUES(?, ?)"
     try:
         connection.execute(insert, row)
@@ -60,9 +62,12 @@ def holders(
 ) -> dict[str, npt.NDArray[np.int64]]:
     """For each term the keys of the records in these namespaces that hold it. The table must exist."""
     table = table_of(user_id)
-    wanted = {term: _any_of(_tokens(namespaces, [term])) for term in terms}
+    prefixes = [_prefix(namespace) for namespace in namespaces]
+    wanted = {
+        term: " OR ".join(f'"{prefix}{term}"' for prefix in prefixes) for term in terms if _TERM.match(term)
+    }
     found: dict[str, npt.NDArray[np.int64]] = {}
-    asking = iter([(term, match) for term, match in wanted.items() if match])
+    asking = iter(wanted.items() if prefixes else ())
     while some := list(islice(asking, _ASKED_TOGETHER)):
         # One value a term instead of thousands of rows: four times as fast where a term is common.
         asked = f"SELECT json_group_array(rowid) FROM {table} WHERE {table} MATCH ?"
@@ -76,13 +81,7 @@ def holders(
     return found
 
 
-def _any_of(tokens: Iterable[str]) -> str:
-    return " OR ".join(f'"{token}"' for token in tokens)
-
-
-def _tokens(namespaces: Iterable[str], terms: Iterable[str]) -> Iterable[str]:
-    """Each term behind a hash of its namespace, so that one look-up finds it there and nowhere else."""
-    known = [term for term in terms if _TERM.match(term)]
-    for namespace in namespaces:
-        prefix = hashlib.sha256(namespace.encode()).hexdigest()[:16]
-        yield from (prefix + term for term in known)
+@lru_cache(maxsize=4_096)
+def _prefix(namespace: str) -> str:
+    """Each term stands behind a hash of its namespace, so that a look-up finds it nowhere else."""
+    return hashlib.sha256(namespace.encode()).hexdigest()[:16]

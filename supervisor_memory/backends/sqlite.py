@@ -224,9 +224,9 @@ class _Search:
 
     def _read_holders(self, searched: Sequence[str]) -> dict[str, npt.NDArray[np.int64]]:
         """For each term the keys of the records that hold it."""
-        if not any(space.indexed for space in self._spaces):
+        namespaces = [space.namespace for space in self._spaces if space.indexed]
+        if not namespaces:
             return {}
-        namespaces = [space.namespace for space in self._spaces]
         found = lexicon.holders(self._connection, self._user, searched, namespaces=namespaces)
         return {term: keys for term, keys in found.items() if len(keys)}
 
