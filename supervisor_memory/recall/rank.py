@@ -145,7 +145,7 @@ def _tellings(record: Record) -> list[str]:
 
 def _says(said: str, text: str) -> bool:
     """Whether a text stands there, and not as a part of another word or path."""
-    return re.search(rf"(?<![A-Za-z0-9]){re.escape(text)}(?![A-Za-z0-9])", said) is not None
+    return text in said and re.search(rf"(?<![A-Za-z0-9]){re.escape(text)}(?![A-Za-z0-9])", said) is not None
 
 
 def _squeezed(text: str) -> str:
