@@ -1,6 +1,6 @@
 """Memory for a graph that knows nothing of memory: the lines between the marks are all there is to it.
 
-Run: python examples/01_attach.py
+Run: .venv/bin/python examples/01_attach.py
 """
 
 from agents.team import build_team

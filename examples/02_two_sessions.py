@@ -1,6 +1,6 @@
 """A supervisor that remembers: two sessions in two processes, then a second user, then the audit log.
 
-Run: make demo        (or: python examples/02_two_sessions.py)
+Run: make demo        (or: .venv/bin/python examples/02_two_sessions.py)
 Everything runs offline, on 336,776 real flights. The chat model is rule-based unless CHAT_MODEL names
 a real one; the memory is the real one. Another backend: MEMORY_BACKEND=json make demo
 """
@@ -23,7 +23,8 @@ from common.config import config
 from supervisor_memory import Note, Scope, Settings, SupervisorMemory
 from supervisor_memory.interfaces.why import why
 
-console = Console(width=110, highlight=False)
+console = Console(highlight=False)
+console.width = min(console.width, 110) if console.is_terminal else 110
 
 STORE = Path(".demo/two_sessions")
 FIRST = "Which three airlines had the highest share of delayed flights from JFK in June?"
@@ -57,14 +58,18 @@ def main() -> None:
     command = Path(sys.executable).with_name("supervisor-memory")
     shown = command.relative_to(Path.cwd()) if command.is_relative_to(Path.cwd()) else command
     console.print(
+        "[dim]score = 0.7 · relevance + 0.2 · recency + 0.1 · source; preferences are recalled whatever "
+        "the question, everything else from relevance 0.3[/]"
+    )
+    console.print(
         Panel(
             f"export {where}\n"
             f"{shown} list -u ada            what the demo left behind\n"
             f"{shown} search delay -u ada    what is found, with the parts of each score\n"
             f"{shown} audit tail             who changed what, when, why\n"
             f"{shown} doctor                 which backend and embedder are live, and why\n"
-            "make chat                                   talk to the team yourself; it keeps what you say\n"
-            "examples/01_attach.py                       the lines that added memory to the graph",
+            "make chat                                          talk to the team yourself\n"
+            ".venv/bin/python examples/01_attach.py             the lines that added memory",
             title="Try next",
             title_align="left",
         )
@@ -85,6 +90,8 @@ def run_session(session: str) -> None:
                 {"messages": [("user", text)], "user_id": user},
                 {"configurable": {"thread_id": f"session-{session}"}},
             )
+            if not shown.shown:
+                console.print("[yellow]nothing recalled for anybody[/]")
             console.print(f"[bold green]supervisor:[/] {escape(state['final_answer'])}")
             for effect in state.get("side_effects") or ():
                 if "path" in effect:
@@ -139,7 +146,12 @@ def show_audit(memory: SupervisorMemory, before: int, *, title: str) -> None:
         event = row.event
         live = memory.backend.get([row.record_id]) if row.record_id else []
         text = live[0].content.replace("\n", " ") if live else ""
-        shown = (event.get("actor"), event.get("family"), escape(text), event.get("reason"))
+        shown = (
+            event.get("agent_id") or event.get("actor"),
+            event.get("family"),
+            escape(text),
+            event.get("reason"),
+        )
         table.add_row(str(row.seq), f"{row.op} ({row.outcome})", *(str(value or "") for value in shown))
     console.print(table)
 

@@ -1,6 +1,6 @@
 """Talk to the demo team. What you say is kept in `.env`'s store, or `.demo/memory` without one.
 
-Run: make chat        (or: python examples/03_chat.py --user ada)
+Run: make chat        (or: .venv/bin/python examples/03_chat.py --user ada)
 """
 
 import argparse
@@ -24,10 +24,11 @@ def main() -> None:
         f"chat model: {config().chat_model or 'rule-based, no language model; set CHAT_MODEL for a real one'}"
     )
     print("Ask about the flights from New York in 2013, in English or Chinese. Empty line or Ctrl-D ends.")
-    print(
-        "Try: Use tables by default.   /   六月哪家航空公司的延误率最高？   /   start again and ask once more"
-    )
+    print("Try: Use tables by default.   /   六月哪家航空公司的延误率最高？   /   leave, and ask again")
     with SupervisorMemory.from_env() as memory:
+        kept = memory.settings
+        where = f"MEMORY_BACKEND={kept.backend} MEMORY_PATH={kept.path}"
+        print(f"To look into the memory: {where} .venv/bin/supervisor-memory list -u {user}")
         graph = memory.attach(build_team(tools=memory.tools())).compile()
         thread = {"configurable": {"thread_id": f"chat-{int(time.time())}"}}
         while text := ask(user):

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
 
     from supervisor_memory.embedding.protocol import Embedder
+    from supervisor_memory.graph.identity import Resolver
 
 __all__ = ["SupervisorMemory"]
 
@@ -529,7 +530,7 @@ class SupervisorMemory:
         agents: Sequence[str] | None = None,
         messages_key: str = "messages",
         worker_memory_tools: Literal["refuse", "deny"] = "refuse",
-        **options: Any,
+        identity: "Resolver | None" = None,
     ) -> G:
         """The same graph with memory: a new object of the same type; the original is untouched.
 
@@ -540,6 +541,7 @@ class SupervisorMemory:
             messages_key: The state key that holds the messages.
             worker_memory_tools: What to do when a sub-agent carries a memory tool: refuse to wrap, or
                 let the tool stay and answer MemoryAccessDenied.
+            identity: (a node's state, the run's config) → the user id; asked before all other ways.
 
         Raises:
             UnknownNode: no such node; the error lists the nodes.
@@ -554,7 +556,7 @@ class SupervisorMemory:
             agents=agents,
             messages_key=messages_key,
             worker_memory_tools=worker_memory_tools,
-            **options,
+            identity=identity,
         )
 
     def tools(self, only: Sequence[str] | None = None) -> "list[BaseTool]":

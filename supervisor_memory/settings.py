@@ -29,7 +29,7 @@ __all__ = ["Origin", "Settings"]
 Origin = Literal["argument", "environment", ".env", "default"]
 
 
-def _named(name: str, default: Any, meaning: str, **limits: Any) -> Any:  # noqa: FBT
+def _named(name: str, default: Any, meaning: str, **limits: Any) -> Any:
     """A field that is `name` in the environment and its Python name in code."""
     return Field(
         default=default,

@@ -92,6 +92,7 @@ def attach(
     if not memory.settings.enabled:
         return graph
     _check_tools(builder, supervisor, led, worker_memory_tools)
+    _warn_without_messages(builder, messages_key)
     hooks = _Hooks(
         memory, messages_key, identity, frozenset(builder.nodes), _adds_messages(builder, messages_key)
     )
@@ -456,6 +457,17 @@ def _check_tools(builder: Any, supervisor: str, agents: Sequence[str], policy: s
             "supervisor %r has no memory tools; recall and write-back work without. "
             "Tools cannot be added to a supervisor that is built: pass tools=memory.tools() where it is made",
             supervisor,
+        )
+
+
+def _warn_without_messages(builder: Any, key: str) -> None:
+    if key not in builder.channels:
+        known = ", ".join(repr(name) for name in builder.channels if not name.startswith(("__", "branch:")))
+        _log.warning(
+            "the graph's state has no %r, so nothing can be recalled or kept; its keys are %s. "
+            "Pass messages_key= with the one that holds the messages",
+            key,
+            known or "(none)",
         )
 
 

@@ -4,6 +4,7 @@ A tool never raises: an exception in a tool ends the graph. It answers `{"error"
 """
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
 
@@ -71,7 +72,7 @@ def build_tools(
             func=function,
             coroutine=_twin(memory, function),
             name=f"memory_{function.__name__}",
-            description=(function.__doc__ or "").strip(),
+            description=inspect.cleandoc(function.__doc__ or ""),
             args_schema=_schema(function.__name__),
             metadata={"op": f"memory.{function.__name__}"},
         )
