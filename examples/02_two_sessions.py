@@ -52,6 +52,8 @@ def main() -> None:
     shutil.rmtree(STORE, ignore_errors=True)  # the demo begins with nothing remembered
     model = config().chat_model or "rule-based (no language model; set CHAT_MODEL for a real one)"
     console.print(f"backend [bold]{environment['MEMORY_BACKEND']}[/] · chat model [bold]{model}[/]")
+    if environment["MEMORY_BACKEND"] == "in_memory":
+        console.print("[yellow]in_memory forgets at the end of each process: session 2 will know nothing[/]")
     for session in SESSIONS:
         subprocess.run([sys.executable, __file__, "--session", session], check=True, env=environment)
     where = f"MEMORY_BACKEND={environment['MEMORY_BACKEND']} MEMORY_PATH={environment['MEMORY_PATH']}"
