@@ -32,6 +32,7 @@ from supervisor_memory.records import (
 )
 from supervisor_memory.remember.compare import same_slots
 from supervisor_memory.remember.merge import says_the_same, strategy_for
+from supervisor_memory.remember.wording import same_marks, tells
 from supervisor_memory.settings import Settings
 from supervisor_memory.terms import terms
 
@@ -294,7 +295,7 @@ def _cosine(one: "Vector | None", other: "Vector | None") -> float | None:
 
 
 def likeness(old: str, new: str, *, dense: float | None) -> float:
-    """How alike two texts are, in [0, 1]: shared terms, calibrated cosine, one holding the other.
+    """How alike two texts are, in [0, 1]: one saying the other, or shared terms and calibrated cosine.
 
     Similarity alone cannot tell a paraphrase from a rival; the caller compares slots as well.
 
@@ -304,10 +305,12 @@ def likeness(old: str, new: str, *, dense: float | None) -> float:
     a, b = set(terms(old)), set(terms(new))
     if not a or not b:
         return 0.0
-    shared = len(a & b) / len(a | b)
-    smaller, larger = sorted((a, b), key=len)
-    if smaller <= larger and len(smaller) >= _LEAST_TERMS and 2 * len(smaller) >= len(larger):
+    (smaller, shorter), (larger, longer) = sorted(((a, old), (b, new)), key=lambda pair: len(pair[0]))
+    if len(smaller) >= _LEAST_TERMS and 2 * len(smaller) >= len(larger) and tells(longer, shorter):
         return 1.0
+    if not same_marks(old, new):
+        return 0.0
+    shared = len(a & b) / len(a | b)
     return shared if dense is None else (shared + dense) / 2
 
 

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.records import MAX_CONTENT_BYTES, Kind, Record, content_hash
+from supervisor_memory.remember.wording import tells
 from supervisor_memory.terms import terms
 
 __all__ = ["BY_KIND", "STRATEGIES", "Strategy", "append", "overwrite", "strategy_for", "summarise"]
@@ -44,12 +45,11 @@ def append(old: Record, new: str, when: float, complete: Callable[[str], str | N
 def summarise(old: Record, new: str, when: float, complete: Callable[[str], str | None]) -> str:
     """One statement of both: by the model, or the one that says more, or both side by side.
 
-    Without a model no word is lost: a text is dropped only when the other holds all its terms.
+    Without a model no word is lost: a text is dropped only when the other says it word for word.
     """
-    held, added = set(terms(old.content)), set(terms(new))
-    if added <= held:
+    if tells(old.content, new):
         return old.content
-    if held <= added:
+    if tells(new, old.content):
         return new
     answer = (complete(_SUMMARISE_PROMPT.format(old=old.content, new=new)) or "").strip()
     if _holds_both(answer, old.content, new):
