@@ -413,6 +413,9 @@ def _prepare_place(path: Path, *, read_only: bool) -> None:
         with path.open("rb") as file:
             start = file.read(len(_HEADER))
     except FileNotFoundError:
+        if not read_only:  # SQLite gives the files beside it the same mode
+            with contextlib.suppress(OSError):
+                path.touch(mode=0o600)
         return
     except OSError as error:
         raise BackendUnavailable(f"{path} cannot be opened: {error}", path=str(path)) from error

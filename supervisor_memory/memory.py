@@ -330,7 +330,7 @@ class SupervisorMemory:
             ConfirmationRequired: without `confirm=True`; the error tells how many it would be.
         """
         scope = Scope(user_id)
-        if not confirm:
+        if confirm is not True:
             count = self._curator.count_all(scope.user_id)
             raise ConfirmationRequired(
                 f"delete_all would delete {count} records of user {scope.user_id!r}; pass confirm=True",

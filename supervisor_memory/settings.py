@@ -55,10 +55,14 @@ class Settings(BaseSettings):
         "MEMORY_MIN_SCORE", 0.3, "Relevance in [0, 1] below which a hit is dropped, before decay and boosts.", ge=0, le=1
     )  # fmt: skip
     weight_relevance: float = _named(
-        "MEMORY_WEIGHT_RELEVANCE", 0.7, "α: weight of relevance in the score.", ge=0
+        "MEMORY_WEIGHT_RELEVANCE", 0.7, "α: weight of relevance in the score.", ge=0, le=1000
     )
-    weight_decay: float = _named("MEMORY_WEIGHT_DECAY", 0.2, "β: weight of recency in the score.", ge=0)
-    weight_source: float = _named("MEMORY_WEIGHT_SOURCE", 0.1, "γ: weight of who said it in the score.", ge=0)
+    weight_decay: float = _named(
+        "MEMORY_WEIGHT_DECAY", 0.2, "β: weight of recency in the score.", ge=0, le=1000
+    )
+    weight_source: float = _named(
+        "MEMORY_WEIGHT_SOURCE", 0.1, "γ: weight of who said it in the score.", ge=0, le=1000
+    )
     decay_lambda: float = _named("MEMORY_DECAY_LAMBDA", 0.0231, "λ per day; 0.0231 halves in 30 days.", ge=0)
     decay_lambdas: Mapping[Kind, float] = _named(
         "MEMORY_DECAY_LAMBDAS",

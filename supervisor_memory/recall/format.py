@@ -39,6 +39,7 @@ _KINDS: dict[str, dict[Kind, str]] = {
         "identity": "身份",
     },
 }
+_NOT_IN_WHO = str.maketrans("[]·", "()-")  # they frame the entry
 _TAG = re.compile(r"<(?=\s*[/!?|]|[a-zA-Z])")
 _NOTE = re.compile(rf"<{FENCE} id=\"[0-9a-f]{{12}}\">.*?(?:</{FENCE}>|\Z)", re.DOTALL)
 _LINE = re.compile(r"^[> \t]*- \[\d{4}-\d\d-\d\d · [^·\]\n]+ · [^\]\n]+\].*$", re.MULTILINE)
@@ -89,7 +90,8 @@ def _line(hit: Hit, tongue: str) -> str:
     record = hit.record
     day = time.strftime("%Y-%m-%d", time.gmtime(max(record.updated_at, 0.0)))
     who = record.source.agent_id or record.source.speaker or record.source.source_class
-    return f"- [{day} · {_KINDS[tongue][record.kind]} · {_clean(who)}] {_clean(record.content)}"
+    frame = f"{day} · {_KINDS[tongue][record.kind]} · {_clean(who).translate(_NOT_IN_WHO)}"
+    return f"- [{frame}] {_clean(record.content)}"
 
 
 def _clean(text: str) -> str:

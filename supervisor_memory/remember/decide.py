@@ -193,6 +193,8 @@ def _place(
         return draft.take_over(old, new, "added", "expired-before")
     if _trust(new) > _trust(old):
         return draft.take_over(old, new, "updated", "more-trusted-source")
+    if same and (until := _longer(old.expires_at, new.expires_at)) != old.expires_at:
+        return draft.change(old, replace(old, expires_at=until), "merged", "lives-longer")
     if same:
         return draft.skip(same, "duplicate")
     if _trust(new) < _trust(old):
@@ -239,6 +241,11 @@ def expiry(kind: Kind, metadata: Mapping[str, Any], when: float, settings: Setti
     if isinstance(seconds, (int, float)) and not isinstance(seconds, bool):
         return when + seconds
     return None if days is None else when + days * SECONDS_A_DAY
+
+
+def _longer(one: float | None, other: float | None) -> float | None:
+    """The later of two ends; None never comes."""
+    return None if one is None or other is None else max(one, other)
 
 
 def _where(record: Record) -> Filter:
@@ -346,7 +353,7 @@ def _changed(old: Record, new: Record, text: str) -> Record:
         content_hash=content_hash(text),
         updated_at=max(new.updated_at, old.updated_at),
         valid_from=new.valid_from,
-        expires_at=new.expires_at,
+        expires_at=_longer(old.expires_at, new.expires_at),
         metadata={**kept, **new.metadata},
         tags=tuple(dict.fromkeys((*old.tags, *new.tags))),
         subject=new.subject or old.subject,

@@ -9,6 +9,7 @@ from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.ports import Deciding
 from supervisor_memory.records import AuditEvent, Record, check_content, content_hash
 from supervisor_memory.remember.decide import expiry
+from supervisor_memory.remember.extract import describe
 from supervisor_memory.remember.merge import strategy_for
 
 __all__ = ["deletion", "revision"]
@@ -42,7 +43,19 @@ def revision(
         vector = view.embed([text])[0]
         embedder = view.embedder if vector is not None else None
         new = replace(new, vector=vector, embedder=embedder.fingerprint if embedder else None)
+        new = _about(new, old, given=metadata)
     return Commit((Change(new, expects=old.version),), (_event("update", old, actor=actor, after=text),))
+
+
+def _about(new: Record, old: Record, *, given: Mapping[str, Any]) -> Record:
+    """The record with its subject told anew; under its old one the next statement would replace it."""
+    told = describe(new.content, kind=new.kind, source=new.source)
+    kept = {name: value for name, value in new.metadata.items() if name != "value" or name in given}
+    if told.value is not None:
+        kept = {"value": told.value, **kept}
+    if (told.subject, told.attribute) == (old.subject, old.attribute):
+        return replace(new, metadata=kept)
+    return replace(new, metadata=kept, subject=None, attribute=None)
 
 
 def deletion(records: Sequence[Record], *, now: float, actor: str) -> Commit:

@@ -4,6 +4,7 @@ import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.remember.wording import same_marks, tells
+from supervisor_memory.testing.clock import FixedClock
 
 RIVALS = [
     ("Threshold is -5", "Threshold is 5"),
@@ -53,3 +54,23 @@ def test_marks_are_words_with_digits_signs_or_symbols() -> None:
     assert same_marks("Over 15 minutes, in C#!", "in c#: over 15 minutes")
     assert not same_marks("-5", "5")
     assert not same_marks("1.10", "1.1")
+
+
+def test_an_edited_record_is_not_overwritten_by_the_next_statement_on_its_old_subject() -> None:
+    memory = SupervisorMemory(Settings(embedding_model="none"))
+    first = memory.write("Delayed means more than 15 minutes late", user_id="u")
+    memory.update(first.id, content="GMV excludes coupons")
+    memory.write("Delayed means more than 30 minutes late", user_id="u")
+    kept = {record.content for record in memory.get_all(user_id="u")}
+    assert kept == {"GMV excludes coupons", "Delayed means more than 30 minutes late"}
+
+
+def test_what_is_said_for_good_outlives_what_was_said_for_a_while() -> None:
+    clock = FixedClock()
+    memory = SupervisorMemory(Settings(embedding_model="none"), clock=clock)
+    memory.write("GMV excludes refunds", user_id="u")
+    memory.write("GMV excludes refunds and coupons", user_id="u", metadata={"ttl": 10})
+    memory.write("Tax is 5 percent", user_id="u", metadata={"ttl": 10})
+    memory.write("Tax is 5 percent", user_id="u")
+    clock.forward(days=1)
+    assert len(memory.get_all(user_id="u")) == 2
