@@ -8,8 +8,6 @@ that a node sees, and taken out of everything that leaves it.
 import dataclasses
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 
@@ -26,6 +24,7 @@ from langgraph.prebuilt import ToolNode
 
 from supervisor_memory.errors import GraphError, IdentityError, UnknownNode, WorkerHasMemoryTools
 from supervisor_memory.flow import Outcome
+from supervisor_memory.graph.acting import NO_NOTE, acting, acting_as, acting_scope
 from supervisor_memory.graph.identity import Resolver, is_anonymous, scope_of
 from supervisor_memory.graph.inside import rewritten
 from supervisor_memory.graph.rebuild import rebuilt
@@ -48,24 +47,13 @@ from supervisor_memory.records import AuditEvent, Note, Scope
 if TYPE_CHECKING:
     from supervisor_memory.memory import SupervisorMemory
 
-__all__ = ["acting_scope", "attach"]
+__all__ = ["attach"]
 
 G = TypeVar("G")
 _log = logging.getLogger("supervisor_memory")
 _MODEL_NODES = ("model", "agent")  # of create_agent, of create_react_agent
 _WRAPPED = "__supervisor_memory__"
 Outcomes: TypeAlias = Literal["denied", "degraded"]
-_NO_NOTE = Note()
-_NOTE: ContextVar[Note] = ContextVar("supervisor_memory_note", default=_NO_NOTE)
-_SCOPE: ContextVar[Scope | IdentityError | None] = ContextVar("supervisor_memory_scope", default=None)
-
-
-def acting_scope() -> Scope | IdentityError | None:
-    """Whose wrapped node is running; a sub-agent's scope has an `agent_id`.
-
-    None outside of a wrapped node; the error when memory is off for the run.
-    """
-    return _SCOPE.get()
 
 
 def attach(
@@ -151,7 +139,7 @@ class _Hooks:
         """Who acts in a node, and the note for its model."""
         scope = self.scope(state, config, agent_id)
         if isinstance(scope, IdentityError):
-            return scope, _NO_NOTE
+            return scope, NO_NOTE
         return scope, guarded(
             lambda: self._recall(state, scope), otherwise=lambda error: self._missed("recall", scope, error)
         )
@@ -170,8 +158,8 @@ class _Hooks:
 
     def report_denied(self) -> None:
         """Audit that a sub-agent called a memory tool."""
-        acting = acting_scope()
-        scope = acting if isinstance(acting, Scope) else None
+        told = acting_scope()
+        scope = told if isinstance(told, Scope) else None
         self._report("tool", "denied", "memory-tool-called-by-a-sub-agent", scope)
 
     def _report_impostor(self, result: Any, scope: Scope) -> None:
@@ -197,7 +185,7 @@ class _Hooks:
     def _recall(self, state: Any, scope: Scope) -> Note:
         messages = messages_of(state, self.key)
         if not messages:
-            return _NO_NOTE
+            return NO_NOTE
         return self.memory.recall(messages, scope, query=self._question(messages, scope))
 
     def _question(self, messages: Sequence[BaseMessage], scope: Scope) -> str:
@@ -236,17 +224,6 @@ class _Hooks:
         return Note(degraded=True)
 
 
-@contextmanager
-def _acting(scope: Scope | IdentityError, note: Note = _NO_NOTE) -> Iterator[None]:
-    """Say who acts to the tools, and the note to the models, inside a node."""
-    tokens = _SCOPE.set(scope), _NOTE.set(note)
-    try:
-        yield
-    finally:
-        _SCOPE.reset(tokens[0])
-        _NOTE.reset(tokens[1])
-
-
 def _wrapped(
     inner: Runnable[Any, Any], hooks: _Hooks, name: str, *, agent_id: str | None
 ) -> Runnable[Any, Any]:
@@ -256,7 +233,7 @@ def _wrapped(
 
     def run(state: Any, config: RunnableConfig) -> Any:
         scope, note = hooks.enter(state, config, agent_id)
-        with _acting(scope, note):
+        with acting_as(scope, note):
             try:
                 result = inner.invoke(with_note(state, note, hooks.key, redact=redact), config)
             except ParentCommand as leaving:
@@ -269,7 +246,7 @@ def _wrapped(
     async def arun(state: Any, config: RunnableConfig) -> Any:
         off_loop = hooks.memory.bridge.run
         scope, note = await off_loop(hooks.enter, state, config, agent_id)
-        with _acting(scope, note):
+        with acting_as(scope, note):
             try:
                 result = await inner.ainvoke(with_note(state, note, hooks.key, redact=redact), config)
             except ParentCommand as leaving:
@@ -288,12 +265,12 @@ def _as_caller(
     """A tool node whose memory tools act as who calls it: the supervisor, or a sub-agent, who may not."""
 
     def run(state: Any, config: RunnableConfig) -> Any:
-        with _acting(hooks.scope(_sent_state(state), config, agent_id)):
+        with acting_as(hooks.scope(_sent_state(state), config, agent_id)):
             return tools.invoke(state, config)
 
     async def arun(state: Any, config: RunnableConfig) -> Any:
         scope = await hooks.memory.bridge.run(hooks.scope, _sent_state(state), config, agent_id)
-        with _acting(scope):
+        with acting_as(scope):
             return await tools.ainvoke(state, config)
 
     return _node(run, arun, name, like=tools, role="tools")
@@ -385,7 +362,7 @@ def _cleaned(graph: Compiled, key: str) -> Compiled:
 def _at_model(bound: Runnable[Any, Any], name: str, key: str) -> Runnable[Any, Any]:
     def seen(state: Any) -> Any:
         for each in (key, "llm_input_messages"):  # the other is what a pre_model_hook leaves
-            state = with_note(state, _NOTE.get(), each, redact=False)
+            state = with_note(state, _note(), each, redact=False)
         return state
 
     def run(state: Any, config: RunnableConfig) -> Any:
@@ -395,6 +372,11 @@ def _at_model(bound: Runnable[Any, Any], name: str, key: str) -> Runnable[Any, A
         return strip(await bound.ainvoke(seen(state), config), is_note)
 
     return _node(run, arun, name, like=bound)
+
+
+def _note() -> Note:
+    found = acting()
+    return NO_NOTE if found is None else found.note
 
 
 def _checked_agents(builder: Any, supervisor: str, agents: Sequence[str] | None) -> list[str]:

@@ -21,7 +21,7 @@ from supervisor_memory.errors import (
     SettingsError,
     SupervisorMemoryError,
 )
-from supervisor_memory.graph.attach import acting_scope
+from supervisor_memory.graph.acting import acting_scope
 from supervisor_memory.graph.identity import Resolver, scope_of
 from supervisor_memory.graph.state import values_of
 from supervisor_memory.graph.workers import DENIAL

@@ -1,0 +1,121 @@
+"""Who acts here and now, and what they may do. Set around a node or around one tool call, never for good.
+
+Two rights, and unknown means neither:
+
+- to use our tools: whoever acts is the supervisor (a scope without `agent_id`), in its own node and not in
+  an agent that one of its tools runs;
+- to use a guarded store: a *grant*, set around one call of a memory tool of the supervisor and nothing else.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from langgraph.config import get_config
+
+from supervisor_memory.errors import IdentityError
+from supervisor_memory.records import Note, Scope
+
+__all__ = [
+    "NO_NOTE",
+    "Acting",
+    "acting",
+    "acting_as",
+    "acting_scope",
+    "caller_name",
+    "granted_scope",
+    "granting",
+]
+
+NO_NOTE = Note()
+
+
+@dataclass(frozen=True, slots=True)
+class Acting:
+    """Who acts, the note for the models they run, and how far that reaches.
+
+    `depth` is how many tasks deep in the run it was set; `reach` how many further levels of subgraphs are
+    still the same actor. Deeper is an agent that somebody runs in a tool.
+    """
+
+    scope: Scope | IdentityError
+    note: Note = NO_NOTE
+    depth: int = 0
+    reach: int = 0
+
+    def is_here(self) -> bool:
+        """Whether the task that runs now is still the one that acts."""
+        return _depth() <= self.depth + self.reach
+
+
+_ACTING: ContextVar[Acting | None] = ContextVar("supervisor_memory_acting", default=None)
+_GRANT: ContextVar[Scope | None] = ContextVar("supervisor_memory_grant", default=None)
+
+
+def acting() -> Acting | None:
+    """Who acts; None outside of everything that we wrapped."""
+    return _ACTING.get()
+
+
+def acting_scope() -> Scope | IdentityError | None:
+    """Whose wrapped node or tool call is running; a sub-agent's scope has an `agent_id`.
+
+    None outside of one; the error when memory is off for the run.
+    """
+    found = _ACTING.get()
+    return None if found is None else found.scope
+
+
+@contextmanager
+def acting_as(scope: Scope | IdentityError, note: Note = NO_NOTE, *, reach: int = 0) -> Iterator[None]:
+    """Say who acts to the tools, and the note to the models, in what runs inside."""
+    token = _ACTING.set(Acting(scope, note, _depth(), reach))
+    try:
+        yield
+    finally:
+        _ACTING.reset(token)
+
+
+@contextmanager
+def granting(scope: Scope) -> Iterator[None]:
+    """Open the guarded store for one call of a memory tool."""
+    token = _GRANT.set(scope)
+    try:
+        yield
+    finally:
+        _GRANT.reset(token)
+
+
+def granted_scope() -> Scope | None:
+    """In whose name a memory tool is being called right now; None means that the store stays shut."""
+    return _GRANT.get()
+
+
+def caller_name() -> str | None:
+    """The agent, or the node, that runs here, as LangGraph tells; for the audit."""
+    found = acting_scope()
+    if isinstance(found, Scope) and found.agent_id is not None:
+        return found.agent_id
+    config = _config()
+    name = (config.get("metadata") or {}).get("lc_agent_name")
+    path = _path(config)
+    return str(name) if name else (path[0].partition(":")[0] or None if path else None)
+
+
+def _config() -> Any:
+    try:
+        return get_config()
+    except RuntimeError:  # outside of a run
+        return {}
+
+
+def _path(config: Any) -> list[str]:
+    """One segment a task, from the outermost graph to the innermost."""
+    found = (config.get("configurable") or {}).get("checkpoint_ns")
+    return str(found).split("|") if found else []
+
+
+def _depth() -> int:
+    return len(_path(_config()))
