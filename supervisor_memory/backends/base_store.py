@@ -1,0 +1,279 @@
+"""Records in the LangGraph store that the host has already: PostgresStore, SqliteStore, InMemoryStore, …"""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+from langgraph.store.base import BaseStore
+
+from supervisor_memory.audit.log import AuditLog
+from supervisor_memory.backends.candidates import searched_user
+from supervisor_memory.backends.changes import copied, places
+from supervisor_memory.backends.protocol import Change, Commit, Committed, Health, Ids
+from supervisor_memory.backends.state import Staged, State
+from supervisor_memory.backends.store_calls import StoreCalls
+from supervisor_memory.backends.store_items import Found, Layout, Owner, part_of, parts
+from supervisor_memory.backends.verbs import Verbs
+from supervisor_memory.database import Database
+from supervisor_memory.errors import BackendError, SettingsError
+from supervisor_memory.records import AuditEvent, Filter, Hits, Namespace, Query, Record
+
+__all__ = ["AUDIT_FILE_NAME", "BaseStoreBackend"]
+
+AUDIT_FILE_NAME: Final = "audit.db"
+
+
+class BaseStoreBackend(Verbs):
+    """Any LangGraph `BaseStore` as a backend: `SupervisorMemory(backend=BaseStoreBackend(store))`.
+
+    Records are items under `prefix`; everything else in the store is left alone, and nothing is put
+    into the store's own index. Every search reads the user's records and ranks them here: fine for
+    thousands of records a user, not for hundreds of thousands.
+
+    A `BaseStore` has neither transactions nor compare-and-set. Within one process all backends over
+    the same store object take turns, so that both hold. Two processes, or two store objects over one
+    database, that change the same record at the same moment can lose one of the changes, or both keep
+    a record of the same words. A commit is one call of `store.batch`: with SqliteStore and PostgresStore
+    one SQL statement, all or nothing; elsewhere as whole as the store makes it. When the store raises,
+    nothing was acknowledged, and the audit log says with "commit.unknown" whether it is there.
+
+    An async store (AsyncSqliteStore, AsyncPostgresStore) is used from the async verbs while its event
+    loop runs; on that loop's own thread the synchronous ones raise BackendUnavailable.
+
+    Args:
+        store: Set up by the host (`store.setup()`) and closed by the host.
+        prefix: The first labels of every namespace.
+        audit: Where the audit log is kept: a log, or the directory of its `audit.db`. None: in memory.
+        clock: Seconds since 1970, for the times of audit rows.
+
+    Raises:
+        SettingsError: the prefix cannot begin a namespace.
+        BackendError: the audit log cannot be opened.
+    """
+
+    def __init__(
+        self,
+        store: BaseStore,
+        *,
+        prefix: Namespace = ("supervisor_memory",),
+        audit: AuditLog | Path | str | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._calls = StoreCalls(store)
+        self._layout = Layout(_checked(prefix))
+        self._keeps_audit = audit is not None
+        self._audit = audit if isinstance(audit, AuditLog) else _open_audit(audit)
+        self._closes_audit = self._keeps_audit and self._audit is not audit
+        self._has_settled = False
+
+    @property
+    def name(self) -> Literal["base_store"]:
+        return "base_store"
+
+    @property
+    def audit(self) -> AuditLog:
+        return self._audit
+
+    def search(self, query: Query, *, limit: int) -> Hits:
+        """Candidates by meaning and by words, at most `limit` of each.
+
+        Raises:
+            MissingUser: `query.where` names no user.
+            CorruptStore: an item of that user cannot be read.
+            BackendError: the store failed.
+        """
+        searched_user(query)
+        return _state(self._candidates(query.where)).search(query, limit)
+
+    def get(self, ids: Ids) -> Sequence[Record]:
+        """The records of these ids in any status, in the order asked, unknown ones left out."""
+        with self._calls.alone():
+            found = {each.record.id: each.record for each in self._by_id(ids)}
+        return tuple(copied(found[record_id]) for record_id in ids if record_id in found)
+
+    def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
+        """Records that match, most recently updated first; equally recent ones by falling id."""
+        found = sorted(self._matching(where), key=lambda r: (r.updated_at, r.id), reverse=True)
+        return tuple(copied(record) for record in found[max(0, offset) :][: max(0, limit)])
+
+    def count(self, where: Filter) -> int:
+        return len(self._matching(where))
+
+    def versions(self, record_id: str) -> Sequence[Record]:
+        """Every version of a record, oldest first, the present one last; empty for an unknown id."""
+        with self._calls.alone():
+            present = [found.record for found in self._by_id([record_id])]
+            earlier = [
+                found.record
+                for record in present
+                for item in self._calls.gets(self._layout.earlier(record))
+                if item is not None and (found := self._layout.found(item)) is not None
+            ]
+        return tuple(copied(record) for record in (*earlier, *present))
+
+    def batch(self, commit: Commit) -> Committed:
+        """Apply a commit in one call to the store.
+
+        Raises:
+            Conflict, InvalidContent, BadVector, RecordNotFound: as the protocol says; nothing was written.
+            BackendError: the store failed; read again to see whether it was written all the same.
+        """
+        with self._calls.alone():
+            owners = self._owners([change.record.id for change in commit.changes])
+            staged = self._state_before(commit.changes, owners).stage(commit.changes)
+            self._audit.check_new(commit.audit)
+            if commit.changes:
+                self._save(commit, staged, owners)
+            else:
+                self._audit.append(commit.audit, at=self._clock())
+            return Committed(commit.id, tuple(copied(record) for record in staged.results))
+
+    def health(self) -> Health:
+        message = "" if self._keeps_audit else "the audit log is in memory; pass `audit`, a directory"
+        try:
+            with self._calls.alone():
+                self._last_commit()
+            ok = True
+        except BackendError as error:
+            ok, message = False, str(error)
+        return Health(
+            self.name,
+            ok=ok,
+            persistent=not _is_in_memory(self._store),
+            location=f"{self._calls.name}: {'/'.join(self._layout.prefix)}",
+            message=message,
+            details={"store": self._calls.name},
+        )
+
+    def close(self) -> None:
+        """Write what is outstanding in the audit log. The store is its owner's to close."""
+        if self._closes_audit:
+            self._audit.close()
+        else:
+            self._audit.flush()
+
+    # Reading
+
+    def _matching(self, where: Filter) -> Sequence[Record]:
+        return [found.record for found in self._candidates(where) if where.matches(found.record)]
+
+    def _candidates(self, where: Filter) -> Sequence[Found]:
+        """All that may match."""
+        with self._calls.alone():
+            if where.ids is not None:
+                return self._by_id(where.ids)
+            return [found for part in parts(where) for found in self._in_namespace(part, where.user_id)]
+
+    def _in_namespace(self, part: str, user_id: str | None) -> Iterable[Found]:
+        items = self._calls.items(self._layout.namespace(part, user_id))
+        return [found for item in items if (found := self._layout.found(item)) is not None]
+
+    def _by_id(self, ids: Ids) -> Sequence[Found]:
+        return self._of_owners(self._owners(ids))
+
+    def _owners(self, ids: Ids) -> dict[str, Owner]:
+        unique = list(dict.fromkeys(ids))
+        items = self._calls.gets([self._layout.owner(record_id) for record_id in unique])
+        return {
+            record_id: self._layout.found_owner(item)
+            for record_id, item in zip(unique, items, strict=True)
+            if item is not None
+        }
+
+    def _of_owners(self, owners: dict[str, Owner]) -> Sequence[Found]:
+        items = self._calls.gets(
+            [self._layout.record(owner, record_id) for record_id, owner in owners.items()]
+        )
+        found = [self._layout.found(item) for item in items if item is not None]
+        return [each for each in found if each is not None]
+
+    def _state_before(self, changes: Sequence[Change], owners: dict[str, Owner]) -> State:
+        """The changed records, and those whose places the changes could want."""
+        searched = {(part_of(c.record), c.record.user_id) for c in changes if any(places(c.record))}
+        rivals = [found for part, user_id in sorted(searched) for found in self._in_namespace(part, user_id)]
+        return _state([*rivals, *self._of_owners(owners)])
+
+    # Writing
+
+    def _save(self, commit: Commit, staged: Staged, owners: dict[str, Owner]) -> None:
+        self._settle()
+        puts = self._layout.puts(staged, owners, commit_id=commit.id, log_id=self._audit.log_id)
+        self._audit.append([_event("commit.intent", commit)], at=self._clock())
+        try:
+            self._calls.puts(puts)
+        except BackendError:
+            self._has_settled = False
+            with contextlib.suppress(BackendError):  # else the next commit settles it
+                self._settle()
+            raise
+        self._audit.append([*commit.audit, _event("commit.done", commit)], at=self._clock())
+
+    def _settle(self) -> None:
+        """Answer an intent whose outcome is not in the log: the store failed then, or the process died."""
+        # Once looked for, a new one can only be the last row: another process's over the same log.
+        if self._has_settled and not any(row.op == "commit.intent" for row in self._audit.tail(1)):
+            return
+        commit_id = self._unanswered_intent()
+        if commit_id is not None:
+            applied = self._last_commit() == commit_id
+            detail: dict[str, str | bool] = {"commit": commit_id, "applied": applied}
+            event = AuditEvent("commit.unknown", actor="backend", outcome="degraded", detail=detail)
+            self._audit.append([event], at=self._clock())
+        self._has_settled = True
+
+    def _unanswered_intent(self) -> str | None:
+        intents = self._audit.tail(1, op="commit.intent")
+        answers = [*self._audit.tail(1, op="commit.done"), *self._audit.tail(1, op="commit.unknown")]
+        if not intents or any(row.seq > intents[0].seq for row in answers):
+            return None
+        return str(intents[0].event["detail"]["commit"])
+
+    def _last_commit(self) -> object:
+        (item,) = self._calls.gets([self._layout.last_commit(self._audit.log_id)])
+        return None if item is None else item.value.get("commit")
+
+
+def _state(found: Iterable[Found]) -> State:
+    by_id = {each.record.id: each for each in found}
+    return State(
+        {record_id: each.record for record_id, each in by_id.items()},
+        vectors={record_id: each.vector for record_id, each in by_id.items() if each.vector is not None},
+    )
+
+
+def _event(op: str, commit: Commit) -> AuditEvent:
+    detail: dict[str, str | int] = {
+        "commit": commit.id,
+        "changes": len(commit.changes),
+        "events": len(commit.audit),
+    }
+    return AuditEvent(op, actor="backend", detail=detail)
+
+
+def _open_audit(directory: Path | str | None) -> AuditLog:
+    return AuditLog(Database(None if directory is None else Path(directory) / AUDIT_FILE_NAME))
+
+
+def _is_in_memory(store: BaseStore) -> bool:
+    from langgraph.store.memory import InMemoryStore
+
+    return isinstance(store, InMemoryStore)
+
+
+def _checked(prefix: Namespace) -> Namespace:
+    if (
+        isinstance(prefix, str)
+        or not prefix
+        or prefix[0] == "langgraph"
+        or not all(isinstance(each, str) and each and not set(each) & set(".\x00*") for each in prefix)
+    ):
+        raise SettingsError(
+            f"prefix {prefix!r} cannot begin a namespace; pass a tuple of texts that are not empty and hold "
+            "no '.', such as ('supervisor_memory',)",
+            prefix=prefix,
+        )
+    return tuple(prefix)
