@@ -6,16 +6,26 @@ class TestMine(BackendContract):
         return MyBackend()
 
 One whose records outlive it inherits `PersistentBackendContract` and adds a fixture `reopen`: a function
-that opens another handle on the same place.
+that opens another handle on the same place, as another process would.
+
+A promise that a store cannot keep is named in `limits`, with the reason its test is skipped with:
+
+    class TestMine(PersistentBackendContract):
+        limits = {"decides across handles": "the database has no compare-and-set"}
 """
 
 # ruff: noqa: PLR2004 - a test says its numbers where it checks them.
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from itertools import count
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 import pytest
@@ -44,7 +54,14 @@ from supervisor_memory.records import (
 )
 from supervisor_memory.terms import terms
 
-__all__ = ["BackendContract", "PersistentBackendContract", "direction", "query", "tea"]
+__all__ = ["BackendContract", "Limit", "PersistentBackendContract", "direction", "query", "tea"]
+
+Limit: TypeAlias = Literal["decides across handles", "is whole after a kill"]
+"""A promise that not every store can keep.
+
+"decides across handles": versions, wordings and places are compared and set as one step, whichever handle
+or process commits. "is whole after a kill": a commit that is cut off is there with all its changes, or none.
+"""
 
 NOW = 1_767_571_200.0
 DIMENSION = 8
@@ -135,7 +152,22 @@ def everything(backend: MemoryBackend) -> Sequence[Record]:
 
 
 class BackendContract:
-    """Promises of the protocol `MemoryBackend`, as tests."""
+    """Promises of the protocol `MemoryBackend`, as tests.
+
+    Attributes:
+        limits: The promises that this store cannot keep, each with the reason.
+    """
+
+    limits: ClassVar[Mapping[Limit, str]] = MappingProxyType({})
+
+    def skip_where_limited(self, promise: Limit) -> None:
+        """Skip the test that calls it, with the reason, where the store cannot keep the promise."""
+        if reason := self.limits.get(promise):
+            pytest.skip(f"not promised: it {promise}; {reason}")
+
+    def test_its_limits_are_known_and_have_reasons(self) -> None:
+        assert set(self.limits) <= set(get_args(Limit))
+        assert all(self.limits.values())
 
     # Reading back
 
@@ -879,6 +911,95 @@ class PersistentBackendContract(BackendContract):
         assert_chain(handles[1].audit.tail(1000), backend.audit.log_id)
         for handle in handles[1:]:
             handle.close()
+
+    def test_of_handles_that_change_one_record_each_wins_once(
+        self, backend: MemoryBackend, reopen: Callable[[], MemoryBackend]
+    ) -> None:
+        self.skip_where_limited("decides across handles")
+        handles = [backend, reopen(), reopen()]
+        record = tea(metadata={"count": 0})
+        backend.write([record])
+
+        def count_up(number: int) -> None:
+            handle = handles[number % 3]
+            while True:
+                current = handle.get([record.id])[0]
+                metadata = {"count": current.metadata["count"] + 1}
+                try:
+                    handle.update([Change(replace(current, metadata=metadata), expects=current.version)])
+                except Conflict:
+                    continue
+                return
+
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(count_up, range(24)))
+        assert backend.get([record.id])[0].metadata == {"count": 24}
+        assert len(backend.versions(record.id)) == 25
+        for handle in handles[1:]:
+            handle.close()
+
+    def test_of_handles_that_write_one_wording_only_one_succeeds(
+        self, backend: MemoryBackend, reopen: Callable[[], MemoryBackend]
+    ) -> None:
+        self.skip_where_limited("decides across handles")
+        handles = [backend, reopen(), reopen()]
+
+        def write(number: int) -> bool:
+            try:
+                handles[number % 3].write([tea(f"tea {number // 6}")])
+            except Conflict:
+                return False
+            return True
+
+        with ThreadPoolExecutor(6) as pool:
+            assert sum(pool.map(write, range(60))) == 10
+        assert backend.count(Filter()) == 10
+        for handle in handles[1:]:
+            handle.close()
+
+    @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+    def test_a_commit_cut_off_by_a_kill_is_there_whole_or_not_at_all(
+        self, backend: MemoryBackend, reopen: Callable[[], MemoryBackend]
+    ) -> None:
+        self.skip_where_limited("is whole after a kill")
+        backend.close()
+        acknowledged = b"".join(_killed_while_writing_threes(reopen, seconds) for seconds in (0, 0.02, 0.05))
+        again = reopen()
+        threes = {number: again.count(Filter(subject=number)) for number in acknowledged.decode().split()}
+        assert threes
+        assert set(threes.values()) == {3}
+        assert again.count(Filter()) % 3 == 0
+        again.close()
+
+
+def _killed_while_writing_threes(reopen: Callable[[], MemoryBackend], seconds: float) -> bytes:
+    """The names of the commits that a process was told are stored, before it was killed."""
+    told, tell = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            _write_threes(reopen(), tell)
+        finally:
+            os._exit(1)
+    os.close(tell)
+    try:
+        received = os.read(told, 1 << 16)
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        while chunk := os.read(told, 1 << 16):
+            received += chunk
+    finally:
+        os.close(told)
+    return received
+
+
+def _write_threes(backend: MemoryBackend, tell: int) -> None:
+    for number in count():
+        name = f"{os.getpid()}-{number}"
+        backend.write([tea(f"{name} tea {part}", subject=name) for part in range(3)])
+        os.write(tell, f"{name} ".encode())
 
 
 def assert_chain(rows: Sequence[AuditRow], log_id: str) -> None:
