@@ -64,9 +64,11 @@ from supervisor_memory.trail import Trail
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.tools import BaseTool
+    from langgraph.store.base import BaseStore, IndexConfig, TTLConfig
 
     from supervisor_memory.embedding.protocol import Embedder
     from supervisor_memory.graph.identity import Resolver
+    from supervisor_memory.graph.middleware import MemoryMiddleware
 
 __all__ = ["SupervisorMemory"]
 
@@ -138,6 +140,8 @@ class SupervisorMemory:
             writing=lambda: self._ports(self.settings.write_timeout_ms),
             trail=self._trail,
         )
+        self.is_fenced = False
+        """Whether a graph was given memory: then a caller that nobody wrapped is a stranger."""
         self._hints = Hints(self._services)
         self._hints.at_start()
 
@@ -472,7 +476,13 @@ class SupervisorMemory:
             _log.info("recalled %d records for %s", len(note.ids), reader, extra=facts)
 
     def remember(
-        self, messages: MessagesLike, scope: Scope, *, outcome: Outcome | None = None
+        self,
+        messages: MessagesLike,
+        scope: Scope,
+        *,
+        outcome: Outcome | None = None,
+        turn_id: str | None = None,
+        note: Note | None = None,
     ) -> list[WriteResult]:
         """Keep what is worth keeping of a turn. Never raises for memory's sake.
 
@@ -482,6 +492,9 @@ class SupervisorMemory:
             messages: What was said this time, not the whole thread.
             scope: `agent_id` is the sub-agent that came back; None: the supervisor's own exchange.
             outcome: What that agent brought: its answer, conclusion, side effects.
+            turn_id: What the user said that this answers: its message id. With it, the same exchange or
+                outcome that is written again is written once, whatever became of it in between.
+            note: What that agent had been told; what it merely repeats is skipped.
         """
         if not self.settings.enabled:
             return []
@@ -489,11 +502,18 @@ class SupervisorMemory:
         ports = self._ports(self.settings.write_timeout_ms, with_model=False)
 
         def keep() -> list[WriteResult]:
-            said = Remembering(scope, messages=readable(messages), outcome=outcome or Outcome())
+            said = Remembering(
+                scope,
+                messages=readable(messages),
+                outcome=outcome or Outcome(),
+                turn_id=str(turn_id) if turn_id else None,
+                note=note or Note(),
+            )
             done = remember(said, ports, self.recipe)
             if ports.degraded:
                 self._trail.degraded("remember", scope, ports.reasons, ports=ports)
-            if self._services.complete is not None:
+            is_again = said.turn_id is not None and done.is_repeated
+            if self._services.complete is not None and not is_again:
                 self.bridge.background(lambda: self._sharpen(said))
             self._hints.about(done.candidates)
             return list(done.results)
@@ -526,10 +546,11 @@ class SupervisorMemory:
         self,
         graph: G,
         *,
-        supervisor: str = "supervisor",
+        supervisor: str | None = "supervisor",
         agents: Sequence[str] | None = None,
         messages_key: str = "messages",
         worker_memory_tools: Literal["refuse", "deny"] = "refuse",
+        store_tools: Sequence[str] = (),
         identity: "Resolver | None" = None,
     ) -> G:
         """The same graph with memory: a new object of the same type; the original is untouched.
@@ -537,10 +558,12 @@ class SupervisorMemory:
         Args:
             graph: A `StateGraph`, a builder from `create_supervisor`, or either compiled.
             supervisor: Its node. A note is injected before it speaks; what the user states is kept.
+                None: nobody leads, as in a swarm; every agent is spoken to, and none has memory tools.
             agents: The nodes it leads; None: every other node that is no tool node.
             messages_key: The state key that holds the messages.
             worker_memory_tools: What to do when a sub-agent carries a memory tool: refuse to wrap, or
                 let the tool stay and answer MemoryAccessDenied.
+            store_tools: Names of the supervisor's own tools that may use a guarded store, see `guard`.
             identity: (a node's state, the run's config) → the user id; asked before all other ways.
 
         Raises:
@@ -556,8 +579,119 @@ class SupervisorMemory:
             agents=agents,
             messages_key=messages_key,
             worker_memory_tools=worker_memory_tools,
+            store_tools=store_tools,
             identity=identity,
         )
+
+    def middleware(
+        self,
+        *,
+        agent_id: str | None = None,
+        agents: Sequence[str] = (),
+        placement: Literal["system", "last_user"] = "system",
+        messages_key: str = "messages",
+        tools: Sequence[str] | None = None,
+        store_tools: Sequence[str] = (),
+        identity: "Resolver | None" = None,
+    ) -> "MemoryMiddleware":
+        """Memory for `create_agent` and deepagents: `create_agent(model, tools, middleware=[this])`.
+
+        The note is added to each model call and to nothing else; the memory tools come with it; a tool
+        that runs an agent is a handoff: that agent reads a note of its own, and what it brings is kept.
+
+        Args:
+            agent_id: None: for the supervisor. A name: for the sub-agent of that name; it gets no tools.
+            agents: Names of tools that run an agent where nobody can see it, such as one behind HTTP.
+            placement: Where the note goes: behind the system prompt, or into the latest message of the
+                user, which keeps a provider's prompt cache of all before it.
+            tools: The memory tools to bring, such as `["memory_search"]`; None: all six.
+            store_tools: Names of the supervisor's own tools that may use a guarded store, see `guard`.
+
+        Raises:
+            GraphError: langchain is not installed.
+        """
+        from supervisor_memory.graph.middleware import middleware
+
+        return middleware(
+            self,
+            agent_id=agent_id,
+            agents=agents,
+            placement=placement,
+            messages_key=messages_key,
+            tools=tools,
+            store_tools=store_tools,
+            identity=identity,
+        )
+
+    def bind_agent(
+        self,
+        agent: G,
+        name: str | None = None,
+        *,
+        messages_key: str = "messages",
+        worker_memory_tools: Literal["refuse", "deny"] = "refuse",
+        identity: "Resolver | None" = None,
+    ) -> G:
+        """A sub-agent that brings its memory along: in tools, in deepagents, in `create_supervisor([…])`.
+
+        It reads a note of its own whenever it is run, and what it answers is kept.
+
+        Args:
+            agent: A compiled graph; the original is untouched.
+            name: Whose notes it reads; None: the graph's own name.
+
+        Raises:
+            GraphError: it is no compiled graph, or nobody named it.
+            WorkerHasMemoryTools: with "refuse".
+        """
+        from supervisor_memory.graph.bind import bind_agent
+
+        return bind_agent(
+            self,
+            agent,
+            name,
+            messages_key=messages_key,
+            worker_memory_tools=worker_memory_tools,
+            identity=identity,
+        )
+
+    def store(
+        self,
+        *,
+        guarded: bool = True,
+        index: "IndexConfig | None" = None,
+        ttl: "TTLConfig | None" = None,
+    ) -> "BaseStore":
+        """This memory as a LangGraph store.
+
+        Args:
+            guarded: True: for `compile(store=…)`; only memory tools of the supervisor can use it. False:
+                for the host itself, such as a store manager of langmem; never pass that one to `compile`.
+            index: An embedder and fields of its own; None: the memory's embedder, on the text.
+            ttl: As LangGraph's other stores take it.
+        """
+        from supervisor_memory.graph.store import MemoryStore
+
+        held = MemoryStore(self, index=index, ttl=ttl)
+        return self.guard(held, namespaces=[()]) if guarded else held
+
+    def guard(
+        self, store: "BaseStore", *, namespaces: "Iterable[Sequence[str]] | None" = None
+    ) -> "BaseStore":
+        """The host's own store for `compile(store=…)`; only the supervisor's memory tools use memory in it.
+
+        Args:
+            namespaces: Prefixes to guard; None: `memories`, the families of records and `*_memories`;
+                `[()]`: all of it. What is not guarded passes.
+        """
+        from supervisor_memory.graph.guard import GuardedStore
+
+        self.fence()
+        return GuardedStore(store, self, namespaces=namespaces)
+
+    def fence(self) -> None:
+        """From now on the memory tools answer to a wrapped supervisor and to nobody else."""
+        self.is_fenced = True
 
     def tools(self, only: Sequence[str] | None = None) -> "list[BaseTool]":
         """The six memory tools, for the supervisor alone: pass them where it is built.

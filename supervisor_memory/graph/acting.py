@@ -36,12 +36,13 @@ NO_NOTE = Note()
 class Acting:
     """Who acts, the note for the models they run, and how far that reaches.
 
+    `note` is None where nobody has recalled for them.
     `depth` is how many tasks deep in the run it was set; `reach` how many further levels of subgraphs are
     still the same actor. Deeper is an agent that somebody runs in a tool.
     """
 
     scope: Scope | IdentityError
-    note: Note = NO_NOTE
+    note: Note | None = None
     depth: int = 0
     reach: int = 0
 
@@ -69,7 +70,7 @@ def acting_scope() -> Scope | IdentityError | None:
 
 
 @contextmanager
-def acting_as(scope: Scope | IdentityError, note: Note = NO_NOTE, *, reach: int = 0) -> Iterator[None]:
+def acting_as(scope: Scope | IdentityError, note: Note | None = None, *, reach: int = 0) -> Iterator[None]:
     """Say who acts to the tools, and the note to the models, in what runs inside."""
     token = _ACTING.set(Acting(scope, note, _depth(), reach))
     try:

@@ -13,7 +13,7 @@ from supervisor_memory.errors import IdentityConflict, IdentityError, MissingUse
 from supervisor_memory.graph.state import value_of
 from supervisor_memory.records import Scope, check_name
 
-__all__ = ["Resolver", "is_anonymous", "scope_of"]
+__all__ = ["Resolver", "checked", "is_anonymous", "scope_of"]
 
 Resolver: TypeAlias = Callable[[Any, RunnableConfig], str | None]
 """(the node's state, the run's config) → the user id; the first authority when given."""
@@ -108,9 +108,11 @@ def is_anonymous(user: str) -> bool:
 
 
 def _named(value: Any) -> str | None:
+    return None if value in (None, "") else checked(value)
+
+
+def checked(value: Any) -> str:
     """A session, run or agent name; one that cannot be a name is kept as its hash."""
-    if value in (None, ""):
-        return None
     try:
         return check_name(str(value), what="session id")
     except IdentityError:

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable, RunnableLambda, RunnableSequence
 from langchain_core.runnables.base import RunnableBindingBase
+from langchain_core.tools import StructuredTool
 from langgraph._internal._runnable import RunnableCallable
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
@@ -22,7 +23,7 @@ from langgraph.pregel import Pregel
 
 from supervisor_memory.graph.rebuild import rebuilt
 
-__all__ = ["Change", "parts_of", "rewritten"]
+__all__ = ["Change", "parts_of", "rewritten", "with_tools"]
 
 Change: TypeAlias = Callable[[Any], Any]
 """A part → what to put in its place; the same object to look inside it."""
@@ -61,7 +62,13 @@ def _rewritten(thing: Any, again: Change, *, owners: bool) -> Any:
         case CompiledStateGraph():
             return _regraphed(thing, again)
         case ToolNode():
-            return thing
+            tools = {name: again(tool) for name, tool in thing.tools_by_name.items()}
+            is_same = _same(tools.values(), thing.tools_by_name.values())
+            return thing if is_same else with_tools(thing, tools)
+        case StructuredTool():
+            held = {"func": again(thing.func), "coroutine": again(thing.coroutine)}
+            is_same = held["func"] is thing.func and held["coroutine"] is thing.coroutine
+            return thing if is_same else thing.model_copy(update=held)
         case RunnableCallable() | RunnableLambda():
             held = {name: value for name, value in vars(thing).items() if name in ("func", "afunc")}
             return _with_values(thing, {name: again(value) for name, value in held.items()})
@@ -86,6 +93,14 @@ def _rewritten(thing: Any, again: Change, *, owners: bool) -> Any:
     if owners and isinstance(called := getattr(thing, "__call__", None), MethodType):  # noqa: B004
         return again(called).__self__
     return thing
+
+
+def with_tools(node: ToolNode, tools: dict[str, Any]) -> ToolNode:
+    """A copy of a tool node with other tools of the same names. Its functions are bound to the copy."""
+    clone = copy.copy(node)
+    clone._tools_by_name = tools
+    clone.func, clone.afunc = clone._func, clone._afunc
+    return clone
 
 
 def _parts(thing: Any) -> Iterable[Any]:

@@ -3,29 +3,43 @@
 import copy
 import dataclasses
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+    convert_to_messages,
+)
 from langgraph.types import Command, Overwrite, Send
 from pydantic import BaseModel
 
-from supervisor_memory.recall.format import strip_notes
+from supervisor_memory.recall.format import FENCE, strip_notes
 from supervisor_memory.records import Note
 
 __all__ = [
+    "FENCE_START",
+    "LANGMEM_TOOLS",
     "TOOL_NAMES",
-    "is_memory_tool",
+    "as_agents",
+    "is_agents",
+    "is_memory_name",
     "is_note",
     "is_ours",
     "is_state",
     "messages_of",
     "new_messages",
+    "rewrite",
+    "scrubbed",
     "strip",
     "updates_of",
     "value_of",
     "values_of",
     "with_note",
+    "without_memory_calls",
 ]
 
 MARK = "supervisor_memory"
@@ -35,13 +49,15 @@ TOOL_NAMES = frozenset(
 
 
 Ours: TypeAlias = Callable[[object], bool]
-_LANGMEM_TOOLS = frozenset({"manage_memory", "search_memory"})
+LANGMEM_TOOLS = frozenset({"manage_memory", "search_memory"})
 _NOTE_ID = "memory-note-"
+_MOST_PARTS = 20_000
+FENCE_START = f"<{FENCE} id="  # as strip_notes looks for it
 
 
-def is_memory_tool(name: str) -> bool:
+def is_memory_name(name: str) -> bool:
     """Whether a tool of that name reads or writes long-term memory."""
-    return name in TOOL_NAMES or name in _LANGMEM_TOOLS or name.startswith(("memory_", "memory."))
+    return name in TOOL_NAMES or name in LANGMEM_TOOLS or name.startswith(("memory_", "memory."))
 
 
 def is_note(message: object) -> bool:
@@ -98,7 +114,7 @@ def without_memory_calls(messages: Sequence[Any]) -> list[Any]:
         for message in messages
         if isinstance(message, AIMessage)
         for call in message.tool_calls
-        if is_memory_tool(call["name"])
+        if is_memory_name(call["name"])
     }
     if not calls:
         return list(messages)
@@ -141,21 +157,33 @@ def strip(result: Any, ours: Ours = is_ours, *, user: str | None = None) -> Any:
         user: Given: put in the place of any other `user_id`.
     """
 
-    def again(part: Any) -> Any:
-        return strip(part, ours, user=user)
-
     def kept(name: str, value: Any) -> Any:
         return user if name == "user_id" and user and value else _stripped(value, ours)
 
+    return rewrite(result, kept)
+
+
+def rewrite(result: Any, change: Callable[[str, Any], Any]) -> Any:
+    """A node's result with its named values changed, in whatever shape they come.
+
+    Args:
+        change: (name, value) → the value to put there; the same object leaves it as it is.
+    """
+
+    def again(part: Any) -> Any:
+        return rewrite(part, change)
+
     if isinstance(result, Command):
-        return dataclasses.replace(result, update=again(result.update), goto=_strip_goto(result.goto, again))
+        return dataclasses.replace(
+            result, update=again(result.update), goto=_rewrite_goto(result.goto, again)
+        )
     if isinstance(result, Send):
         return _sent(result, again)
     if isinstance(result, (list, tuple)) and any(isinstance(item, (Command, Send)) for item in result):
         return type(result)(again(item) for item in result)
     if _is_pairs(result):
-        return [(name, kept(name, value)) for name, value in result]
-    changed = {n: new for n, value in values_of(result).items() if (new := kept(n, value)) is not value}
+        return [(name, change(name, value)) for name, value in result]
+    changed = {n: new for n, value in values_of(result).items() if (new := change(n, value)) is not value}
     return _replaced(result, changed) if changed else result
 
 
@@ -169,6 +197,73 @@ def _stripped(value: Any, ours: Ours) -> Any:
     if isinstance(value, (list, tuple)) and any(ours(item) for item in value):
         return [item for item in value if not ours(item)]
     return value
+
+
+def scrubbed(value: Any) -> Any:
+    """Any value without our notes, however deep: as messages, in copies of messages, in texts.
+
+    The same object when there are none. It looks at 20,000 parts at most.
+    """
+    return _scrubbed(value, iter(range(_MOST_PARTS)))
+
+
+def _scrubbed(value: Any, left: Iterator[int]) -> Any:
+    if next(left, None) is None:
+        return value
+    match value:
+        case str():
+            return strip_notes(value) if FENCE_START in value else value
+        case AIMessage():
+            return value  # what a model says of it are the model's words
+        case BaseMessage():
+            held = value.content
+            clean = _scrubbed(held, left)
+            return value if clean is held else value.model_copy(update={"content": clean})
+        case list() | tuple() if type(value) in (list, tuple):
+            kept = [item for item in value if not is_ours(item)]
+            new = [_scrubbed(item, left) for item in kept]
+            same = len(new) == len(value) and all(a is b for a, b in zip(new, value, strict=True))
+            return value if same else type(value)(new)
+        case dict():
+            changed = {k: new for k, v in value.items() if (new := _scrubbed(v, left)) is not v}
+            return {**value, **changed} if changed else value
+    return value
+
+
+def as_agents(result: Any, state: Any, key: str) -> Any:
+    """The result of an agent whose human messages bear a mark, so that nobody takes them for the user's."""
+    held = {id(message) for message in messages_of(state, key)}
+
+    def marked(item: Any) -> Any:
+        if isinstance(item, HumanMessage) and not item.name and id(item) not in held:
+            return item.model_copy(update={"additional_kwargs": {**item.additional_kwargs, MARK: "agent"}})
+        return item
+
+    def change(name: str, value: Any) -> Any:
+        if name != key:
+            return value
+        listed = isinstance(value, list)
+        told = [_as_message(item) for item in (value if listed else [value])]
+        new = [marked(item) for item in told]
+        if all(a is b for a, b in zip(new, told, strict=True)):
+            return value
+        return new if listed else new[0]
+
+    return rewrite(result, change)
+
+
+def is_agents(message: BaseMessage) -> bool:
+    """Whether an agent said it as a human message."""
+    return message.additional_kwargs.get(MARK) == "agent"
+
+
+def _as_message(item: Any) -> Any:
+    """A human message that a node wrote in short: ("user", "text") or {"role": "user", …}."""
+    if isinstance(item, BaseMessage):
+        return item
+    short = isinstance(item, tuple) and len(item) == 2 and item[0] in ("user", "human")  # noqa: PLR2004
+    spelt = isinstance(item, dict) and (item.get("role") or item.get("type")) in ("user", "human")
+    return convert_to_messages([item])[0] if short or spelt else item
 
 
 def new_messages(state: Any, result: Any, key: str) -> list[BaseMessage]:
@@ -214,7 +309,7 @@ def is_state(result: Any) -> bool:
     return isinstance(result, (dict, BaseModel)) or is_instance
 
 
-def _strip_goto(goto: Any, again: Callable[[Any], Any]) -> Any:
+def _rewrite_goto(goto: Any, again: Callable[[Any], Any]) -> Any:
     if isinstance(goto, Send):
         return _sent(goto, again)
     if isinstance(goto, (list, tuple)):

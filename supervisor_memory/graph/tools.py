@@ -21,7 +21,7 @@ from supervisor_memory.errors import (
     SettingsError,
     SupervisorMemoryError,
 )
-from supervisor_memory.graph.acting import acting_scope
+from supervisor_memory.graph.acting import Acting, acting, caller_name
 from supervisor_memory.graph.identity import Resolver, scope_of
 from supervisor_memory.graph.state import values_of
 from supervisor_memory.graph.workers import DENIAL
@@ -225,15 +225,15 @@ class _Calls:
 
     def _run(self, runtime: ToolRuntime | None, call: Callable[[Scope], T]) -> T | dict[str, Any]:
         """Call as the run's user, or answer why not."""
-        acting = acting_scope()
-        who = acting if isinstance(acting, Scope) else None
-        if who is not None and who.agent_id is not None:
-            self._report(who, "denied", "memory-tool-called-by-a-sub-agent")
+        told = acting()
+        who = told.scope if told is not None and isinstance(told.scope, Scope) else None
+        if reason := self._refusal(told, who):
+            self._report(who, "denied", reason)
             return {"error": DENIAL}
 
         def as_user() -> T | dict[str, Any]:
             try:
-                scope = self._scope(acting, runtime)
+                scope = self._scope(told.scope if told else None, runtime)
                 self._report_forged(runtime, scope)
                 return call(scope)
             except (BackendError, DeadlineExceeded) as error:
@@ -249,6 +249,14 @@ class _Calls:
             return {"error": f"{type(error).__name__}: memory does not work now; go on without it"}
 
         return guarded(as_user, otherwise=broken)
+
+    def _refusal(self, told: Acting | None, who: Scope | None) -> str | None:
+        """Why the caller is not the supervisor, as a code; None when it is."""
+        if told is None:
+            return "caller-unknown" if self._memory.is_fenced else None
+        if who is not None and who.agent_id is not None:
+            return "memory-tool-called-by-a-sub-agent"
+        return None if told.is_here() else "memory-tool-called-inside-another-agent"
 
     def _scope(self, acting: Scope | IdentityError | None, runtime: ToolRuntime | None) -> Scope:
         if isinstance(acting, IdentityError):
@@ -275,13 +283,14 @@ class _Calls:
             self._report(scope, "denied", f"argument-ignored:{forged[0]}")
 
     def _report(self, scope: Scope | None, outcome: Literal["denied", "degraded"], reason: str) -> None:
+        caller = caller_name() if outcome == "denied" else None
         self._memory.report(
             AuditEvent(
                 "tool",
                 user_id=scope.user_id if scope else None,
                 outcome=outcome,
                 reason=reason,
-                agent_id=scope.agent_id if scope else None,
+                agent_id=(scope.agent_id if scope else None) or caller,
                 session_id=scope.session_id if scope else None,
                 run_id=scope.run_id if scope else None,
             )

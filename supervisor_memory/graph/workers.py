@@ -1,26 +1,41 @@
 """Which memory tools a sub-agent carries, ours or langmem's, however deep; and how to deny them."""
 
-import copy
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 from langchain_core.tools import BaseTool, StructuredTool
-from langgraph.prebuilt import ToolNode
 
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.graph.inside import parts_of, rewritten
-from supervisor_memory.graph.state import TOOL_NAMES, is_memory_tool
+from supervisor_memory.graph.state import TOOL_NAMES, is_memory_name
 
-__all__ = ["DENIAL", "denied_tools", "memory_tools_of", "undeniable"]
+__all__ = ["DENIAL", "denied_tools", "is_allowed", "is_memory_tool", "memory_tools_of", "undeniable"]
 
 _DEEPEST = 14
 _DENIED = "supervisor_memory_denied"
 DENIAL = "MemoryAccessDenied: memory tools belong to the supervisor; answer with the notes you were given."
 
 
+def is_memory_tool(thing: object) -> TypeGuard[BaseTool]:
+    """Whether it is a tool that reads or writes long-term memory: by its name, or since langmem made it."""
+    return isinstance(thing, BaseTool) and (is_memory_name(thing.name) or _is_langmems(thing))
+
+
+def is_allowed(tool: BaseTool | None) -> bool:
+    """Whether a supervisor's tool may use a guarded store: ours and langmem's, whatever their names."""
+    return tool is not None and (
+        str((tool.metadata or {}).get("op", "")).startswith("memory.") or _is_langmems(tool)
+    )
+
+
+def _is_langmems(tool: BaseTool) -> bool:
+    functions = (getattr(tool, name, None) for name in ("func", "coroutine"))
+    return any((getattr(f, "__module__", None) or "").partition(".")[0] == "langmem" for f in functions)
+
+
 def memory_tools_of(runnable: Any) -> set[str]:
     """Names of the memory tools that a node's runnable can reach, without those that are denied."""
-    return {name for name in _tools(runnable, {}, _DEEPEST) if is_memory_tool(name)}
+    return {tool.name for tool in _memory_tools(runnable, {}, _DEEPEST)}
 
 
 def denied_tools(runnable: Any, report: Callable[[], None], bridge: Bridge) -> Any:
@@ -31,15 +46,7 @@ def denied_tools(runnable: Any, report: Callable[[], None], bridge: Bridge) -> A
     """
 
     def deny(part: Any) -> Any:
-        if isinstance(part, ToolNode) and any(is_memory_tool(name) for name in part.tools_by_name):
-            # There is no public way to copy a ToolNode with other tools; its functions are bound to it.
-            node = copy.copy(part)
-            node._tools_by_name = {name: deny(tool) for name, tool in part.tools_by_name.items()}
-            node.func, node.afunc = node._func, node._afunc
-            return node
-        if isinstance(part, BaseTool) and is_memory_tool(part.name):
-            return _denied(part, report, bridge)
-        return part
+        return _denied(part, report, bridge) if is_memory_tool(part) else part
 
     return rewritten(runnable, deny, owners=True)
 
@@ -69,15 +76,14 @@ def _denied(tool: BaseTool, report: Callable[[], None], bridge: Bridge) -> BaseT
     )
 
 
-def _tools(thing: Any, seen: dict[int, Any], depth: int) -> Iterator[str]:
-    """The name of every tool inside a runnable."""
+def _memory_tools(thing: Any, seen: dict[int, Any], depth: int) -> Iterator[BaseTool]:
+    """Every memory tool inside a runnable."""
     if depth == 0 or id(thing) in seen:
         return
     seen[id(thing)] = thing  # held, so that no other thing gets its id
-    if isinstance(thing, BaseTool):
+    if is_memory_tool(thing):
         if not (thing.metadata or {}).get(_DENIED):
-            yield thing.name
-        if is_memory_tool(thing.name):
-            return
+            yield thing
+        return
     for part in parts_of(thing):
-        yield from _tools(part, seen, depth - 1)
+        yield from _memory_tools(part, seen, depth - 1)

@@ -41,7 +41,8 @@ _KINDS: dict[str, dict[Kind, str]] = {
 }
 _NOT_IN_WHO = str.maketrans("[]·", "()-")  # they frame the entry
 _TAG = re.compile(r"<(?=\s*[/!?|]|[a-zA-Z])")
-_NOTE = re.compile(rf"<{FENCE} id=\"[0-9a-f]{{12}}\">.*?(?:</{FENCE}>|\Z)", re.DOTALL)
+# Also where the quotes are escaped, as in JSON or in the repr of a message.
+_NOTE = re.compile(rf"<{FENCE} id=\\*\"[0-9a-f]{{12}}\\*\">.*?(?:</{FENCE}>|\Z)", re.DOTALL)
 _LINE = re.compile(r"^[> \t]*- \[\d{4}-\d\d-\d\d · [^·\]\n]+ · [^\]\n]+\].*$", re.MULTILINE)
 
 

@@ -1,0 +1,59 @@
+"""Check a sub-agent and bind memory to it."""
+
+from typing import TYPE_CHECKING, Literal, TypeVar, cast
+
+from langgraph.graph.state import CompiledStateGraph
+
+from supervisor_memory.errors import GraphError, WorkerHasMemoryTools
+from supervisor_memory.graph.bound import bound
+from supervisor_memory.graph.hooks import Hooks
+from supervisor_memory.graph.identity import Resolver
+from supervisor_memory.graph.workers import denied_tools, memory_tools_of, undeniable
+from supervisor_memory.records import check_name
+
+if TYPE_CHECKING:
+    from supervisor_memory.memory import SupervisorMemory
+
+__all__ = ["bind_agent"]
+
+G = TypeVar("G")
+
+
+def bind_agent(
+    memory: "SupervisorMemory",
+    agent: G,
+    name: str | None,
+    *,
+    messages_key: str,
+    worker_memory_tools: Literal["refuse", "deny"],
+    identity: Resolver | None,
+) -> G:
+    """See `SupervisorMemory.bind_agent`."""
+    if not isinstance(agent, CompiledStateGraph):
+        raise GraphError(
+            f"cannot bind {type(agent).__name__}; pass the compiled graph of an agent, such as what "
+            "create_agent returned. For a function, call memory.recall and memory.remember in it"
+        )
+    called = name or (agent.name if agent.name != "LangGraph" else "")
+    if not called:
+        raise GraphError("the agent has no name, so nobody knows whose notes to read; pass name=")
+    check_name(called, what="agent id")
+    if not memory.settings.enabled:
+        return cast("G", agent)
+    inner = agent
+    if worker_memory_tools == "deny":
+        hooks = Hooks(memory, messages_key, identity)
+        inner = denied_tools(agent, hooks.report_denied, memory.bridge)
+        found = undeniable(agent)
+    else:
+        found = memory_tools_of(agent)
+    if found:
+        raise WorkerHasMemoryTools(
+            f"agent {called!r} carries the memory tool{'s' if len(found) > 1 else ''} "
+            f"{', '.join(sorted(found))}; only the supervisor may. Remove them where it is built"
+            + (", or pass worker_memory_tools='deny'" if worker_memory_tools == "refuse" else ""),
+            agent=called,
+            tools=sorted(found),
+        )
+    memory.fence()
+    return cast("G", bound(inner, called, Hooks(memory, messages_key, identity)))

@@ -1,0 +1,127 @@
+"""A sub-agent that brings its memory along, wherever it is run: in a tool, in a node, by itself."""
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import (
+    ensure_config,
+    get_async_callback_manager_for_config,
+    get_callback_manager_for_config,
+)
+
+from supervisor_memory.errors import IdentityError
+from supervisor_memory.graph.acting import NO_NOTE, acting, acting_as
+from supervisor_memory.graph.deep import Clean, Compiled, cleaned
+from supervisor_memory.graph.hooks import Hooks
+from supervisor_memory.graph.state import is_state
+from supervisor_memory.ports import guarded
+from supervisor_memory.records import Note, Scope
+
+__all__ = ["Bound", "bound"]
+
+
+def bound(agent: Compiled, name: str, hooks: Hooks) -> Compiled:
+    """A copy of an agent's graph that recalls before a run and remembers what it brought."""
+    clone = cleaned(agent, hooks.key)
+    if clone is agent:  # clean already
+        clone = agent.copy()
+    # The class holds what is bound, since a copy of a graph keeps its class and nothing that is set on it.
+    clone.__class__ = type("Bound", (Bound,), {"hooks": hooks, "agent": name})
+    return clone
+
+
+class Bound(Clean):
+    """An agent's graph that recalls and remembers by itself."""
+
+    hooks: ClassVar[Hooks]
+    agent: ClassVar[str]
+
+    def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:
+        if self._is_led():
+            yield from super().stream(input, config, **options)
+            return
+        config = ensure_config(config)
+        output = _Output()
+        scope, note = self._enter(input, config)
+        manager = get_callback_manager_for_config(config)
+        manager.add_handler(output, inherit=False)
+        steps = super().stream(input, {**config, "callbacks": manager}, **options)
+        try:
+            while True:
+                with acting_as(scope, note):  # not while the consumer has the turn
+                    chunk = next(steps, _END)
+                if chunk is _END:
+                    break
+                yield chunk
+        finally:
+            close = getattr(steps, "close", None)
+            if close is not None:
+                close()
+        self._leave(input, output, scope, note)
+
+    async def astream(
+        self, input: Any, config: RunnableConfig | None = None, **options: Any
+    ) -> AsyncIterator[Any]:
+        if self._is_led():
+            async for chunk in super().astream(input, config, **options):
+                yield chunk
+            return
+        off_loop = self.hooks.memory.bridge.run
+        config = ensure_config(config)
+        output = _Output()
+        scope, note = await off_loop(self._enter, input, config)
+        manager = get_async_callback_manager_for_config(config)
+        manager.add_handler(output, inherit=False)
+        steps = super().astream(input, {**config, "callbacks": manager}, **options)
+        try:
+            while True:
+                with acting_as(scope, note):
+                    chunk = await anext(steps, _END)
+                if chunk is _END:
+                    break
+                yield chunk
+        finally:
+            close = getattr(steps, "aclose", None)
+            if close is not None:
+                await close()
+        await off_loop(self._leave, input, output, scope, note)
+
+    def _is_led(self) -> bool:
+        """Whether the node or the tool call that runs it has recalled for it, and will remember."""
+        led = acting()
+        if led is None or led.note is None or isinstance(led.scope, IdentityError):
+            return False
+        return led.scope.agent_id == self.agent
+
+    def _enter(self, input: Any, config: RunnableConfig) -> tuple[Scope | IdentityError, Note]:
+        state = input if is_state(input) else self._held(config)
+        led = acting()
+        if led is not None and isinstance(led.scope, IdentityError):
+            return led.scope, NO_NOTE
+        return self.hooks.enter(state, config, self.agent)
+
+    def _held(self, config: RunnableConfig) -> Any:
+        """The state of a run that goes on after an interrupt."""
+        empty: dict[str, Any] = {}
+        return guarded(lambda: self.get_state(config).values, otherwise=lambda error: empty)
+
+    def _leave(self, input: Any, output: "_Output", scope: Scope | IdentityError, note: Note) -> None:
+        if output.value is not None:
+            self.hooks.leave(input if is_state(input) else {}, output.value, scope, note, leads=False)
+
+
+_END = object()
+
+
+@dataclass
+class _Output(BaseCallbackHandler):
+    """Hears what the run ended with, however it was streamed."""
+
+    value: Any = None
+    run_inline = True
+
+    def on_chain_end(self, outputs: Any, **_facts: Any) -> None:
+        self.value = outputs

@@ -1,0 +1,150 @@
+"""The same agents, reading their note at their models instead of in their states.
+
+A note that entered a graph by its state would show in that graph's streams and checkpoints.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any, TypeAlias, cast
+
+from langchain_core.runnables import Runnable, RunnableConfig
+
+# The only internals we use: a node that keeps its subgraphs visible must be a RunnableCallable
+# whose function is a closure over the inner runnable (langgraph 1.2).
+from langgraph._internal._runnable import RunnableCallable
+from langgraph.errors import GraphInterrupt
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.types import Interrupt
+
+from supervisor_memory.graph.acting import NO_NOTE, acting
+from supervisor_memory.graph.inside import rewritten
+from supervisor_memory.graph.rebuild import rebuilt
+from supervisor_memory.graph.state import is_note, scrubbed, strip, with_note
+from supervisor_memory.records import Note
+
+__all__ = ["WRAPPED", "Clean", "Compiled", "cleaned", "deepened", "node", "scrub_interrupt"]
+
+Compiled: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
+Change: TypeAlias = Callable[[str, Runnable[Any, Any]], Runnable[Any, Any]]
+_MODEL_NODES = ("model", "agent")  # of create_agent, of create_react_agent
+WRAPPED = "__supervisor_memory__"
+
+
+class Clean(Compiled):
+    """An agent's graph that notes do not enter by its state, so they are in no stream and no checkpoint."""
+
+    def stream(self, input: Any, *args: Any, **options: Any) -> Iterator[Any]:
+        return super().stream(strip(input, is_note), *args, **options)
+
+    def astream(self, input: Any, *args: Any, **options: Any) -> AsyncIterator[Any]:
+        return super().astream(strip(input, is_note), *args, **options)
+
+
+def deepened(inner: Runnable[Any, Any], key: str, *, tools: Change | None = None) -> Runnable[Any, Any]:
+    """The same runnable with the graphs in it cleaned.
+
+    Args:
+        tools: (node name, a tool node of the actor's own) → the tool node to put there.
+    """
+
+    def change(part: Any) -> Any:
+        if isinstance(part, CompiledStateGraph):
+            return cleaned(part, key, tools=tools)
+        if isinstance(part, ToolNode) and tools is not None:
+            return tools("tools", part)
+        return part
+
+    return cast("Runnable[Any, Any]", rewritten(inner, change))
+
+
+def cleaned(graph: Compiled, key: str, *, tools: Change | None = None) -> Compiled:
+    """A copy of an agent's graph whose models read the note of who acts."""
+    if isinstance(graph, Clean):
+        return graph
+    channels, nodes = graph.builder.channels, graph.builder.nodes
+    own = key if key in channels else "messages"
+    if own not in channels:
+        return graph
+    model = next((name for name in _MODEL_NODES if name in nodes), None)
+
+    def wrap(name: str, bound: Runnable[Any, Any]) -> Runnable[Any, Any]:
+        if isinstance(bound, ToolNode):
+            return tools(name, bound) if tools is not None else _in_tools(bound, own)
+        if model not in (None, name):
+            return bound
+        return _at_model(deepened(bound, own, tools=tools), name, own)
+
+    clean = rebuilt(graph, wrap)
+    clean.__class__ = Clean
+    return clean
+
+
+def _in_tools(tools: Runnable[Any, Any], key: str) -> Runnable[Any, Any]:
+    """A sub-agent's tool node; agents that its tools run read no state of their own either."""
+    return deepened(tools, key)
+
+
+def _at_model(bound: Runnable[Any, Any], name: str, key: str) -> Runnable[Any, Any]:
+    def seen(state: Any) -> Any:
+        for each in (key, "llm_input_messages"):  # the other is what a pre_model_hook leaves
+            state = with_note(state, _note(), each, redact=False)
+        return state
+
+    def run(state: Any, config: RunnableConfig) -> Any:
+        try:
+            return strip(bound.invoke(seen(state), config), is_note)
+        except GraphInterrupt as asking:
+            scrub_interrupt(asking)
+            raise
+
+    async def arun(state: Any, config: RunnableConfig) -> Any:
+        try:
+            return strip(await bound.ainvoke(seen(state), config), is_note)
+        except GraphInterrupt as asking:
+            scrub_interrupt(asking)
+            raise
+
+    return node(run, arun, name, like=bound)
+
+
+def node(
+    run: Callable[..., Any],
+    arun: Callable[..., Any],
+    name: str,
+    *,
+    like: Runnable[Any, Any],
+    role: str = "",
+) -> Runnable[Any, Any]:
+    """A node of these functions, of the kinds that the inner one has, and marked as ours by its role."""
+    sync, native = _kinds(like)
+    made = RunnableCallable(
+        run if sync else None, arun if native else None, name=name, trace=False, recurse=False
+    )
+    setattr(made, WRAPPED, role)
+    return made
+
+
+def scrub_interrupt(asking: GraphInterrupt) -> None:
+    """Take our notes out of what a node asks the user."""
+    asked = asking.args[0] if asking.args else ()
+    asking.args = (tuple(_scrubbed_interrupt(each) for each in asked), *asking.args[1:])
+
+
+def _scrubbed_interrupt(asked: Interrupt) -> Interrupt:
+    clean = scrubbed(asked.value)
+    return asked if clean is asked.value else Interrupt(value=clean, id=asked.id)
+
+
+def _kinds(inner: Runnable[Any, Any]) -> tuple[bool, bool]:
+    """Whether a node runs synchronously and natively asynchronously; the wrapper must promise no more.
+
+    A sync-only node that got an async function would escape langgraph's check of `timeout=`.
+    """
+    if isinstance(inner, RunnableCallable):
+        return inner.func is not None, inner.afunc is not None
+    return True, True
+
+
+def _note() -> Note:
+    found = acting()
+    return (found.note if found else None) or NO_NOTE
