@@ -1,10 +1,12 @@
 """The models memory may use, an embedder and a chat model, from whatever the host has."""
 
+import contextvars
 import functools
 import inspect
 from typing import TYPE_CHECKING, Any, cast
 
 from supervisor_memory.bridge import Bridge
+from supervisor_memory.errors import SettingsError
 from supervisor_memory.ports import Complete, guarded
 from supervisor_memory.settings import Settings
 
@@ -45,17 +47,40 @@ def _local(model: str | None, dimension: int | None, threads: int) -> "Embedder 
 
 
 def as_completion(llm: "BaseChatModel | None", settings: Settings) -> Complete | None:
-    """A function from prompt to text; None when there is no model."""
-    if llm is None and settings.llm:
-        from langchain.chat_models import init_chat_model
+    """A function from prompt to text; None when there is no model.
 
-        llm = init_chat_model(settings.llm)
+    Raises:
+        SettingsError: it is no model, or MEMORY_LLM names none that can be opened.
+    """
     if llm is None:
-        return None
+        if not settings.llm:
+            return None
+        llm = _opened(settings.llm)
+    if isinstance(llm, type) or not callable(getattr(llm, "invoke", None)):
+        raise SettingsError(
+            f"llm is {llm!r:.80}, which is no chat model; pass an object such as "
+            "init_chat_model('openai:gpt-5-mini'), or set MEMORY_LLM to such a name",
+            llm=type(llm).__name__,
+        )
     model = llm
 
     def complete(prompt: str) -> str:
-        # "nostream" keeps memory's own tokens out of the host's stream.
-        return str(model.invoke(prompt, {"tags": ["nostream"], "callbacks": []}).text)
+        # In a context of its own, and tagged: what memory asks is nothing that the host's run says, so none
+        # of the run's tracers, token counters and streams may take it for that.
+        reply = contextvars.Context().run(model.invoke, prompt, {"tags": ["nostream"], "callbacks": []})
+        return str(getattr(reply, "text", reply))
 
     return complete
+
+
+def _opened(name: str) -> "BaseChatModel":
+    from langchain.chat_models import init_chat_model
+
+    try:
+        return init_chat_model(name)
+    except Exception as error:
+        raise SettingsError(
+            f"MEMORY_LLM={name!r} cannot be opened: {type(error).__name__}: {error}; "
+            "install the package of its provider and set the key, or unset it: nothing needs it",
+            llm=name,
+        ) from error

@@ -5,7 +5,7 @@ strategy, a contradiction supersedes; very like and no slot differs → merged b
 A statement of the user is never changed by what an agent or a tool said; their records give way to it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from supervisor_memory.records import (
     Candidate,
     Filter,
     Kind,
+    Note,
     Query,
     Record,
     Scope,
@@ -31,7 +32,9 @@ from supervisor_memory.records import (
     new_id,
 )
 from supervisor_memory.remember.compare import same_slots
+from supervisor_memory.remember.echo import repeated_from_note, repeated_from_store, without_told_lines
 from supervisor_memory.remember.merge import says_the_same, strategy_for
+from supervisor_memory.remember.once import event_ids
 from supervisor_memory.remember.wording import same_marks, tells
 from supervisor_memory.settings import Settings
 from supervisor_memory.terms import terms
@@ -62,35 +65,60 @@ def decide(said: Remembering, view: Deciding) -> Remembering:
         Conflict: others kept changing the same records, twenty times in a row.
     """
     vectors = view.embed([candidate.content for candidate in said.candidates])
-    for attempt in range(_TRIES):
-        draft = _drafted(said, vectors, view, first_try=not attempt)
+    ids = event_ids(said)
+    repeated: set[str | None] = set()  # ids of events that an earlier run of this turn has written
+    attempt = 0
+    while True:
+        draft = _drafted(said, vectors, view, ids, repeated, first_try=not attempt and not repeated)
+        said = replace(said, is_repeated=said.is_repeated or draft.is_repeated)
         if not draft.events:
-            return said
+            return replace(said, results=tuple(draft.results))
         try:
             done = view.commit(Commit(changes=_with_vectors(draft.changes, view), audit=tuple(draft.events)))
-        except Conflict:
-            if attempt == _TRIES - 1:
+        except Conflict as conflict:
+            event_id = conflict.facts.get("event_id")
+            if event_id is not None and event_id in ids and event_id not in repeated:
+                repeated.add(event_id)
+            elif (attempt := attempt + 1) == _TRIES:
                 raise
             continue
         results = (replace(result, saved=result.saved and done.saved) for result in draft.results)
         return replace(said, results=tuple(results))
-    raise AssertionError("unreachable")
 
 
 def _drafted(
-    said: Remembering, vectors: "Sequence[Vector | None]", view: Deciding, *, first_try: bool
+    said: Remembering,
+    vectors: "Sequence[Vector | None]",
+    view: Deciding,
+    ids: Sequence[str | None],
+    repeated: Collection[str | None],
+    *,
+    first_try: bool,
 ) -> "_Draft":
-    """All decisions, taken against the store as it is now."""
+    """All decisions, taken against the store as it is now.
+
+    Args:
+        ids: Those of the events, in this order: of the candidates, of the skipped.
+    """
     draft = _Draft(said.scope)
+    id_of_next = iter(ids)
+
+    def is_new() -> bool:
+        return draft.begin(next(id_of_next), repeated)
+
     for candidate, vector in zip(said.candidates, vectors, strict=True):
-        _place(candidate, vector, said, draft, view)
+        if is_new():
+            _place(candidate, vector, said, draft, view)
     # What was said is new unless a turn runs again, which the store says soon enough.
     is_likely_new = first_try and not any(map(_wants_vector, said.verbatim))
-    for record in said.verbatim if is_likely_new else _not_there_yet(said.verbatim, view):
+    unsaid = said.verbatim if is_likely_new else _not_there_yet(said.verbatim, view)
+    draft.is_repeated |= len(unsaid) < len(said.verbatim)
+    for record in unsaid:
         until = expiry(record.kind, record.metadata, record.updated_at, view.settings)
         draft.insert(replace(record, expires_at=until), reason="verbatim")
     for reason in said.skipped:
-        draft.refuse(reason)
+        if is_new():
+            draft.refuse(reason)
     return draft
 
 
@@ -102,6 +130,17 @@ class _Draft:
     pending: dict[str, Change] = field(default_factory=dict)
     events: list[AuditEvent] = field(default_factory=list)
     results: list[WriteResult] = field(default_factory=list)
+    is_repeated: bool = False
+    _event_id: str | None = None
+
+    def begin(self, event_id: str | None, repeated: Collection[str | None]) -> bool:
+        """Whether the next thing is still to be decided; its event gets this id."""
+        self._event_id = event_id
+        if event_id is None or event_id not in repeated:
+            return True
+        self.is_repeated = True
+        self.results.append(WriteResult("", "skipped", reason="remembered-before"))
+        return False
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -134,7 +173,8 @@ class _Draft:
     def refuse(self, reason: str) -> None:
         """Something that could not be kept at all."""
         self.results.append(WriteResult("", "skipped", saved=False, reason=reason))
-        self.events.append(self._event("skip", self.scope.user_id, outcome="skipped", reason=reason))
+        event = self._event("skip", self.scope.user_id, outcome="skipped", reason=reason, **self._own_id())
+        self.events.append(event)
 
     def change(self, old: Record, new: Record, status: WriteStatus, reason: str) -> None:
         staged = self.pending.get(old.id)
@@ -147,9 +187,14 @@ class _Draft:
 
     def _note(self, status: WriteStatus, old: Record | None, new: Record, reason: str) -> None:
         self.results.append(WriteResult(id=new.id, status=status, reason=reason, version=new.version))
-        self._audit(_OPS[status], old, new, reason)
+        self._audit(_OPS[status], old, new, reason, **self._own_id())
 
-    def _audit(self, op: str, old: Record | None, new: Record, reason: str) -> None:
+    def _own_id(self) -> dict[str, str]:
+        """The id that the event of a decision has to have, if any: once, for one decision has one event."""
+        event_id, self._event_id = self._event_id, None
+        return {} if event_id is None else {"id": event_id}
+
+    def _audit(self, op: str, old: Record | None, new: Record, reason: str, **own_id: str) -> None:
         self.events.append(
             self._event(
                 op,
@@ -164,6 +209,7 @@ class _Draft:
                 reason=reason,
                 source_class=new.source.source_class,
                 detail={"kind": new.kind, "layer": new.layer},
+                **own_id,
             )
         )
 
@@ -185,6 +231,12 @@ def _place(
     """Find the candidate's place among the records of its namespace."""
     new = _record(candidate, vector, said, view)
     same = _same_words(new, draft, view)
+    if said.note is not None and candidate.source.source_class != "user":
+        if told := _repeated(candidate, said.note, said, view, is_known=same is not None):
+            return draft.skip(told, "recalled-text")
+        own = without_told_lines(candidate, said.note)
+        if own is not candidate:
+            return _place(own, None, replace(said, note=None), draft, view)
     rival = same or _same_subject(new, draft, view)
     old = rival or _very_like(new, draft, view)
     if old is None:
@@ -204,6 +256,14 @@ def _place(
     if said.created_at is not None and new.updated_at < old.updated_at:
         return draft.skip(old, "older-than-what-is-known")
     return draft.change(old, _changed(old, new, new.content), "updated", "contradicts")
+
+
+def _repeated(
+    candidate: Candidate, note: Note, said: Remembering, view: Deciding, *, is_known: bool
+) -> Record | None:
+    """What an agent merely repeats. Its own words of an earlier turn are no echo but a duplicate."""
+    found = repeated_from_note(candidate, note)
+    return found if found or is_known else repeated_from_store(candidate, said, view)
 
 
 def _record(candidate: Candidate, vector: "Vector | None", said: Remembering, view: Deciding) -> Record:

@@ -1,7 +1,6 @@
 """Gather what a turn offers to remember: the user's statements, an agent's results, the words themselves."""
 
 import json
-import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -15,12 +14,13 @@ from supervisor_memory.ports import ReadStore
 from supervisor_memory.recall.format import strip_notes
 from supervisor_memory.records import SESSION_FAMILY, Candidate, Message, Record, Source, check_content
 from supervisor_memory.remember import extract
+from supervisor_memory.remember.echo import own_words
 from supervisor_memory.remember.merge import strategy_for
+from supervisor_memory.remember.once import session_message_id
 from supervisor_memory.terms import terms
 
 __all__ = ["gather", "keep_messages", "sharpen", "with_metadata"]
 
-_IDS = uuid.UUID("6f1d5a52-6d0e-5d43-9a34-0f2b1c1f7a10")
 _OWN_WORDS = 2 / 3
 """Share of a statement's terms that must be the user's for it to be the user's statement."""
 
@@ -39,8 +39,8 @@ def gather(said: Remembering, view: ReadStore) -> Remembering:
         answer, conclusion = said.outcome.final_answer, said.outcome.conclusion
         found += extract.from_agent(
             agent_id=scope.agent_id,
-            final_answer=strip_notes(answer) if isinstance(answer, str) else None,
-            conclusion=strip_notes(conclusion) if isinstance(conclusion, str) else conclusion,
+            final_answer=_own(answer) if isinstance(answer, str) else None,
+            conclusion=_own(conclusion) if isinstance(conclusion, str) else conclusion,
             side_effects=said.outcome.side_effects,
             source=replace(source, source_class="agent", agent_id=scope.agent_id),
         )
@@ -114,11 +114,10 @@ def _session_records(said: Remembering, now: float) -> Iterator[Record]:
             continue
         text = check_content(strip_notes(message.content))
         seen[message.role, text] += 1
-        key = message.id or f"{message.role}|{message.name}|{text}|{seen[message.role, text]}"
         where = (scope.session_id, scope.run_id, message.id, message.name)
         is_user = message.role == "user"
         yield Record(
-            id=str(uuid.uuid5(_IDS, f"{scope.user_id}\0{scope.session_id}\0{key}")),
+            id=session_message_id(said, message, text, seen[message.role, text]),
             namespace=scope.namespace(SESSION_FAMILY),
             content=text,
             kind="task-traces",
@@ -132,6 +131,8 @@ def _session_records(said: Remembering, now: float) -> Iterator[Record]:
 def _obstacle(message: Message) -> str | None:
     """Why a message cannot be kept, as a code; "" when there is nothing in it, None when it can."""
     text = strip_notes(message.content)
+    if message.role == "assistant" and not _own(text):
+        return ""
     try:
         check_content(text)
     except ContentTooLarge:
@@ -145,12 +146,18 @@ def _read(text: str) -> str:
     return strip_notes(text[:LONGEST_READ])
 
 
+def _own(text: str) -> str:
+    """What an agent said itself: no note of ours, no message of ours, no bookkeeping of a handoff."""
+    return own_words(strip_notes(text))
+
+
 def _clean(found: Iterable[Candidate]) -> Iterator[Candidate]:
     """What can be stored, each text once."""
     seen: set[tuple[str, str]] = set()
     for candidate in found:
         try:
-            content = check_content(strip_notes(candidate.content))
+            is_users = candidate.source.source_class == "user"
+            content = check_content((strip_notes if is_users else _own)(candidate.content))
         except InvalidContent:
             continue
         if (candidate.kind, content) not in seen:
