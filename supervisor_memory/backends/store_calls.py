@@ -46,7 +46,9 @@ class StoreCalls:
         Raises:
             BackendUnavailable: another did for too long, or this is the thread of the store's event loop.
         """
+        # Before the lock is waited for: who holds it may be waiting for this very thread.
         self._refuse_loop_thread()
+        self._ask_loop()
         if not self._lock.acquire(timeout=LOCK_SECONDS):
             raise BackendUnavailable(
                 f"waited {LOCK_SECONDS:g} s for other calls to {self.name}; look whether its database hangs",
@@ -122,7 +124,6 @@ class StoreCalls:
         return getattr(self._store, "_loop", None)
 
     def _refuse_loop_thread(self) -> None:
-        # Before any lock is waited for: its holder may be waiting for this very thread.
         loop = self._loop()
         if loop is None:
             return
