@@ -24,6 +24,7 @@ _LOOP_SECONDS: Final = 0.3
 _PAGE: Final = 1_000
 _MOST_GETS: Final = 500
 _TRIES: Final = 5
+_READS: Final = 3
 _log = logging.getLogger("supervisor_memory")
 _locks: "weakref.WeakValueDictionary[int, threading.RLock]" = weakref.WeakValueDictionary()
 """One lock for each store object, by its id: who holds the lock holds the store too."""
@@ -63,7 +64,7 @@ class StoreCalls:
         """The items asked for, None where there is none."""
         found: list[Item | None] = []
         for start in range(0, len(ops), _MOST_GETS):
-            found += self._batch("read", ops[start : start + _MOST_GETS])
+            found += self._read(ops[start : start + _MOST_GETS])
         return found
 
     def puts(self, ops: Sequence[PutOp]) -> None:
@@ -89,19 +90,25 @@ class StoreCalls:
     def _pages(self, namespace: Namespace, size: int) -> Iterator[Item]:
         offset = 0
         while True:
-            (page,) = self._batch("search", [SearchOp(namespace, limit=size, offset=offset)])
+            (page,) = self._read([SearchOp(namespace, limit=size, offset=offset)])
             yield from page
             if len(page) < size:
                 return
             offset += len(page)
 
-    def _batch(self, verb: str, ops: Sequence[Op]) -> Sequence[Any]:
+    def _read(self, ops: Sequence[Op]) -> Sequence[Any]:
+        # InMemoryStore fails a search while a thread of the host writes; a pool can hold a dead connection.
+        return self._batch("read", ops, tries=_READS)
+
+    def _batch(self, verb: str, ops: Sequence[Op], *, tries: int = 1) -> Sequence[Any]:
         self._ask_loop()
         try:
             results = self._store.batch(ops)
         except asyncio.InvalidStateError as error:
             raise self._on_loop_thread() from error
         except Exception as error:
+            if tries > 1:
+                return self._batch(verb, ops, tries=tries - 1)
             # Its text goes to the log alone: it may name hosts and keys, and ours may reach a model.
             _log.warning("%s failed in a %s", self.name, verb, exc_info=error)
             raise BackendError(

@@ -10,6 +10,7 @@ Below the prefix that the backend was given:
 """
 
 import base64
+import binascii
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -190,7 +191,7 @@ def _ours(item: Item) -> Mapping[str, Any]:
 
 
 def _vector(text: str) -> "np.ndarray[Any, np.dtype[np.float32]]":
-    return np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4").astype(np.float32)
+    return np.frombuffer(binascii.a2b_base64(text, strict_mode=True), dtype="<f4").astype(np.float32)
 
 
 def _damaged(item: Item, why: str) -> CorruptStore:

@@ -421,6 +421,46 @@ def test_a_store_that_raises_is_a_typed_error_without_its_secrets(caplog: pytest
     assert backend.health().ok
 
 
+def test_a_read_that_fails_once_is_tried_again_and_a_write_is_not() -> None:
+    store = Wrapped()
+    backend = BaseStoreBackend(store)
+    backend.write([tea()])
+
+    def fail_once(ops: list[Op]) -> None:
+        store.before = fail_writes
+        fail(ops)
+
+    store.before = fail_once
+    assert backend.search(query(), limit=5)
+    tried = len(store.batches)
+    with pytest.raises(BackendError):
+        backend.write([tea("new")])
+    assert sum(isinstance(ops[0], PutOp) for ops in store.batches[tried:]) == 1
+
+
+def test_the_hosts_threads_can_use_the_store_meanwhile() -> None:
+    store, done = InMemoryStore(), threading.Event()
+    backend = BaseStoreBackend(store)
+    for number in range(100):
+        backend.write([tea(user=f"user {number}")])
+
+    def work() -> None:
+        for number in range(10**6):
+            if done.is_set():
+                return
+            store.put((f"visits {number}",), "visit", {"n": number})
+            time.sleep(0.0005)
+
+    host = threading.Thread(target=work)
+    host.start()
+    try:
+        for number in range(500):
+            assert backend.search(query(user=f"user {number % 100}"), limit=5)
+    finally:
+        done.set()
+        host.join()
+
+
 @pytest.mark.parametrize("garbage", ["garbage", None, [], [1, 2, 3]])
 def test_garbage_from_the_store_is_a_typed_error(garbage: Any) -> None:
     class Garbage(Wrapped):
