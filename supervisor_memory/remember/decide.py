@@ -135,8 +135,8 @@ class _Draft:
 
     def begin(self, event_id: str | None, repeated: Collection[str | None]) -> bool:
         """Whether the next thing is still to be decided; its event gets this id."""
-        self._event_id = event_id
         if event_id is None or event_id not in repeated:
+            self._event_id = event_id
             return True
         self.is_repeated = True
         self.results.append(WriteResult("", "skipped", reason="remembered-before"))

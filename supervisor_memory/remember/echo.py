@@ -82,7 +82,7 @@ class _Told:
 def repeated_from_note(candidate: Candidate, note: Note) -> Record | None:
     """The record of a note that a candidate repeats; None when it says more."""
     records = [hit.record for hit in note.hits]
-    return _repeated(candidate, _told(records, note.text)) if records else None
+    return _repeated(candidate, _told(records, _preamble(note))) if records else None
 
 
 def repeated_from_store(candidate: Candidate, said: Remembering, view: ReadStore) -> Record | None:
@@ -106,7 +106,7 @@ def without_told_lines(candidate: Candidate, note: Note) -> Candidate:
     lines = candidate.content.splitlines()
     if len(lines) == 1 or not note.hits:
         return candidate
-    told = _told([hit.record for hit in note.hits], note.text)
+    told = _told([hit.record for hit in note.hits], _preamble(note))
     content = "\n".join(_own_lines(lines, told)).strip()
     if content == candidate.content or not _says_more(content, told):
         return candidate
@@ -149,6 +149,11 @@ def _told(records: Iterable[Record], *texts: str) -> _Told:
     return _Told(records, said, frozenset(frame))
 
 
+def _preamble(note: Note) -> str:
+    """What a note says before its first record, a clause a line: an agent may quote a part of it."""
+    return _CLAUSE_END.sub("\n", note.text.partition("\n- [")[0])
+
+
 def _framing(record: Record) -> Iterator[str]:
     source = record.source
     yield time.strftime("%Y-%m-%d", time.gmtime(max(record.updated_at, 0.0)))
@@ -171,11 +176,9 @@ def _adds(sentence: str, told: _Told) -> bool:
         return False
     said = _words(sentence)
     covered = _covered(said, told)
-    left = [(index in covered, word) for index, word in enumerate(said)]
-    runs = (
-        " ".join(word for _, word in run) for is_told, run in groupby(left, lambda w: w[0]) if not is_told
-    )
-    return not all(_leads_in(run, told.frame) for run in runs)
+    runs = groupby(enumerate(said), lambda place: place[0] in covered)
+    left = ([word for _, word in run] for is_told, run in runs if not is_told)
+    return not all(_leads_in(run, told.frame) for run in left)
 
 
 def _covered(said: _Words, told: _Told) -> set[int]:
@@ -208,6 +211,7 @@ _BEFORE = ",;:、。\"'`“”‘’([{【《*|•·"  # what stands before a nu
 _AFTER = ".,;:!?、。\"'`“”‘’()[]{}【】《》*|•·"
 _MARKER = re.compile(r"^[ \t>]*(?:(?:[-*+•·–—>]|#{1,6}|\d{1,3}[.)、]|[(（]\d{1,3}[)）])[ \t]+)", re.MULTILINE)
 _TAG = re.compile(r"</?memory\b[^>\n]*>")
+_CLAUSE_END = re.compile(r"[:：;；()（）]")
 _SPACED_SIGN = re.compile(r"(?<=\d)\s+(?=[%‰€$])")
 _HAS_MEANING = re.compile(r"[^\W_]|[%‰€$£¥+<>=≤≥≠]")
 

@@ -43,7 +43,8 @@ def session_message_id(said: Remembering, message: Message, text: str, nth: int)
         place = message.id or words
     else:  # a model that is asked again gives its answer another id
         place = f"{(message.role == 'user' and message.id) or said.turn_id}|{words}"
-    return str(uuid.uuid5(_RECORDS, f"{scope.user_id}\0{scope.session_id}\0{place}"))
+    key = f"{scope.user_id}\0{scope.session_id}\0{place}".encode(errors="backslashreplace")
+    return str(uuid.uuid5(_RECORDS, key.decode()))
 
 
 def _key(said: Remembering, who: str, place: str | None, what: str) -> str:
