@@ -29,8 +29,8 @@ class BaseStoreBackend(Verbs):
     """Any LangGraph `BaseStore` as a backend: `SupervisorMemory(backend=BaseStoreBackend(store))`.
 
     Records are items under `prefix`; everything else in the store is left alone, and nothing is put
-    into the store's own index. LangGraph hands the store of a graph to every node and tool in it, and
-    the items are plain to whoever holds it.
+    into the store's own index. LangGraph hands the store of a graph to every node and tool in it, so
+    a graph gets a guarded one: `compile(store=memory.guard(store, namespaces=[backend.prefix]))`.
 
     What it costs: a search, and a write that could clash, reads all records of the user (session
     messages apart) and ranks them here: with SqliteStore about 130 ms for 1,000. Far beyond that,
@@ -79,6 +79,11 @@ class BaseStoreBackend(Verbs):
     @property
     def name(self) -> Literal["base_store"]:
         return "base_store"
+
+    @property
+    def prefix(self) -> Namespace:
+        """Where all of its items are."""
+        return self._layout.prefix
 
     @property
     def audit(self) -> AuditLog:

@@ -32,6 +32,7 @@ from supervisor_memory.errors import (
     BackendError,
     BackendUnavailable,
     CorruptStore,
+    MemoryAccessDenied,
     SettingsError,
 )
 from supervisor_memory.records import SESSION_FAMILY, AuditEvent, Filter
@@ -725,6 +726,23 @@ def test_a_graph_shares_its_store_with_the_memory(tmp_path: Path) -> None:
         assert [version.content for version in again.history(hits[0].record.id)] == [PREFERENCE]
         assert not again.search("answer in tables", user_id="bob")
         assert "commit.done" in operations(again.backend)
+
+
+def test_a_guarded_store_hides_the_items_from_the_graph(tmp_path: Path) -> None:
+    store = InMemoryStore()
+    backend = BaseStoreBackend(store)
+    memory = SupervisorMemory(WORDS_ONLY, backend=backend)
+    guarded = memory.guard(store, namespaces=[backend.prefix])
+    team = Team(guarded, memory)
+    for thread in ("t1", "t2"):
+        team.asks(PREFERENCE, user="alice", thread=thread)
+    assert memory.search("answer in tables", user_id="alice")
+    assert len(guarded.search(("visits",))) == 2
+    (item,) = store.search((*backend.prefix, "records"))
+    with pytest.raises(MemoryAccessDenied):
+        guarded.get(item.namespace, item.key)
+    with pytest.raises(MemoryAccessDenied):
+        guarded.search(())
 
 
 async def test_an_async_graph_shares_its_async_store_with_the_memory(tmp_path: Path) -> None:
