@@ -178,10 +178,9 @@ class Entry:
     def of(cls, record: Record) -> "Entry | None":
         """None: it is no item, for it has no labels that lead to it."""
         told = record.metadata.get(KEPT)
-        if isinstance(told, Mapping) and isinstance(told.get("value"), dict):
-            address = _told(told)
-            if address.namespace == record.namespace and record.id in (address.id, address.key):
-                return cls(record, address, told)
+        address = _told(told) if isinstance(told, dict) else None
+        if address and address.namespace == record.namespace and record.id in (address.id, address.key):
+            return cls(record, address, told)
         address = Address(tuple(map(_label, record.namespace)), record.id)
         return cls(record, address, {}) if address.namespace == record.namespace else None
 
@@ -193,12 +192,16 @@ class Entry:
     @property
     def is_as_put(self) -> bool:
         """Whether the record's text is still that of the value that was put."""
-        return bool(self.kept) and text_of(self.kept["value"]) == self.record.content
+        try:
+            return bool(self.kept) and text_of(self.kept["value"]) == self.record.content
+        except ContentTooLarge:  # no put left that
+            return False
 
     @property
     def ttl(self) -> float | None:
         """Minutes it lives after it was last read."""
-        return self.kept.get("ttl")
+        told = self.kept.get("ttl")
+        return told if isinstance(told, float) else None
 
     @property
     def value(self) -> dict[str, Any]:
@@ -213,10 +216,13 @@ class Entry:
 
     def vectors(self, embedder: str) -> "list[Vector]":
         """The vectors of its indexed fields by this embedder."""
-        told = self.kept.get("vectors", {})
-        if told.get("embedder") != embedder or not self.is_as_put:
+        told = self.kept.get("vectors")
+        if not isinstance(told, dict) or told.get("embedder") != embedder or not self.is_as_put:
             return []
-        return [np.frombuffer(base64.b64decode(row), dtype="<f4") for row in told["rows"]]
+        try:
+            return [np.frombuffer(base64.b64decode(row), dtype="<f4") for row in told["rows"]]
+        except (KeyError, TypeError, ValueError):  # no put left that
+            return []
 
     def item(self) -> Item:
         return Item(**self._fields())
@@ -234,8 +240,12 @@ class Entry:
         }
 
 
-def _told(told: Mapping[str, Any]) -> Address:
-    return Address(tuple(map(str, told.get("namespace", ()))), str(told.get("key")))
+def _told(told: Mapping[str, Any]) -> Address | None:
+    """The address that metadata tell of, which anybody may have written."""
+    labels, key = told.get("namespace"), told.get("key")
+    if not isinstance(labels, list) or not isinstance(key, str) or not isinstance(told.get("value"), dict):
+        return None
+    return Address(tuple(labels), key) if all(isinstance(label, str) for label in labels) else None
 
 
 def _with_text(value: Mapping[str, Any], text: str) -> dict[str, Any]:

@@ -157,7 +157,7 @@ class MemoryStore(BaseStore):
 
     def _best_field(self, op: SearchOp, vector: "Vector", embedder: str) -> Iterator[_Found]:
         for entry in self._matching(op):
-            if rows := entry.vectors(embedder):
+            if rows := [row for row in entry.vectors(embedder) if row.shape == vector.shape]:
                 yield entry, max(float(row @ vector) for row in rows)
 
     def _nearest(self, op: SearchOp, query: Query, wanted: int) -> Iterator[_Found]:
