@@ -90,7 +90,7 @@ class StoreCalls:
     def _pages(self, namespace: Namespace, size: int) -> Iterator[Item]:
         offset = 0
         while True:
-            (page,) = self._read([SearchOp(namespace, limit=size, offset=offset)])
+            (page,) = self._read([SearchOp(namespace, limit=size, offset=offset, refresh_ttl=False)])
             yield from page
             if len(page) < size:
                 return

@@ -85,18 +85,18 @@ class Layout:
         return (*self.prefix, part) if user_id is None else (*self.prefix, part, label(user_id))
 
     def owner(self, record_id: str) -> GetOp:
-        return GetOp((*self.prefix, "owners"), label(record_id))
+        return _get((*self.prefix, "owners"), label(record_id))
 
     def record(self, owner: Owner, record_id: str) -> GetOp:
-        return GetOp(self.namespace(owner.part, owner.user_id), label(record_id))
+        return _get(self.namespace(owner.part, owner.user_id), label(record_id))
 
     def earlier(self, record: Record) -> Sequence[GetOp]:
         """The versions before this one, oldest first."""
         namespace = self.namespace("versions", record.user_id)
-        return [GetOp(namespace, f"{label(record.id)}{number}") for number in range(1, record.version)]
+        return [_get(namespace, f"{label(record.id)}{number}") for number in range(1, record.version)]
 
     def last_commit(self, log_id: str) -> GetOp:
-        return GetOp((*self.prefix, "commits"), label(log_id))
+        return _get((*self.prefix, "commits"), label(log_id))
 
     def puts(
         self, staged: Staged, owners: Mapping[str, Owner], *, commit_id: str, log_id: str
@@ -152,7 +152,7 @@ class Layout:
         return Owner(user_id, part)
 
     def _version(self, record: Record) -> PutOp:
-        where = GetOp(self.namespace("versions", record.user_id), f"{label(record.id)}{record.version}")
+        where = _get(self.namespace("versions", record.user_id), f"{label(record.id)}{record.version}")
         return _put(where, {**record.to_dict(), "vector": None})
 
     def _places(self, staged: Staged, owners: Mapping[str, Owner]) -> Iterator[PutOp]:
@@ -174,6 +174,10 @@ class Layout:
             before = owners.get(record.id)
             if before is not None and before.part != part_of(record):
                 yield _put(self.record(before, record.id), {"moved": part_of(record)})
+
+
+def _get(namespace: Namespace, key: str) -> GetOp:
+    return GetOp(namespace, key, refresh_ttl=False)
 
 
 def _put(where: GetOp, value: dict[str, Any]) -> PutOp:

@@ -252,6 +252,18 @@ def test_nothing_is_put_into_the_hosts_index() -> None:
     assert not embedded
 
 
+def test_the_hosts_time_to_live_is_not_that_of_memory(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "store.db", check_same_thread=False, isolation_level=None)
+    store = SqliteStore(connection, ttl={"default_ttl": 0.0001, "refresh_on_read": True})
+    store.setup()
+    backend = BaseStoreBackend(store)
+    backend.write([tea()])
+    time.sleep(0.05)
+    store.sweep_ttl()
+    assert backend.search(query(), limit=5)
+    assert connection.execute("SELECT count(*) FROM store WHERE expires_at IS NOT NULL").fetchone() == (0,)
+
+
 def test_what_is_stored_is_readable() -> None:
     store = InMemoryStore()
     record = with_vector(tea("喜欢绿茶 tea", user="bob@example.com"), direction(0))
