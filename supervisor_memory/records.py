@@ -438,11 +438,15 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Hits(Sequence[Hit]):
-    """Hits, best first. `degraded` says that a part of the search did not work; `notes` say which."""
+    """Hits, best first. `degraded` says that a part of the search did not work; `notes` say which.
+
+    `namespaces` is how many the store looked into; None: it does not tell.
+    """
 
     items: tuple[Hit, ...] = ()
     degraded: bool = False
     notes: tuple[str, ...] = ()
+    namespaces: int | None = None
 
     @overload
     def __getitem__(self, index: int) -> Hit: ...

@@ -107,6 +107,8 @@ class SqliteBackend(Verbs):
             matrices, answers = Matrices(), Answers()
         with self._database.reading() as connection:
             spaces = _spaces(connection, query.where)
+            if not spaces:
+                return Hits(namespaces=0)
             return answers.of(
                 _question(query, limit),
                 spaces,

@@ -101,6 +101,8 @@ class State:
         """Candidates by meaning and by words, at most `limit` of each."""
         searched_user(query)
         found = self._searched(query.where)
+        if not found:
+            return Hits(namespaces=0)
         cosines = self._by_meaning(found, query)
         scores = self._by_words(found, query)
         meant = list(islice(self._visible(query, *cosines), max(0, limit)))

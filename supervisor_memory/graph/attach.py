@@ -146,7 +146,7 @@ def _check_tools(builder: Any, supervisor: str | None, agents: Sequence[str], po
         return
     elsewhere = [spec.runnable for name, spec in builder.nodes.items() if name not in agents]
     if not any(TOOL_NAMES & memory_tools_of(runnable) for runnable in elsewhere):
-        _log.info(
+        _log.warning(
             "supervisor %r has no memory tools; recall and write-back work without. "
             "Tools cannot be added to a supervisor that is built: pass tools=memory.tools() where it is made",
             supervisor,

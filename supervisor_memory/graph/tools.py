@@ -44,6 +44,10 @@ if TYPE_CHECKING:
 __all__ = ["build_tools"]
 
 T = TypeVar("T")
+_STRANGER = (
+    "MemoryAccessDenied: nobody knows who calls. The host gives memory to this graph by "
+    "memory.attach(graph), or to this agent by memory.middleware()"
+)
 _MOST_DELETED = 500
 _FORGERIES = frozenset({"user_id", "langgraph_user_id", "user", "scope", "runtime"})
 
@@ -229,7 +233,7 @@ class _Calls:
         who = told.scope if told is not None and isinstance(told.scope, Scope) else None
         if reason := self._refusal(told, who):
             self._report(who, "denied", reason)
-            return {"error": DENIAL}
+            return {"error": _STRANGER if told is None else DENIAL}
 
         def as_user() -> T | dict[str, Any]:
             try:

@@ -46,9 +46,12 @@ def add_standing(plan: Recalling, view: ReadStore) -> Recalling:
     most = view.settings.standing_notes
     if plan.query is None or plan.turn.purpose == "hits" or not most:
         return plan
+    family = FAMILIES["user-profile"]
+    if plan.hits.namespaces == 0 and family in (plan.query.where.families or (family,)):
+        return plan  # the search has just looked there
     where = Filter(
         user_id=plan.turn.scope.user_id,
-        families=(FAMILIES["user-profile"],),
+        families=(family,),
         tasks=plan.turn.scope.tasks,
         kinds=("user-profile",),
     )
