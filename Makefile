@@ -12,7 +12,7 @@ help:
 	@echo "make chat   talk to the demo team yourself"
 	@echo "make test   the tests"
 	@echo "make lint   ruff, mypy --strict, import-linter"
-	@echo "make bench  import weight and cost of a turn, beside the bare graph"
+	@echo "make bench  import weight, cost of a turn and of a node call, beside the bare graph"
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "supervisor-memory needs Python 3.11 or newer; set PYTHON=python3.x")'
@@ -39,6 +39,7 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/turn_cost.py
+	$(BIN)/python benchmarks/node_cost.py
 	$(BIN)/python benchmarks/import_weight.py
 
 clean:
