@@ -19,12 +19,14 @@ from supervisor_memory.graph.acting import NO_NOTE, acting_scope
 from supervisor_memory.graph.identity import Resolver, is_anonymous, scope_of
 from supervisor_memory.graph.state import (
     is_agents,
+    is_note,
     messages_of,
     new_messages,
     strip,
     updates_of,
     value_of,
     values_of,
+    without_memory_calls,
 )
 from supervisor_memory.messages import as_messages
 from supervisor_memory.ports import guarded
@@ -89,7 +91,7 @@ class Hooks:
 
         def look() -> Note:
             messages = messages_of(state, self.key)
-            seen = messages if task is None else [HumanMessage(task)]
+            seen = _read_by(scope, messages) if task is None else [HumanMessage(task)]
             if not seen:
                 return NO_NOTE
             return self.memory.recall(seen, scope, query=self._question(messages, scope, task))
@@ -221,6 +223,15 @@ class Hooks:
                 run_id=scope.run_id if scope else None,
             )
         )
+
+
+def _read_by(scope: Scope, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """What is left of messages for who will read them: no older note, no memory call of another.
+
+    A note leaves out what its reader sees already, so what is taken from the reader must not count as seen.
+    """
+    left = [message for message in messages if not is_note(message)]
+    return left if scope.agent_id is None else without_memory_calls(left)
 
 
 def named_user(scope: Scope | IdentityError) -> str | None:
