@@ -98,7 +98,10 @@ class BaseStoreBackend(Verbs):
             BackendError: the store failed.
         """
         searched_user(query)
-        return _state(self._candidates(query.where)).search(query, limit)
+        # All of them, even where ids are asked for: how rare a word is depends on the others.
+        with self._calls.alone():
+            state = _state(self._in_parts(query.where))
+        return state.search(query, limit)
 
     def get(self, ids: Ids) -> Sequence[Record]:
         """The records of these ids in any status, in the order asked, unknown ones left out."""
@@ -177,7 +180,10 @@ class BaseStoreBackend(Verbs):
         with self._calls.alone():
             if where.ids is not None:
                 return self._by_id(where.ids)
-            return [found for part in parts(where) for found in self._in_namespace(part, where.user_id)]
+            return self._in_parts(where)
+
+    def _in_parts(self, where: Filter) -> Sequence[Found]:
+        return [found for part in parts(where) for found in self._in_namespace(part, where.user_id)]
 
     def _in_namespace(self, part: str, user_id: str | None) -> Iterable[Found]:
         items = self._calls.items(self._layout.namespace(part, user_id))
@@ -249,7 +255,8 @@ class BaseStoreBackend(Verbs):
 
 
 def _state(found: Iterable[Found]) -> State:
-    by_id = {each.record.id: each for each in found}
+    # In the order of their ids, so that hits of equal score come in the same order each time.
+    by_id = {each.record.id: each for each in sorted(found, key=lambda each: each.record.id)}
     return State(
         {record_id: each.record for record_id, each in by_id.items()},
         vectors={record_id: each.vector for record_id, each in by_id.items() if each.vector is not None},

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypedDict
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.config import get_store
@@ -25,6 +27,7 @@ from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.backends import store_calls
 from supervisor_memory.backends.base_store import BaseStoreBackend
+from supervisor_memory.backends.in_memory import InMemoryBackend
 from supervisor_memory.backends.protocol import Commit, MemoryBackend
 from supervisor_memory.backends.store_items import label
 from supervisor_memory.database import Database
@@ -35,7 +38,7 @@ from supervisor_memory.errors import (
     MemoryAccessDenied,
     SettingsError,
 )
-from supervisor_memory.records import SESSION_FAMILY, AuditEvent, Filter
+from supervisor_memory.records import SESSION_FAMILY, AuditEvent, Filter, Query, Record
 from supervisor_memory.testing.backend_contract import (
     BackendContract,
     Limit,
@@ -49,6 +52,7 @@ from supervisor_memory.testing.backend_contract import (
     tea,
     with_vector,
 )
+from tests.backends.test_filters import STEPS, Step, filters, outcome, records, search, state
 
 WORDS_ONLY = Settings(embedding_model="none")
 QUICK = Settings(embedding_model="none", search_timeout_ms=300, write_timeout_ms=300)
@@ -332,15 +336,34 @@ def test_a_commit_is_one_call_of_puts_alone() -> None:
         assert ops[-1].namespace[-1] == "commits"  # type: ignore[union-attr]
 
 
+@settings(deadline=None, max_examples=40)
+@given(stored=records(), wanted=st.lists(filters, min_size=1, max_size=12))
+def test_filters_mean_what_they_mean_elsewhere(stored: list[Record], wanted: list[Filter]) -> None:
+    backend, reference = BaseStoreBackend(InMemoryStore()), InMemoryBackend()
+    for each in (backend, reference):
+        each.write(stored)
+    for where in wanted:
+        assert backend.list(where, limit=99) == reference.list(where, limit=99)
+        assert backend.count(where) == reference.count(where)
+        if where.user_id is not None:
+            asked = Query("tea", where, ("tea",), direction(0) + direction(1), "e", 10.0)
+            assert backend.search(asked, limit=99) == reference.search(asked, limit=99)
+
+
+@settings(deadline=None, max_examples=40)
+@given(steps=STEPS)
+def test_it_answers_as_the_reference_after_any_history(steps: list[Step]) -> None:
+    backend, reference = BaseStoreBackend(sqlite_store(":memory:")), InMemoryBackend()
+    for step in steps:
+        assert outcome(backend, step) == outcome(reference, step)
+    assert state(backend) == state(reference)
+    found, expected = search(backend), search(reference)
+    assert found.keys() == expected.keys()
+    for name, parts in found.items():
+        assert parts == pytest.approx(expected[name], abs=1e-6)
+
+
 # What others do to the store
-
-
-def spoil(change: Callable[[dict[str, Any]], Any]) -> Callable[[BaseStore], None]:
-    def at(store: BaseStore) -> None:
-        (item,) = store.search(("supervisor_memory", "records"))
-        store.put(item.namespace, item.key, change(dict(item.value)))
-
-    return at
 
 
 @pytest.mark.parametrize(
