@@ -7,7 +7,7 @@ Two rights, and unknown means neither:
 - to use a guarded store: a *grant*, set around one call of a memory tool of the supervisor and nothing else.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -37,22 +37,31 @@ class Acting:
     """Who acts, the note for the models they run, and how far that reaches.
 
     `note` is None where nobody has recalled for them.
-    `depth` is how many tasks deep in the run it was set; `reach` how many further levels of subgraphs are
-    still the same actor. Deeper is an agent that somebody runs in a tool.
+    `path` is the task of the run in which it was set; `reach` how many further levels of subgraphs are
+    still the same actor. Deeper, or in a run of its own thread, is an agent that somebody runs in a tool.
     """
 
     scope: Scope | IdentityError
     note: Note | None = None
-    depth: int = 0
+    path: Sequence[str] = ()
     reach: int = 0
 
     def is_here(self) -> bool:
         """Whether the task that runs now is still the one that acts."""
-        return _depth() <= self.depth + self.reach
+        return _is_within(self.path, reach=self.reach)
+
+
+@dataclass(slots=True)
+class _Grant:
+    """The right to a guarded store, for one task and until the call is over, whoever keeps its context."""
+
+    scope: Scope
+    path: Sequence[str]
+    is_over: bool = False
 
 
 _ACTING: ContextVar[Acting | None] = ContextVar("supervisor_memory_acting", default=None)
-_GRANT: ContextVar[Scope | None] = ContextVar("supervisor_memory_grant", default=None)
+_GRANT: ContextVar[_Grant | None] = ContextVar("supervisor_memory_grant", default=None)
 
 
 def acting() -> Acting | None:
@@ -72,7 +81,7 @@ def acting_scope() -> Scope | IdentityError | None:
 @contextmanager
 def acting_as(scope: Scope | IdentityError, note: Note | None = None, *, reach: int = 0) -> Iterator[None]:
     """Say who acts to the tools, and the note to the models, in what runs inside."""
-    token = _ACTING.set(Acting(scope, note, _depth(), reach))
+    token = _ACTING.set(Acting(scope, note, _path(_config()), reach))
     try:
         yield
     finally:
@@ -82,16 +91,20 @@ def acting_as(scope: Scope | IdentityError, note: Note | None = None, *, reach: 
 @contextmanager
 def granting(scope: Scope) -> Iterator[None]:
     """Open the guarded store for one call of a memory tool."""
-    token = _GRANT.set(scope)
+    grant = _Grant(scope, _path(_config()))
+    token = _GRANT.set(grant)
     try:
         yield
     finally:
+        grant.is_over = True
         _GRANT.reset(token)
 
 
 def granted_scope() -> Scope | None:
     """In whose name a memory tool is being called right now; None means that the store stays shut."""
-    return _GRANT.get()
+    grant = _GRANT.get()
+    is_open = grant is not None and not grant.is_over and _is_within(grant.path)
+    return grant.scope if grant is not None and is_open else None
 
 
 def caller_name() -> str | None:
@@ -118,5 +131,8 @@ def _path(config: Any) -> list[str]:
     return str(found).split("|") if found else []
 
 
-def _depth() -> int:
-    return len(_path(_config()))
+def _is_within(path: Sequence[str], *, reach: int = 0) -> bool:
+    """Whether what runs now is in that task, or a subgraph of it, so many levels deep at most."""
+    here = _path(_config())
+    # Called by hand with a config of its own, a tool knows no task.
+    return not here or (here[: len(path)] == path and len(here) - len(path) <= reach)
