@@ -132,11 +132,11 @@ class ToolCalls:
         return found
 
     def _look_into(self, tool: BaseTool) -> _Agent | None:
-        graph = next(_graphs(tool, {}, _DEEPEST), None)
-        if graph is None or is_allowed(tool):
+        graphs = list(_graphs(tool))
+        if not graphs or is_allowed(tool):
             return _Agent(tool, tool.name, "no") if tool.name in self.agents else None
-        name = tool.name if graph.name in ("", "LangGraph") else str(graph.name)
-        if isinstance(graph, Bound):
+        name = tool.name if graphs[0].name in ("", "LangGraph") else str(graphs[0].name)
+        if all(isinstance(graph, Bound) for graph in graphs):
             return _Agent(tool, name, "by itself")
         deep = rewritten(tool, self._cleaned)
         if deep is tool:
@@ -161,7 +161,7 @@ class ToolCalls:
             scope, agent_id=checked(chosen if isinstance(chosen, str) and chosen else agent.name)
         )
         if agent.recalls != "here":
-            return theirs, NO_NOTE, request
+            return theirs, None, request
         task = "\n".join(v for k, v in args.items() if isinstance(v, str) and k != _DELEGATES)
         note = self.hooks.recall(request.state, theirs, task=task)
         return theirs, note, request.override(tool=agent.tool)
@@ -196,16 +196,20 @@ def _with_calls(node: ToolNode, calls: ToolCalls) -> ToolNode:
     return clone
 
 
-def _graphs(thing: Any, seen: dict[int, Any], depth: int) -> Iterator[Compiled]:
-    """The agents that a tool can run, the outermost only."""
-    if depth == 0 or id(thing) in seen:
-        return
-    seen[id(thing)] = thing
-    if isinstance(thing, CompiledStateGraph):
-        yield thing
-        return
-    for part in parts_of(thing):
-        yield from _graphs(part, seen, depth - 1)
+def _graphs(tool: BaseTool) -> Iterator[Compiled]:
+    """The agents that a tool can run, the outermost only, the nearest first."""
+    seen: dict[int, Any] = {id(tool): tool}
+    level: list[Any] = [tool]
+    for _ in range(_DEEPEST):
+        below: list[Any] = []
+        for thing in level:
+            if isinstance(thing, CompiledStateGraph):
+                yield thing
+                continue
+            new = [part for part in parts_of(thing) if id(part) not in seen]
+            seen.update((id(part), part) for part in new)
+            below += new
+        level = below
 
 
 def _is_answer(message: BaseMessage) -> bool:

@@ -23,19 +23,22 @@ def is_memory_tool(thing: object) -> TypeGuard[BaseTool]:
 
 def is_allowed(tool: BaseTool | None) -> bool:
     """Whether a supervisor's tool may use a guarded store: ours and langmem's, whatever their names."""
-    return tool is not None and (
-        str((tool.metadata or {}).get("op", "")).startswith("memory.") or _is_langmems(tool)
-    )
+    return tool is not None and (_is_from("supervisor_memory", tool) or _is_langmems(tool))
 
 
 def _is_langmems(tool: BaseTool) -> bool:
+    return _is_from("langmem", tool)
+
+
+def _is_from(package: str, tool: BaseTool) -> bool:
+    """Whether a package made it. Names and metadata can be anybody's, such as those of a remote server."""
     functions = (getattr(tool, name, None) for name in ("func", "coroutine"))
-    return any((getattr(f, "__module__", None) or "").partition(".")[0] == "langmem" for f in functions)
+    return any((getattr(f, "__module__", None) or "").partition(".")[0] == package for f in functions)
 
 
 def memory_tools_of(runnable: Any) -> set[str]:
     """Names of the memory tools that a node's runnable can reach, without those that are denied."""
-    return {tool.name for tool in _memory_tools(runnable, {}, _DEEPEST)}
+    return {tool.name for tool in _memory_tools(runnable)}
 
 
 def denied_tools(runnable: Any, report: Callable[[], None], bridge: Bridge) -> Any:
@@ -76,14 +79,18 @@ def _denied(tool: BaseTool, report: Callable[[], None], bridge: Bridge) -> BaseT
     )
 
 
-def _memory_tools(thing: Any, seen: dict[int, Any], depth: int) -> Iterator[BaseTool]:
-    """Every memory tool inside a runnable."""
-    if depth == 0 or id(thing) in seen:
-        return
-    seen[id(thing)] = thing  # held, so that no other thing gets its id
-    if is_memory_tool(thing):
-        if not (thing.metadata or {}).get(_DENIED):
-            yield thing
-        return
-    for part in parts_of(thing):
-        yield from _memory_tools(part, seen, depth - 1)
+def _memory_tools(runnable: Any) -> Iterator[BaseTool]:
+    """Every memory tool inside a runnable. Level by level: what is seen deep down first is looked into."""
+    seen: dict[int, Any] = {id(runnable): runnable}  # held, so that no other thing gets its id
+    level: list[Any] = [runnable]
+    for _ in range(_DEEPEST):
+        below: list[Any] = []
+        for thing in level:
+            if is_memory_tool(thing):
+                if not (thing.metadata or {}).get(_DENIED):
+                    yield thing
+                continue
+            new = [part for part in parts_of(thing) if id(part) not in seen]
+            seen.update((id(part), part) for part in new)
+            below += new
+        level = below
