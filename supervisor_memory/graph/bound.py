@@ -116,7 +116,7 @@ class Bound(Clean):
 _END = object()
 
 
-@dataclass
+@dataclass(eq=False)  # handlers are kept in sets
 class _Output(BaseCallbackHandler):
     """Hears what the run ended with, however it was streamed."""
 
