@@ -131,9 +131,18 @@ def _place(labels: Labels) -> Namespace:
 
 def _owner(labels: Labels) -> tuple[str, str] | None:
     """The family and the user that the first two labels name."""
+    if len(labels) < _USER or (family := _family(labels[0])) is None:
+        return None
     try:
-        return check_family(_name(labels[0])), user_for(labels[1])
-    except (IdentityError, IndexError):
+        return family, user_for(labels[1])
+    except IdentityError:
+        return None
+
+
+def _family(label: str) -> str | None:
+    try:
+        return check_family(_name(label))
+    except IdentityError:
         return None
 
 
@@ -161,8 +170,8 @@ def scopes(prefix: Labels) -> tuple[Filter, ...]:
         return (Filter(user_id=owner[1], families=(owner[0],)),)
     family, user = _root(prefix)
     elsewhere = Filter(user_id=user, families=(family,))
-    if len(prefix) == 1 and not _NOT_ESCAPED.search(prefix[0]):
-        return elsewhere, Filter(families=(_name(prefix[0]),))
+    if len(prefix) == 1 and (named := _family(prefix[0])) is not None:
+        return elsewhere, Filter(families=(named,))
     return (elsewhere,)
 
 

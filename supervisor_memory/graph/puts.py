@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from langgraph.store.base import PutOp, get_text_at_path
 
 from supervisor_memory.backends.protocol import Change, Commit
+from supervisor_memory.errors import InvalidContent
 from supervisor_memory.graph.items import KEPT, Address, Entry, kept, plain, text_of
 from supervisor_memory.ports import Deciding
 from supervisor_memory.records import AuditEvent, Filter, Namespace, Record, Source
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["SECONDS_A_MINUTE", "Draft", "at", "decided", "draft_of", "event", "named"]
 
 SECONDS_A_MINUTE: Final = 60.0
+_MOST_MINUTES: Final = 1e10
 _SOURCE: Final = Source("agent")
 
 
@@ -105,10 +107,12 @@ def draft_of(address: Address, op: PutOp) -> Draft:
     """A put that brings a value, checked.
 
     Raises:
-        InvalidContent: the value, the key or a label is nothing that JSON can hold.
+        InvalidContent: the value, the key or a label is nothing that JSON can hold, or the ttl no minutes.
         ContentTooLarge: the value is over 64 KiB.
     """
     value = plain(op.value, address)
+    if op.ttl is not None and not 0 <= op.ttl <= _MOST_MINUTES:
+        raise InvalidContent(f"ttl is {op.ttl!r}; pass minutes from now, or None for ever", ttl=str(op.ttl))
     return Draft(address, value, text_of(value), op.index, None if op.ttl is None else float(op.ttl))
 
 
@@ -168,7 +172,7 @@ def _without_key(address: Address, records: Mapping[str, Record]) -> Entry | Non
 
 
 def _deletions(
-    gone: Sequence[Address], held: Sequence[Record], now: float
+    gone: Sequence[Address], held: Mapping[str, Record], now: float
 ) -> Iterator[tuple[Change, Record]]:
     for address in gone:
         entry = at(address, held)

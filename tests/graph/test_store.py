@@ -546,6 +546,12 @@ def test_a_store_has_a_time_to_live_of_its_own(volatile: SupervisorMemory, clock
     assert store.list_namespaces() == [ADA]
 
 
+@pytest.mark.parametrize("ttl", [-1, float("nan"), float("inf"), 1e300])
+def test_a_time_to_live_is_a_number_of_minutes(volatile: SupervisorMemory, ttl: float) -> None:
+    with pytest.raises(InvalidContent, match="minutes"):
+        MemoryStore(volatile).put(ADA, "k", {}, ttl=ttl)
+
+
 def test_a_burst_of_reads_is_no_burst_of_commits(volatile: SupervisorMemory, clock: FixedClock) -> None:
     store = MemoryStore(volatile)
     store.put(ADA, "k", {}, ttl=100)
