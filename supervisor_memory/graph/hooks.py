@@ -112,12 +112,17 @@ class Hooks:
         def keep() -> None:
             self._report_impostor(result, scope)
             stripped = strip(result)
-            if leads:
-                before = messages_of(state, self.key)
-                self._exchange(before, self.heard(before), self._answers(state, stripped), scope, note)
-            if scope.agent_id is not None:
-                outcome = outcome_of(state, stripped, new_messages(state, stripped, self.key))
-                self.brought(state, outcome, scope, note)
+            before = messages_of(state, self.key)
+            heard = self.heard(before) if leads else []
+            answers = self._answers(state, stripped) if leads else []
+            if scope.agent_id is None:
+                self._exchange(before, heard, answers, scope, note)
+                return
+            # An agent that is spoken to repeats the user when it says what the user said, but not itself.
+            self._exchange(before, heard, [], scope, note)
+            outcome = outcome_of(state, stripped, new_messages(state, stripped, self.key))
+            self.brought(state, outcome, scope, note)
+            self._exchange(before, [], answers, scope, note)
 
         guarded(keep, otherwise=lambda error: self.missed("remember", scope, error))
 
