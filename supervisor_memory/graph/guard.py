@@ -4,11 +4,12 @@ LangGraph hands the store of a graph to every node and every tool in it, sub-age
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from langgraph.store.base import (
     BaseStore,
     GetOp,
+    Item,
     ListNamespacesOp,
     Op,
     PutOp,
@@ -25,7 +26,13 @@ if TYPE_CHECKING:
 
 __all__ = ["GuardedStore"]
 
-_VERBS = {GetOp: "get", SearchOp: "search", PutOp: "put", ListNamespacesOp: "list_namespaces"}
+_Touched: TypeAlias = tuple[str, tuple[str, ...]]  # verb and namespace
+_VERBS: dict[type, str] = {
+    GetOp: "get",
+    SearchOp: "search",
+    PutOp: "put",
+    ListNamespacesOp: "list_namespaces",
+}
 _FAMILIES = frozenset({"memories", SESSION_FAMILY, *FAMILIES.values()})
 
 
@@ -39,6 +46,7 @@ class GuardedStore(BaseStore):
     Args:
         inner: The store to guard.
         namespaces: Prefixes to guard; None: `memories`, the families, and `*_memories`; `[()]`: all.
+            A string is a prefix of one segment.
     """
 
     def __init__(
@@ -46,11 +54,11 @@ class GuardedStore(BaseStore):
         inner: BaseStore,
         memory: "SupervisorMemory",
         *,
-        namespaces: Iterable[Sequence[str]] | None = None,
+        namespaces: Iterable[Sequence[str] | str] | None = None,
     ) -> None:
         self._inner = inner
         self._memory = memory
-        self._namespaces = None if namespaces is None else tuple(tuple(each) for each in namespaces)
+        self._namespaces = None if namespaces is None else tuple(_segments(each) for each in namespaces)
         self.supports_ttl = inner.supports_ttl
         self.ttl_config = inner.ttl_config
 
@@ -61,63 +69,112 @@ class GuardedStore(BaseStore):
             MemoryAccessDenied: one of them touches memory, and no memory tool of the supervisor is running.
         """
         asked = list(ops)
-        if denied := self._denied(asked):
+        if granted_scope() is not None:
+            return self._inner.batch(asked)
+        if touched := self._touched(asked):
+            denied = _event(touched, "without-the-right")
             self._memory.report(denied)
-            raise _error(denied, self._touched(asked))
-        return self._inner.batch(asked)
+            raise _error(denied, touched)
+        results, slipped = self._sifted(asked, self._inner.batch(asked))
+        if slipped:
+            self._memory.report(_event(slipped, "left-out"))
+        return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """The async twin of `batch`."""
         asked = list(ops)
-        if denied := self._denied(asked):
+        if granted_scope() is not None:
+            return await self._inner.abatch(asked)
+        if touched := self._touched(asked):
+            denied = _event(touched, "without-the-right")
             await self._memory.bridge.run(self._memory.report, denied)
-            raise _error(denied, self._touched(asked))
-        return await self._inner.abatch(asked)
+            raise _error(denied, touched)
+        results, slipped = self._sifted(asked, await self._inner.abatch(asked))
+        if slipped:
+            await self._memory.bridge.run(self._memory.report, _event(slipped, "left-out"))
+        return results
 
-    def _denied(self, ops: Sequence[Op]) -> AuditEvent | None:
-        touched = self._touched(ops)
-        if touched is None or granted_scope() is not None:
-            return None
-        told = acting_scope()
-        scope = told if isinstance(told, Scope) else None
-        verb, namespace = touched
-        return AuditEvent(
-            "store",
-            user_id=scope.user_id if scope else None,
-            outcome="denied",
-            reason=f"{verb}-without-the-right",
-            family=namespace[0] if namespace and namespace[0] in _FAMILIES else None,
-            agent_id=caller_name(),
-            session_id=scope.session_id if scope else None,
-            run_id=scope.run_id if scope else None,
-        )
-
-    def _touched(self, ops: Sequence[Op]) -> tuple[str, tuple[str, ...]] | None:
+    def _touched(self, ops: Sequence[Op]) -> _Touched | None:
         """The first operation on memory: its verb and namespace."""
         for op in ops:
-            verb = _VERBS.get(type(op), type(op).__name__)
-            if isinstance(op, (GetOp, PutOp)) and self._guards(op.namespace):
-                return verb, op.namespace
-            if isinstance(op, SearchOp) and self._overlaps(op.namespace_prefix):
-                return verb, op.namespace_prefix
-            if isinstance(op, ListNamespacesOp) and self._overlaps(_prefix(op)):
-                return verb, _prefix(op)
+            verb = _verb(op)
+            match op:
+                case GetOp() | PutOp():
+                    if self._guards(op.namespace):
+                        return verb, tuple(op.namespace)
+                case SearchOp():
+                    if self._overlaps(op.namespace_prefix):
+                        return verb, tuple(op.namespace_prefix)
+                case ListNamespacesOp():
+                    if self._overlaps(_prefix(op)):
+                        return verb, _prefix(op)
+                case _:  # what a later LangGraph may bring
+                    return verb, ()
         return None
 
+    def _sifted(self, ops: Sequence[Op], results: Sequence[Result]) -> tuple[list[Result], _Touched | None]:
+        """The results without what is guarded, and the first operation that found such.
+
+        A store may find more than what begins with the segments asked for: SQL stores compare text.
+        """
+        kept: list[Result] = []
+        slipped: _Touched | None = None
+        for op, result in zip(ops, results, strict=True):
+            if isinstance(op, (SearchOp, ListNamespacesOp)):
+                found: Any = result
+                mine: Any = [each for each in found if not self._guards(_place(each))]
+                kept.append(mine)
+                if slipped is None and len(mine) < len(found):
+                    slipped = _verb(op), _asked(op)
+            else:
+                kept.append(result)
+        return kept, slipped
+
     def _guards(self, namespace: Sequence[str]) -> bool:
+        held = _segments(namespace)
         if self._namespaces is None:
-            first = namespace[0] if namespace else ""
-            return first in _FAMILIES or first.endswith("_memories") or first in self._renamed()
-        return any(_fits(prefix, namespace) for prefix in self._namespaces)
+            return bool(held) and self._is_family(held[0])
+        return any(_fits(prefix, held) for prefix in self._namespaces)
 
     def _overlaps(self, prefix: Sequence[str]) -> bool:
         """Whether a look below this prefix would see what is guarded."""
+        held = _segments(prefix)
         if self._namespaces is None:
-            return not prefix or prefix[0] == "*" or self._guards(prefix)
-        return any(_fits(each, prefix) or _fits(prefix, each) for each in self._namespaces)
+            return not held or held[0] == "*" or self._is_family(held[0])
+        return any(_fits(each, held) or _fits(held, each) for each in self._namespaces)
 
-    def _renamed(self) -> Iterable[str]:
-        return self._memory.settings.namespaces.values()
+    def _is_family(self, name: str) -> bool:
+        renamed = (each.casefold() for each in self._memory.settings.namespaces.values())
+        return name in _FAMILIES or name.endswith("_memories") or name in renamed
+
+
+def _event(touched: _Touched, reason: str) -> AuditEvent:
+    told = acting_scope()
+    scope = told if isinstance(told, Scope) else None
+    verb, namespace = touched
+    family = _segments(namespace)[:1]
+    return AuditEvent(
+        "store",
+        user_id=scope.user_id if scope else None,
+        outcome="denied",
+        reason=f"{verb}-{reason}",
+        family=family[0] if family and family[0] in _FAMILIES else None,
+        agent_id=caller_name(),
+        session_id=scope.session_id if scope else None,
+        run_id=scope.run_id if scope else None,
+    )
+
+
+def _verb(op: Op) -> str:
+    if isinstance(op, PutOp) and op.value is None:
+        return "delete"
+    return _VERBS.get(type(op), type(op).__name__)
+
+
+def _segments(namespace: Sequence[str] | str) -> tuple[str, ...]:
+    """The segments as a store may read them: SQL stores join by dots, and some compare without case."""
+    parts = (namespace,) if isinstance(namespace, str) else namespace
+    return tuple(".".join(map(str, parts)).casefold().split(".")) if parts else ()
 
 
 def _fits(prefix: Sequence[str], namespace: Sequence[str]) -> bool:
@@ -135,8 +192,16 @@ def _prefix(op: ListNamespacesOp) -> tuple[str, ...]:
     return ()
 
 
-def _error(denied: AuditEvent, touched: tuple[str, tuple[str, ...]] | None) -> MemoryAccessDenied:
-    verb, namespace = touched or ("use", ())
+def _asked(op: SearchOp | ListNamespacesOp) -> tuple[str, ...]:
+    return tuple(op.namespace_prefix) if isinstance(op, SearchOp) else _prefix(op)
+
+
+def _place(found: Item | tuple[str, ...]) -> tuple[str, ...]:
+    return found.namespace if isinstance(found, Item) else found
+
+
+def _error(denied: AuditEvent, touched: _Touched) -> MemoryAccessDenied:
+    verb, namespace = touched
     caller = denied.agent_id or "code outside of a memory tool"
     return MemoryAccessDenied(
         f"{caller} may not {verb} {namespace!r}: long-term memory belongs to the supervisor's memory tools. "
