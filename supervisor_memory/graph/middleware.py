@@ -48,11 +48,13 @@ def middleware(
         raise SettingsError(f"placement is {placement!r}; use 'system' or 'last_user'", placement=placement)
     if agent_id is not None:
         check_name(agent_id, what="agent id")
-    memory.fence()
+    if memory.settings.enabled:
+        memory.fence()
     hooks = Hooks(memory, messages_key, identity)
     calls = ToolCalls(hooks, agent_id, frozenset(store_tools), frozenset(agents))
     made = MemoryMiddleware(hooks, calls, placement)
-    made.tools = memory.tools(only=tools) if agent_id is None else []
+    brought = memory.tools(only=tools)  # even if they are not offered: a wrong name is told
+    made.tools = brought if agent_id is None and memory.settings.enabled else []
     return made
 
 
@@ -118,13 +120,17 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         return await (self._calls.aaround(request, handler) if self._is_on else handler(request))
 
     def _acts(self) -> bool:
-        """Whether recalling and remembering are not done already, by the graph around."""
+        """Whether recalling and remembering are not done already, by the graph around.
+
+        A supervisor that somebody's sub-agent runs is a sub-agent: what it hears was not said by the user.
+        """
         led = acting()
-        if not self._is_on:
-            return False
-        if led is None or led.note is None:
-            return True
-        return not isinstance(led.scope, IdentityError) and led.scope.agent_id != self._calls.agent_id
+        if led is None or not self._is_on:
+            return self._is_on
+        if isinstance(led.scope, IdentityError):
+            return led.note is None
+        is_same = led.scope.agent_id == self._calls.agent_id
+        return led.note is None if is_same else self._calls.agent_id is not None
 
     def _informed(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         if not self._acts() or _has_note(request):
