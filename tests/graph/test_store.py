@@ -1,6 +1,7 @@
 """Our records as a LangGraph store: what is put is memory, what memory writes is there, and nobody's else."""
 
 import asyncio
+import contextlib
 import json
 import multiprocessing
 import threading
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 from langgraph.store.base import (
     GetOp,
@@ -27,7 +30,14 @@ from supervisor_memory.backends.json_file import JsonBackend
 from supervisor_memory.backends.protocol import Change, Commit, Committed, MemoryBackend
 from supervisor_memory.backends.sqlite import SqliteBackend
 from supervisor_memory.embedding.hashing import HashingEmbedder
-from supervisor_memory.errors import Conflict, ContentTooLarge, InvalidContent, InvalidName, MissingUser
+from supervisor_memory.errors import (
+    Conflict,
+    ContentTooLarge,
+    IdentityError,
+    InvalidContent,
+    InvalidName,
+    MissingUser,
+)
 from supervisor_memory.graph.items import Address
 from supervisor_memory.graph.store import MemoryStore, label_for, user_for
 from supervisor_memory.records import Filter
@@ -230,7 +240,15 @@ def test_a_label_that_label_for_did_not_make_is_no_user(label: str) -> None:
         user_for(label)
 
 
-def test_no_user_has_no_label() -> None:
+@given(st.text(alphabet="aK\u212a.%25E\u200b e\u0301", min_size=1, max_size=8))
+def test_labels_and_users_are_one_to_one(text: str) -> None:
+    with contextlib.suppress(IdentityError):
+        assert user_for(label_for(text)) == text
+    with contextlib.suppress(IdentityError):
+        assert label_for(user_for(text)) == text
+
+
+def test_nobody_has_no_label() -> None:
     with pytest.raises(MissingUser):
         label_for("")
     with pytest.raises(MissingUser):
