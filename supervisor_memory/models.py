@@ -79,8 +79,9 @@ def _opened(name: str) -> "BaseChatModel":
     try:
         return init_chat_model(name)
     except Exception as error:
+        what, _, _ = str(error).partition("\n")  # LangChain goes on with all providers there are
         raise SettingsError(
-            f"MEMORY_LLM={name!r} cannot be opened: {type(error).__name__}: {error}; "
-            "install the package of its provider and set the key, or unset it: nothing needs it",
+            f"MEMORY_LLM={name!r} cannot be opened: {type(error).__name__}: {what} Name a model as "
+            "'provider:model', with its package and its key in place, or unset it: nothing needs it",
             llm=name,
         ) from error
