@@ -8,9 +8,11 @@ import asyncio
 import contextvars
 import os
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
+from math import inf
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
 
@@ -23,6 +25,15 @@ T = TypeVar("T")
 
 _INNER_THREADS = 16
 _OUTER_THREADS = 32
+_SOON = 0.02
+"""Seconds by which a call inside another one may be late beyond its own deadline."""
+_here = threading.local()
+
+
+def _waited_for() -> float:
+    """Until when somebody waits for what this thread is doing; for ever: nobody counts the seconds."""
+    until: float = getattr(_here, "until", inf)
+    return until
 
 
 class _Workers:
@@ -30,7 +41,7 @@ class _Workers:
 
     def __init__(self, name: str, *, size: int) -> None:
         self._name = name
-        self._size = size
+        self.size = size
         self._reset()
 
     def _reset(self) -> None:
@@ -38,6 +49,7 @@ class _Workers:
         self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._threads = 0
         self._busy = 0
+        self.late: set[Future[Any]] = set()
         self._pid = os.getpid()
 
     def submit(self, call: Callable[[], T]) -> "Future[T]":
@@ -55,7 +67,7 @@ class _Workers:
 
         with self._lock:
             self._busy += 1
-            if self._busy > self._threads and self._threads < self._size:
+            if self._busy > self._threads and self._threads < self.size:
                 self._threads += 1
                 threading.Thread(target=self._work, name=f"{self._name}-{self._threads}", daemon=True).start()
         self._jobs.put(job)
@@ -74,42 +86,57 @@ class Bridge:
     """Calls with a deadline, calls from an event loop, and work in the background."""
 
     def __init__(self) -> None:
+        # A call inside another one must never wait for a thread that such a one holds.
         self._inner = _Workers("memory-io", size=_INNER_THREADS)
+        self._nested = _Workers("memory-step", size=_INNER_THREADS)
         self._outer = _Workers("memory", size=_OUTER_THREADS)
         self._pending: set[Future[object]] = set()
-        self._late: set[Future[Any]] = set()
         self._lock = threading.Lock()
 
     def within(self, seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The result of a call, or DeadlineExceeded after so many seconds.
 
         The thread of a call that is late is left to finish alone; when all threads hang in earlier
-        calls the error comes at once.
+        calls the error comes at once. A call from inside another one that will be late no later needs
+        no thread of its own.
         """
         name = getattr(function, "__qualname__", "call")
-        if len(self._late) >= _INNER_THREADS:
+        until = time.monotonic() + seconds
+        waited_for = _waited_for()
+        if waited_for - until < _SOON:
+            return function(*args, **kwargs)
+        workers = self._inner if waited_for == inf else self._nested
+        if len(workers.late) >= workers.size:
             raise DeadlineExceeded(
-                f"{name}: all {_INNER_THREADS} memory threads hang in earlier calls; "
+                f"{name}: all {workers.size} memory threads hang in earlier calls; "
                 "check the backend and the embedder with `supervisor-memory doctor`"
             )
-        future = self._inner.submit(lambda: function(*args, **kwargs))
+
+        def call() -> T:
+            _here.until = until
+            try:
+                return function(*args, **kwargs)
+            finally:
+                _here.until = inf
+
+        future = workers.submit(call)
         try:
             return future.result(timeout=max(seconds, 0))
         except FutureTimeout:
             if future.done():
                 raise  # the call's own TimeoutError
-            self._leave_alone(future)
+            self._leave_alone(future, workers)
             raise DeadlineExceeded(
                 f"{name} took longer than {seconds * 1000:.0f} ms; the deadlines are "
                 "MEMORY_SEARCH_TIMEOUT_MS for reads and MEMORY_WRITE_TIMEOUT_MS for writes"
             ) from None
 
-    def _leave_alone(self, future: "Future[Any]") -> None:
+    def _leave_alone(self, future: "Future[Any]", workers: _Workers) -> None:
         """A call nobody waits for any more: it is not begun, or its thread is lost until it ends."""
         if not future.cancel():
             with self._lock:
-                self._late.add(future)
-            future.add_done_callback(self._late.discard)
+                workers.late.add(future)
+            future.add_done_callback(workers.late.discard)
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a synchronous call on a thread, without blocking the event loop.

@@ -467,7 +467,7 @@ class SupervisorMemory:
             self._trail.degraded("recall", scope, type(error).__name__, ports=ports)
             return Note(degraded=True, hits=Hits(degraded=True, notes=(_said(error),)))
 
-        return guarded(look, otherwise=without)
+        return guarded(lambda: self.bridge.within(ports.left(), look), otherwise=without)
 
     def _tell(self, note: Note, scope: Scope) -> None:
         if note:
@@ -522,7 +522,7 @@ class SupervisorMemory:
             self._trail.degraded("remember", scope, type(error).__name__, ports=ports)
             return [WriteResult("", "skipped", saved=False, reason=_said(error))]
 
-        return guarded(keep, otherwise=without)
+        return guarded(lambda: self.bridge.within(ports.left(), keep), otherwise=without)
 
     def _sharpen(self, said: Remembering) -> None:
         """What the model finds beyond the rules, in the background."""

@@ -113,3 +113,46 @@ def test_a_forked_child_gets_threads_of_its_own() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=20, check=True
     )
     assert done.stdout.strip() == "0"
+
+
+def test_a_call_inside_another_needs_no_thread_of_its_own_unless_it_may_be_late_sooner() -> None:
+    bridge = Bridge()
+
+    def outer() -> tuple[int, int, int]:
+        return (
+            threading.get_ident(),
+            bridge.within(5, threading.get_ident),
+            bridge.within(0.5, threading.get_ident),
+        )
+
+    here, same, other = bridge.within(5, outer)
+    assert here == same != threading.get_ident()
+    assert other not in (here, threading.get_ident())
+
+
+def test_many_calls_with_steps_of_their_own_do_not_wait_for_each_others_threads() -> None:
+    bridge = Bridge()
+    together = threading.Barrier(16)
+
+    def outer() -> bool:
+        together.wait(5)  # all of them hold a thread now
+        return bridge.within(2, lambda: True)
+
+    callers = [threading.Thread(target=lambda: done.append(bridge.within(5, outer))) for _ in range(16)]
+    done: list[bool] = []
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(10)
+    assert done == [True] * 16
+
+
+def test_a_step_that_hangs_inside_a_call_leaves_the_call_its_time() -> None:
+    bridge = Bridge()
+
+    def outer() -> str:
+        with pytest.raises(DeadlineExceeded):
+            bridge.within(0.05, time.sleep, 1)
+        return "went on"
+
+    assert bridge.within(5, outer) == "went on"
