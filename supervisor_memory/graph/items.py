@@ -112,10 +112,15 @@ class Address:
     @property
     def id(self) -> str:
         """The id of the record that a put makes here. A record that memory wrote has its id as its key."""
-        return str(uuid.UUID(bytes=_digest([*self.labels], self.key)[:16], version=5))
+        return _id(self.labels, self.key)
 
     def is_under(self, prefix: Labels) -> bool:
         return self.labels[: len(prefix)] == prefix
+
+
+@lru_cache(maxsize=4096)
+def _id(labels: Labels, key: str) -> str:
+    return str(uuid.UUID(bytes=_digest([*labels], key)[:16], version=5))
 
 
 @lru_cache(maxsize=4096)

@@ -107,10 +107,10 @@ def follow(store: MemoryStore, given: list[Op]) -> None:
     model: Model = {}
     for start in range(0, len(given), 3):
         agrees(store, given[start : start + 3], model)
-    agrees(store, [SearchOp((), limit=1_000)], model)
     assert store.list_namespaces(limit=1_000) == sorted(namespace for namespace in model if model[namespace])
-    for namespace, items in model.items():
-        agrees(store, [SearchOp(namespace, limit=1_000), *(GetOp(namespace, key) for key in items)], model)
+    prefixes = {(), *model, *(namespace[:1] for namespace in model)}
+    held = [GetOp(namespace, key) for namespace, items in model.items() for key in items]
+    agrees(store, [*(SearchOp(prefix, limit=1_000) for prefix in sorted(prefixes)), *held], model)
 
 
 @settings(max_examples=9_800, deadline=None, suppress_health_check=list(HealthCheck))
