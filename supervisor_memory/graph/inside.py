@@ -4,10 +4,12 @@ Agents sit in nodes in many ways: as a compiled graph, in a sequence, in the clo
 attribute of the object whose method is the node, as a global of the node's module.
 """
 
+import contextlib
 import copy
 import dis
 import functools
 import inspect
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, TypeAlias
@@ -45,16 +47,60 @@ def rewritten(thing: Any, change: Change, *, owners: bool = False) -> Any:
         owners: Whether to copy the object whose method a node is; what the method then keeps in `self`
             is kept in the copy.
     """
-    known: dict[int, tuple[Any, Any]] = {}  # the thing itself too, so that no other gets its id
+    made, moved, held = _to_be_made(thing, change, owners=owners)
+
+    def is_moved(part: Any) -> bool:
+        is_new = id(part) not in held and not isinstance(part, FunctionType)  # such as a method, bound anew
+        return id(part) in made or id(part) in moved or is_new
 
     def again(part: Any) -> Any:
-        if id(part) not in known:
-            known[id(part)] = part, part  # what holds itself is left as it is
-            new = change(part)
-            known[id(part)] = part, new if new is not part else _rewritten(part, again, owners=owners)
-        return known[id(part)][1]
+        if id(part) in made:
+            return made[id(part)]
+        if not is_moved(part):
+            return part
+        held[id(part)] = part  # so that no other thing gets its id
+        made[id(part)] = part  # what holds itself is left as it is
+        if isinstance(part, FunctionType):  # but functions, which hold each other in rings
+            made[id(part)], fill = _reclosed(part, again, is_moved)
+            fill()
+        else:
+            made[id(part)] = _rewritten(part, again, owners=owners)
+        return made[id(part)]
 
     return again(thing)
+
+
+def _to_be_made(
+    thing: Any, change: Change, *, owners: bool
+) -> tuple[dict[int, Any], set[int], dict[int, Any]]:
+    """By id: what is put in the place of changed parts, which parts hold one of these, and all parts."""
+    made: dict[int, Any] = {}
+    held: dict[int, Any] = {}
+    holders: dict[int, list[int]] = defaultdict(list)
+    left = [thing]
+    while left:
+        part = left.pop()
+        if id(part) in held:
+            continue
+        held[id(part)] = part
+        new = change(part)
+        if new is not part:
+            made[id(part)] = new
+            continue
+
+        def look(inner: Any, holder: int = id(part)) -> Any:
+            holders[id(inner)].append(holder)
+            left.append(inner)
+            return inner
+
+        _rewritten(part, look, owners=owners)
+    moved: set[int] = set()
+    above = list(made)
+    while above:
+        new_holders = set(holders[above.pop()]) - moved
+        moved |= new_holders
+        above += new_holders
+    return made, moved, held
 
 
 def _rewritten(thing: Any, again: Change, *, owners: bool) -> Any:
@@ -83,7 +129,7 @@ def _rewritten(thing: Any, again: Change, *, owners: bool) -> Any:
         case MethodType():
             return _rebound(thing, again) if owners else thing
         case FunctionType():
-            return _reclosed(thing, again)
+            return _looked_into(thing, again)
         case list() | tuple() if type(thing) in (list, tuple) and len(thing) <= _MOST_ITEMS:
             items = [again(item) for item in thing]
             return thing if _same(items, thing) else type(thing)(items)
@@ -229,12 +275,12 @@ def _rebound(method: MethodType, again: Change) -> Any:
     return MethodType(method.__func__, clone)
 
 
-def _reclosed(function: FunctionType, again: Change) -> Any:
-    """The function with other values in its closure; the cells of unchanged ones are shared."""
-    cells = tuple(_cell(cell, again) for cell in function.__closure__ or ())
-    kept = again(vars(function))  # such as what it was decorated from
-    if _same(cells, function.__closure__ or ()) and kept is vars(function):
-        return function
+def _reclosed(
+    function: FunctionType, again: Change, is_moved: Callable[[Any], bool]
+) -> tuple[FunctionType, Callable[[], None]]:
+    """The function with cells of its own for what moves, and what fills them; other cells are shared."""
+    own = {id(cell): CellType() for cell in _filled(function) if is_moved(cell.cell_contents)}
+    cells = tuple(own.get(id(cell), cell) for cell in function.__closure__ or ())
     clone = FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, cells
     )
@@ -243,14 +289,25 @@ def _reclosed(function: FunctionType, again: Change) -> Any:
     clone.__qualname__ = function.__qualname__
     clone.__doc__ = function.__doc__
     clone.__module__ = function.__module__
-    vars(clone).update(kept)
-    return clone
+
+    def fill() -> None:
+        for cell in _filled(function):
+            if id(cell) in own:
+                own[id(cell)].cell_contents = again(cell.cell_contents)
+        vars(clone).update(again(vars(function)))
+
+    return clone, fill
 
 
-def _cell(cell: CellType, again: Change) -> CellType:
-    try:
-        held = cell.cell_contents
-    except ValueError:  # not filled yet
-        return cell
-    new = again(held)
-    return cell if new is held else CellType(new)
+def _looked_into(function: FunctionType, look: Change) -> FunctionType:
+    for cell in _filled(function):
+        look(cell.cell_contents)
+    look(vars(function))  # such as what it was decorated from
+    return function
+
+
+def _filled(function: FunctionType) -> Iterator[CellType]:
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):  # not filled yet
+            cell.cell_contents  # noqa: B018
+            yield cell
