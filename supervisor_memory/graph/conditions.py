@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from langgraph.store.base import MatchCondition
 
-from supervisor_memory.graph.items import Labels
+from supervisor_memory.graph.addresses import Labels
 
 __all__ = ["fits", "matches"]
 

@@ -8,7 +8,8 @@ from langgraph.store.base import PutOp, get_text_at_path
 
 from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.errors import InvalidContent
-from supervisor_memory.graph.items import KEPT, Address, Entry, kept, plain, text_of
+from supervisor_memory.graph.addresses import Address
+from supervisor_memory.graph.items import KEPT, Entry, kept, plain, text_of
 from supervisor_memory.ports import Deciding
 from supervisor_memory.records import AuditEvent, Filter, Namespace, Record, Source
 from supervisor_memory.remember.revise import revision

@@ -24,9 +24,10 @@ from langgraph.store.base import (
 
 from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.errors import Conflict, ReadOnlyStore
+from supervisor_memory.graph.addresses import Address, Labels, label_for, scopes, user_for
 from supervisor_memory.graph.conditions import fits, matches
 from supervisor_memory.graph.index import Index
-from supervisor_memory.graph.items import Address, Entry, Labels, label_for, scopes, user_for
+from supervisor_memory.graph.items import Entry
 from supervisor_memory.graph.puts import SECONDS_A_MINUTE, Draft, at, decided, draft_of, event, named
 from supervisor_memory.ports import Ports, Services
 from supervisor_memory.recall.rank import coverage

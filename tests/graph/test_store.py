@@ -38,7 +38,7 @@ from supervisor_memory.errors import (
     InvalidName,
     MissingUser,
 )
-from supervisor_memory.graph.items import Address
+from supervisor_memory.graph.addresses import Address
 from supervisor_memory.graph.store import MemoryStore, label_for, user_for
 from supervisor_memory.records import Filter
 from supervisor_memory.testing.clock import FixedClock
