@@ -16,7 +16,8 @@ from supervisor_memory.interfaces.cli import app
 ROOT = Path(__file__).parent.parent
 READMES = ("README.md", "README.zh-CN.md")
 DOCS = ("architecture", "cli", "requirements", "settings")
-PAGES = (*READMES, "CHANGELOG.md", "CONTRIBUTING.md", *(f"docs/{name}.md" for name in DOCS))
+HOSTS = [page.relative_to(ROOT).as_posix() for page in sorted(ROOT.glob("docs/*/*.md"))]
+PAGES = (*READMES, "CHANGELOG.md", "CONTRIBUTING.md", *(f"docs/{name}.md" for name in DOCS), *HOSTS)
 REQUIREMENTS = (
     *(f"T-{number}" for number in range(1, 72)),
     *(f"T-A{number}" for number in range(1, 8)),
