@@ -9,7 +9,7 @@ import contextvars
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from math import inf
@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from supervisor_memory.errors import DeadlineExceeded
 
-__all__ = ["Bridge"]
+__all__ = ["Bridge", "finished"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -181,3 +181,8 @@ def _shielded(future: "Future[T]") -> "Future[T]":
 
     future.add_done_callback(settle)
     return outer
+
+
+def finished(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The result of what is async alone, on one of memory's own threads, which have no event loop."""
+    return asyncio.run(coroutine)

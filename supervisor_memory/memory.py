@@ -124,7 +124,7 @@ class SupervisorMemory:
         self.backend = (
             backend if backend is not None else open_backend(self.settings.backend, self.settings.path)
         )
-        self._services = Services(
+        self.services = Services(
             settings=self.settings,
             backend=self.backend,
             embedder=as_embedder(embedder, self.settings),
@@ -142,7 +142,7 @@ class SupervisorMemory:
         )
         self.is_fenced = False
         """Whether a graph was given memory: then a caller that nobody wrapped is a stranger."""
-        self._hints = Hints(self._services)
+        self._hints = Hints(self.services)
         self._hints.at_start()
 
     @classmethod
@@ -152,7 +152,7 @@ class SupervisorMemory:
 
     @property
     def embedder(self) -> "Embedder | None":
-        return self._services.embedder
+        return self.services.embedder
 
     # --- writing
 
@@ -274,7 +274,7 @@ class SupervisorMemory:
                 for item in read
             ]
         where = check_family(family or family_for("task-traces", agent_id, self.settings.namespaces))
-        when = self._services.clock() if now is None else now
+        when = self.services.clock() if now is None else now
         records = [verbatim(item, scope, family=where, when=when) for item in read]
         results: list[WriteResult] = []
         for start in range(0, len(records), _CHUNK):
@@ -513,7 +513,7 @@ class SupervisorMemory:
             if ports.degraded:
                 self._trail.degraded("remember", scope, ports.reasons, ports=ports)
             is_again = said.turn_id is not None and done.is_repeated
-            if self._services.complete is not None and not is_again:
+            if self.services.complete is not None and not is_again:
                 self.bridge.background(lambda: self._sharpen(said))
             self._hints.about(done.candidates)
             return list(done.results)
@@ -751,7 +751,7 @@ class SupervisorMemory:
 
     def _ports(self, milliseconds: int, *, with_model: bool = True) -> Ports:
         """Ports for one flow. Where a model is asked, its time comes on top of the store's."""
-        services = self._services
+        services = self.services
         if services.complete is None or not with_model:
             services = replace(services, complete=None)
         else:

@@ -33,7 +33,7 @@ _VERBS: dict[type, str] = {
     PutOp: "put",
     ListNamespacesOp: "list_namespaces",
 }
-_FAMILIES = frozenset({"memories", SESSION_FAMILY, *FAMILIES.values()})
+_FAMILIES = frozenset({"memories", "supervisor_memory", SESSION_FAMILY, *FAMILIES.values()})
 
 
 class GuardedStore(BaseStore):

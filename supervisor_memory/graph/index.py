@@ -1,12 +1,12 @@
 """What a store embeds of its own accord, beside the memory: LangGraph's `IndexConfig`."""
 
-import asyncio
 import threading
 from dataclasses import dataclass, replace
 
 from langchain_core.embeddings import Embeddings
 from langgraph.store.base import IndexConfig, ensure_embeddings
 
+from supervisor_memory.bridge import finished
 from supervisor_memory.embedding.langchain import LangChainEmbedder
 from supervisor_memory.embedding.protocol import Calibration
 from supervisor_memory.ports import Services
@@ -41,7 +41,7 @@ class _OffTheLoop(Embeddings):
         self._inner = inner
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return asyncio.run(self._inner.aembed_documents(texts))
+        return finished(self._inner.aembed_documents(texts))
 
     def embed_query(self, text: str) -> list[float]:
-        return asyncio.run(self._inner.aembed_query(text))
+        return finished(self._inner.aembed_query(text))

@@ -84,8 +84,8 @@ class MemoryStore(BaseStore):
         self.index_config = index
         self.ttl_config = ttl
         self._bridge = memory.bridge
-        self._services = memory._services
-        self._index = None if index is None else Index.of(index, memory._services)
+        self._services = memory.services
+        self._index = None if index is None else Index.of(index, memory.services)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """The results in the order of the ops. Reads come first; of two puts of one key the last counts."""

@@ -67,7 +67,7 @@ MEMORY = SupervisorMemory(SETTINGS, backend=InMemoryBackend())
 def store_over(backend: MemoryBackend) -> MemoryStore:
     """A new store, without the cost of a new memory."""
     store = MemoryStore(MEMORY)
-    store._services = replace(MEMORY._services, backend=backend, bridge=Direct())
+    store._services = replace(MEMORY.services, backend=backend, bridge=Direct())
     return store
 
 
