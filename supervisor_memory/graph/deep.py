@@ -4,9 +4,12 @@ A note that entered a graph by its state would show in that graph's streams and 
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeAlias, cast
 
 from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import var_child_runnable_config
+from langgraph._internal._constants import CONFIG_KEY_RUNTIME
 
 # The only internals we use: a node that keeps its subgraphs visible must be a RunnableCallable
 # whose function is a closure over the inner runnable (langgraph 1.2).
@@ -22,7 +25,7 @@ from supervisor_memory.graph.rebuild import rebuilt
 from supervisor_memory.graph.state import is_note, scrubbed, strip, with_note
 from supervisor_memory.records import Note
 
-__all__ = ["WRAPPED", "Clean", "Compiled", "cleaned", "deepened", "node", "scrub_interrupt"]
+__all__ = ["WRAPPED", "Clean", "Compiled", "cleaned", "deepened", "node", "scrub_interrupt", "scrubbing"]
 
 Compiled: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
 Change: TypeAlias = Callable[[str, Runnable[Any, Any]], Runnable[Any, Any]]
@@ -92,14 +95,16 @@ def _at_model(bound: Runnable[Any, Any], name: str, key: str) -> Runnable[Any, A
 
     def run(state: Any, config: RunnableConfig) -> Any:
         try:
-            return strip(bound.invoke(seen(state), config), is_note)
+            with scrubbing(config) as inside:
+                return strip(bound.invoke(seen(state), inside), is_note)
         except GraphInterrupt as asking:
             scrub_interrupt(asking)
             raise
 
     async def arun(state: Any, config: RunnableConfig) -> Any:
         try:
-            return strip(await bound.ainvoke(seen(state), config), is_note)
+            with scrubbing(config) as inside:
+                return strip(await bound.ainvoke(seen(state), inside), is_note)
         except GraphInterrupt as asking:
             scrub_interrupt(asking)
             raise
@@ -128,6 +133,24 @@ def scrub_interrupt(asking: GraphInterrupt) -> None:
     """Take our notes out of what a node asks the user."""
     asked = asking.args[0] if asking.args else ()
     asking.args = (tuple(_scrubbed_interrupt(each) for each in asked), *asking.args[1:])
+
+
+@contextmanager
+def scrubbing(config: RunnableConfig) -> Iterator[RunnableConfig]:
+    """The config of a node whose custom stream our notes are taken out of."""
+    held = config.get("configurable") or {}
+    runtime = held.get(CONFIG_KEY_RUNTIME)
+    if runtime is None:
+        yield config
+        return
+    write = runtime.stream_writer
+    clean = runtime.override(stream_writer=lambda chunk: write(scrubbed(chunk)))
+    inside: RunnableConfig = {**config, "configurable": {**held, CONFIG_KEY_RUNTIME: clean}}
+    token = var_child_runnable_config.set(inside)  # where get_stream_writer() looks
+    try:
+        yield inside
+    finally:
+        var_child_runnable_config.reset(token)
 
 
 def _scrubbed_interrupt(asked: Interrupt) -> Interrupt:

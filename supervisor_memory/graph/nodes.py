@@ -14,7 +14,7 @@ from langgraph.pregel.remote import RemoteGraph
 from supervisor_memory.errors import IdentityError
 from supervisor_memory.graph.acting import NO_NOTE, acting_as
 from supervisor_memory.graph.calls import ToolCalls
-from supervisor_memory.graph.deep import deepened, node, scrub_interrupt
+from supervisor_memory.graph.deep import deepened, node, scrub_interrupt, scrubbing
 from supervisor_memory.graph.hooks import Hooks, named_user
 from supervisor_memory.graph.inside import parts_of
 from supervisor_memory.graph.state import as_agents, rewrite, scrubbed, strip, values_of, with_note
@@ -71,9 +71,9 @@ def around(
     def run(state: Any, config: RunnableConfig) -> Any:
         scope, note = enter(state, config)
         heard = _is_resumed(config)
-        with acting_as(scope, note, reach=reach):
+        with acting_as(scope, note, reach=reach), scrubbing(config) as inside:
             try:
-                result = inner.invoke(seen(state, note), config)
+                result = inner.invoke(seen(state, note), inside)
             except ParentCommand as leaving:
                 hooks.leave(state, leaving.args[0], scope, note, leads=leads)
                 leaving.args = (clean(leaving.args[0], state, scope, note, heard=heard), *leaving.args[1:])
@@ -88,9 +88,9 @@ def around(
         off_loop = hooks.memory.bridge.run
         scope, note = await off_loop(enter, state, config)
         heard = _is_resumed(config)
-        with acting_as(scope, note, reach=reach):
+        with acting_as(scope, note, reach=reach), scrubbing(config) as inside:
             try:
-                result = await inner.ainvoke(seen(state, note), config)
+                result = await inner.ainvoke(seen(state, note), inside)
             except ParentCommand as leaving:
                 await off_loop(hooks.leave, state, leaving.args[0], scope, note, leads=leads)
                 leaving.args = (clean(leaving.args[0], state, scope, note, heard=heard), *leaving.args[1:])
