@@ -17,6 +17,7 @@ from supervisor_memory.backends.answers import Answers
 from supervisor_memory.backends.candidates import as_hits, searched_terms, searched_user, searched_vector
 from supervisor_memory.backends.changes import Vector, copied, in_order_of_application
 from supervisor_memory.backends.conditions import of_namespaces, of_records, visible
+from supervisor_memory.backends.group import Group
 from supervisor_memory.backends.matrices import Matrices, Space
 from supervisor_memory.backends.matrix import Matrix, descending
 from supervisor_memory.backends.postings import idf, score
@@ -66,6 +67,7 @@ class SqliteBackend(Verbs):
             read_only=read_only,
         )
         self._audit = AuditLog(self._database)
+        self._group = Group(self._database, self._apply)
         self._matrices = Matrices()
         self._answers = Answers()
 
@@ -86,12 +88,14 @@ class SqliteBackend(Verbs):
         """Apply a commit in one transaction: all or nothing, audit included."""
         if not commit.changes and not commit.audit:
             return Committed(commit.id)
+        return self._group.commit(commit)
+
+    def _apply(self, connection: apsw.Connection, commit: Commit) -> Committed:
         records = [change.record for change in commit.changes]
-        with self._database.writing() as connection:
-            writing = Writing(connection)
-            for position, change in in_order_of_application(commit.changes):
-                records[position] = writing.put(change)
-            self._audit.append(commit.audit, at=self._clock())
+        writing = Writing(connection)
+        for position, change in in_order_of_application(commit.changes):
+            records[position] = writing.put(change)
+        self._audit.append(commit.audit, at=self._clock())
         return Committed(commit.id, tuple(records))
 
     def search(self, query: Query, *, limit: int) -> Hits:
