@@ -5,6 +5,7 @@ concludes, whoever leads says "done". Notes are nowhere in what the models say.
 """
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from itertools import takewhile
 from typing import Annotated, Any, Literal
@@ -648,10 +649,13 @@ def timed(memory: SupervisorMemory | None, saver: InMemorySaver) -> Built:
 @host("a node fails twice and is run again")
 def retried(memory: SupervisorMemory | None, saver: InMemorySaver) -> Built:
     boss, worker = leading("go", "done"), concluding()
+    tried: Counter[str] = Counter()
 
-    def work(state: Any) -> Any:
+    def work(state: Any, config: RunnableConfig) -> Any:
         update = speaking(worker)(state)
-        if len(worker.calls) % 3:
+        thread = config["configurable"]["thread_id"]
+        tried[thread] += 1
+        if tried[thread] % 3:
             raise ConnectionError("flaky")
         return update
 
