@@ -187,9 +187,9 @@ def check_content(text: str) -> str:
 
 def content_hash(text: str) -> str:
     """SHA-256 of the text as a reader sees it: NFKC, case, spaces and closing punctuation do not count."""
-    seen = "".join(
-        c for c in unicodedata.normalize("NFKC", text).casefold() if unicodedata.category(c) != "Cf"
-    )
+    seen = unicodedata.normalize("NFKC", text).casefold()
+    if not seen.isascii():
+        seen = "".join(c for c in seen if unicodedata.category(c) != "Cf")
     return hashlib.sha256(" ".join(seen.split()).rstrip(".。!！ ").encode()).hexdigest()
 
 
