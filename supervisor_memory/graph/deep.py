@@ -159,10 +159,7 @@ def _scrubbed_interrupt(asked: Interrupt) -> Interrupt:
 
 
 def _kinds(inner: Runnable[Any, Any]) -> tuple[bool, bool]:
-    """Whether a node runs synchronously and natively asynchronously; the wrapper must promise no more.
-
-    A sync-only node that got an async function would escape langgraph's check of `timeout=`.
-    """
+    """Whether a node runs synchronously and asynchronously; the wrapper must promise no more."""
     if isinstance(inner, RunnableCallable):
         return inner.func is not None, inner.afunc is not None
     return True, True

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from langchain_core.runnables import Runnable
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.pregel._utils import validate_timeout_supported
 
 __all__ = ["Wrap", "rebuilt"]
 
@@ -56,4 +57,14 @@ def _respec(name: str, spec: Any, wrap: Wrap) -> Any:
     if spec.cache_policy is not None:
         # Its key is made of the node's input, which does not tell users apart; a note would leak.
         _log.warning("node %r is wrapped with memory, so its cache_policy is off", name)
+    if spec.timeout is not None and not _is_async(name, spec.runnable) and hasattr(runnable, "afunc"):
+        runnable.afunc = None  # or langgraph would not refuse to time a node that is sync inside
     return dataclasses.replace(spec, runnable=runnable, cache_policy=None)
+
+
+def _is_async(name: str, runnable: Any) -> bool:
+    try:
+        validate_timeout_supported(runnable, name=name)
+    except ValueError:
+        return False
+    return True
