@@ -6,12 +6,15 @@ A tool never raises: an exception in a tool ends the graph. It answers `{"error"
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, TypeVar, cast
 
 from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool
+from langgraph.config import get_config
 from langgraph.prebuilt import ToolRuntime
-from pydantic import BaseModel, Field
+from langgraph.runtime import get_runtime
+from pydantic import BaseModel, BeforeValidator, Field
 
 from supervisor_memory.errors import (
     BackendError,
@@ -59,7 +62,14 @@ Namespace = Annotated[
     ),
 ]
 Metadata = Annotated[dict[str, Any] | None, Field(description="Plain values to keep beside the text.")]
-Runtime = Annotated[ToolRuntime, InjectedToolArg()]
+
+
+def _not_forged(given: object) -> ToolRuntime | None:
+    return given if isinstance(given, ToolRuntime) else None
+
+
+# None where a host calls a tool by hand. Not `X | None`: ToolNode would not find it and inject nothing.
+Runtime = Annotated[Optional[ToolRuntime], InjectedToolArg(), BeforeValidator(_not_forged)]  # noqa: UP045
 
 
 def build_tools(
@@ -101,7 +111,7 @@ class _Calls:
         top_k: int = 5,
         min_score: float = 0.3,
         *,
-        runtime: Runtime,
+        runtime: Runtime = None,
     ) -> list[dict[str, Any]] | dict[str, Any] | str:
         """Search long-term memory for what is known about this user, agreed definitions, earlier conclusions
         and files. Returns [{id, content, metadata, score}], best first."""
@@ -134,7 +144,7 @@ class _Calls:
         return self._run(runtime, call) or "[]"
 
     def write(
-        self, content: str, namespace: Namespace = None, metadata: Metadata = None, *, runtime: Runtime
+        self, content: str, namespace: Namespace = None, metadata: Metadata = None, *, runtime: Runtime = None
     ) -> dict[str, Any]:
         """Remember one statement for later sessions: a preference, a definition, a conclusion, a file.
         Near-duplicates are merged. Returns {id, status}."""
@@ -164,7 +174,7 @@ class _Calls:
         metadata: Metadata = None,
         merge: bool = True,  # noqa: FBT001, FBT002  # the signature models are given
         *,
-        runtime: Runtime,
+        runtime: Runtime = None,
     ) -> dict[str, Any]:
         """Change a memory by id. metadata.strategy is overwrite, append or summarise; merge=false replaces.
         Returns {id, status}."""
@@ -186,7 +196,7 @@ class _Calls:
             Field(description="Instead of id: {'namespace': family} and/or {'kind': kind}."),
         ] = None,
         *,
-        runtime: Runtime,
+        runtime: Runtime = None,
     ) -> dict[str, Any]:
         """Delete a memory by id, or all of one namespace or kind by filters. Returns {deleted}."""
 
@@ -202,7 +212,7 @@ class _Calls:
 
         return self._run(runtime, call)
 
-    def route(self, message: str, policy: str = "default", *, runtime: Runtime) -> dict[str, Any]:
+    def route(self, message: str, policy: str = "default", *, runtime: Runtime = None) -> dict[str, Any]:
         """Whether a message needs memory: returns {should_read, should_write, namespaces}."""
 
         def call(scope: Scope) -> dict[str, Any]:
@@ -217,7 +227,7 @@ class _Calls:
 
         return self._run(runtime, call)
 
-    def summarize(self, items: list[str], goal: str = "", *, runtime: Runtime) -> dict[str, Any]:
+    def summarize(self, items: list[str], goal: str = "", *, runtime: Runtime = None) -> dict[str, Any]:
         """One text of several memories (by id) or texts, for a goal. Returns {summary}."""
 
         def call(scope: Scope) -> dict[str, Any]:
@@ -268,11 +278,11 @@ class _Calls:
         if acting is not None:
             return acting
         if runtime is None:
-            raise IdentityError(
-                "the tool runs outside of a graph, so nobody is acting; call memory.search(…) instead"
-            )
+            state, config = {}, _config()
+        else:
+            state, config = runtime.state, runtime.config
         key = self._memory.backend.audit.log_id.encode()
-        return scope_of(runtime.state, runtime.config, agent_id=None, resolver=self._identity, key=key)
+        return scope_of(state, config, agent_id=None, resolver=self._identity, key=key)
 
     def _report_forged(self, runtime: ToolRuntime | None, scope: Scope) -> None:
         """A model that names a user is not heeded; the attempt is audited."""
@@ -340,6 +350,19 @@ class _Calls:
             tasks=scope.tasks,
             kinds=(kind,) if kind else None,
         )
+
+
+def _config() -> RunnableConfig:
+    """The config of the node that calls a tool by hand."""
+    try:
+        runtime: object | None = get_runtime()
+    except (RuntimeError, KeyError):
+        runtime = None
+    if runtime is None:
+        raise IdentityError(
+            "the tool runs outside of a graph, so nobody is acting; call memory.search(…) instead"
+        )
+    return get_config()
 
 
 def _kind_of(asked: object, family: str | None) -> Kind | None:
