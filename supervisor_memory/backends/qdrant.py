@@ -1,0 +1,630 @@
+"""Records in Qdrant, for many instances over one cluster."""
+
+import contextlib
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from pathlib import Path
+from typing import Final, Literal
+
+import numpy as np
+from qdrant_client import QdrantClient, models
+
+from supervisor_memory.audit.log import AuditLog
+from supervisor_memory.backends.candidates import as_hits, searched_terms, searched_user, searched_vector
+from supervisor_memory.backends.changes import Place, clash, copied, places, plain
+from supervisor_memory.backends.collection_names import CollectionNames, Division
+from supervisor_memory.backends.points import (
+    DENSE,
+    INDEXES,
+    INDEXES_OF_VERSIONS,
+    READ,
+    WORDS,
+    Found,
+    Marker,
+    current,
+    found,
+    holders,
+    of_commit,
+    of_records,
+    older,
+    place_point,
+    point_id,
+    record_point,
+    searched_words,
+    version_id,
+    version_point,
+    visible,
+)
+from supervisor_memory.backends.postings import idf, score
+from supervisor_memory.backends.protocol import Commit, Committed, Health, Ids
+from supervisor_memory.backends.qdrant_calls import WRITTEN_TOGETHER, QdrantCalls
+from supervisor_memory.backends.state import Staged, State
+from supervisor_memory.backends.verbs import Verbs
+from supervisor_memory.database import Database
+from supervisor_memory.errors import BackendError, Conflict
+from supervisor_memory.records import AuditEvent, Filter, Hits, Namespace, Query, Record
+from supervisor_memory.terms import terms
+
+__all__ = ["AUDIT_FILE_NAME", "QdrantBackend"]
+
+AUDIT_FILE_NAME: Final = "audit.db"
+_LEAST_CANDIDATES: Final = 64
+_SPARE: Final = 4
+_MEANING: Final = "meaning"
+_BY_WORDS: Final = "words"
+_CROSSED: Final = "what was found by words, by meaning"
+_INSERT: Final = models.UpdateMode.INSERT_ONLY
+_UPDATE: Final = models.UpdateMode.UPDATE_ONLY
+_UPSERT: Final = models.UpdateMode.UPSERT
+_log = logging.getLogger("supervisor_memory")
+
+
+@dataclass(frozen=True, slots=True)
+class _Located:
+    """A record as it was found, and the collection it was found in."""
+
+    collection: str
+    record: Record
+    found: Found
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What a commit writes into which collection, in this order, and how that would be undone."""
+
+    beside: list[models.PointStruct] = field(default_factory=list)
+    inserts: dict[str, list[models.PointStruct]] = field(default_factory=dict)
+    updates: dict[str, list[models.UpsertOperation]] = field(default_factory=dict)
+    leaving: list[tuple[str, Found]] = field(default_factory=list)
+    undoing: dict[str, list[models.UpsertOperation]] = field(default_factory=dict)
+    written: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Collection → point → the record whose commit is read back there."""
+
+
+class QdrantBackend(Verbs):
+    """A Qdrant server or cluster as a backend: `SupervisorMemory(backend=QdrantBackend(client))`.
+
+    A record is one point, whole in its payload, so that any number of instances share a cluster; there
+    is a collection for each family and embedder, the user is an `is_tenant` index in it. Candidates by
+    meaning and by words come from the server, filtered there and looked at again here: one that belongs
+    to another user is dropped and audited as "foreign-hit". A search asks each collection of the searched
+    families once.
+
+    What holds: Qdrant has no transactions. A change of one record is compared and set by the server,
+    whichever instance makes it: it is written only over the version and commit it was decided on, and
+    only what bears the commit's id when read back was written. A record that was erased does not come
+    back through an update. Backends of this process over the same server take turns, so that wordings,
+    and commits of several records, are whole within a process.
+
+    The window: between instances, (1) two that write the same words, or the same subject and attribute,
+    at the same moment can both succeed; (2) a commit of several records is seen in parts while it is
+    written, new records before what they replace; when it fails halfway what was written is undone, and
+    where that is impossible, for the server or this process has gone, the parts stay and the audit log
+    says so with "commit.unknown". The same commit given again is completed. (3) A record that changes
+    its family or its embedder goes to another collection, and for that moment is in no search; the next
+    commit of this audit log completes what a killed process left on the way. (4) What a server took
+    without completing it ("acknowledged") raises BackendUnavailable, though it may become true later.
+
+    Local mode (`QdrantClient(":memory:")`, `QdrantClient(path=…, force_disable_check_same_thread=True)`)
+    is for development: one process, no indexes.
+
+    Args:
+        client: Closed by its owner. Its own timeout bounds a single wait for bytes, no more.
+        prefix: How the names of the collections begin.
+        collections: "namespace" keeps each user's records apart, in collections of their own that can be
+            dropped; every search lists all collections, so that is for hundreds of users, not more.
+        audit: Where the audit log is kept: a log, or the directory of its `audit.db`. None: in memory.
+        clock: Seconds since 1970, for the times of audit rows.
+
+    Raises:
+        SettingsError: the prefix cannot begin a name, or the client is async.
+        BackendError: the audit log cannot be opened. The server is not asked yet.
+    """
+
+    def __init__(
+        self,
+        client: QdrantClient,
+        *,
+        prefix: str = "memory",
+        collections: Division = "family",
+        audit: AuditLog | Path | str | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._names = CollectionNames(prefix, collections)
+        self._calls = QdrantCalls(client)
+        self._clock = clock
+        self._keeps_audit = audit is not None
+        self._audit = audit if isinstance(audit, AuditLog) else _open_audit(audit)
+        self._closes_audit = self._keeps_audit and self._audit is not audit
+        self._has_settled = False
+
+    @property
+    def name(self) -> Literal["qdrant"]:
+        return "qdrant"
+
+    @property
+    def audit(self) -> AuditLog:
+        return self._audit
+
+    def search(self, query: Query, *, limit: int) -> Hits:
+        """Candidates by meaning and by words, at most `limit` of each.
+
+        Raises:
+            MissingUser: `query.where` names no user.
+            CorruptStore: a point of that user cannot be read.
+            BackendError: the server failed.
+        """
+        user_id = searched_user(query)
+        searched = self._searched(query.where)
+        condition = visible(query.where, now=query.now)
+        if not searched or condition is None or limit <= 0:
+            return Hits(namespaces=len(searched))
+        candidates = _Candidates()
+        for collection in searched:
+            self._ask(collection, query, condition, limit, candidates)
+        if candidates.foreign:
+            self._tell_foreign(user_id, candidates.foreign)
+        return candidates.hits(searched_terms(query), limit)
+
+    def get(self, ids: Ids) -> Sequence[Record]:
+        """The records of these ids in any status, in the order asked, unknown ones left out."""
+        located = self._by_id(ids)
+        return tuple(copied(located[record_id].record) for record_id in ids if record_id in located)
+
+    def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
+        """Records that match, most recently updated first; equally recent ones by falling id."""
+        condition = of_records(where)
+        begin, most = max(0, offset), max(0, limit)
+        if condition is None or not most:
+            return ()
+        records = [
+            record
+            for collection in self._searched(where)
+            for point in self._calls.newest(collection, condition, most=begin + most)
+            if (record := found(point, collection).record) is not None and where.matches(record)
+        ]
+        records.sort(key=lambda record: (record.updated_at, record.id), reverse=True)
+        return tuple(records[begin : begin + most])
+
+    def count(self, where: Filter) -> int:
+        condition = of_records(where)
+        if condition is None:
+            return 0
+        return sum(self._calls.count(collection, condition) for collection in self._searched(where))
+
+    def versions(self, record_id: str) -> Sequence[Record]:
+        """Every version of a record, oldest first, the present one last; empty for an unknown id."""
+        located = self._by_id([record_id]).get(record_id)
+        if located is None:
+            return ()
+        asked = [version_id(record_id, number) for number in range(1, located.record.version)]
+        points = self._calls.retrieve(self._names.versions, asked)
+        earlier = [found(point, self._names.versions).record for point in points]
+        mine = [record for record in earlier if record is not None and record.id == record_id]
+        return (*sorted(mine, key=attrgetter("version")), located.record)
+
+    def batch(self, commit: Commit) -> Committed:
+        """Apply a commit; one that was applied in parts before is completed.
+
+        Raises:
+            Conflict, InvalidContent, BadVector, RecordNotFound: as the protocol says; nothing was written.
+            BackendError: the server failed; read again to see whether it was written all the same.
+        """
+        with self._calls.writing():
+            checked = [plain(change.record) for change in commit.changes]
+            located = self._before(commit)
+            staged = _state(located.values(), self._holders(checked)).stage(commit.changes)
+            self._audit.check_new(commit.audit)
+            if commit.changes:
+                self._save(commit, staged, located)
+            else:
+                self._audit.append(commit.audit, at=self._clock())
+            return Committed(commit.id, tuple(copied(record) for record in staged.results))
+
+    def health(self) -> Health:
+        details: dict[str, str] = {"collections": self._names.division}
+        message = "" if self._keeps_audit else "the audit log is in memory; pass `audit`, a directory"
+        try:
+            ours = [name for name in self._calls.collections() if self._names.hold_records(name)]
+            details |= {"server": self._calls.server_version(), "collections in use": str(len(ours))}
+            ok = True
+        except BackendError as error:
+            ok, message = False, str(error)
+        return Health(
+            self.name,
+            ok=ok,
+            persistent=not self._calls.is_volatile,
+            location=f"{self._calls.address} ({self._names.prefix})",
+            message=message,
+            details=details,
+        )
+
+    def close(self) -> None:
+        """Write what is outstanding in the audit log. The client is its owner's to close."""
+        if self._closes_audit:
+            self._audit.close()
+        else:
+            self._audit.flush()
+
+    # Reading
+
+    def _searched(self, where: Filter) -> Sequence[str]:
+        return [name for name in self._calls.collections() if self._names.may_hold(name, where)]
+
+    def _ask(
+        self,
+        collection: str,
+        query: Query,
+        condition: models.Filter,
+        limit: int,
+        candidates: "_Candidates",
+    ) -> None:
+        vector, words = searched_vector(query), searched_terms(query)
+        if vector is not None and not self._names.hold_vectors(collection, vector[0], len(vector[1])):
+            vector = None
+        requests = _requests(None if vector is None else vector[1].tolist(), words, condition, limit)
+        if not requests:
+            return
+        answers = self._calls.queries(collection, [*requests.values()])
+        for way, points in zip(requests, answers, strict=True):
+            candidates.add(way, points, collection, query)
+
+    def _tell_foreign(self, user_id: str, foreign: Sequence[str]) -> None:
+        _log.error(
+            "%s answered a search with %d records that do not match it; they were dropped (foreign-hit)",
+            self._calls.address,
+            len(foreign),
+        )
+        event = AuditEvent(
+            "search",
+            user_id=user_id,
+            actor="backend",
+            record_id=foreign[0],
+            outcome="denied",
+            reason="foreign-hit",
+            detail={"hits": len(foreign)},
+        )
+        with contextlib.suppress(BackendError):  # a log that cannot be written stops no search
+            self._audit.append([event], at=self._clock())
+
+    def _by_id(self, ids: Ids, *, vectors: bool = False) -> dict[str, _Located]:
+        wanted = {point_id(record_id): record_id for record_id in ids}
+        asked: dict[str, list[str]] = {}
+        for point in self._calls.retrieve(self._names.versions, [*wanted], payload=["collection"]):
+            asked.setdefault(str((point.payload or {}).get("collection")), []).append(str(point.id))
+        located: dict[str, _Located] = {}
+        seen: set[tuple[str, str]] = set()
+        while asked:
+            further: dict[str, list[str]] = {}
+            for collection, points in asked.items():
+                with_vectors = vectors and self._names.have_vectors(collection)
+                for point in self._calls.retrieve(collection, points, vectors=with_vectors):
+                    each, record_id = found(point, collection), wanted[str(point.id)]
+                    if each.record is not None and each.record.id == record_id:
+                        before = located.get(record_id)
+                        if before is None or before.record.version <= each.version:
+                            located[record_id] = _Located(collection, each.record, each)
+                    if each.moved_to is not None and (each.moved_to, record_id) not in seen:
+                        seen.add((each.moved_to, record_id))
+                        further.setdefault(each.moved_to, []).append(str(point.id))
+            asked = further
+        return located
+
+    def _before(self, commit: Commit) -> dict[str, _Located]:
+        """The records to change, as they were before this commit where it was applied in parts."""
+        located = self._by_id([change.record.id for change in commit.changes], vectors=True)
+        expected: dict[str, int | None] = {}
+        for change in commit.changes:
+            expected.setdefault(change.record.id, change.expects)
+        for record_id, each in list(located.items()):
+            if each.found.commit != commit.id:
+                continue
+            version = expected[record_id]
+            if version is None:
+                del located[record_id]
+                continue
+            for point in self._calls.retrieve(self._names.versions, [version_id(record_id, version)]):
+                earlier = found(point, self._names.versions)
+                if (record := earlier.record) is not None:
+                    was = replace(earlier, vector=each.found.vector, moved_to=each.found.moved_to)
+                    located[record_id] = _Located(each.collection, record, was)
+        return located
+
+    def _holders(self, records: Sequence[Record]) -> Sequence[Record]:
+        """The active records that hold a place which these could want."""
+        wanted: dict[Namespace, set[Place]] = {}
+        for record in records:
+            if taken := set(places(record)):
+                wanted.setdefault(record.namespace, set()).update(taken)
+        names = self._calls.collections() if wanted else ()
+        return [
+            holder
+            for namespace, taken in sorted(wanted.items())
+            for collection in names
+            if self._names.may_hold(collection, _all_of(namespace))
+            for point in self._calls.all(collection, holders(namespace, sorted(taken)))
+            if (holder := found(point, collection).record) is not None
+        ]
+
+    # Writing
+
+    def _save(self, commit: Commit, staged: Staged, located: Mapping[str, _Located]) -> None:
+        self._settle()
+        plan = self._plan(commit, staged, located)
+        self._audit.append([_event("commit.intent", commit)], at=self._clock())
+        try:
+            self._write(plan, staged)
+            lost = self._lost(plan, commit.id)
+            if lost is not None:
+                self._undo(plan, commit.id)
+        except BackendError:
+            self._has_settled = False
+            with contextlib.suppress(BackendError):  # else the parts stay, and the next commit says so
+                self._undo(plan, commit.id)
+                self._settle()
+            raise
+        if lost is not None:
+            self._answer(commit.id, applied=False)
+            raise lost
+        try:
+            self._arrive(plan.leaving)
+        except BackendError:
+            self._has_settled = False
+            raise
+        self._audit.append([*commit.audit, _event("commit.done", commit)], at=self._clock())
+
+    def _plan(self, commit: Commit, staged: Staged, located: Mapping[str, _Located]) -> _Plan:
+        plan = _Plan()
+        for record in staged.previous:
+            was = located.get(record.id)
+            is_stored = was is not None and was.record.version == record.version
+            plan.beside.append(version_point(record, was.found.commit if was and is_stored else commit.id))
+        for record in staged.records.values():
+            vector, was = staged.vectors[record.id], located.get(record.id)
+            collection = self._names.of(record, vector)
+            point = record_point(record, vector, commit=commit.id)
+            if was is None:
+                plan.beside.append(place_point(record.id, collection))
+                plan.inserts.setdefault(collection, []).append(point)
+            else:
+                if collection != was.collection:
+                    marker = Marker(collection)
+                    point = record_point(record, vector, commit=commit.id, marker=marker)
+                    gone = Found(commit.id, record.version, record, vector, collection)
+                    plan.leaving.append((was.collection, gone))
+                collection = was.collection
+                unchanged = current(was.record.version, was.found.commit)
+                plan.updates.setdefault(collection, []).append(_upsert([point], _UPDATE, unchanged))
+                ours = models.Filter(must=of_commit(commit.id))
+                plan.undoing.setdefault(collection, []).append(_upsert([_as_it_was(was)], _UPDATE, ours))
+            plan.written.setdefault(collection, {})[str(point.id)] = record.id
+        return plan
+
+    def _write(self, plan: _Plan, staged: Staged) -> None:
+        """In an order in which a server that is cut off halfway has lost nothing: what was, what is new."""
+        dimensions = {
+            self._names.of(record, vector): 0 if vector is None else len(vector[1])
+            for record in staged.records.values()
+            for vector in [staged.vectors[record.id]]
+        }
+        for collection in plan.inserts:
+            self._calls.ensure(collection, dimension=dimensions[collection], indexes=INDEXES)
+        self._write_beside(plan.beside)
+        steps = [
+            (collection, _upsert(points[at : at + WRITTEN_TOGETHER], _INSERT))
+            for collection, points in plan.inserts.items()
+            for at in range(0, len(points), WRITTEN_TOGETHER)
+        ]
+        steps += [(collection, each) for collection, some in plan.updates.items() for each in some]
+        for collection, together in groupby(steps, key=itemgetter(0)):
+            self._calls.write(collection, [operation for _, operation in together])
+
+    def _write_beside(self, points: Sequence[models.PointStruct]) -> None:
+        if points:
+            self._calls.ensure(self._names.versions, dimension=None, indexes=INDEXES_OF_VERSIONS)
+            self._calls.write(
+                self._names.versions,
+                [
+                    _upsert(points[at : at + WRITTEN_TOGETHER], _UPSERT)
+                    for at in range(0, len(points), WRITTEN_TOGETHER)
+                ],
+            )
+
+    def _written(self, plan: _Plan, commit_id: str) -> Iterator[tuple[str, str, bool]]:
+        """The collection and the point of everything planned, and whether this commit wrote it last."""
+        for collection, points in plan.written.items():
+            now = {
+                str(point.id): (point.payload or {}).get("commit")
+                for point in self._calls.retrieve(collection, [*points], payload=["commit"])
+            }
+            for point in points:
+                yield collection, point, now.get(point) == commit_id
+
+    def _lost(self, plan: _Plan, commit_id: str) -> Conflict | None:
+        """What to say of a record that another instance changed in between; None: all is written."""
+        for collection, point, is_ours in self._written(plan, commit_id):
+            if not is_ours:
+                record_id = plan.written[collection][point]
+                if any(point == each.id for each in plan.inserts.get(collection, ())):
+                    return clash("id", record_id, record_id)
+                return Conflict(
+                    f"record {record_id} was changed or erased by another instance; read it again and decide "
+                    "again",
+                    what="version",
+                    record_id=record_id,
+                    change_id=record_id,
+                )
+        return None
+
+    def _undo(self, plan: _Plan, commit_id: str) -> None:
+        ours = [
+            (collection, point) for collection, point, is_ours in self._written(plan, commit_id) if is_ours
+        ]
+        for collection, points in plan.inserts.items():
+            if added := [str(point.id) for point in points if (collection, str(point.id)) in ours]:
+                self._calls.remove(collection, added)
+        for collection, operations in plan.undoing.items():
+            if any(collection == name for name, _ in ours):
+                self._calls.write(collection, operations)
+
+    def _arrive(self, leaving: Iterable[tuple[str, Found]]) -> None:
+        """Put records that have left a collection into the one they go to."""
+        for left, each in leaving:
+            record, target = each.record, each.moved_to
+            if record is None or target is None:
+                continue
+            dimension = 0 if each.vector is None else len(each.vector[1])
+            self._calls.ensure(target, dimension=dimension, indexes=INDEXES)
+            point = record_point(record, each.vector, commit=each.commit)
+            self._calls.write(target, [_upsert([point], _UPSERT, older(record.version))])
+            self._write_beside([place_point(record.id, target)])
+            marker = record_point(record, None, commit=each.commit, marker=Marker(target, has_arrived=True))
+            same = models.Filter(must=of_commit(each.commit))
+            self._calls.write(left, [_upsert([marker], _UPDATE, same)])
+            if not self._calls.retrieve(left, [str(point.id)], payload=["commit"]):
+                self._calls.remove(target, [str(point.id)])  # erased in between
+
+    def _settle(self) -> None:
+        """Answer an intent whose outcome is not in the log: the server failed then, or the process died."""
+        # Once looked for, a new one can only be the last row: another process's over the same log.
+        if self._has_settled and not any(row.op == "commit.intent" for row in self._audit.tail(1)):
+            return
+        commit_id = self._unanswered_intent()
+        if commit_id is not None:
+            ours = models.Filter(must=of_commit(commit_id))
+            names = [name for name in self._calls.collections() if self._names.hold_records(name)]
+            stored = [(name, found(point, name)) for name in names for point in self._calls.all(name, ours)]
+            self._arrive(stored)
+            self._answer(commit_id, applied=bool(stored))
+        self._has_settled = True
+
+    def _unanswered_intent(self) -> str | None:
+        intents = self._audit.tail(1, op="commit.intent")
+        answers = [*self._audit.tail(1, op="commit.done"), *self._audit.tail(1, op="commit.unknown")]
+        if not intents or any(row.seq > intents[0].seq for row in answers):
+            return None
+        return str(intents[0].event["detail"]["commit"])
+
+    def _answer(self, commit_id: str, *, applied: bool) -> None:
+        detail: dict[str, str | bool] = {"commit": commit_id, "applied": applied}
+        event = AuditEvent("commit.unknown", actor="backend", outcome="degraded", detail=detail)
+        self._audit.append([event], at=self._clock())
+
+
+class _Candidates:
+    """What the collections answered, each hit looked at again."""
+
+    def __init__(self) -> None:
+        self.foreign: list[str] = []
+        self._records: dict[str, Record] = {}
+        self._meant: set[str] = set()
+        self._cosines: dict[str, float] = {}
+
+    def add(self, way: str, points: Sequence[models.ScoredPoint], collection: str, query: Query) -> None:
+        for point in points:
+            key = str(point.id)
+            if way != _CROSSED:
+                record = found(point, collection).record
+                if record is None or not query.where.matches(record):
+                    self.foreign.append(key if record is None else record.id)
+                    continue
+                if not record.is_visible(query.now):
+                    continue
+                self._records[key] = record
+            if way == _MEANING:
+                self._meant.add(key)
+            if way != _BY_WORDS:
+                self._cosines[key] = float(np.clip(point.score, -1.0, 1.0))
+
+    def hits(self, asked: Sequence[str], limit: int) -> Hits:
+        scores = self._scores(asked)
+        meant = sorted(self._meant, key=lambda key: (-self._cosines[key], key))[:limit]
+        worded = sorted(scores, key=lambda key: (-scores[key], key))[:limit]
+        return as_hits(
+            [self._records[key] for key in meant],
+            [self._records[key] for key in worded],
+            cosines={self._records[key].id: c for key, c in self._cosines.items() if key in self._records},
+            scores={self._records[key].id: value for key, value in scores.items()},
+        )
+
+    def _scores(self, asked: Sequence[str]) -> dict[str, float]:
+        """BM25 of the candidates that share a term, with statistics of the candidates alone."""
+        held = {key: terms(record.content) for key, record in self._records.items()}
+        counts = Counter(term for words in held.values() for term in set(words))
+        worth = {term: idf(len(held), counts[term]) for term in asked if counts[term]}
+        if not worth:
+            return {}
+        average = sum(map(len, held.values())) / len(held)
+        scores = {key: score(words, worth, average_length=average) for key, words in held.items()}
+        return {key: value for key, value in scores.items() if value > 0}
+
+
+def _requests(
+    vector: Sequence[float] | None, words: Sequence[str], condition: models.Filter, limit: int
+) -> dict[str, models.QueryRequest]:
+    """The queries of one collection: by meaning, by words, and how those by words are meant."""
+    requests: dict[str, models.QueryRequest] = {}
+    many = max(_LEAST_CANDIDATES, _SPARE * limit)
+    if vector is not None:
+        requests[_MEANING] = models.QueryRequest(
+            query=list(vector), using=DENSE, filter=condition, limit=limit, with_payload=READ
+        )
+    if words:
+        asked = searched_words(words)
+        requests[_BY_WORDS] = models.QueryRequest(
+            query=asked, using=WORDS, filter=condition, limit=many, with_payload=READ
+        )
+        if vector is not None:
+            requests[_CROSSED] = models.QueryRequest(
+                prefetch=models.Prefetch(query=asked, using=WORDS, filter=condition, limit=many),
+                query=list(vector),
+                using=DENSE,
+                limit=many,
+                with_payload=False,
+            )
+    return requests
+
+
+def _upsert(
+    points: Sequence[models.PointStruct], mode: models.UpdateMode, where: models.Filter | None = None
+) -> models.UpsertOperation:
+    return models.UpsertOperation(
+        upsert=models.PointsList(points=list(points), update_mode=mode, update_filter=where)
+    )
+
+
+def _as_it_was(located: _Located) -> models.PointStruct:
+    was = located.found
+    marker = None if was.moved_to is None else Marker(was.moved_to)
+    return record_point(located.record, was.vector, commit=was.commit, marker=marker)
+
+
+def _state(located: Iterable[_Located], rivals: Iterable[Record]) -> State:
+    changed = list(located)
+    return State(
+        {record.id: record for record in (*rivals, *(each.record for each in changed))},
+        vectors={e.record.id: e.found.vector for e in changed if e.found.vector is not None},
+    )
+
+
+def _all_of(namespace: Namespace) -> Filter:
+    family, user_id, *task = namespace
+    return Filter(user_id=user_id, families=(family,), tasks=(task[0] if task else None,))
+
+
+def _event(op: str, commit: Commit) -> AuditEvent:
+    detail: dict[str, str | int] = {
+        "commit": commit.id,
+        "changes": len(commit.changes),
+        "events": len(commit.audit),
+    }
+    return AuditEvent(op, actor="backend", detail=detail)
+
+
+def _open_audit(directory: Path | str | None) -> AuditLog:
+    return AuditLog(Database(None if directory is None else Path(directory) / AUDIT_FILE_NAME))

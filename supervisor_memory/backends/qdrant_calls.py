@@ -1,0 +1,355 @@
+"""How Qdrant is called: what waits for what, what counts as done, and what its errors mean to us.
+
+The client's own timeout is no deadline (a server that trickles holds a call for as long as it likes);
+`supervisor_memory.bridge` has one.
+"""
+
+import contextlib
+import inspect
+import logging
+import re
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from qdrant_client import QdrantClient, models
+
+from supervisor_memory.backends.points import DENSE, READ, WORDS, updated_at
+from supervisor_memory.database import LOCK_SECONDS
+from supervisor_memory.errors import BackendError, BackendUnavailable, SettingsError
+
+__all__ = ["WRITTEN_TOGETHER", "QdrantCalls"]
+
+T = TypeVar("T")
+_PAGE: Final = 1_000
+WRITTEN_TOGETHER: Final = 100
+_MAJORITY: Final = models.ReadConsistencyType.MAJORITY
+_NO_ANSWER: Final = 500
+_TOO_MANY: Final = 429
+_MISSING: Final = 404
+_REDIRECTS: Final = range(300, 400)
+_DENIED: Final = (401, 403)
+_log = logging.getLogger("supervisor_memory")
+_locks: "weakref.WeakValueDictionary[str, threading.RLock]" = weakref.WeakValueDictionary()
+"""One lock for each server or local store, by its address: who holds the lock keeps it there."""
+_making_locks = threading.Lock()
+
+
+class QdrantCalls:
+    """The calls to one server or local store. All objects of this process over the same one share a lock.
+
+    Raises:
+        SettingsError: the client is not a synchronous one.
+    """
+
+    def __init__(self, client: QdrantClient) -> None:
+        if inspect.iscoroutinefunction(getattr(client, "get_collections", None)):
+            raise SettingsError(
+                "this is an async client; pass a qdrant_client.QdrantClient, the async verbs of memory call "
+                "it from worker threads",
+                client=type(client).__name__,
+            )
+        self._client = client
+        options = client.init_options
+        self.is_local = options.get("location") == ":memory:" or options.get("path") is not None
+        self.is_volatile = options.get("location") == ":memory:"
+        self.address = _address(options)
+        key = f"client {id(client)}" if self.is_volatile else self.address
+        with _making_locks:
+            self._lock = _locks.setdefault(key, threading.RLock())
+        self._ready: set[str] = set()
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Nobody else in this process writes to the same place within the block.
+
+        Raises:
+            BackendUnavailable: another did for too long.
+        """
+        if not self._lock.acquire(timeout=LOCK_SECONDS):
+            raise BackendUnavailable(
+                f"waited {LOCK_SECONDS:g} s for another write to {self.address}; look whether it hangs",
+                location=self.address,
+            )
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    # Reading
+
+    def server_version(self) -> str:
+        return str(self._call("look", self._client.info).version)
+
+    def collections(self) -> Sequence[str]:
+        """The names of all collections, ours or not."""
+        found = self._call("list of collections", self._client.get_collections)
+        return sorted(each.name for each in found.collections)
+
+    def retrieve(
+        self, name: str, points: Sequence[str], *, payload: Sequence[str] = READ, vectors: bool = False
+    ) -> Sequence[models.Record]:
+        """The points of these ids, as a majority of replicas has them; none where there is no collection."""
+        found: list[models.Record] = []
+        for some in _chunks(points):
+            ask = partial(
+                self._client.retrieve,
+                name,
+                some,
+                with_payload=list(payload),
+                with_vectors=[DENSE] if vectors else False,
+                consistency=_MAJORITY,
+            )
+            found += self._call("read", ask, missing=[])
+        return found
+
+    def all(
+        self, name: str, where: models.Filter, *, payload: Sequence[str] = READ
+    ) -> Sequence[models.Record]:
+        """Every point that matches."""
+        found: list[models.Record] = []
+        offset: Any = None
+        while True:
+            page, offset = self._scroll(name, where, payload, limit=_PAGE, offset=offset)
+            found += page
+            if offset is None:
+                return found
+
+    def newest(self, name: str, where: models.Filter, *, most: int) -> Sequence[models.Record]:
+        """At least the `most` last updated of the points that match, and all that tie with the last."""
+        if most >= _PAGE:
+            return self.all(name, where)
+        order = models.OrderBy(key="updated_at", direction=models.Direction.DESC)
+        page, _ = self._scroll(name, where, [*READ, "updated_at"], limit=most + 1, order_by=order)
+        if len(page) <= most:
+            return page
+        # Qdrant breaks ties as it likes.
+        last = (page[most - 1].payload or {}).get("updated_at")
+        before = [point for point in page if (point.payload or {}).get("updated_at") != last]
+        must = where.must if isinstance(where.must, list) else []
+        ties = where.model_copy(update={"must": [*must, updated_at(float(last or 0.0))]})
+        return [*before, *self.all(name, ties)]
+
+    def count(self, name: str, where: models.Filter) -> int:
+        counted = self._call(
+            "count",
+            lambda: self._client.count(name, count_filter=where, exact=True),
+            missing=models.CountResult(count=0),
+        )
+        return int(counted.count)
+
+    def queries(
+        self, name: str, requests: Sequence[models.QueryRequest]
+    ) -> Sequence[Sequence[models.ScoredPoint]]:
+        """The answers to several queries of one collection, in one request."""
+
+        def ask() -> Sequence[Sequence[models.ScoredPoint]]:
+            return [answer.points for answer in self._client.query_batch_points(name, requests)]
+
+        none: Sequence[Sequence[models.ScoredPoint]] = [[] for _ in requests]
+        answers = self._call("search", ask, missing=none)
+        if len(answers) != len(requests):
+            raise BackendError(
+                f"{self.address} answered {len(requests)} queries with {len(answers)} results; look whether "
+                "a proxy is in between",
+                location=self.address,
+            )
+        return answers
+
+    # Writing
+
+    def ensure(self, name: str, *, dimension: int | None, indexes: Mapping[str, Any]) -> None:
+        """Make a collection with its indexes, unless it is there.
+
+        Args:
+            dimension: Of its dense vectors; 0: it has only words; None: it has no vectors at all.
+            indexes: Payload key → its index.
+        """
+        if name in self._ready:
+            return
+        if name not in self.collections():
+            self._create(name, dimension)
+        if not self.is_local:  # a local store has none and warns that it has none
+            present = self._call("look", lambda: self._client.get_collection(name)).payload_schema
+            for key, schema in indexes.items():
+                if key not in present:
+                    make = partial(
+                        self._client.create_payload_index, name, key, field_schema=schema, wait=True
+                    )
+                    self._check_done("index", [self._call("index", make)])
+        self._ready.add(name)
+
+    def write(self, name: str, operations: Sequence[models.UpsertOperation]) -> None:
+        """Upserts, one after the other. When it raises, any of them may have been made."""
+        for some in _requests(operations):
+            apply = partial(
+                self._client.batch_update_points, name, some, wait=True, ordering=models.WriteOrdering.STRONG
+            )
+            self._check_done("write", self._call("write", apply))
+
+    def remove(self, name: str, points: Sequence[str]) -> None:
+        """Delete points by their ids."""
+        done = self._call(
+            "write",
+            lambda: self._client.delete(
+                name,
+                models.PointIdsList(points=list(points)),
+                wait=True,
+                ordering=models.WriteOrdering.STRONG,
+            ),
+        )
+        self._check_done("write", [done])
+
+    def _create(self, name: str, dimension: int | None) -> None:
+        # No graph over all users: their vectors are reached through the index of the user alone.
+        dense = {
+            DENSE: models.VectorParams(
+                size=dimension or 0,
+                distance=models.Distance.COSINE,
+                hnsw_config=models.HnswConfigDiff(m=0, payload_m=16),
+            )
+        }
+        words = {WORDS: models.SparseVectorParams(modifier=models.Modifier.IDF)}
+        try:
+            self._call(
+                "creation of a collection",
+                lambda: self._client.create_collection(
+                    name,
+                    vectors_config=dense if dimension else {},
+                    sparse_vectors_config=None if dimension is None else words,
+                ),
+            )
+        except BackendError:
+            if name not in self.collections():  # else another process was faster
+                raise
+
+    def _check_done(self, verb: str, results: Sequence[models.UpdateResult]) -> None:
+        if not results or any(each.status != models.UpdateStatus.COMPLETED for each in results):
+            self._ready.clear()
+            raise BackendUnavailable(
+                f"{self.address} took a {verb} without completing it, so it may or may not be there; read "
+                "again, and look at the load of the server",
+                location=self.address,
+            )
+
+    def _scroll(
+        self,
+        name: str,
+        where: models.Filter,
+        payload: Sequence[str],
+        *,
+        limit: int,
+        offset: Any = None,
+        order_by: models.OrderBy | None = None,
+    ) -> tuple[Sequence[models.Record], Any]:
+        none: tuple[list[models.Record], Any] = ([], None)
+        ask: Callable[[], tuple[list[models.Record], Any]] = partial(
+            self._client.scroll,
+            name,
+            scroll_filter=where,
+            limit=limit,
+            offset=offset,
+            order_by=order_by,
+            with_payload=list(payload),
+        )
+        return self._call("read", ask, missing=none)
+
+    def _call(self, verb: str, call: Callable[[], T], *, missing: T | None = None) -> T:
+        # A local store is not safe between threads.
+        with self.writing() if self.is_local else contextlib.nullcontext():
+            try:
+                answer = call()
+            except Exception as error:
+                if missing is not None and _says_no_collection(error):
+                    return missing
+                self._ready.clear()
+                # Its text goes to the log alone: it may hold what was sent, and ours may reach a model.
+                _log.warning("%s failed in a %s", self.address, verb, exc_info=error)
+                raise self._translated(verb, error) from error
+        if answer is None:
+            raise BackendError(
+                f"{self.address} answered a {verb} with nothing; look whether it is a Qdrant server",
+                location=self.address,
+            )
+        return answer
+
+    def _translated(self, verb: str, error: Exception) -> BackendError:
+        status = getattr(error, "status_code", None)
+        source = getattr(error, "source", error)  # what a ResponseHandlingException was raised for
+        modules = {cls.__module__.partition(".")[0] for cls in type(source).__mro__}
+        failed = f"{self.address} failed in a {verb}"
+        name = type(source).__name__
+        facts = {"location": self.address, "verb": verb, "status": status}
+        if status in _DENIED:
+            return BackendUnavailable(f"{failed}: it refuses the key ({status}); check QDRANT_KEY", **facts)
+        if isinstance(status, int) and status in _REDIRECTS:
+            return BackendUnavailable(
+                f"{failed}: it redirects ({status}), which is never followed; set QDRANT_URL to the address "
+                "itself",
+                **facts,
+            )
+        if status == _TOO_MANY or hasattr(error, "retry_after_s"):
+            return BackendUnavailable(
+                f"{failed}: it is asked too much ({_TOO_MANY}); try again later", **facts
+            )
+        if isinstance(status, int) and status >= _NO_ANSWER:
+            return BackendUnavailable(f"{failed} with status {status}; look at the server's log", **facts)
+        if "Timeout" in name:
+            return BackendUnavailable(
+                f"{failed}: no answer in time ({name}); look at the load of the server and the network",
+                **facts,
+            )
+        if isinstance(source, OSError) or modules & {"httpx", "httpcore", "grpc"}:
+            return BackendUnavailable(
+                f"{failed}: it cannot be reached ({name}); check QDRANT_URL and whether the server runs",
+                **facts,
+            )
+        if isinstance(status, int):
+            return BackendError(
+                f"{failed}: it does not take the request (status {status}); see the log, and check that the "
+                "server is Qdrant of a release that fits the installed qdrant-client",
+                **facts,
+            )
+        return BackendError(
+            f"{failed} with {name}; see the log, and check that QDRANT_URL is the address of a Qdrant server",
+            **facts,
+        )
+
+
+def _chunks(values: Sequence[T]) -> Iterable[list[T]]:
+    return (list(values[at : at + WRITTEN_TOGETHER]) for at in range(0, len(values), WRITTEN_TOGETHER))
+
+
+def _requests(operations: Sequence[models.UpsertOperation]) -> Iterable[list[models.UpsertOperation]]:
+    """The operations in requests of a size that any server takes."""
+    request: list[models.UpsertOperation] = []
+    size = 0
+    for operation in operations:
+        points = len(operation.upsert.points) if isinstance(operation.upsert, models.PointsList) else 1
+        if request and size + points > WRITTEN_TOGETHER:
+            yield request
+            request, size = [], 0
+        request.append(operation)
+        size += points
+    if request:
+        yield request
+
+
+def _says_no_collection(error: Exception) -> bool:
+    """Whether it is Qdrant that says so: any web server answers 404."""
+    if getattr(error, "status_code", None) == _MISSING:
+        return b"doesn't exist" in getattr(error, "content", b"")
+    return isinstance(error, ValueError) and bool(re.fullmatch(r"Collection .* not found", str(error)))
+
+
+def _address(options: Mapping[str, Any]) -> str:
+    """Where the client goes to, without what an address may carry of secrets."""
+    if options.get("path") is not None:
+        return str(Path(options["path"]).absolute())
+    location = options.get("location") or options.get("url")
+    if location is None:
+        location = f"{options.get('host') or 'localhost'}:{options.get('port')}{options.get('prefix') or ''}"
+    return re.sub(r"//[^@/]*@", "//", str(location)).partition("?")[0]
