@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["MemoryMiddleware", "middleware"]
 
 Placement = Literal["system", "last_user"]
+_AFTER = "\n\n"  # between what was there and the note
 
 
 def middleware(
@@ -147,7 +148,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
 def _has_note(request: ModelRequest[Any]) -> bool:
     system = request.system_message
     held = system is not None and FENCE_START in system.text
-    return held or any(is_note(m) for m in request.messages) or FENCE_START in _last_user(request.messages)
+    return held or any(is_note(m) or _ends_with_note(m) for m in request.messages)
 
 
 def _in_system(request: ModelRequest[Any], note: Note) -> ModelRequest[Any]:
@@ -170,8 +171,10 @@ def _with_text(message: Any, note: Note) -> Any:
     """A copy of a message with the note as its last block, so that what is before it stays cached."""
     held = message.content
     blocks = [{"type": "text", "text": held}] if isinstance(held, str) else list(held)
-    return message.model_copy(update={"content": [*blocks, {"type": "text", "text": f"\n\n{note.text}"}]})
+    return message.model_copy(update={"content": [*blocks, {"type": "text", "text": _AFTER + note.text}]})
 
 
-def _last_user(messages: Sequence[BaseMessage]) -> str:
-    return next((m.text for m in reversed(messages) if isinstance(m, HumanMessage)), "")
+def _ends_with_note(message: BaseMessage) -> bool:
+    """Whether a note was put behind it; what a user writes of notes is not one."""
+    last = message.content[-1] if isinstance(message.content, list) and message.content else None
+    return isinstance(last, dict) and str(last.get("text")).startswith(_AFTER + FENCE_START)
