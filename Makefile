@@ -29,7 +29,7 @@ chat: $(READY)
 	$(BIN)/python examples/03_chat.py
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -19,6 +19,7 @@ class Hints:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._has_named_a_language = False
+        self._said: set[tuple[object, ...]] = set()
 
     def at_start(self) -> None:
         """Whether memory lasts, and whether it is searched by meaning."""
@@ -28,15 +29,23 @@ class Hints:
             otherwise=lambda error: None,
         )
         if health is not None and not health.persistent:
-            _log.warning(
-                "memory is volatile: MEMORY_BACKEND=%s forgets at exit; set MEMORY_BACKEND=sqlite",
-                health.name,
-            )
+            if health.name == "in_memory":
+                _log.warning(
+                    "memory is volatile: MEMORY_BACKEND=in_memory forgets at exit; set MEMORY_BACKEND=sqlite"
+                )
+            else:
+                _log.warning("memory is volatile: %s forgets at exit", health.location or health.name)
         if self._services.embedder is None and self._services.settings.embedding_model != "none":
             _log.warning(
                 "no embedder: memory is searched by words alone; "
                 "pip install 'supervisor-memory[local]' for meaning"
             )
+
+    def once(self, message: str, *facts: object) -> None:
+        """Warn of something that would be repeated by every graph that is wrapped."""
+        if (said := (message, *facts)) not in self._said:
+            self._said.add(said)
+            _log.warning(message, *facts)
 
     def about(self, candidates: Iterable[Candidate]) -> None:
         """Which line to set when Chinese is stored under an embedder that does not read it."""

@@ -142,8 +142,8 @@ class SupervisorMemory:
         )
         self.is_fenced = False
         """Whether a graph was given memory: then a caller that nobody wrapped is a stranger."""
-        self._hints = Hints(self.services)
-        self._hints.at_start()
+        self.hints = Hints(self.services)
+        self.hints.at_start()
 
     @classmethod
     def from_env(cls, env_file: str | Path | None = ".env", **options: Any) -> "SupervisorMemory":
@@ -515,7 +515,7 @@ class SupervisorMemory:
             is_again = said.turn_id is not None and done.is_repeated
             if self.services.complete is not None and not is_again:
                 self.bridge.background(lambda: self._sharpen(said))
-            self._hints.about(done.candidates)
+            self.hints.about(done.candidates)
             return list(done.results)
 
         def without(error: BaseException) -> list[WriteResult]:
@@ -764,7 +764,7 @@ class SupervisorMemory:
         done = remember(said, ports, replace(self.recipe, pre_insert=()))
         if ports.degraded:
             self._trail.degraded("write", said.scope, ports.reasons, ports=ports)
-        self._hints.about(done.candidates)
+        self.hints.about(done.candidates)
         return list(done.results)
 
     def report(self, *events: AuditEvent) -> None:

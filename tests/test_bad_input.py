@@ -317,7 +317,7 @@ ODD_MESSAGES: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("messages", ODD_MESSAGES, ids=lambda value: repr(value)[:25])
+@pytest.mark.parametrize("messages", ODD_MESSAGES, ids=lambda value: repr(value)[:14])
 def test_messages_that_are_none_are_refused_by_add_and_passed_over_in_a_graph(
     memory: SupervisorMemory, messages: Any
 ) -> None:

@@ -42,11 +42,6 @@ def blocks(page: str) -> list[Block]:
 
 
 PROGRAMS = [page for page in PAGES if blocks(page)]
-WAITS = {
-    "docs/hosts/create_agent.md": "a bound agent reads no note when its messages are dictionaries",
-    "docs/hosts/compiled_and_remote.md": "messages that a node returns as dictionaries are not kept",
-}
-"""Pages that say what is not so yet."""
 
 
 def run(program: str, directory: Path) -> "subprocess.CompletedProcess[str]":
@@ -66,13 +61,7 @@ def run(program: str, directory: Path) -> "subprocess.CompletedProcess[str]":
     )
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        pytest.param(page, marks=pytest.mark.xfail(reason=WAITS[page], strict=True) if page in WAITS else ())
-        for page in PROGRAMS
-    ],
-)
+@pytest.mark.parametrize("page", PROGRAMS)
 def test_a_page_runs_from_top_to_bottom_and_prints_what_it_says(page: str, tmp_path: Path) -> None:
     shown = blocks(page)
     done = run("".join(f"{block.code}\nprint({END!r})\n" for block in shown), tmp_path)

@@ -56,7 +56,7 @@ def attach(
     led = _checked_agents(builder, supervisor, agents)
     if not memory.settings.enabled:
         return graph
-    _check_tools(builder, supervisor, led, worker_memory_tools)
+    _check_tools(memory, builder, supervisor, led, worker_memory_tools)
     _warn_without_messages(builder, messages_key)
     memory.fence()
     hooks = Hooks(memory, messages_key, identity, frozenset(builder.nodes))
@@ -122,7 +122,9 @@ def _callers(builder: Any, node: str) -> set[str]:
     return plain | chosen | {name for name, spec in builder.nodes.items() if node in (spec.ends or ())}
 
 
-def _check_tools(builder: Any, supervisor: str | None, agents: Sequence[str], policy: str) -> None:
+def _check_tools(
+    memory: "SupervisorMemory", builder: Any, supervisor: str | None, agents: Sequence[str], policy: str
+) -> None:
     tool_nodes = {name: spec.runnable for name, spec in builder.nodes.items() if _is_tool_node(spec.runnable)}
     callers = {name: _callers(builder, name) for name in tool_nodes}
     for agent in agents:
@@ -146,7 +148,7 @@ def _check_tools(builder: Any, supervisor: str | None, agents: Sequence[str], po
         return
     elsewhere = [spec.runnable for name, spec in builder.nodes.items() if name not in agents]
     if not any(TOOL_NAMES & memory_tools_of(runnable) for runnable in elsewhere):
-        _log.warning(
+        memory.hints.once(
             "supervisor %r has no memory tools; recall and write-back work without. "
             "Tools cannot be added to a supervisor that is built: pass tools=memory.tools() where it is made",
             supervisor,

@@ -7,10 +7,12 @@ from typing import Any, ClassVar
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import (
-    ensure_config,
     get_async_callback_manager_for_config,
     get_callback_manager_for_config,
 )
+
+# LangChain's own lets a caller's `configurable` replace that of the run; LangGraph's joins them.
+from langgraph._internal._config import ensure_config
 
 from supervisor_memory.errors import IdentityError
 from supervisor_memory.graph.acting import NO_NOTE, acting, acting_as
@@ -43,7 +45,7 @@ class Bound(Clean):
         if self._is_led():
             yield from super().stream(input, config, **options)
             return
-        config = ensure_config(config)
+        config = ensure_config(self.config, config)
         output = _Output()
         scope, note = self._enter(input, config)
         manager = get_callback_manager_for_config(config)
@@ -70,7 +72,7 @@ class Bound(Clean):
                 yield chunk
             return
         off_loop = self.hooks.memory.bridge.run
-        config = ensure_config(config)
+        config = ensure_config(self.config, config)
         output = _Output()
         scope, note = await off_loop(self._enter, input, config)
         manager = get_async_callback_manager_for_config(config)

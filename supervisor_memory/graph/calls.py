@@ -140,7 +140,7 @@ class ToolCalls:
             return _Agent(tool, name, "by itself")
         deep = rewritten(tool, self._cleaned)
         if deep is tool:
-            _log.warning(
+            self.hooks.memory.hints.once(
                 "the agent that tool %r runs is a global of its module, so it works without notes; "
                 "run memory.bind_agent(agent) there instead",
                 tool.name,

@@ -33,7 +33,7 @@ _VERBS: dict[type, str] = {
     PutOp: "put",
     ListNamespacesOp: "list_namespaces",
 }
-_FAMILIES = frozenset({"memories", "supervisor_memory", SESSION_FAMILY, *FAMILIES.values()})
+_FAMILIES = frozenset({"memories", SESSION_FAMILY, *FAMILIES.values()})
 
 
 class GuardedStore(BaseStore):
@@ -133,15 +133,21 @@ class GuardedStore(BaseStore):
     def _guards(self, namespace: Sequence[str]) -> bool:
         held = _segments(namespace)
         if self._namespaces is None:
-            return bool(held) and self._is_family(held[0])
+            return bool(held) and (self._is_family(held[0]) or _fits(self._backends(), held))
         return any(_fits(prefix, held) for prefix in self._namespaces)
 
     def _overlaps(self, prefix: Sequence[str]) -> bool:
         """Whether a look below this prefix would see what is guarded."""
         held = _segments(prefix)
         if self._namespaces is None:
-            return not held or held[0] == "*" or self._is_family(held[0])
+            ours = self._backends()
+            is_family = not held or held[0] == "*" or self._is_family(held[0])
+            return is_family or _fits(ours, held) or _fits(held, ours)
         return any(_fits(each, held) or _fits(held, each) for each in self._namespaces)
+
+    def _backends(self) -> tuple[str, ...]:
+        """Where this memory's own records are, when its backend keeps them in a LangGraph store."""
+        return _segments(getattr(self._memory.backend, "prefix", ())) or ("supervisor_memory",)
 
     def _is_family(self, name: str) -> bool:
         renamed = (each.casefold() for each in self._memory.settings.namespaces.values())

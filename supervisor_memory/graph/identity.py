@@ -10,6 +10,7 @@ from langgraph.pregel._read import ChannelRead
 from langgraph.runtime import get_runtime
 
 from supervisor_memory.errors import IdentityConflict, IdentityError, MissingUser
+from supervisor_memory.graph.addresses import user_for
 from supervisor_memory.graph.state import value_of
 from supervisor_memory.records import Scope, check_name
 
@@ -69,13 +70,23 @@ def _claims(
     if resolver is not None:
         claims.append(("the resolver", resolver(state, config)))
     context = _context()
-    claims += [(f"runtime.context.{name}", value_of(context, name)) for name in _USER_KEYS]
-    claims += [(f"configurable.{name}", configurable.get(name)) for name in _USER_KEYS]
+    claims += [(f"runtime.context.{name}", _claim(name, value_of(context, name))) for name in _USER_KEYS]
+    claims += [(f"configurable.{name}", _claim(name, configurable.get(name))) for name in _USER_KEYS]
     server_user = configurable.get("langgraph_auth_user")
     claims.append(("the server", value_of(server_user, "identity") if server_user is not None else None))
     claims.append(("state.user_id", value_of(state, "user_id")))
     claims.append(("the graph's user_id", _in_graph("user_id", config)))
     return claims
+
+
+def _claim(name: str, value: Any) -> Any:
+    """langmem's templates put `langgraph_user_id` into a namespace, so it may be a user's label."""
+    if name != "langgraph_user_id" or not isinstance(value, str):
+        return value
+    try:
+        return user_for(value)
+    except IdentityError:  # no label, but an id as it is
+        return value
 
 
 def _in_graph(name: str, config: RunnableConfig) -> Any:

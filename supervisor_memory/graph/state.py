@@ -3,7 +3,7 @@
 import copy
 import dataclasses
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from langchain_core.messages import (
@@ -81,9 +81,33 @@ def value_of(state: Any, key: str) -> Any:
 
 
 def messages_of(state: Any, key: str) -> list[BaseMessage]:
-    """The messages of a state; empty when it has none."""
-    found = value_of(state, key)
-    return [m for m in found if isinstance(m, BaseMessage)] if isinstance(found, (list, tuple)) else []
+    """The messages of a state, in whatever short form they are written; empty when it has none."""
+    return [message for _, message in _listed(value_of(state, key))]
+
+
+def _listed(value: Any) -> list[tuple[Any, BaseMessage]]:
+    """Each item of what LangGraph takes for messages, as it stands there, and as a message."""
+    if isinstance(value, Overwrite):
+        return _listed(value.value)
+    is_one = isinstance(value, (str, dict, BaseMessage)) or _is_short(value)
+    items: Sequence[Any] = [value] if is_one else value if isinstance(value, (list, tuple)) else []
+    return [(item, message) for item in items if (message := _as_message(item)) is not None]
+
+
+def _is_short(item: Any) -> bool:
+    return isinstance(item, tuple) and len(item) == 2 and all(isinstance(part, str) for part in item)  # noqa: PLR2004
+
+
+def _as_message(item: Any) -> BaseMessage | None:
+    """A message that somebody wrote in short: "text", ("user", "text") or {"role": "user", …}."""
+    if isinstance(item, BaseMessage):
+        return item
+    if not (item and isinstance(item, (str, dict))) and not _is_short(item):
+        return None
+    try:
+        return convert_to_messages([item])[0]
+    except (ValueError, TypeError, KeyError, NotImplementedError):  # it is none, and the host's to handle
+        return None
 
 
 def with_note(state: Any, note: Note, key: str, *, redact: bool) -> Any:
@@ -232,22 +256,21 @@ def _scrubbed(value: Any, left: Iterator[int]) -> Any:
 
 def as_agents(result: Any, state: Any, key: str) -> Any:
     """The result of an agent whose human messages bear a mark, so that nobody takes them for the user's."""
-    held = {id(message) for message in messages_of(state, key)}
+    held = {id(item) for item, _ in _listed(value_of(state, key))}
 
     def marked(item: Any) -> Any:
-        if isinstance(item, HumanMessage) and not item.name and id(item) not in held:
-            return item.model_copy(update={"additional_kwargs": {**item.additional_kwargs, MARK: "agent"}})
-        return item
+        message = None if id(item) in held else _as_message(item)
+        if not isinstance(message, HumanMessage) or message.name:
+            return item
+        return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, MARK: "agent"}})
 
     def change(name: str, value: Any) -> Any:
         if name != key:
             return value
-        listed = isinstance(value, list)
-        told = [_as_message(item) for item in (value if listed else [value])]
-        new = [marked(item) for item in told]
-        if all(a is b for a, b in zip(new, told, strict=True)):
-            return value
-        return new if listed else new[0]
+        if not isinstance(value, list):
+            return marked(value)
+        new = [marked(item) for item in value]
+        return value if all(a is b for a, b in zip(new, value, strict=True)) else new
 
     return rewrite(result, change)
 
@@ -257,28 +280,13 @@ def is_agents(message: BaseMessage) -> bool:
     return message.additional_kwargs.get(MARK) == "agent"
 
 
-def _as_message(item: Any) -> Any:
-    """A human message that a node wrote in short: ("user", "text") or {"role": "user", …}."""
-    if isinstance(item, BaseMessage):
-        return item
-    short = isinstance(item, tuple) and len(item) == 2 and item[0] in ("user", "human")  # noqa: PLR2004
-    spelt = isinstance(item, dict) and (item.get("role") or item.get("type")) in ("user", "human")
-    return convert_to_messages([item])[0] if short or spelt else item
-
-
 def new_messages(state: Any, result: Any, key: str) -> list[BaseMessage]:
     """What a node added to the messages."""
-    before = {message.id for message in messages_of(state, key) if message.id}
-    held = {id(message) for message in messages_of(state, key)}
-    added: list[BaseMessage] = []
-    for update in updates_of(result):
-        found = value_of(update, key)
-        found = found.value if isinstance(found, Overwrite) else found
-        listed: Iterable[Any] = found if isinstance(found, (list, tuple)) else [found]
-        added += [
-            m for m in listed if isinstance(m, BaseMessage) and m.id not in before and id(m) not in held
-        ]
-    return added
+    earlier = _listed(value_of(state, key))
+    before = {message.id for _, message in earlier if message.id}
+    held = {id(item) for item, _ in earlier}
+    listed = [each for update in updates_of(result) for each in _listed(value_of(update, key))]
+    return [message for item, message in listed if message.id not in before and id(item) not in held]
 
 
 def updates_of(result: Any) -> list[Any]:

@@ -78,7 +78,7 @@ async def prompt_of(
         {"state": {"user_id": ""}, "where": config(user_id="ada")},
         {"identity": lambda state, config: None, "where": config(user_id="ada")},
     ],
-    ids=str,
+    ids="+".join,
 )
 async def test_a_user_is_known_from_what_the_host_trusts(
     memory: SupervisorMemory, how: str, said: Any
@@ -97,7 +97,7 @@ async def test_a_user_is_known_from_what_the_host_trusts(
         {"context": Context(user_id="eve"), "where": config(user_id="ada")},
         {"where": config(user_id="ada", langgraph_auth_user={"identity": "eve"})},
     ],
-    ids=str,
+    ids="+".join,
 )
 async def test_two_users_in_one_run_switch_memory_off_and_are_audited(
     memory: SupervisorMemory, how: str, said: Any
