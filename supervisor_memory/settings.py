@@ -130,8 +130,24 @@ class Settings(BaseSettings):
     )
     embedding_dim: int | None = _named("EMBEDDING_DIM", None, "Checked against the model's dimension.", ge=1)
     embedding_threads: int = _named("EMBEDDING_THREADS", 1, "Threads of the local embedder.", ge=1, le=2)
-    qdrant_url: str | None = _named("QDRANT_URL", None, "Address of a Qdrant server; not in this release.")
+    qdrant_url: str | None = _named(
+        "QDRANT_URL",
+        None,
+        "Address of a Qdrant server, http or https; for development also :memory: or a directory.",
+    )
     qdrant_key: SecretStr | None = _named("QDRANT_KEY", None, "API key of the Qdrant server.")
+    qdrant_ca: Path | None = _named(
+        "QDRANT_CA", None, "PEM file of the certificates to trust, where they are not the system's."
+    )
+    qdrant_link_local: bool = _named(
+        "QDRANT_LINK_LOCAL", False, "True: QDRANT_URL may lead to a link-local or metadata address."
+    )
+    qdrant_prefix: str = _named("QDRANT_PREFIX", "memory", "How the names of the collections begin.")
+    qdrant_collections: Literal["family", "namespace"] = _named(
+        "MEMORY_QDRANT_COLLECTIONS",
+        "family",
+        "A collection for each family and embedder, or for each namespace and embedder.",
+    )
 
     _origins: dict[str, Origin] = PrivateAttr(default_factory=dict)
     _reads_environment: ClassVar[bool] = False

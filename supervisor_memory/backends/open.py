@@ -1,25 +1,54 @@
 """A backend by its name, for those who know it from a setting."""
 
 import difflib
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from supervisor_memory.backends.protocol import MemoryBackend
 from supervisor_memory.errors import SettingsError
 
-__all__ = ["BACKENDS", "open_backend"]
+if TYPE_CHECKING:
+    from pydantic import SecretStr
+
+    from supervisor_memory.backends.collection_names import Division
+
+__all__ = ["BACKENDS", "CHOICES", "Remote", "open_backend"]
 
 BACKENDS: Final = ("in_memory", "json", "sqlite")
+"""Those that need no more than a directory."""
+CHOICES: Final = (*BACKENDS, "qdrant")
 
 
-def open_backend(name: str, path: Path | None) -> MemoryBackend:
+class Remote(Protocol):
+    """The settings of a server, as `Settings` has them."""
+
+    @property
+    def qdrant_url(self) -> str | None: ...
+    @property
+    def qdrant_key(self) -> "SecretStr | None": ...
+    @property
+    def qdrant_ca(self) -> Path | None: ...
+    @property
+    def qdrant_link_local(self) -> bool: ...
+    @property
+    def qdrant_prefix(self) -> str: ...
+    @property
+    def qdrant_collections(self) -> "Division": ...
+    @property
+    def write_timeout_ms(self) -> int: ...
+
+
+def open_backend(name: str, path: Path | None, remote: Remote | None = None) -> MemoryBackend:
     """Open the backend of this name.
 
     Args:
-        path: The directory for backends that keep files; None is fine for `in_memory`.
+        path: The directory for what is kept in files: all of it, or with `qdrant` the audit log. None is
+            fine for `in_memory`; with `qdrant` the audit log is then in memory.
+        remote: Where the server of `qdrant` is.
 
     Raises:
-        SettingsError: there is no such backend, or it needs a directory.
+        SettingsError: there is no such backend, or it needs a directory or an address.
         BackendError: it cannot be opened.
     """
     match name:
@@ -36,17 +65,47 @@ def open_backend(name: str, path: Path | None) -> MemoryBackend:
 
             return SqliteBackend(_needed(name, path))
         case "qdrant":
-            raise SettingsError(
-                'MEMORY_BACKEND="qdrant" is not in this release; use "sqlite", which any number of processes '
-                "of one machine can share",
-                name=name,
-                choices=BACKENDS,
-            )
+            return _open_qdrant(path, remote)
     raise SettingsError(
-        f"MEMORY_BACKEND={name!r} is no backend{_nearest(name)}; choose one of {', '.join(BACKENDS)}",
+        f"MEMORY_BACKEND={name!r} is no backend{_nearest(name)}; choose one of {', '.join(CHOICES)}",
         name=name,
-        choices=BACKENDS,
+        choices=CHOICES,
     )
+
+
+def _open_qdrant(path: Path | None, remote: Remote | None) -> MemoryBackend:
+    if remote is None or not remote.qdrant_url:
+        raise SettingsError(
+            'MEMORY_BACKEND="qdrant" needs the address of a server: set QDRANT_URL=http://localhost:6333, or '
+            "for development QDRANT_URL=:memory: or a directory",
+            name="qdrant",
+        )
+    if find_spec("qdrant_client") is None:
+        raise SettingsError(
+            'MEMORY_BACKEND="qdrant" needs qdrant-client: pip install "supervisor-memory[qdrant]"',
+            name="qdrant",
+        )
+    from supervisor_memory.backends.qdrant import QdrantBackend
+    from supervisor_memory.backends.qdrant_url import IN_MEMORY, connect
+
+    client = connect(
+        remote.qdrant_url,
+        key=None if remote.qdrant_key is None else remote.qdrant_key.get_secret_value(),
+        ca=remote.qdrant_ca,
+        link_local=remote.qdrant_link_local,
+        seconds=remote.write_timeout_ms / 1000,
+    )
+    try:
+        return QdrantBackend(
+            client,
+            prefix=remote.qdrant_prefix,
+            collections=remote.qdrant_collections,
+            audit=None if remote.qdrant_url == IN_MEMORY else path,
+            on_close=client.close,
+        )
+    except BaseException:
+        client.close()
+        raise
 
 
 def _needed(name: str, path: Path | None) -> Path:
@@ -58,5 +117,5 @@ def _needed(name: str, path: Path | None) -> Path:
 
 
 def _nearest(name: str) -> str:
-    near = difflib.get_close_matches(name.lower(), BACKENDS, n=1)
+    near = difflib.get_close_matches(name.lower(), CHOICES, n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""

@@ -120,6 +120,7 @@ class QdrantBackend(Verbs):
             dropped; every search lists all collections, so that is for hundreds of users, not more.
         audit: Where the audit log is kept: a log, or the directory of its `audit.db`. None: in memory.
         clock: Seconds since 1970, for the times of audit rows.
+        on_close: Called by `close`; for who made the client for this backend alone.
 
     Raises:
         SettingsError: the prefix cannot begin a name, or the client is async.
@@ -134,7 +135,9 @@ class QdrantBackend(Verbs):
         collections: Division = "family",
         audit: AuditLog | Path | str | None = None,
         clock: Callable[[], float] = time.time,
+        on_close: Callable[[], None] | None = None,
     ) -> None:
+        self._on_close = on_close
         self._names = CollectionNames(prefix, collections)
         self._calls = QdrantCalls(client)
         self._clock = clock
@@ -229,6 +232,8 @@ class QdrantBackend(Verbs):
     def health(self) -> Health:
         details: dict[str, str] = {"collections": self._names.division}
         message = "" if self._keeps_audit else "the audit log is in memory; pass `audit`, a directory"
+        if self._calls.is_volatile:
+            message = "memories are lost when this process ends; use a server, or a directory, to keep them"
         try:
             ours = [name for name in self._calls.collections() if self._names.hold_records(name)]
             details |= {"server": self._calls.server_version(), "collections in use": str(len(ours))}
@@ -250,6 +255,8 @@ class QdrantBackend(Verbs):
             self._audit.close()
         else:
             self._audit.flush()
+        if self._on_close is not None:
+            self._on_close()
 
     # Reading
 

@@ -25,6 +25,7 @@ __all__ = ["WRITTEN_TOGETHER", "QdrantCalls"]
 
 T = TypeVar("T")
 _PAGE: Final = 1_000
+_MOST_IN_ORDER: Final = 10_000
 WRITTEN_TOGETHER: Final = 100
 _MAJORITY: Final = models.ReadConsistencyType.MAJORITY
 _NO_ANSWER: Final = 500
@@ -120,7 +121,7 @@ class QdrantCalls:
 
     def newest(self, name: str, where: models.Filter, *, most: int) -> Sequence[models.Record]:
         """At least the `most` last updated of the points that match, and all that tie with the last."""
-        if most >= _PAGE:
+        if most > _MOST_IN_ORDER:
             return self.all(name, where)
         order = models.OrderBy(key="updated_at", direction=models.Direction.DESC)
         page, _ = self._scroll(name, where, [*READ, "updated_at"], limit=most + 1, order_by=order)

@@ -6,8 +6,9 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +31,7 @@ _CHINESE: Final = "以后默认用表格"
 _LOADING_SECONDS: Final = 120.0
 _LATEST: Final = 1_000
 _PAGE: Final = 10_000
+_AUDIT: Final = "audit.db"
 _OTHERS: Final = 0o077
 
 
@@ -158,9 +160,16 @@ def _look_at_backend(settings: Settings) -> tuple[BackendState, Capacity]:
     try:
         if persistent and settings.backend != "qdrant" and not store_exists(settings):
             return _not_made_yet(settings), nothing
-        backend = open_backend(settings.backend, settings.path)
+        if settings.backend == "qdrant" and (place := _directory_to_make(settings)) is not None:
+            state = BackendState("qdrant", persistent=True, exists=False, ok=None, location=str(place))
+            return replace(state, message="no store yet; it is made at its first use"), nothing
+        audit = settings.path / _AUDIT
+        has_audit = settings.backend != "qdrant" or audit.exists()
+        backend = open_backend(settings.backend, settings.path if has_audit else None, settings)
         try:
             health = backend.health()
+            if health.ok and health.persistent and not has_audit:
+                health = replace(health, message=f"no audit log yet; {audit} is made at its first use")
             state = BackendState(exists=True, **asdict(health))
             return state, _measure(backend, settings) if health.ok else nothing
         finally:
@@ -171,10 +180,21 @@ def _look_at_backend(settings: Settings) -> tuple[BackendState, Capacity]:
             persistent,
             exists=True,
             ok=False,
-            location=str(settings.path),
+            location=str(_masked(settings.qdrant_url) if settings.backend == "qdrant" else settings.path),
             message=str(error),
         )
         return state, nothing
+
+
+def _directory_to_make(settings: Settings) -> Path | None:
+    """The directory that QDRANT_URL means, where it is one and is not there yet."""
+    url = settings.qdrant_url
+    if url is None or find_spec("qdrant_client") is None:
+        return None
+    from supervisor_memory.backends.qdrant_url import is_server
+
+    place = None if is_server(url) or url == ":memory:" else Path(url).expanduser()
+    return place if place is not None and not place.exists() else None
 
 
 def _not_made_yet(settings: Settings) -> BackendState:
