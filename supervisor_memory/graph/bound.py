@@ -13,6 +13,7 @@ from langchain_core.runnables.config import (
 
 # LangChain's own lets a caller's `configurable` replace that of the run; LangGraph's joins them.
 from langgraph._internal._config import ensure_config
+from langgraph.types import Command
 
 from supervisor_memory.errors import IdentityError
 from supervisor_memory.graph.acting import NO_NOTE, acting, acting_as
@@ -99,7 +100,7 @@ class Bound(Clean):
         return led.scope.agent_id == self.agent
 
     def _enter(self, input: Any, config: RunnableConfig) -> tuple[Scope | IdentityError, Note]:
-        state = input if is_state(input) else self._held(config)
+        state = input if _is_asked(input) else self._held(config)
         led = acting()
         if led is not None and isinstance(led.scope, IdentityError):
             return led.scope, NO_NOTE
@@ -112,7 +113,12 @@ class Bound(Clean):
 
     def _leave(self, input: Any, output: "_Output", scope: Scope | IdentityError, note: Note) -> None:
         if output.value is not None:
-            self.hooks.leave(input if is_state(input) else {}, output.value, scope, note, leads=False)
+            self.hooks.leave(input if _is_asked(input) else {}, output.value, scope, note, leads=False)
+
+
+def _is_asked(input: Any) -> bool:
+    """Whether a run begins with it; a command goes on with what is held."""
+    return is_state(input) and not isinstance(input, Command)
 
 
 _END = object()
