@@ -106,6 +106,46 @@ class Database:
             else:
                 yield from self._snapshot()
 
+    def scrub(self, *, seconds: float | None = None) -> str:
+        """Rewrite the file and empty its log, so that nothing is left in them but what is stored.
+
+        SQLite overwrites what it deletes (`secure_delete`), but not the copies that stay in the unused
+        middle of a page when its rows move to another one: only a file that is written anew has none.
+
+        Args:
+            seconds: How long to wait for others that read or write; None: as long as for a lock.
+
+        Returns:
+            What was in the way, as a sentence; "" when it is done.
+        """
+        if self.path is None:
+            return ""
+        self._notice_fork()
+        self._take_lock()
+        try:
+            connection = self._writer_connection()
+            connection.set_busy_timeout(int((self._lock_seconds if seconds is None else seconds) * 1000))
+            # The first emptying takes the zeros over what was deleted into the file, before it gets shorter.
+            if not self._empty_log(connection):
+                return self._in_the_way()
+            connection.execute("VACUUM")
+            return "" if self._empty_log(connection) else self._in_the_way()
+        except apsw.BusyError:
+            return self._in_the_way()
+        except apsw.Error as error:
+            return str(translated(error, where=self.where))
+        finally:
+            if self._writer is not None:
+                self._writer.set_busy_timeout(int(self._lock_seconds * 1000))
+            self._lock.release()
+
+    def _empty_log(self, connection: apsw.Connection) -> bool:
+        ((busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        return not busy
+
+    def _in_the_way(self) -> str:
+        return f"another connection reads or writes {self.where}, and may need what its log still holds"
+
     @property
     def is_writing(self) -> bool:
         """Whether this thread is inside a `writing` block, so that it reads what may still be undone."""

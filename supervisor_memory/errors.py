@@ -22,6 +22,7 @@ SupervisorMemoryError
 │   ├── BackendUnavailable     cannot be opened or reached
 │   ├── CorruptStore           the file is not what it should be; it is left as it is
 │   ├── ReadOnlyStore
+│   ├── WasErased              the user was erased after this was said; it does not come back
 │   └── Conflict               somebody else changed it first; decide again
 └── DeadlineExceeded           memory took longer than it may
 """
@@ -52,6 +53,7 @@ __all__ = [
     "StageDenied",
     "SupervisorMemoryError",
     "UnknownNode",
+    "WasErased",
     "WorkerHasMemoryTools",
 ]
 
@@ -146,6 +148,10 @@ class CorruptStore(BackendError):
 
 class ReadOnlyStore(BackendError):
     """The store can be read but not written."""
+
+
+class WasErased(BackendError):
+    """The user was erased after this was said, so it does not come back. Nothing was written."""
 
 
 class Conflict(BackendError):

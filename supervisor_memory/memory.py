@@ -27,6 +27,7 @@ from supervisor_memory.backends.open import open_backend
 from supervisor_memory.backends.protocol import MemoryBackend
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.curator import Curator
+from supervisor_memory.eraser import Eraser, Receipt
 from supervisor_memory.errors import ConfirmationRequired, InvalidContent
 from supervisor_memory.flow import Outcome, Recipe, Remembering, Turn, recall, remember
 from supervisor_memory.hints import Hints
@@ -140,6 +141,7 @@ class SupervisorMemory:
             writing=lambda: self._ports(self.settings.write_timeout_ms),
             trail=self._trail,
         )
+        self._eraser = Eraser(self.services)
         self.is_fenced = False
         """Whether a graph was given memory: then a caller that nobody wrapped is a stranger."""
         self.hints = Hints(self.services)
@@ -239,7 +241,7 @@ class SupervisorMemory:
         for operator in (*self.recipe.pre_insert, sharpen):
             said = operator(said, ports.read_store())
         said = replace(said, candidates=tuple(with_metadata(each, extra) for each in said.candidates))
-        return self._insert(said)[: len(said.candidates)]
+        return self._insert(said, begun=ports.now)[: len(said.candidates)]
 
     def add_many(
         self,
@@ -341,6 +343,27 @@ class SupervisorMemory:
                 count=count,
             )
         return self._curator.delete_all(scope.user_id)
+
+    def erase(self, *, user_id: str, confirm: bool = False) -> Receipt:
+        """Remove a user for good: records, versions, vectors, words, keys, accesses. Cannot be undone.
+
+        What was said before does not come back, however late it is written; what the user says from now
+        on is remembered as ever. docs/erasure.md says what that covers.
+
+        Raises:
+            ConfirmationRequired: without `confirm=True`; its `held` tells how much it would be.
+            BackendError: this backend cannot erase, or failed; nothing was removed.
+            DeadlineExceeded: it takes over five minutes; it goes on. Call it again for a receipt.
+        """
+        scope = Scope(user_id)
+        if confirm is not True:
+            held = self._eraser.holds(scope.user_id)
+            raise ConfirmationRequired(
+                f"erase would remove {held.get('records', 0)} records of user {scope.user_id!r} with all "
+                "their versions, for good; pass confirm=True",
+                held=held,
+            )
+        return self._eraser.erase(scope.user_id)
 
     # --- reading
 
@@ -514,7 +537,7 @@ class SupervisorMemory:
                 self._trail.degraded("remember", scope, ports.reasons, ports=ports)
             is_again = said.turn_id is not None and done.is_repeated
             if self.services.complete is not None and not is_again:
-                self.bridge.background(lambda: self._sharpen(said))
+                self.bridge.background(lambda: self._sharpen(said, begun=ports.now))
             self.hints.about(done.candidates)
             return list(done.results)
 
@@ -524,14 +547,14 @@ class SupervisorMemory:
 
         return guarded(lambda: self.bridge.within(ports.left(), keep), otherwise=without)
 
-    def _sharpen(self, said: Remembering) -> None:
-        """What the model finds beyond the rules, in the background."""
+    def _sharpen(self, said: Remembering, *, begun: float) -> None:
+        """What the model finds beyond the rules, in the background; `begun` is when it was said."""
         ports = self._ports(self.settings.write_timeout_ms)
 
         def keep() -> None:
             found = sharpen(said, ports.read_store())
             if found.candidates or found.skipped:
-                self._insert(found)
+                self._insert(found, begun=begun)
             if ports.degraded:
                 self._trail.degraded("sharpen", said.scope, ports.reasons, ports=ports)
 
@@ -736,6 +759,7 @@ class SupervisorMemory:
     aupdate = _twin(update)
     adelete = _twin(delete)
     adelete_all = _twin(delete_all)
+    aerase = _twin(erase)
     asearch = _twin(search)
     aget = _twin(get)
     aget_all = _twin(get_all)
@@ -758,9 +782,15 @@ class SupervisorMemory:
             milliseconds += self.settings.llm_timeout_ms
         return Ports(services, seconds=milliseconds / 1000, now=services.clock())
 
-    def _insert(self, said: Remembering) -> list[WriteResult]:
-        """The insert and post-insert stages alone."""
+    def _insert(self, said: Remembering, *, begun: float | None = None) -> list[WriteResult]:
+        """The insert and post-insert stages alone.
+
+        Args:
+            begun: When it was said, where a model has read it since; None: now. A user may have been
+                erased in between.
+        """
         ports = self._ports(self.settings.write_timeout_ms)
+        ports.now = ports.now if begun is None else begun
         done = remember(said, ports, replace(self.recipe, pre_insert=()))
         if ports.degraded:
             self._trail.degraded("write", said.scope, ports.reasons, ports=ports)

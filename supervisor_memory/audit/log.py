@@ -5,7 +5,8 @@ never changed or removed, and none holds content, a user's name or free text, so
 whole when a person is forgotten. `access` says who saw which record; it is capped and not chained.
 
 What ties rows to people and texts lies beside the chain and can be erased: `subjects` gives each user a
-random pseudonym, `record_keys` each record the key of its commitments.
+random pseudonym, `record_keys` each record the key of its commitments. `erase` removes both and puts a
+tombstone in their place (`tombstones.py`).
 
     hash = SHA-256("sm-audit/v1" NUL, log id, hash of the row before, payload)
 
@@ -19,15 +20,17 @@ import json
 import re
 import secrets
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import apsw
 
+from supervisor_memory.audit import tombstones
+from supervisor_memory.audit.tombstones import Tombstones
 from supervisor_memory.database import Database, has_table
-from supervisor_memory.errors import Conflict
-from supervisor_memory.records import AuditEvent
+from supervisor_memory.errors import Conflict, WasErased
+from supervisor_memory.records import AuditEvent, Record
 
 __all__ = ["GENESIS", "Access", "AccessRow", "AuditLog", "AuditRow", "commitment", "row_hash"]
 
@@ -68,7 +71,11 @@ _TABLES: Final = (
         reason TEXT NOT NULL)""",
     "CREATE INDEX IF NOT EXISTS access_by_record ON access(record_id)",
     "CREATE INDEX IF NOT EXISTS access_by_subject ON access(subject)",
+    *tombstones.TABLES,
 )
+_OF_SUBJECT: Final = (("accesses", "access"), ("record_keys", "record_keys"))
+"""What is erased of a user: a word for it, and its table."""
+_OF_USER: Final = "(subject = ? OR record_id IN (SELECT value FROM json_each(?)))"
 _AUDIT_COLUMNS: Final = "seq, event_id, ts_us, op, outcome, record_id, subject, payload, prev_hash, hash"
 _ACCESS_COLUMNS: Final = (
     "id, ts_us, subject, op, agent_id, session, run_id, record_id, rank, score_milli, reason"
@@ -154,6 +161,7 @@ class AuditLog:
         self._create()
         with database.reading() as connection:
             self._log_id, self._session_key = (_meta(connection, name) for name in ("log_id", "session_key"))
+        self._tombstones = Tombstones(self._session_key)
         self._unwritten: deque[Access] = deque(maxlen=_MOST_UNWRITTEN)
 
     @property
@@ -173,7 +181,7 @@ class AuditLog:
         if not events:
             return
         with self._database.writing() as connection:
-            names = _Pseudonyms(connection, self._session_key)
+            names = self._names(connection)
             seq, prev_hash = _last_link(connection)
             for event in events:
                 seq += 1
@@ -207,13 +215,14 @@ class AuditLog:
         """Write what `record_access` noted."""
         if self._unwritten and not self._database.read_only:
             with self._database.writing(durable=False) as connection:
-                self._write_accesses(connection, _Pseudonyms(connection, self._session_key))
+                self._write_accesses(connection, self._names(connection))
 
     def _write_accesses(self, connection: apsw.Connection, names: "_Pseudonyms") -> None:
         entries: list[Access] = []
         with contextlib.suppress(IndexError):  # another thread may write the last one
             while True:
                 entries.append(self._unwritten.popleft())
+        entries = [entry for entry in entries if not names.erased_since(entry.user_id, entry.at)]
         if not entries:
             return
         connection.executemany(
@@ -261,6 +270,87 @@ class AuditLog:
             key = _one(connection, "SELECT key FROM record_keys WHERE record_id = ?", (record_id,))
             return None if key is None else bytes(key)
 
+    def refuse_erased(self, records: Sequence[Record]) -> None:
+        """Raise where one of these new records was said before its user was erased.
+
+        Raises:
+            WasErased: its facts have the `record_ids`.
+        """
+        if not records:
+            return
+        with self._database.reading() as connection:
+            refused = self._tombstones.refused(connection, records)
+        if refused:
+            raise WasErased(
+                f"{len(refused)} of {len(records)} new records were said before their user was erased, so "
+                "nothing was written; what is said anew is remembered again",
+                record_ids=tuple(record.id for record in refused),
+            )
+
+    def holds(self, user_id: str) -> dict[str, int]:
+        """How much `erase` would remove, by kind."""
+        self.flush()
+        with self._database.reading() as connection:
+            if not has_table(connection, "subjects"):
+                return {}
+            return _counted(connection, _subject(connection, user_id), [])
+
+    def erase(self, user_id: str, records: Sequence[Record], *, at: float) -> dict[str, int]:
+        """Take away what ties the log to a user, and refuse what was said before `at` from now on.
+
+        The chain keeps its rows and gets an "erase.begin"; `finish_erasures` adds "erase.done". Inside an
+        open transaction of the database this is part of it.
+
+        Args:
+            records: All of the user's, in any status.
+            at: In seconds since 1970, by the clock that records get their times from.
+
+        Returns:
+            How much was removed, by kind.
+        """
+        begin = AuditEvent("erase.begin", user_id=user_id, actor="operator", detail={"records": len(records)})
+        ids = [record.id for record in records]
+        verbatim = [record.id for record in records if record.layer == "history"]
+        with self._database.writing() as connection:
+            self.append([begin], at=at)
+            subject = _subject(connection, user_id)
+            removed = _counted(connection, subject, ids)
+            for _, table in _OF_SUBJECT:
+                connection.execute(f"DELETE FROM {table} WHERE {_OF_USER}", (subject, json.dumps(ids)))
+            connection.execute("DELETE FROM subjects WHERE user_id = ?", (user_id,))
+            self._tombstones.put(connection, user_id, verbatim, at=at, erasure=begin.id)
+        return removed
+
+    def stands_for(self, user_id: str) -> str:
+        """What stands for a user in `not_removed`."""
+        return self._tombstones.name(user_id)
+
+    def not_removed(self) -> Collection[str]:
+        """Whose erasure was begun while their records are still there, where they are in another file."""
+        with self._database.reading() as connection:
+            return self._tombstones.not_removed(connection)
+
+    def note_removed(self) -> None:
+        """The records of all of these are gone; what they have from now on is new."""
+        with self._database.writing() as connection:
+            self._tombstones.note_removed(connection)
+
+    def unfinished_erasures(self) -> Sequence[str]:
+        """The erasures whose traces may still be in the files."""
+        with self._database.reading() as connection:
+            return self._tombstones.unfinished(connection) if has_table(connection, "erasures") else ()
+
+    def finish_erasures(self, erasures: Sequence[str], *, at: float) -> None:
+        """Say of these that no trace is left."""
+        with self._database.writing() as connection:
+            done = self._tombstones.finish(connection, erasures)
+            self.append(
+                [AuditEvent("erase.done", actor="operator", detail={"erasure": each}) for each in done], at=at
+            )
+
+    def _names(self, connection: apsw.Connection) -> "_Pseudonyms":
+        return _Pseudonyms(connection, self._session_key, self._tombstones)
+
     def close(self) -> None:
         """Write what is outstanding and close the database underneath."""
         self.flush()
@@ -268,8 +358,9 @@ class AuditLog:
 
     def _create(self) -> None:
         with self._database.reading() as connection:
-            if self._database.read_only or (has_table(connection, "access") and _meta(connection, "log_id")):
-                return
+            is_made = has_table(connection, "erasures") and _meta(connection, "log_id")
+        if is_made or self._database.read_only:
+            return
         with self._database.writing() as connection:
             for statement in _TABLES:
                 connection.execute(statement)
@@ -287,7 +378,8 @@ class AuditLog:
         prev_hash: bytes,
         ts_us: int,
     ) -> bytes:
-        subject, session = names.of(event.user_id, event.session_id)
+        names_anew = event.version_after is not None
+        subject, session = names.of(event.user_id, event.session_id, names_anew=names_anew)
         op, record_id = _code(event.op), _code(event.record_id)
         payload = _canonical(
             {
@@ -353,29 +445,51 @@ class _Pseudonyms:
     """The names of users and sessions in the log, looked up once in a transaction.
 
     A user's is random and kept beside the log. A session's is keyed with the user's key, so that it
-    says nothing any more once that is erased.
+    says nothing any more once that is erased. An erased user gets a new one with the next record, not
+    before: a log that says what was refused must not bring the name back.
     """
 
-    def __init__(self, connection: apsw.Connection, session_key: str) -> None:
+    def __init__(self, connection: apsw.Connection, session_key: str, tombstones: Tombstones) -> None:
         self._connection = connection
+        self._tombstones = tombstones
         self._nobody = (None, session_key.encode())
         self._users: dict[str, tuple[str, bytes]] = {}
+        self._erased: dict[str, float | None] = {}
 
-    def of(self, user_id: str | None, session_id: str | None) -> tuple[str | None, str | None]:
-        subject, key = self._nobody if user_id is None else self._user(user_id)
+    def of(
+        self, user_id: str | None, session_id: str | None, *, names_anew: bool = False
+    ) -> tuple[str | None, str | None]:
+        """The names to write.
+
+        Args:
+            names_anew: Whether an erased user gets a name again.
+        """
+        subject, key = self._nobody if user_id is None else self._user(user_id, names_anew=names_anew)
         if session_id is None:
             return subject, None
         return subject, "t-" + hmac.new(key, session_id.encode(), hashlib.sha256).hexdigest()[:16]
 
-    def _user(self, user_id: str) -> tuple[str, bytes]:
-        if user_id not in self._users:
-            known = "SELECT subject, key FROM subjects WHERE user_id = ?"
-            found = self._connection.execute(known, (user_id,)).fetchone()
-            if found is None:
-                found = (f"s-{secrets.token_hex(8)}", secrets.token_bytes(32))
-                self._connection.execute("INSERT INTO subjects VALUES(?, ?, ?)", (user_id, *found))
-            self._users[user_id] = found
-        return self._users[user_id]
+    def erased_since(self, user_id: str | None, at: float) -> bool:
+        """Whether a user was erased after that moment."""
+        erased_at = None if user_id is None else self._erased_at(user_id)
+        return erased_at is not None and at < erased_at
+
+    def _user(self, user_id: str, *, names_anew: bool) -> tuple[str | None, bytes]:
+        if user_id in self._users:
+            return self._users[user_id]
+        known = "SELECT subject, key FROM subjects WHERE user_id = ?"
+        found = self._connection.execute(known, (user_id,)).fetchone()
+        if found is None:
+            if not names_anew and self._erased_at(user_id) is not None:
+                return self._nobody
+            found = (f"s-{secrets.token_hex(8)}", secrets.token_bytes(32))
+            self._connection.execute("INSERT INTO subjects VALUES(?, ?, ?)", (user_id, *found))
+        return self._users.setdefault(user_id, found)
+
+    def _erased_at(self, user_id: str) -> float | None:
+        if user_id not in self._erased:
+            self._erased[user_id] = self._tombstones.erased_at(self._connection, user_id)
+        return self._erased[user_id]
 
 
 def _commitments(
@@ -432,14 +546,26 @@ def _one(connection: apsw.Connection, sql: str, bindings: tuple[str, ...]) -> An
     return None if row is None else row[0]
 
 
+def _subject(connection: apsw.Connection, user_id: str) -> str | None:
+    return _one(connection, "SELECT subject FROM subjects WHERE user_id = ?", (user_id,))  # type: ignore[no-any-return]
+
+
+def _counted(connection: apsw.Connection, subject: str | None, ids: Sequence[str]) -> dict[str, int]:
+    """What is kept of a user beside the chain."""
+    of_user = (subject, json.dumps(ids))
+    counts = {
+        what: int(connection.execute(f"SELECT count(*) FROM {table} WHERE {_OF_USER}", of_user).get)
+        for what, table in _OF_SUBJECT
+    }
+    return {**counts, "pseudonyms": int(subject is not None)}
+
+
 def _wanted(
     connection: apsw.Connection, *, user_id: str | None, record_id: str | None, op: str | None = None
 ) -> dict[str, str]:
     wanted = {"record_id": record_id, "op": op}
     if user_id is not None:
-        known = has_table(connection, "subjects") and _one(
-            connection, "SELECT subject FROM subjects WHERE user_id = ?", (user_id,)
-        )
+        known = _subject(connection, user_id) if has_table(connection, "subjects") else None
         wanted["subject"] = known or ""  # no subject is called ""
     return {column: value for column, value in wanted.items() if value is not None}
 

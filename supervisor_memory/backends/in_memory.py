@@ -1,12 +1,13 @@
 """Records in the memory of this process, gone when it ends. The reference meaning of the protocol."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.backends.changes import copied
-from supervisor_memory.backends.protocol import Commit, Committed, Health
+from supervisor_memory.backends.erasing import forget_texts
+from supervisor_memory.backends.protocol import Commit, Committed, Erased, Health
 from supervisor_memory.backends.state import State
 from supervisor_memory.backends.state_backend import StateBackend
 from supervisor_memory.database import Database
@@ -39,10 +40,26 @@ class InMemoryBackend(StateBackend):
     def batch(self, commit: Commit) -> Committed:
         """Apply a commit: all or nothing, audit included."""
         with self._lock:
+            self._audit.refuse_erased([change.record for change in commit.changes if change.expects is None])
             staged = self._state.stage(commit.changes)
             self._audit.append(commit.audit, at=self._clock())
             self._state.apply(staged)
             return Committed(commit.id, tuple(copied(record) for record in staged.results))
+
+    def holds(self, user_id: str) -> Mapping[str, int]:
+        """How much of a user `erase` would remove, by kind."""
+        with self._lock:
+            return {**self._state.counted(user_id), **self._audit.holds(user_id)}
+
+    def erase(self, user_id: str, *, at: float) -> Erased:
+        """Remove a user; see `Erases`."""
+        with self._lock:
+            removed = self._state.counted(user_id)
+            removed |= self._audit.erase(user_id, self._state.of_user(user_id), at=at)
+            self._state = self._state.without([user_id])
+            self._audit.finish_erasures(self._audit.unfinished_erasures(), at=self._clock())
+        forget_texts()
+        return Erased(removed)
 
     def health(self) -> Health:
         return Health(

@@ -5,13 +5,14 @@ import errno
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.backends.changes import copied
-from supervisor_memory.backends.protocol import Commit, Committed, Health
+from supervisor_memory.backends.erasing import forget_texts
+from supervisor_memory.backends.protocol import Commit, Committed, Erased, Health
 from supervisor_memory.backends.snapshot import Snapshot, UnknownFormat, decoded, encoded
 from supervisor_memory.backends.state import Staged, State
 from supervisor_memory.backends.state_backend import StateBackend
@@ -57,10 +58,12 @@ class JsonBackend(StateBackend):
         self._clock, self._lock_seconds = clock, lock_seconds
         self._file = _File(Path(path))
         self._snapshot = self._file.load()
-        self._audit = AuditLog(_open_audit(Path(path) / AUDIT_FILE_NAME, lock_seconds=lock_seconds))
+        self._audit_file = _open_audit(Path(path) / AUDIT_FILE_NAME, lock_seconds=lock_seconds)
+        self._audit = AuditLog(self._audit_file)
         if not self._file.read_only:
             with self._file.locked(self._lock_seconds):
                 self._settle(self._last_intent())
+                self._finish_erasures(seconds=0)
 
     @property
     def name(self) -> Literal["json"]:
@@ -73,6 +76,8 @@ class JsonBackend(StateBackend):
     def batch(self, commit: Commit) -> Committed:
         """Apply a commit: all or nothing; the file is replaced in one step."""
         with self._lock, self._file.locked(self._lock_seconds):
+            self._remove_erased()
+            self._audit.refuse_erased([change.record for change in commit.changes if change.expects is None])
             staged = self._current().stage(commit.changes)
             self._audit.check_new(commit.audit)
             if commit.changes:
@@ -80,6 +85,47 @@ class JsonBackend(StateBackend):
             else:
                 self._audit.append(commit.audit, at=self._clock())
             return Committed(commit.id, tuple(copied(record) for record in staged.results))
+
+    def holds(self, user_id: str) -> Mapping[str, int]:
+        """How much of a user `erase` would remove, by kind."""
+        with self._lock:
+            return {**self._current().counted(user_id), **self._audit.holds(user_id)}
+
+    def erase(self, user_id: str, *, at: float) -> Erased:
+        """Remove a user; see `Erases`. The log comes first: after a crash it says what is to be finished."""
+        with self._lock, self._file.locked(self._lock_seconds):
+            self._settle_last_row()
+            state = self._current()
+            removed = state.counted(user_id)
+            removed |= self._audit.erase(user_id, state.of_user(user_id), at=at)
+            del state
+            return Erased(removed, self._finish_erasures())
+
+    def _finish_erasures(self, *, seconds: float | None = None) -> tuple[str, ...]:
+        """Take the last traces out of the files; what is in the way, if anything."""
+        erasures = self._audit.unfinished_erasures()
+        if not erasures:
+            return ()
+        try:
+            self._remove_erased()
+            if obstacle := self._audit_file.scrub(seconds=seconds):
+                return (obstacle,)
+            self._audit.finish_erasures(erasures, at=self._clock())
+        except BackendError as error:
+            return (str(error),)
+        return ()
+
+    def _remove_erased(self) -> None:
+        """Write the file without those whose erasure was begun; also over what a crash left beside it."""
+        if not (erased := self._audit.not_removed()):
+            return
+        state = self._current()
+        state = state.without([user for user in state.users if self._audit.stands_for(user) in erased])
+        commit_id = self._snapshot.commit_id
+        self._file.replace(encoded(state, Staged(results=[]), commit_id=commit_id), overwrite=True)
+        self._snapshot = Snapshot(state, commit_id)
+        self._audit.note_removed()
+        forget_texts()
 
     def health(self) -> Health:
         message, details = "read-only: nothing new is remembered" if self._file.read_only else "", {}
@@ -181,17 +227,33 @@ class _File:
             with os.fdopen(descriptor, "rb", closefd=False) as file:
                 snapshot = self._decoded(file.read())
         except BaseException:
+            was_replaced = _stamp(os.fstat(descriptor)) != self._stamp_on_disk()
             os.close(descriptor)  # not held: whoever asks next reads it again and fails again
+            if was_replaced:  # and overwritten, while it was read
+                return self.load()
             raise
         self._hold(descriptor)
         return snapshot
 
-    def replace(self, text: str) -> None:
+    def replace(self, text: str, *, overwrite: bool = False) -> None:
         """Put the text in place of the file: all of it, or nothing when that fails.
+
+        Args:
+            overwrite: Leave nothing of the old file to those who still hold it open, nor on the disk.
 
         Raises:
             ReadOnlyStore, BackendError: it failed.
         """
+        old = self._open_to_write(self.path) if overwrite and self.path.exists() else None
+        try:
+            self._replace(text)
+            if old is not None:
+                _overwrite(old)
+        finally:
+            if old is not None:
+                os.close(old)
+
+    def _replace(self, text: str) -> None:
         temporary = self.path.with_name(f".{FILE_NAME}.tmp")
         descriptor = self._open_to_write(temporary, os.O_TRUNC)
         try:
@@ -320,6 +382,13 @@ def _write_all(descriptor: int, content: bytes) -> None:
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
+
+
+def _overwrite(descriptor: int) -> None:
+    """Zeros over all of an open file. A disk that is full or gone must not undo what was replaced."""
+    with contextlib.suppress(OSError):
+        _write_all(descriptor, bytes(os.fstat(descriptor).st_size))
+        os.fsync(descriptor)
 
 
 def _event(op: str, commit: Commit, outcome: Literal["ok", "failed"] = "ok") -> AuditEvent:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from supervisor_memory.database import has_table
 
-__all__ = ["forget", "holders", "put", "table_of"]
+__all__ = ["forget", "holders", "put", "start_anew", "table_of"]
 
 TABLES: Final = 64
 _ASKED_TOGETHER: Final = 16
@@ -44,12 +44,23 @@ def put(connection: apsw.Connection, user_id: str, key: int, *, namespace: str, 
     except apsw.SQLError:
         if has_table(connection, table):
             raise
-        # The ASCII tokenizer takes every other letter as it comes; the terms are folded already.
-        connection.execute(
-            f"CREATE VIRTUAL TABLE {table} USING fts5(body, content='', contentless_delete=1, detail=none, "
-            "tokenize=\"ascii tokenchars '_'\")"
-        )
+        _create(connection, table)
         connection.execute(insert, row)
+
+
+def start_anew(connection: apsw.Connection, user_id: str) -> None:
+    """Drop all that the user's table holds, of others too: whoever calls this has to `put` it again."""
+    table = table_of(user_id)
+    connection.execute(f"DROP TABLE IF EXISTS {table}")
+    _create(connection, table)
+
+
+def _create(connection: apsw.Connection, table: str) -> None:
+    # The ASCII tokenizer takes every other letter as it comes; the terms are folded already.
+    connection.execute(
+        f"CREATE VIRTUAL TABLE {table} USING fts5(body, content='', contentless_delete=1, detail=none, "
+        "tokenize=\"ascii tokenchars '_'\")"
+    )
 
 
 def forget(connection: apsw.Connection, user_id: str, key: int) -> None:

@@ -3,7 +3,7 @@
 `supervisor_memory.testing.backend_contract` holds the promises as tests that any backend can run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -12,7 +12,7 @@ from supervisor_memory.records import AuditEvent, Filter, Hits, Query, Record, W
 if TYPE_CHECKING:
     from supervisor_memory.audit.log import AuditLog
 
-__all__ = ["Change", "Commit", "Committed", "Health", "Ids", "MemoryBackend"]
+__all__ = ["Change", "Commit", "Committed", "Erased", "Erases", "Health", "Ids", "MemoryBackend"]
 
 Ids: TypeAlias = Sequence[str]
 
@@ -120,6 +120,7 @@ class MemoryBackend(Protocol):
                 ("id", "version", "content_hash", "attribute" or "event") and by which `record_id`.
             InvalidContent, BadVector: a record cannot be stored as it is.
             RecordNotFound: a record to change does not exist.
+            WasErased: a new record was said before its user was erased; only where the store `Erases`.
             ReadOnlyStore, BackendError: the store cannot write.
         """
         ...
@@ -142,4 +143,40 @@ class MemoryBackend(Protocol):
 
     def close(self) -> None:
         """Write what is outstanding and let go of files. Closing twice is fine."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What a store removed of a user: how much, by kind.
+
+    `pending` says what its files may still hold, and why; empty: nothing. The store completes it when
+    `erase` is called again, for any user, and when it is opened.
+    """
+
+    removed: Mapping[str, int]
+    pending: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class Erases(Protocol):
+    """A store that can remove a user for good, beside what every store can."""
+
+    def holds(self, user_id: str) -> Mapping[str, int]:
+        """How much of a user `erase` would remove, by kind."""
+        ...
+
+    def erase(self, user_id: str, *, at: float) -> Erased:
+        """Remove all records of a user with their versions, vectors, words, keys and accesses.
+
+        From then on no reader is given them, in any process, and what was said before comes back in no
+        way: a new record with a `created_at` before `at`, a verbatim record of the same id, and an event
+        of the same id are refused. What the user says afterwards is remembered as ever.
+
+        Args:
+            at: Now, in seconds since 1970, by the clock that gives records their `created_at`.
+
+        Raises:
+            BackendError: nothing was removed.
+        """
         ...

@@ -2,7 +2,8 @@
 
 import json
 import time
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -17,12 +18,13 @@ from supervisor_memory.backends.answers import Answers
 from supervisor_memory.backends.candidates import as_hits, searched_terms, searched_user, searched_vector
 from supervisor_memory.backends.changes import Vector, copied, in_order_of_application
 from supervisor_memory.backends.conditions import of_namespaces, of_records, visible
+from supervisor_memory.backends.erasing import forget_texts
 from supervisor_memory.backends.group import Group
 from supervisor_memory.backends.matrices import Matrices, Space
 from supervisor_memory.backends.matrix import Matrix, descending
 from supervisor_memory.backends.postings import idf, score
-from supervisor_memory.backends.protocol import Commit, Committed, Health, Ids
-from supervisor_memory.backends.tables import SCHEMA, VERSION, Writing, record_of
+from supervisor_memory.backends.protocol import Commit, Committed, Erased, Health, Ids
+from supervisor_memory.backends.tables import SCHEMA, VERSION, Writing, counted, record_of, remove
 from supervisor_memory.backends.verbs import Verbs
 from supervisor_memory.database import LOCK_SECONDS, Database
 from supervisor_memory.errors import BackendError
@@ -68,8 +70,9 @@ class SqliteBackend(Verbs):
         )
         self._audit = AuditLog(self._database)
         self._group = Group(self._database, self._apply)
-        self._matrices = Matrices()
-        self._answers = Answers()
+        self._known = _Known()
+        if not self._database.read_only:
+            self._finish_erasures(seconds=0)
 
     @property
     def name(self) -> Literal["sqlite"]:
@@ -92,6 +95,7 @@ class SqliteBackend(Verbs):
 
     def _apply(self, connection: apsw.Connection, commit: Commit) -> Committed:
         records = [change.record for change in commit.changes]
+        self._audit.refuse_erased([change.record for change in commit.changes if change.expects is None])
         writing = Writing(connection)
         for position, change in in_order_of_application(commit.changes):
             records[position] = writing.put(change)
@@ -106,18 +110,16 @@ class SqliteBackend(Verbs):
         """
         searched_user(query)
         limit = max(0, limit)
-        matrices, answers = self._matrices, self._answers
-        if self._database.is_writing:  # what an open transaction shows may be undone
-            matrices, answers = Matrices(), Answers()
         with self._database.reading() as connection:
+            known = self._known_in(connection)
             spaces = _spaces(connection, query.where)
             if not spaces:
                 return Hits(namespaces=0)
-            return answers.of(
+            return known.answers.of(
                 _question(query, limit),
                 spaces,
                 now=query.now,
-                search=lambda: _Search(connection, matrices, query, limit, spaces).run(),
+                search=lambda: _Search(connection, known.matrices, query, limit, spaces).run(),
             )
 
     def get(self, ids: Ids) -> Sequence[Record]:
@@ -151,6 +153,37 @@ class SqliteBackend(Verbs):
             earlier = "SELECT data FROM versions WHERE record_id = ? ORDER BY version"
             return (*_records(connection, earlier, (record_id,)), *present)
 
+    def holds(self, user_id: str) -> Mapping[str, int]:
+        """How much of a user `erase` would remove, by kind."""
+        beside = self._audit.holds(user_id)
+        with self._database.reading() as connection:
+            return {**counted(connection, user_id), **beside}
+
+    def erase(self, user_id: str, *, at: float) -> Erased:
+        """Remove a user in one transaction, then write the file anew; see `Erases`."""
+        with self._database.writing() as connection:
+            every = "SELECT data FROM records WHERE user_id = ?"
+            records = list(_records(connection, every, (user_id,)))
+            removed = counted(connection, user_id)
+            removed |= self._audit.erase(user_id, records, at=at)
+            remove(connection, user_id)
+        self._known = _Known()
+        forget_texts()
+        return Erased(removed, self._finish_erasures())
+
+    def _finish_erasures(self, *, seconds: float | None = None) -> tuple[str, ...]:
+        """Take the last traces out of the file; what is in the way, if anything."""
+        erasures = self._audit.unfinished_erasures()
+        if not erasures:
+            return ()
+        if obstacle := self._database.scrub(seconds=seconds):
+            return (obstacle,)
+        try:
+            self._audit.finish_erasures(erasures, at=self._clock())
+        except BackendError as error:
+            return (str(error),)
+        return ()
+
     def health(self) -> Health:
         message = "read-only: nothing new is remembered" if self._database.read_only else ""
         details = {"sqlite": apsw.sqlite_lib_version(), "format": str(VERSION)}
@@ -170,6 +203,29 @@ class SqliteBackend(Verbs):
     def close(self) -> None:
         """Let go of the file. Closing twice is fine."""
         self._audit.close()
+
+    def _known_in(self, connection: apsw.Connection) -> "_Known":
+        """What is known of the file as the connection sees it."""
+        if self._database.is_writing:  # what an open transaction shows may be undone
+            return _Known()
+        known, schema = self._known, int(connection.execute("PRAGMA schema_version").get)
+        if known.schema != schema:
+            if known.schema is not None:
+                forget_texts()  # a user may have been erased by another process
+            known = self._known = _Known(schema)
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What earlier searches loaded and found, in a file with this schema number; None: nothing yet.
+
+    Each erasure makes another number, so that nothing outlives it here.
+    """
+
+    schema: int | None = None
+    matrices: Matrices = field(default_factory=Matrices)
+    answers: Answers = field(default_factory=Answers)
 
 
 def _spaces(connection: apsw.Connection, where: Filter) -> Sequence[Space]:

@@ -1,6 +1,6 @@
 """Records held in memory, with the indexes over them: what `in_memory` and `json` search."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TypeAlias
@@ -121,6 +121,33 @@ class State:
         else:
             candidates = [self.records[i] for indexes in self._searched(where) for i in indexes.ids]
         return (record for record in candidates if where.matches(record))
+
+    def of_user(self, user_id: str) -> Sequence[Record]:
+        """All records of a user, in any status."""
+        spaces = self._users.get(user_id, {}).values()
+        return [self.records[record_id] for indexes in spaces for record_id in indexes.ids]
+
+    def counted(self, user_id: str) -> dict[str, int]:
+        """How much there is of a user, by kind."""
+        ids = [record.id for record in self.of_user(user_id)]
+        return {
+            "records": len(ids),
+            "versions": sum(len(self.history.get(each, ())) for each in ids),
+            "vectors": sum(each in self.vectors for each in ids),
+        }
+
+    def without(self, user_ids: Collection[str]) -> "State":
+        """Another state that has nothing of these users."""
+        gone = {record.id for user_id in user_ids for record in self.of_user(user_id)}
+        return State(
+            {key: record for key, record in self.records.items() if key not in gone},
+            history={key: versions for key, versions in self.history.items() if key not in gone},
+            vectors={key: vector for key, vector in self.vectors.items() if key not in gone},
+        )
+
+    @property
+    def users(self) -> Collection[str]:
+        return self._users
 
     def versions(self, record_id: str) -> Sequence[Record]:
         """Every version of a record, oldest first, the present one last."""

@@ -15,7 +15,7 @@ from supervisor_memory.errors import Conflict, CorruptStore
 from supervisor_memory.records import Namespace, Record
 from supervisor_memory.terms import terms
 
-__all__ = ["SCHEMA", "VERSION", "Writing", "namespace_text", "record_of"]
+__all__ = ["SCHEMA", "VERSION", "Writing", "counted", "namespace_text", "record_of", "remove"]
 
 VERSION: Final = 1
 SCHEMA: Final = (
@@ -200,6 +200,48 @@ class Writing:
         self._connection.execute(
             "UPDATE namespaces SET rebuilt = revision WHERE namespace = ?", (namespace_text(namespace),)
         )
+
+
+def counted(connection: apsw.Connection, user_id: str) -> dict[str, int]:
+    """How much is stored of a user, by kind."""
+    return {
+        what: int(connection.execute(f"SELECT count(*) FROM {table} WHERE {whose}", (user_id,)).get)
+        for what, (table, whose) in _OF_USER.items()
+    }
+
+
+def remove(connection: apsw.Connection, user_id: str) -> None:
+    """Take a user out of every table.
+
+    The words go with their whole table, and those of the others are indexed again. That also changes the
+    schema's number, by which every process knows that what it has in memory may be of the erased.
+    """
+    for table, whose in reversed(_OF_USER.values()):
+        connection.execute(f"DELETE FROM {table} WHERE {whose}", (user_id,))
+    connection.execute("DELETE FROM namespaces WHERE user_id = ?", (user_id,))
+    lexicon.start_anew(connection, user_id)
+    table = lexicon.table_of(user_id)
+    users = (str(row[0]) for row in connection.execute("SELECT DISTINCT user_id FROM namespaces").fetchall())
+    for other in users:
+        if lexicon.table_of(other) == table:
+            _index_again(connection, other)
+
+
+def _index_again(connection: apsw.Connection, user_id: str) -> None:
+    rows = connection.execute(
+        "SELECT key, namespace, json_extract(data, '$.content') FROM records "
+        "WHERE user_id = ? AND status = 'active'",
+        (user_id,),
+    )
+    for key, namespace, content in rows:
+        lexicon.put(connection, user_id, int(key), namespace=str(namespace), terms=terms(str(content)))
+
+
+_OF_USER: Final = {
+    "records": ("records", "user_id = ?"),
+    "versions": ("versions", "record_id IN (SELECT id FROM records WHERE user_id = ?)"),
+    "vectors": ("vectors", "key IN (SELECT key FROM records WHERE user_id = ?)"),
+}
 
 
 def _indexed(record: Record | None) -> tuple[Namespace, str] | None:

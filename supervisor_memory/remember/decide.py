@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from supervisor_memory.backends.protocol import Change, Commit
-from supervisor_memory.errors import Conflict
+from supervisor_memory.errors import Conflict, WasErased
 from supervisor_memory.flow import Remembering
 from supervisor_memory.ports import Deciding
 from supervisor_memory.recall.rank import SECONDS_A_DAY
@@ -63,6 +63,7 @@ def decide(said: Remembering, view: Deciding) -> Remembering:
 
     Raises:
         Conflict: others kept changing the same records, twenty times in a row.
+        WasErased: the user was erased after this was said.
     """
     vectors = view.embed([candidate.content for candidate in said.candidates])
     ids = event_ids(said)
@@ -81,6 +82,12 @@ def decide(said: Remembering, view: Deciding) -> Remembering:
                 repeated.add(event_id)
             elif (attempt := attempt + 1) == _TRIES:
                 raise
+            continue
+        except WasErased as error:  # a turn that runs again: only what is new of it is remembered
+            kept = tuple(r for r in said.verbatim if r.id not in error.facts["record_ids"])
+            if len(kept) == len(said.verbatim):
+                raise
+            said = replace(said, verbatim=kept, is_repeated=True)
             continue
         results = (replace(result, saved=result.saved and done.saved) for result in draft.results)
         return replace(said, results=tuple(results))

@@ -1,0 +1,76 @@
+"""A user, removed for good: what `erase` does and what it tells of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from supervisor_memory.backends.protocol import Erases
+from supervisor_memory.errors import BackendError
+from supervisor_memory.ports import Ports, Services
+
+__all__ = ["OUT_OF_REACH", "Eraser", "Receipt"]
+
+OUT_OF_REACH: Final = (
+    "checkpoints of the graph: delete the user's threads in the checkpointer",
+    "a LangGraph store of the host: delete the user's items there",
+    "traces and logs: of LangSmith, of OpenTelemetry, of the host",
+    "what the providers of the models were sent",
+    "backups and copies of the store's files, and the free blocks of its disk",
+    "the memory of processes that run, until they search or end",
+)
+_SECONDS: Final = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of a user's data.
+
+    Args:
+        erased_at: In seconds since 1970; what was said before then is refused from now on.
+        removed: How much, by kind: records, versions, vectors, accesses, record_keys, pseudonyms.
+        pending: What the store's files may still hold, and why; empty: nothing. No reader is given it. It
+            is completed by the next `erase`, of any user, and when the store is opened the next time.
+        out_of_reach: Where else such data may be, which no store can remove.
+    """
+
+    user_id: str
+    erased_at: float
+    removed: Mapping[str, int]
+    pending: tuple[str, ...] = ()
+    out_of_reach: tuple[str, ...] = OUT_OF_REACH
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no file of the store holds anything of the user any more."""
+        return not self.pending
+
+
+@dataclass(frozen=True, slots=True)
+class Eraser:
+    """Erases in the backend, and in the memory of this process."""
+
+    services: Services
+
+    def holds(self, user_id: str) -> Mapping[str, int]:
+        """How much `erase` would remove, by kind."""
+        return self._ports().store(self._erasing().holds, user_id)
+
+    def erase(self, user_id: str) -> Receipt:
+        ports, store = self._ports(), self._erasing()
+        done = ports.store(store.erase, user_id, at=ports.now)
+        self.services.query_vectors.clear()
+        return Receipt(user_id, ports.now, dict(done.removed), done.pending)
+
+    def _ports(self) -> Ports:
+        """With more time than other verbs have: the files are written anew."""
+        return Ports(self.services, seconds=_SECONDS, now=self.services.clock())
+
+    def _erasing(self) -> Erases:
+        backend = self.services.backend
+        if isinstance(backend, Erases):
+            return backend
+        raise BackendError(
+            f"the records are out of reach: the backend {backend.name!r} cannot erase, and nothing was "
+            "removed; remove the user's data in the database behind it (`delete_all` marks it as deleted)",
+            backend=backend.name,
+        )
