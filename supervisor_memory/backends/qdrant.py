@@ -20,8 +20,6 @@ from supervisor_memory.backends.changes import Place, clash, copied, places, pla
 from supervisor_memory.backends.collection_names import CollectionNames, Division
 from supervisor_memory.backends.points import (
     DENSE,
-    INDEXES,
-    INDEXES_OF_VERSIONS,
     READ,
     WORDS,
     Found,
@@ -221,7 +219,7 @@ class QdrantBackend(Verbs):
         with self._calls.writing():
             checked = [plain(change.record) for change in commit.changes]
             located = self._before(commit)
-            staged = _state(located.values(), self._holders(checked)).stage(commit.changes)
+            staged = _state(located.values(), self._holders(checked, but=commit.id)).stage(commit.changes)
             self._audit.check_new(commit.audit)
             if commit.changes:
                 self._save(commit, staged, located)
@@ -342,8 +340,8 @@ class QdrantBackend(Verbs):
                     located[record_id] = _Located(each.collection, record, was)
         return located
 
-    def _holders(self, records: Sequence[Record]) -> Sequence[Record]:
-        """The active records that hold a place which these could want."""
+    def _holders(self, records: Sequence[Record], *, but: str) -> Sequence[Record]:
+        """The active records that hold a place which these could want, but for those of a commit."""
         wanted: dict[Namespace, set[Place]] = {}
         for record in records:
             if taken := set(places(record)):
@@ -355,7 +353,7 @@ class QdrantBackend(Verbs):
             for collection in names
             if self._names.may_hold(collection, _all_of(namespace))
             for point in self._calls.all(collection, holders(namespace, sorted(taken)))
-            if (holder := found(point, collection).record) is not None
+            if (each := found(point, collection)).commit != but and (holder := each.record) is not None
         ]
 
     # Writing
@@ -420,7 +418,9 @@ class QdrantBackend(Verbs):
             for vector in [staged.vectors[record.id]]
         }
         for collection in plan.inserts:
-            self._calls.ensure(collection, dimension=dimensions[collection], indexes=INDEXES)
+            self._calls.ensure(collection, dimension=dimensions[collection])
+        for collection in plan.updates:
+            self._calls.index(collection)
         self._write_beside(plan.beside)
         steps = [
             (collection, _upsert(points[at : at + WRITTEN_TOGETHER], _INSERT))
@@ -433,7 +433,7 @@ class QdrantBackend(Verbs):
 
     def _write_beside(self, points: Sequence[models.PointStruct]) -> None:
         if points:
-            self._calls.ensure(self._names.versions, dimension=None, indexes=INDEXES_OF_VERSIONS)
+            self._calls.ensure(self._names.versions, dimension=None)
             self._calls.write(
                 self._names.versions,
                 [
@@ -486,7 +486,7 @@ class QdrantBackend(Verbs):
             if record is None or target is None:
                 continue
             dimension = 0 if each.vector is None else len(each.vector[1])
-            self._calls.ensure(target, dimension=dimension, indexes=INDEXES)
+            self._calls.ensure(target, dimension=dimension)
             point = record_point(record, each.vector, commit=each.commit)
             self._calls.write(target, [_upsert([point], _UPSERT, older(record.version))])
             self._write_beside([place_point(record.id, target)])

@@ -17,7 +17,14 @@ from typing import Any, Final, TypeVar
 
 from qdrant_client import QdrantClient, models
 
-from supervisor_memory.backends.points import DENSE, READ, WORDS, updated_at
+from supervisor_memory.backends.points import (
+    DENSE,
+    INDEXES,
+    INDEXES_OF_VERSIONS,
+    READ,
+    WORDS,
+    updated_at,
+)
 from supervisor_memory.database import LOCK_SECONDS
 from supervisor_memory.errors import BackendError, BackendUnavailable, SettingsError
 
@@ -31,6 +38,7 @@ _MAJORITY: Final = models.ReadConsistencyType.MAJORITY
 _NO_ANSWER: Final = 500
 _TOO_MANY: Final = 429
 _MISSING: Final = 404
+_REFUSED: Final = 400
 _REDIRECTS: Final = range(300, 400)
 _DENIED: Final = (401, 403)
 _log = logging.getLogger("supervisor_memory")
@@ -135,7 +143,8 @@ class QdrantCalls:
         return [*before, *self.all(name, ties)]
 
     def count(self, name: str, where: models.Filter) -> int:
-        counted = self._call(
+        counted = self._filtered(
+            name,
             "count",
             lambda: self._client.count(name, count_filter=where, exact=True),
             missing=models.CountResult(count=0),
@@ -151,7 +160,7 @@ class QdrantCalls:
             return [answer.points for answer in self._client.query_batch_points(name, requests)]
 
         none: Sequence[Sequence[models.ScoredPoint]] = [[] for _ in requests]
-        answers = self._call("search", ask, missing=none)
+        answers = self._filtered(name, "search", ask, missing=none)
         if len(answers) != len(requests):
             raise BackendError(
                 f"{self.address} answered {len(requests)} queries with {len(answers)} results; look whether "
@@ -162,25 +171,28 @@ class QdrantCalls:
 
     # Writing
 
-    def ensure(self, name: str, *, dimension: int | None, indexes: Mapping[str, Any]) -> None:
+    def ensure(self, name: str, *, dimension: int | None) -> None:
         """Make a collection with its indexes, unless it is there.
 
         Args:
             dimension: Of its dense vectors; 0: it has only words; None: it has no vectors at all.
-            indexes: Payload key → its index.
         """
+        if name not in self._ready:
+            if name not in self.collections():
+                self._create(name, dimension)
+            self.index(name, INDEXES_OF_VERSIONS if dimension is None else INDEXES)
+
+    def index(self, name: str, indexes: Mapping[str, Any] = INDEXES) -> None:
+        """Make the indexes that a collection lacks: who made it may not have come so far."""
         if name in self._ready:
             return
-        if name not in self.collections():
-            self._create(name, dimension)
         if not self.is_local:  # a local store has none and warns that it has none
             present = self._call("look", lambda: self._client.get_collection(name)).payload_schema
-            for key, schema in indexes.items():
-                if key not in present:
-                    make = partial(
-                        self._client.create_payload_index, name, key, field_schema=schema, wait=True
-                    )
-                    self._check_done("index", [self._call("index", make)])
+            for key in indexes.keys() - present.keys():
+                make = partial(
+                    self._client.create_payload_index, name, key, field_schema=indexes[key], wait=True
+                )
+                self._check_done("index", [self._call("index", make)])
         self._ready.add(name)
 
     def write(self, name: str, operations: Sequence[models.UpsertOperation]) -> None:
@@ -256,7 +268,17 @@ class QdrantCalls:
             order_by=order_by,
             with_payload=list(payload),
         )
-        return self._call("read", ask, missing=none)
+        return self._filtered(name, "read", ask, missing=none)
+
+    def _filtered(self, name: str, verb: str, ask: Callable[[], T], *, missing: T) -> T:
+        try:
+            return self._call(verb, ask, missing=missing)
+        except BackendError as error:
+            if error.facts.get("status") != _REFUSED:
+                raise
+            # It orders only by what is indexed, and in strict mode filters by nothing else.
+            self.index(name)
+            return self._call(verb, ask, missing=missing)
 
     def _call(self, verb: str, call: Callable[[], T], *, missing: T | None = None) -> T:
         # A local store is not safe between threads.
