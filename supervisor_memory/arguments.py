@@ -5,9 +5,15 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, cast, get_args
+from typing import Any, TypeVar, cast, get_args
 
-from supervisor_memory.errors import ContentTooLarge, InvalidContent, SupervisorMemoryError
+from supervisor_memory.errors import (
+    ContentTooLarge,
+    InvalidContent,
+    MissingUser,
+    SettingsError,
+    SupervisorMemoryError,
+)
 from supervisor_memory.messages import MessagesLike, as_messages
 from supervisor_memory.records import (
     KINDS,
@@ -30,7 +36,9 @@ __all__ = [
     "as_metadata",
     "as_tags",
     "check_amount",
+    "check_backend",
     "check_kind",
+    "check_scope",
     "check_source_class",
     "check_threshold",
     "read_conversation",
@@ -38,6 +46,7 @@ __all__ = [
     "verbatim",
 ]
 
+T = TypeVar("T")
 _LATEST = 1e12
 """Seconds since 1970; more is milliseconds by mistake."""
 
@@ -51,6 +60,33 @@ class Item:
     session_id: str | None = None
     created_at: float | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def check_backend(backend: T) -> T:
+    """Return it when it can be a backend.
+
+    Raises:
+        SettingsError: it is something else, such as a LangGraph store.
+    """
+    missing = [verb for verb in ("search", "batch", "health", "audit") if not hasattr(backend, verb)]
+    if not missing:
+        return backend
+    kind = type(backend).__name__
+    way_out = (
+        f"wrap it: BaseStoreBackend({kind}(…)) of supervisor_memory.backends.base_store"
+        if hasattr(backend, "list_namespaces")
+        else "pass a MemoryBackend of supervisor_memory.backends, or None for what MEMORY_BACKEND says"
+    )
+    raise SettingsError(f"backend={kind} is no MemoryBackend (no {', '.join(missing)}); {way_out}", kind=kind)
+
+
+def check_scope(scope: object) -> None:
+    """Raise MissingUser when it is no scope, such as a user id by itself."""
+    if not isinstance(scope, Scope):
+        raise MissingUser(
+            f"scope is {type(scope).__name__}; pass Scope(user_id) of supervisor_memory",
+            type=type(scope).__name__,
+        )
 
 
 def as_epoch(when: float | datetime | None) -> float | None:

@@ -16,7 +16,9 @@ from supervisor_memory.arguments import (
     as_families,
     as_metadata,
     check_amount,
+    check_backend,
     check_kind,
+    check_scope,
     check_source_class,
     check_threshold,
     read_conversation,
@@ -123,7 +125,9 @@ class SupervisorMemory:
         self.recipe = recipe
         self.bridge = Bridge()
         self.backend = (
-            backend if backend is not None else open_backend(self.settings.backend, self.settings.path)
+            check_backend(backend)
+            if backend is not None
+            else open_backend(self.settings.backend, self.settings.path, self.settings)
         )
         self.services = Services(
             settings=self.settings,
@@ -472,6 +476,7 @@ class SupervisorMemory:
             scope: `agent_id` is the sub-agent that will read the note; None: the supervisor.
             query: What to look for; None: the latest thing the user said.
         """
+        check_scope(scope)
         if not self.settings.enabled:
             return Note()
         ports = self._ports(self.settings.search_timeout_ms)
@@ -519,6 +524,7 @@ class SupervisorMemory:
                 outcome that is written again is written once, whatever became of it in between.
             note: What that agent had been told; what it merely repeats is skipped.
         """
+        check_scope(scope)
         if not self.settings.enabled:
             return []
         # The model is asked in the background, afterwards: nobody waits for it here.
@@ -688,15 +694,21 @@ class SupervisorMemory:
         """This memory as a LangGraph store.
 
         Args:
-            guarded: True: for `compile(store=…)`; only memory tools of the supervisor can use it. False:
-                for the host itself, such as a store manager of langmem; never pass that one to `compile`.
+            guarded: True: for `compile(store=…)`; only memory tools of the supervisor can use it, in
+                namespaces whose second segment is the run's user. False: for the host itself, such as a
+                store manager of langmem; never pass that one to `compile`.
             index: An embedder and fields of its own; None: the memory's embedder, on the text.
             ttl: As LangGraph's other stores take it.
         """
         from supervisor_memory.graph.store import MemoryStore
 
         held = MemoryStore(self, index=index, ttl=ttl)
-        return self.guard(held, namespaces=[()]) if guarded else held
+        if not guarded:
+            return held
+        from supervisor_memory.graph.guard import GuardedStore
+
+        self.fence()
+        return GuardedStore(held, self, namespaces=[()], per_user=True)
 
     def guard(
         self, store: "BaseStore", *, namespaces: "Iterable[Sequence[str]] | None" = None

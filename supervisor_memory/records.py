@@ -102,7 +102,8 @@ def check_name(value: object, *, what: str) -> str:
     """
     if not isinstance(value, str) or not value.strip():
         kind = MissingUser if what == "user id" else InvalidName
-        raise kind(f"{what} is {str(value)[:40]!r}; pass a non-empty string", value=value)
+        told = f"{str(value)[:40]!r}" if isinstance(value, str) or value is None else type(value).__name__
+        raise kind(f"{what} is {told}; pass a non-empty string", value=value)
     if len(value) > MAX_NAME_BYTES:
         raise InvalidName(
             f"{what} of {len(value):,} characters is over {MAX_NAME_BYTES} bytes; use a shorter one",

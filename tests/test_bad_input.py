@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from langchain_core.messages import RemoveMessage
+from langgraph.store.memory import InMemoryStore
 
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
 from supervisor_memory.embedding.hashing import HashingEmbedder
@@ -18,6 +19,7 @@ from supervisor_memory.errors import (
     InvalidName,
     MissingUser,
     RecordNotFound,
+    SettingsError,
     SupervisorMemoryError,
 )
 from supervisor_memory.records import Filter
@@ -410,3 +412,17 @@ def test_a_vector_that_is_none_leaves_the_record_saved_and_found_by_words(vector
         ("write", "embedder:BadVector"),
         ("search", "embedder:BadVector"),
     ]
+
+
+def test_what_is_no_backend_is_named_with_the_way_out() -> None:
+    with pytest.raises(SettingsError, match=r"wrap it: BaseStoreBackend\(InMemoryStore"):
+        SupervisorMemory(backend=InMemoryStore())  # type: ignore[arg-type]
+    with pytest.raises(SettingsError, match="dict is no MemoryBackend"):
+        SupervisorMemory(backend={})  # type: ignore[arg-type]
+
+
+def test_a_user_id_in_the_place_of_a_scope_is_named() -> None:
+    memory = SupervisorMemory(Settings(embedding_model="none"))
+    for call in (memory.recall, memory.remember):
+        with pytest.raises(MissingUser, match=r"scope is str; pass Scope\(user_id\)"):
+            call("hello", "ada")  # type: ignore[arg-type]

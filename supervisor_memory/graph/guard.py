@@ -4,6 +4,7 @@ LangGraph hands the store of a graph to every node and every tool in it, sub-age
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from langgraph.store.base import (
@@ -19,6 +20,7 @@ from langgraph.store.base import (
 
 from supervisor_memory.errors import MemoryAccessDenied
 from supervisor_memory.graph.acting import acting_scope, caller_name, granted_scope
+from supervisor_memory.graph.addresses import label_for
 from supervisor_memory.records import FAMILIES, SESSION_FAMILY, AuditEvent, Scope
 
 if TYPE_CHECKING:
@@ -36,6 +38,14 @@ _VERBS: dict[type, str] = {
 _FAMILIES = frozenset({"memories", SESSION_FAMILY, *FAMILIES.values()})
 
 
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """What the audit says of it, and what the caller is told."""
+
+    event: AuditEvent
+    error: MemoryAccessDenied
+
+
 class GuardedStore(BaseStore):
     """Passes operations on when a memory tool of the supervisor is being called, and refuses others.
 
@@ -47,6 +57,7 @@ class GuardedStore(BaseStore):
         inner: The store to guard.
         namespaces: Prefixes to guard; None: `memories`, the families, and `*_memories`; `[()]`: all.
             A string is a prefix of one segment.
+        per_user: Whether the second segment of what is guarded is a user's label, who must be the run's own.
     """
 
     def __init__(
@@ -55,7 +66,9 @@ class GuardedStore(BaseStore):
         memory: "SupervisorMemory",
         *,
         namespaces: Iterable[Sequence[str] | str] | None = None,
+        per_user: bool = False,
     ) -> None:
+        self._per_user = per_user
         self._inner = inner
         self._memory = memory
         self._namespaces = None if namespaces is None else tuple(_segments(each) for each in namespaces)
@@ -66,15 +79,13 @@ class GuardedStore(BaseStore):
         """Pass operations on, all or none.
 
         Raises:
-            MemoryAccessDenied: one of them touches memory, and no memory tool of the supervisor is running.
+            MemoryAccessDenied: one of them touches memory, and no memory tool of the supervisor is running,
+                or it is another user's memory.
         """
         asked = list(ops)
-        if granted_scope() is not None:
-            return self._inner.batch(asked)
-        if touched := self._touched(asked):
-            denied = _event(touched, "without-the-right")
-            self._memory.report(denied)
-            raise _error(denied, touched)
+        if refused := self._refused(asked):
+            self._memory.report(refused.event)
+            raise refused.error
         results, slipped = self._sifted(asked, self._inner.batch(asked))
         if slipped:
             self._memory.report(_event(slipped, "left-out"))
@@ -83,16 +94,25 @@ class GuardedStore(BaseStore):
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """The async twin of `batch`."""
         asked = list(ops)
-        if granted_scope() is not None:
-            return await self._inner.abatch(asked)
-        if touched := self._touched(asked):
-            denied = _event(touched, "without-the-right")
-            await self._memory.bridge.run(self._memory.report, denied)
-            raise _error(denied, touched)
+        if refused := self._refused(asked):
+            await self._memory.bridge.run(self._memory.report, refused.event)
+            raise refused.error
         results, slipped = self._sifted(asked, await self._inner.abatch(asked))
         if slipped:
             await self._memory.bridge.run(self._memory.report, _event(slipped, "left-out"))
         return results
+
+    def _refused(self, ops: Sequence[Op]) -> _Refused | None:
+        """Why these operations may not be done; None when they may."""
+        scope = granted_scope()
+        if scope is None:
+            touched = self._touched(ops)
+            return _without_right(touched) if touched else None
+        if not self._per_user:
+            return None
+        others = [op for op in ops if _asked(op)[1:2] != (label_for(scope.user_id),)]
+        touched = self._touched(others)
+        return _of_others(touched) if touched else None
 
     def _touched(self, ops: Sequence[Op]) -> _Touched | None:
         """The first operation on memory: its verb and namespace."""
@@ -102,12 +122,9 @@ class GuardedStore(BaseStore):
                 case GetOp() | PutOp():
                     if self._guards(op.namespace):
                         return verb, tuple(op.namespace)
-                case SearchOp():
-                    if self._overlaps(op.namespace_prefix):
-                        return verb, tuple(op.namespace_prefix)
-                case ListNamespacesOp():
-                    if self._overlaps(_prefix(op)):
-                        return verb, _prefix(op)
+                case SearchOp() | ListNamespacesOp():
+                    if self._overlaps(_asked(op)):
+                        return verb, _asked(op)
                 case _:  # what a later LangGraph may bring
                     return verb, ()
         return None
@@ -117,6 +134,8 @@ class GuardedStore(BaseStore):
 
         A store may find more than what begins with the segments asked for: SQL stores compare text.
         """
+        if granted_scope() is not None:
+            return list(results), None
         kept: list[Result] = []
         slipped: _Touched | None = None
         for op, result in zip(ops, results, strict=True):
@@ -198,21 +217,45 @@ def _prefix(op: ListNamespacesOp) -> tuple[str, ...]:
     return ()
 
 
-def _asked(op: SearchOp | ListNamespacesOp) -> tuple[str, ...]:
-    return tuple(op.namespace_prefix) if isinstance(op, SearchOp) else _prefix(op)
+def _asked(op: Op) -> tuple[str, ...]:
+    """Where an operation works, or below where it looks."""
+    match op:
+        case GetOp() | PutOp():
+            return tuple(op.namespace)
+        case SearchOp():
+            return tuple(op.namespace_prefix)
+        case ListNamespacesOp():
+            return _prefix(op)
+    return ()
 
 
 def _place(found: Item | tuple[str, ...]) -> tuple[str, ...]:
     return found.namespace if isinstance(found, Item) else found
 
 
-def _error(denied: AuditEvent, touched: _Touched) -> MemoryAccessDenied:
+def _without_right(touched: _Touched) -> _Refused:
+    event, (verb, namespace) = _event(touched, "without-the-right"), touched
+    caller = event.agent_id or "code outside of a memory tool"
+    return _Refused(
+        event,
+        MemoryAccessDenied(
+            f"{caller} may not {verb} {namespace!r}: long-term memory belongs to the supervisor's memory "
+            "tools. A sub-agent works with the notes it is given; the host itself uses the store it guarded",
+            caller=caller,
+            verb=verb,
+            namespace=namespace,
+        ),
+    )
+
+
+def _of_others(touched: _Touched) -> _Refused:
     verb, namespace = touched
-    caller = denied.agent_id or "code outside of a memory tool"
-    return MemoryAccessDenied(
-        f"{caller} may not {verb} {namespace!r}: long-term memory belongs to the supervisor's memory tools. "
-        "A sub-agent works with the notes it is given; the host itself uses the store that it guarded",
-        caller=caller,
-        verb=verb,
-        namespace=namespace,
+    return _Refused(
+        _event(touched, "for-another-user"),
+        MemoryAccessDenied(
+            f"a memory tool may not {verb} {namespace!r}: its second segment is not this run's user. "
+            'Give the tool a namespace with the user in it, such as ("memories", "{langgraph_user_id}")',
+            verb=verb,
+            namespace=namespace,
+        ),
     )

@@ -4,6 +4,7 @@ import hashlib
 import hmac
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
+from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.pregel._read import ChannelRead
@@ -41,11 +42,8 @@ def scope_of(
         InvalidName: a user id that could pass for another.
     """
     configurable = config.get("configurable") or {}
-    named = {
-        where: user
-        for where, user in _claims(state, config, configurable, resolver)
-        if user not in (None, "")
-    }
+    claimed = _claims(state, config, configurable, resolver)
+    named = {where: _as_id(user) for where, user in claimed if user not in (None, "")}
     users = {check_name(user, what="user id") for user in named.values()}
     if len(users) > 1:
         claims = ", ".join(f"{where} says {user!r}" for where, user in named.items())
@@ -74,9 +72,17 @@ def _claims(
     claims += [(f"configurable.{name}", _claim(name, configurable.get(name))) for name in _USER_KEYS]
     server_user = configurable.get("langgraph_auth_user")
     claims.append(("the server", value_of(server_user, "identity") if server_user is not None else None))
-    claims.append(("state.user_id", value_of(state, "user_id")))
-    claims.append(("the graph's user_id", _in_graph("user_id", config)))
+    in_state = value_of(state, "user_id")
+    claims.append(("state.user_id", in_state))
+    if (in_graph := _in_graph("user_id", config)) != in_state:
+        claims.append(("the graph's user_id", in_graph))
     return claims
+
+
+def _as_id(user: Any) -> Any:
+    """A key of a database as the text that it is everywhere else."""
+    is_number = isinstance(user, int) and not isinstance(user, bool) and user > 0  # 0 stands for nobody
+    return str(user) if is_number or isinstance(user, UUID) else user
 
 
 def _claim(name: str, value: Any) -> Any:

@@ -90,7 +90,11 @@ def score(hit: Hit, *, asked: frozenset[str], dense: float | None, now: float, s
 
 
 def rank(plan: Recalling, view: ReadStore) -> Recalling:
-    """Score every candidate and put the best first; ties by id, so that runs agree."""
+    """Score every candidate and put the best first.
+
+    Scores that differ by less than a hundredth are as good as equal: relevance ends at 1, and seconds of
+    age say nothing. What is closer in meaning and words then comes first; equals by id, so that runs agree.
+    """
     if plan.query is None:
         return plan
     embedder = view.embedder if plan.query.vector is not None else None
@@ -108,8 +112,13 @@ def rank(plan: Recalling, view: ReadStore) -> Recalling:
         )
         for hit in plan.hits
     ]
-    scored.sort(key=lambda hit: (-hit.score, hit.record.id))
+    scored.sort(key=_place)
     return replace(plan, hits=replace(plan.hits, items=tuple(scored)))
+
+
+def _place(hit: Hit) -> tuple[float, float, float, str]:
+    closeness = hit.parts.get("cosine", 0.0) + hit.parts["coverage"]
+    return -round(hit.score, 2), -closeness, -hit.score, hit.record.id
 
 
 def gate(plan: Recalling, view: ReadStore) -> Recalling:

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
@@ -111,7 +112,7 @@ async def test_two_users_in_one_run_switch_memory_off_and_are_audited(
 
 @pytest.mark.parametrize(
     "user",
-    ["ada\u200b", "\u202eada", "ada\u0301\u0000", " ada", "x" * 300, "null", 42, ["ada"], {"id": "ada"}],
+    ["ada\u200b", "\u202eada", "ada\u0301\u0000", " ada", "x" * 300, "null", 0, True, ["ada"], {"id": "ada"}],
 )
 async def test_an_id_that_could_pass_for_another_switches_memory_off(
     memory: SupervisorMemory, user: Any
@@ -256,4 +257,17 @@ def test_a_node_may_name_the_user_while_nobody_is(memory: SupervisorMemory) -> N
     builder.add_edge(START, "login")
     builder.add_edge("login", "supervisor")
     memory.attach(builder).compile().invoke(asking(), config())
+    assert CANARY in boss.prompts[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "user"),
+    [(42, "42"), (UUID(int=7), "00000000-0000-0000-0000-000000000007")],
+    ids=["int", "uuid"],
+)
+def test_the_key_of_a_database_is_a_user_as_text(memory: SupervisorMemory, given: Any, user: str) -> None:
+    memory.write(f"Revenue means {CANARY} net of tax", user_id=user, kind="domain-facts")
+    boss = model("done")
+    graph = memory.attach(team(boss, {}).compile())
+    graph.invoke(asking(), config(user_id=given))
     assert CANARY in boss.prompts[0]

@@ -1,6 +1,7 @@
 """Ranking: the formula, the clock, the threshold, the order."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -169,3 +170,18 @@ def test_a_file_the_reader_sees_anyway_is_left_out() -> None:
     file = record("csv file: out/q1.csv (20 rows)", kind="tool-effects", metadata={"path": "out/q1.csv"})
     turn = Turn(text="?", scope=ALICE, messages=(Message("user", "plot out/q1.csv"),))
     assert not drop_already_said(Recalling(turn, hits=Hits((Hit(file),))), ports().read_store()).hits
+
+
+def test_records_as_good_as_equal_are_ordered_by_closeness_and_not_by_seconds_of_age() -> None:
+    question = "When does project Falcon ship?"
+    names = ("Falcon", "Heron", "Osprey", "Kestrel")
+    records = [record(f"Project {n} ships in week {i}.", now=MONDAY - 60 + i) for i, n in enumerate(names)]
+    near = [Hit(each, parts={"cosine": 0.95 if "Falcon" in each.content else 0.9}) for each in records]
+    embedder = HashingEmbedder()  # whose relevance ends long before .9
+    vector = embedder.embed_query(question)
+    plan = asked(question, *near)
+    assert plan.query is not None
+    plan = replace(plan, query=replace(plan.query, vector=vector, embedder=embedder.fingerprint))
+    found = rank(plan, ports(embedder=embedder).read_store()).hits
+    assert {hit.parts["relevance"] for hit in found} == {1.0}
+    assert "Falcon" in found[0].record.content
