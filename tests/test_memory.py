@@ -567,6 +567,8 @@ CONVERSATION: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("write", ("",), {"user_id": "u1"}),
     ("delete_all", (), {"user_id": "u1"}),
     ("delete_all", (), {"user_id": "u1", "confirm": True}),
+    ("erase", (), {"user_id": "u1"}),
+    ("erase", (), {"user_id": "u1", "confirm": True}),
     ("flush", (), {}),
     ("close", (), {}),
 ]
@@ -586,7 +588,7 @@ def _plain(value: Any) -> Any:
         return value.tokens, len(value.ids), value.degraded
     if isinstance(value, (str, int, bool)) or value is None:
         return value
-    if hasattr(value, "should_read"):
+    if hasattr(value, "should_read") or hasattr(value, "pending"):
         return value
     return [_plain(each) for each in value]
 

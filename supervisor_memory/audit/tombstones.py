@@ -5,7 +5,6 @@ can name was erased, the time, and the ids of verbatim records: those are made f
 a turn that runs again would bring them back. All else that runs again is known by its audit events.
 """
 
-import hashlib
 import hmac
 import json
 from collections.abc import Collection, Iterable, Sequence
@@ -39,7 +38,7 @@ class Tombstones:
 
     def name(self, user_id: str) -> str:
         """What stands for a user on a tombstone."""
-        return hmac.new(self._secret, b"tombstone\0" + user_id.encode(), hashlib.sha256).hexdigest()
+        return hmac.digest(self._secret, b"tombstone\0" + user_id.encode(), "sha256").hex()
 
     def put(
         self, connection: apsw.Connection, user_id: str, verbatim: Sequence[str], *, at: float, erasure: str
