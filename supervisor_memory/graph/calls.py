@@ -18,7 +18,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from supervisor_memory.errors import IdentityError
-from supervisor_memory.graph.acting import NO_NOTE, acting, acting_as, granting
+from supervisor_memory.graph.acting import NO_NOTE, acting, acting_as, caller_name, granting
 from supervisor_memory.graph.bound import Bound
 from supervisor_memory.graph.deep import WRAPPED, Compiled, cleaned
 from supervisor_memory.graph.hooks import Hooks, outcome_of
@@ -55,12 +55,14 @@ class ToolCalls:
         agent_id: Who calls; None: the supervisor, the only one that may use memory tools.
         store_tools: Names of the host's own tools that may use a guarded store.
         agents: Names of tools that run an agent where nobody can see it, such as one behind HTTP.
+        is_brought: Whether a middleware brings it, which may sit in an agent that another's tool runs.
     """
 
     hooks: Hooks
     agent_id: str | None = None
     store_tools: Collection[str] = ()
     agents: Collection[str] = ()
+    is_brought: bool = False
     _known: dict[int, tuple[BaseTool, _Agent | None]] = field(default_factory=dict)
 
     def around(self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Result]) -> Result:
@@ -101,10 +103,15 @@ class ToolCalls:
         """
         led = acting()
         if led is not None:
+            leads = isinstance(led.scope, Scope) and led.scope.agent_id is None
+            if leads and self.is_brought and not led.is_here():
+                assert isinstance(led.scope, Scope)
+                return replace(led.scope, agent_id=checked(caller_name() or "unknown"))
             is_known = isinstance(led.scope, IdentityError) or led.scope.agent_id == self.agent_id
             if is_known or self.agent_id is None:
                 return led.scope
-        return self.hooks.scope(request.state, request.runtime.config, self.agent_id)
+        agent = self.agent_id or self.hooks.agents_calls.get(str(request.tool_call["id"]))
+        return self.hooks.scope(request.state, request.runtime.config, agent)
 
     @contextmanager
     def _as(self, scope: Scope | IdentityError, request: ToolCallRequest) -> Iterator[None]:

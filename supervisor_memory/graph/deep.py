@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, cast
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
+from langchain_core.tools import BaseTool
 from langgraph._internal._constants import CONFIG_KEY_RUNTIME
 
 # The only internals we use: a node that keeps its subgraphs visible must be a RunnableCallable
@@ -55,6 +56,8 @@ def deepened(inner: Runnable[Any, Any], key: str, *, tools: Change | None = None
             return cleaned(part, key, tools=tools)
         if isinstance(part, ToolNode) and tools is not None:
             return tools("tools", part)
+        if isinstance(part, BaseTool) and tools is not None:
+            return deepened(cast("Runnable[Any, Any]", part), key)  # an agent there is a sub-agent
         return part
 
     return cast("Runnable[Any, Any]", rewritten(inner, change))

@@ -6,7 +6,7 @@ enter and leave through here. Nothing in here raises into the graph.
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Hooks", "named_user", "outcome_of"]
 
 Outcomes: TypeAlias = Literal["denied", "degraded"]
+_MOST_CALLS = 1024
 _log = logging.getLogger("supervisor_memory")
 
 
@@ -54,6 +55,8 @@ class Hooks:
     key: str = "messages"
     identity: Resolver | None = None
     names: frozenset[str] = frozenset()
+    agents_calls: dict[str, str] = field(default_factory=dict)
+    """The latest tool calls that sub-agents' nodes left to a tool node: id → agent."""
 
     def scope(self, state: Any, config: RunnableConfig, agent_id: str | None) -> Scope | IdentityError:
         """Who acts; the error (and an audit row) when that cannot be told, and memory is off for the call."""
@@ -118,13 +121,23 @@ class Hooks:
             if scope.agent_id is None:
                 self._exchange(before, heard, answers, scope, note)
                 return
+            said = new_messages(state, stripped, self.key)
+            self._note_calls(said, scope.agent_id)
             # An agent that is spoken to repeats the user when it says what the user said, but not itself.
             self._exchange(before, heard, [], scope, note)
-            outcome = outcome_of(state, stripped, new_messages(state, stripped, self.key))
+            outcome = outcome_of(state, stripped, said)
             self.brought(state, outcome, scope, note)
             self._exchange(before, [], answers, scope, note)
 
         guarded(keep, otherwise=lambda error: self.missed("remember", scope, error))
+
+    def _note_calls(self, said: Sequence[BaseMessage], agent: str) -> None:
+        """Whose the calls are that a tool node will find in the messages."""
+        for message in said:
+            for call in message.tool_calls if isinstance(message, AIMessage) else ():
+                self.agents_calls[str(call["id"])] = agent
+        for oldest in list(self.agents_calls)[:-_MOST_CALLS]:
+            self.agents_calls.pop(oldest, None)
 
     def hear(self, state: Any, scope: Scope | IdentityError) -> None:
         """Remember what the user has just said, before anything is done about it."""

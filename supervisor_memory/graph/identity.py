@@ -105,7 +105,7 @@ def _in_graph(name: str, config: RunnableConfig) -> Any:
 
 def _context() -> Any:
     try:
-        return get_runtime().context
+        return getattr(get_runtime(), "context", None)  # None in a chain outside of a graph
     except (RuntimeError, KeyError, LookupError):  # outside of a run, as when a tool is called by hand
         return None
 

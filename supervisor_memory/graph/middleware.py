@@ -52,7 +52,7 @@ def middleware(
     if memory.settings.enabled:
         memory.fence()
     hooks = Hooks(memory, messages_key, identity)
-    calls = ToolCalls(hooks, agent_id, frozenset(store_tools), frozenset(agents))
+    calls = ToolCalls(hooks, agent_id, frozenset(store_tools), frozenset(agents), is_brought=True)
     made = MemoryMiddleware(hooks, calls, placement)
     brought = memory.tools(only=tools)  # even if they are not offered: a wrong name is told
     made.tools = brought if agent_id is None and memory.settings.enabled else []

@@ -1,7 +1,6 @@
 """One node of a graph with memory around it."""
 
 import logging
-from collections.abc import Iterator
 from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -9,6 +8,7 @@ from langchain_core.tools import BaseTool
 from langgraph._internal._constants import CONFIG_KEY_SCRATCHPAD
 from langgraph.errors import GraphInterrupt, ParentCommand
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.prebuilt import ToolNode
 from langgraph.pregel.remote import RemoteGraph
 
 from supervisor_memory.errors import IdentityError
@@ -23,6 +23,7 @@ from supervisor_memory.records import Note, Scope
 __all__ = ["around", "as_caller"]
 
 _log = logging.getLogger("supervisor_memory")
+_DEEPEST = 14
 
 
 def around(
@@ -42,7 +43,7 @@ def around(
         redact: Whether to hide the supervisor's memory calls from it.
         calls: What is put around the tool calls of a supervisor.
     """
-    reach = int(_runs_a_graph(inner))
+    reach = _reach(inner)
     if isinstance(inner, RemoteGraph):  # its server would keep the note in its own state
         recall = False
         _log.warning("node %r is a RemoteGraph, which would store notes: it works without, see docs", name)
@@ -135,17 +136,16 @@ def _is_resumed(config: RunnableConfig) -> bool:
     return bool(held.resume) or held.get_null_resume(consume=False) is not None
 
 
-def _runs_a_graph(inner: Runnable[Any, Any]) -> bool:
-    """Whether a node is an agent's graph, or a function that runs one: tools are called one level deeper."""
-    return isinstance(inner, CompiledStateGraph) or any(
-        isinstance(part, CompiledStateGraph) for part in _near(inner)
-    )
+def _reach(inner: Any) -> int:
+    """How many graphs deep a node's own tools are called; agents in tools apart."""
+    seen: dict[int, Any] = {}
 
+    def below(part: Any, left: int) -> int:
+        if left == 0 or id(part) in seen or isinstance(part, (BaseTool, ToolNode)):
+            return 0
+        seen[id(part)] = part
+        return isinstance(part, CompiledStateGraph) + max(
+            (below(p, left - 1) for p in parts_of(part)), default=0
+        )
 
-def _near(inner: Any) -> Iterator[Any]:
-    """What a node's function holds, but not what its tools hold."""
-    for part in parts_of(inner):
-        if isinstance(part, (CompiledStateGraph, BaseTool)):
-            yield part
-        else:
-            yield from (p for p in parts_of(part) if isinstance(p, CompiledStateGraph))
+    return below(inner, _DEEPEST)

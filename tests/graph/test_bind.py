@@ -188,9 +188,6 @@ async def test_copies_with_a_config_are_bound_too(memory: SupervisorMemory, how:
     assert kept(memory) == [("worker", LONG)]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="in a run that is no graph's, there is no runtime to read a context of"
-)
 @HOW
 async def test_it_is_bound_in_a_sequence_and_with_retries(memory: SupervisorMemory, how: str) -> None:
     def fail(_messages: Any) -> AIMessage:

@@ -294,11 +294,8 @@ async def test_one_memory_does_not_fence_another(memory: SupervisorMemory, how: 
 @pytest.mark.parametrize("where", [None, OWN_THREAD], ids=["in the run", "in a thread of its own"])
 @HOW
 async def test_an_agent_in_a_tool_has_no_right_to_the_memory_tools_it_carries(
-    memory: SupervisorMemory, request: pytest.FixtureRequest, *, host: Any, held: Any, where: Any, how: str
+    memory: SupervisorMemory, *, host: Any, held: Any, where: Any, how: str
 ) -> None:
-    if host is by_hand and held is ask:
-        why = "attach takes the tool nodes of agents in hand-called tools for the supervisor's"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=why))
     heard = Answers()
     worker = carrier(memory.tools(), heard)
     boss = model(call_of("ask_worker", task="weather"), "done")
@@ -324,11 +321,8 @@ async def test_an_agent_in_a_thread_that_knows_nothing_of_the_run_is_a_stranger(
 @pytest.mark.parametrize("held", [ask, ask_global], ids=lambda held: held.__name__)
 @HOW
 async def test_a_sub_agent_with_a_supervisors_middleware_is_still_a_sub_agent(
-    memory: SupervisorMemory, host: Any, held: Any, how: str, request: pytest.FixtureRequest
+    memory: SupervisorMemory, host: Any, held: Any, how: str
 ) -> None:
-    if host in (by_hand, by_global):
-        why = "tools that a function calls by hand are not seen, so whose middleware it is cannot be told"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=why))
     heard = Answers()
     worker = carrier([], heard, middleware=[memory.middleware()])
     boss = model(call_of("ask_worker", task="Use tables by default."), "done")
@@ -430,7 +424,6 @@ async def test_a_tool_of_the_supervisor_cannot_call_a_memory_tool_in_its_name(
     assert denials(memory) == [("weather", "memory-tool-called-by-a-sub-agent")]
 
 
-@pytest.mark.xfail(strict=True, reason="whose a tool node is, attach reads from the edges that are declared")
 @pytest.mark.parametrize("edge", ["a Command", "an edge without a map"])
 @HOW
 async def test_a_tool_node_that_an_agent_reaches_by_an_undeclared_edge_is_not_the_supervisors(
@@ -455,10 +448,10 @@ async def test_a_tool_node_that_an_agent_reaches_by_an_undeclared_edge_is_not_th
             "worker", lambda state: "tools" if state["messages"][-1].tool_calls else END
         )
     await run(memory.attach(builder).compile(), how)
-    assert_denied(heard)
+    assert CANARY not in "".join(map(str, heard))  # the call and its answer are hidden from it, too
+    assert denials(memory) == [("worker", "memory-tool-called-by-a-sub-agent")]
 
 
-@pytest.mark.xfail(strict=True, reason="how deep a supervisor's own graph lies is read one level deep")
 @HOW
 async def test_a_supervisor_that_runs_a_global_agent_by_a_helper_function_keeps_its_tools(
     memory: SupervisorMemory, how: str
