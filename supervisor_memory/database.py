@@ -111,6 +111,7 @@ class Database:
 
         SQLite overwrites what it deletes (`secure_delete`), but not the copies that stay in the unused
         middle of a page when its rows move to another one: only a file that is written anew has none.
+        That takes as much memory, and room in the log, as the file is large; others cannot write meanwhile.
 
         Args:
             seconds: How long to wait for others that read or write; None: as long as for a lock.
@@ -265,7 +266,9 @@ class Database:
         # The last connection to close would delete the log that a forked process may still be using.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-        connection.execute("PRAGMA synchronous=FULL; PRAGMA secure_delete=1; PRAGMA temp_store=MEMORY")
+        # One at a time: `execute` stops at the first row, and a pragma may answer with one.
+        for name, value in (("synchronous", "FULL"), ("secure_delete", 1), ("temp_store", "MEMORY")):
+            connection.pragma(name, value)
         return connection
 
     def _become_ours(self) -> None:

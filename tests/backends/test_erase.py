@@ -143,6 +143,14 @@ def test_accesses_of_before_that_another_process_writes_later_are_dropped(tmp_pa
 # --- files
 
 
+def test_every_connection_overwrites_what_it_deletes_and_keeps_no_files_elsewhere(tmp_path: Path) -> None:
+    with closing(SqliteBackend(tmp_path)) as backend:
+        for opening in (backend.database.writing, backend.database.reading):
+            with opening() as connection:
+                found = [connection.pragma(name) for name in ("synchronous", "secure_delete", "temp_store")]
+                assert found == [2, 1, 2]
+
+
 def test_pages_that_were_split_keep_no_copy(tmp_path: Path) -> None:
     """Long and random keys split the pages of indexes; `secure_delete` alone leaves copies in these."""
     chance = random.Random(1)
