@@ -16,7 +16,13 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from supervisor_memory.errors import IdentityError, InvalidContent, SettingsError, SupervisorMemoryError
+from supervisor_memory.errors import (
+    ConfirmationRequired,
+    IdentityError,
+    InvalidContent,
+    SettingsError,
+    SupervisorMemoryError,
+)
 from supervisor_memory.interfaces.printable import as_json, one_line
 
 if TYPE_CHECKING:
@@ -221,6 +227,38 @@ def show(
     lines.show_record(_console(), record, versions, rows, accesses)
 
 
+@app.command()
+def erase(
+    *,
+    user: User,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do it. Without, only tell how much it would remove.")
+    ] = False,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Remove a user for good: records and versions, their traces in the files, and who saw them.
+
+    Nothing brings it back. Exit code 1 also where something is pending: run it again when others have let go
+    of the store.
+    """
+    with _open(env_file) as memory:
+        told = _erased(memory, user) if yes else _to_be_erased(memory, user)
+    if json:
+        typer.echo(as_json(told))
+    else:
+        counts = ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in told["counts"].items())
+        typer.echo(f"{'removed' if yes else 'would remove'} of {one_line(user)}: {counts}")
+        for line in told["out_of_reach"]:
+            typer.echo(f"out of reach: {line}")
+    for line in told["pending"]:
+        _say(f"pending: {line}")
+    if not yes:
+        _say("nothing was removed; --yes removes it for good")
+    if told["pending"]:
+        raise typer.Exit(FAILED)
+
+
 @audit.command()
 def tail(
     *,
@@ -266,6 +304,29 @@ def _open(env_file: Path | None, *, embedder: bool = False) -> "SupervisorMemory
     for warning in said:
         _say(f"warning: {warning}")
     return existing_memory(settings, embedder=embedder)
+
+
+def _erased(memory: "SupervisorMemory", user: str) -> dict[str, Any]:
+    receipt = memory.erase(user_id=user, confirm=True)
+    return {
+        "user_id": receipt.user_id,
+        "erased_at": receipt.erased_at,
+        "counts": receipt.removed,
+        "pending": receipt.pending,
+        "out_of_reach": receipt.out_of_reach,
+    }
+
+
+def _to_be_erased(memory: "SupervisorMemory", user: str) -> dict[str, Any]:
+    """The same, as it would be."""
+    from supervisor_memory.eraser import OUT_OF_REACH
+
+    held: dict[str, int] = {}
+    try:
+        memory.erase(user_id=user)
+    except ConfirmationRequired as error:
+        held = error.facts["held"]
+    return {"user_id": user, "erased_at": None, "counts": held, "pending": (), "out_of_reach": OUT_OF_REACH}
 
 
 def _audit_rows(memory: "SupervisorMemory", rows: Sequence[Any]) -> list[dict[str, Any]]:
