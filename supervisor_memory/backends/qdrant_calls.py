@@ -175,7 +175,8 @@ class QdrantCalls:
         """Make a collection with its indexes, unless it is there.
 
         Args:
-            dimension: Of its dense vectors; 0: it has only words; None: it has no vectors at all.
+            dimension: Of its dense vectors; 0: it has only words; None: it is that of versions,
+                whose points have no vectors.
         """
         if name not in self._ready:
             if name not in self.collections():
@@ -225,6 +226,7 @@ class QdrantCalls:
                 hnsw_config=models.HnswConfigDiff(m=0, payload_m=16),
             )
         }
+        # In that of versions, too: not every release makes one for payloads alone.
         words = {WORDS: models.SparseVectorParams(modifier=models.Modifier.IDF)}
         try:
             self._call(
@@ -232,7 +234,7 @@ class QdrantCalls:
                 lambda: self._client.create_collection(
                     name,
                     vectors_config=dense if dimension else {},
-                    sparse_vectors_config=None if dimension is None else words,
+                    sparse_vectors_config=words,
                 ),
             )
         except BackendError:
@@ -330,6 +332,8 @@ class QdrantCalls:
                 f"{failed}: it cannot be reached ({name}); check QDRANT_URL and whether the server runs",
                 **facts,
             )
+        if isinstance(source, RuntimeError) and "closed" in str(source):
+            return BackendUnavailable(f"{failed}: its client is closed; open memory again", **facts)
         if isinstance(status, int):
             return BackendError(
                 f"{failed}: it does not take the request (status {status}); see the log, and check that the "
