@@ -1,9 +1,12 @@
 """Erased is gone: out of every answer, out of the files, and for what comes late."""
 
+import contextlib
+import itertools
 import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -179,6 +182,39 @@ def test_an_item_of_the_store_that_is_put_again_under_its_key_is_new(memory: Sup
     found = store.get(("memories", "ada"), "profile")
     assert found is not None
     assert found.value == {"text": "likes coffee"}
+
+
+def test_who_writes_while_a_user_is_erased_leaves_only_what_was_said_afterwards(
+    backend: MemoryBackend,
+) -> None:
+    memory = SupervisorMemory(Settings(embedding_model="none", write_timeout_ms=60_000), backend=backend)
+    enough, written = threading.Event(), []
+
+    def write(user: str) -> None:
+        for number in itertools.count():
+            with contextlib.suppress(WasErased):
+                written.append(
+                    (user, memory.write(f"The code of {user} {number} is {number * 31}.", user_id=user))
+                )
+            if enough.is_set():
+                return
+
+    writers = [threading.Thread(target=write, args=(user,)) for user in ("ada", "bo", "ada", "bo")]
+    for writer in writers:
+        writer.start()
+    time.sleep(0.3)
+    receipts = [memory.erase(user_id="ada", confirm=True) for _ in range(2)]
+    time.sleep(0.3)
+    enough.set()
+    for writer in writers:
+        writer.join()
+    left = left_of(backend, "ada")
+    assert receipts[0].removed["records"] > 0
+    assert all(record.created_at >= receipts[-1].erased_at for record in left)
+    assert {record.id for record in left_of(backend, "bo")} == {
+        done.id for user, done in written if user == "bo"
+    }
+    memory.close()
 
 
 # --- asking for it
