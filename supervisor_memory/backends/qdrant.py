@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -11,17 +10,13 @@ from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Final, Literal
 
-import numpy as np
 from qdrant_client import QdrantClient, models
 
 from supervisor_memory.audit.log import AuditLog
-from supervisor_memory.backends.candidates import as_hits, searched_terms, searched_user, searched_vector
+from supervisor_memory.backends.candidates import searched_terms, searched_user, searched_vector
 from supervisor_memory.backends.changes import Place, clash, copied, places, plain
 from supervisor_memory.backends.collection_names import CollectionNames, Division
 from supervisor_memory.backends.points import (
-    DENSE,
-    READ,
-    WORDS,
     Found,
     Marker,
     current,
@@ -33,29 +28,22 @@ from supervisor_memory.backends.points import (
     place_point,
     point_id,
     record_point,
-    searched_words,
     version_id,
     version_point,
     visible,
 )
-from supervisor_memory.backends.postings import idf, score
 from supervisor_memory.backends.protocol import Commit, Committed, Health, Ids
 from supervisor_memory.backends.qdrant_calls import WRITTEN_TOGETHER, QdrantCalls
+from supervisor_memory.backends.qdrant_search import Candidates, requests_for
 from supervisor_memory.backends.state import Staged, State
 from supervisor_memory.backends.verbs import Verbs
 from supervisor_memory.database import Database
 from supervisor_memory.errors import BackendError, Conflict
 from supervisor_memory.records import AuditEvent, Filter, Hits, Namespace, Query, Record
-from supervisor_memory.terms import terms
 
 __all__ = ["AUDIT_FILE_NAME", "QdrantBackend"]
 
 AUDIT_FILE_NAME: Final = "audit.db"
-_LEAST_CANDIDATES: Final = 64
-_SPARE: Final = 4
-_MEANING: Final = "meaning"
-_BY_WORDS: Final = "words"
-_CROSSED: Final = "what was found by words, by meaning"
 _INSERT: Final = models.UpdateMode.INSERT_ONLY
 _UPDATE: Final = models.UpdateMode.UPDATE_ONLY
 _UPSERT: Final = models.UpdateMode.UPSERT
@@ -165,7 +153,7 @@ class QdrantBackend(Verbs):
         condition = visible(query.where, now=query.now)
         if not searched or condition is None or limit <= 0:
             return Hits(namespaces=len(searched))
-        candidates = _Candidates()
+        candidates = Candidates()
         for collection in searched:
             self._ask(collection, query, condition, limit, candidates)
         if candidates.foreign:
@@ -267,12 +255,12 @@ class QdrantBackend(Verbs):
         query: Query,
         condition: models.Filter,
         limit: int,
-        candidates: "_Candidates",
+        candidates: "Candidates",
     ) -> None:
         vector, words = searched_vector(query), searched_terms(query)
         if vector is not None and not self._names.hold_vectors(collection, vector[0], len(vector[1])):
             vector = None
-        requests = _requests(None if vector is None else vector[1].tolist(), words, condition, limit)
+        requests = requests_for(None if vector is None else vector[1].tolist(), words, condition, limit)
         if not requests:
             return
         answers = self._calls.queries(collection, [*requests.values()])
@@ -521,80 +509,6 @@ class QdrantBackend(Verbs):
         detail: dict[str, str | bool] = {"commit": commit_id, "applied": applied}
         event = AuditEvent("commit.unknown", actor="backend", outcome="degraded", detail=detail)
         self._audit.append([event], at=self._clock())
-
-
-class _Candidates:
-    """What the collections answered, each hit looked at again."""
-
-    def __init__(self) -> None:
-        self.foreign: list[str] = []
-        self._records: dict[str, Record] = {}
-        self._meant: set[str] = set()
-        self._cosines: dict[str, float] = {}
-
-    def add(self, way: str, points: Sequence[models.ScoredPoint], collection: str, query: Query) -> None:
-        for point in points:
-            key = str(point.id)
-            if way != _CROSSED:
-                record = found(point, collection).record
-                if record is None or not query.where.matches(record):
-                    self.foreign.append(key if record is None else record.id)
-                    continue
-                if not record.is_visible(query.now):
-                    continue
-                self._records[key] = record
-            if way == _MEANING:
-                self._meant.add(key)
-            if way != _BY_WORDS:
-                self._cosines[key] = float(np.clip(point.score, -1.0, 1.0))
-
-    def hits(self, asked: Sequence[str], limit: int) -> Hits:
-        scores = self._scores(asked)
-        meant = sorted(self._meant, key=lambda key: (-self._cosines[key], key))[:limit]
-        worded = sorted(scores, key=lambda key: (-scores[key], key))[:limit]
-        return as_hits(
-            [self._records[key] for key in meant],
-            [self._records[key] for key in worded],
-            cosines={self._records[key].id: c for key, c in self._cosines.items() if key in self._records},
-            scores={self._records[key].id: value for key, value in scores.items()},
-        )
-
-    def _scores(self, asked: Sequence[str]) -> dict[str, float]:
-        """BM25 of the candidates that share a term, with statistics of the candidates alone."""
-        held = {key: terms(record.content) for key, record in self._records.items()}
-        counts = Counter(term for words in held.values() for term in set(words))
-        worth = {term: idf(len(held), counts[term]) for term in asked if counts[term]}
-        if not worth:
-            return {}
-        average = sum(map(len, held.values())) / len(held)
-        scores = {key: score(words, worth, average_length=average) for key, words in held.items()}
-        return {key: value for key, value in scores.items() if value > 0}
-
-
-def _requests(
-    vector: Sequence[float] | None, words: Sequence[str], condition: models.Filter, limit: int
-) -> dict[str, models.QueryRequest]:
-    """The queries of one collection: by meaning, by words, and how those by words are meant."""
-    requests: dict[str, models.QueryRequest] = {}
-    many = max(_LEAST_CANDIDATES, _SPARE * limit)
-    if vector is not None:
-        requests[_MEANING] = models.QueryRequest(
-            query=list(vector), using=DENSE, filter=condition, limit=limit, with_payload=READ
-        )
-    if words:
-        asked = searched_words(words)
-        requests[_BY_WORDS] = models.QueryRequest(
-            query=asked, using=WORDS, filter=condition, limit=many, with_payload=READ
-        )
-        if vector is not None:
-            requests[_CROSSED] = models.QueryRequest(
-                prefetch=models.Prefetch(query=asked, using=WORDS, filter=condition, limit=many),
-                query=list(vector),
-                using=DENSE,
-                limit=many,
-                with_payload=False,
-            )
-    return requests
 
 
 def _upsert(

@@ -551,16 +551,17 @@ def test_settings_from_the_environment_are_enough(
         "QDRANT_URL": double.url,
         "QDRANT_PREFIX": "team",
         "MEMORY_QDRANT_COLLECTIONS": "namespace",
+        "MEMORY_SEARCH_TIMEOUT_MS": "5000",
+        "EMBEDDING_MODEL": "none",
     }.items():
         monkeypatch.setenv(name, value)
-    settings = Settings.from_env(None)
-    backend = open_backend(settings.backend, settings.path, settings)
-    backend.write([tea()])
-    assert contents(backend.search(query(), limit=5)) == ["likes green tea"]
+    with SupervisorMemory.from_env(None) as memory:
+        memory.write("I prefer answers as tables.", user_id="alice", kind="user-profile")
+    with SupervisorMemory.from_env(None) as memory:
+        assert "tables" in memory.recall("how many flights?", scope=Scope("alice")).text
     assert all(a.collection.startswith("team~") for a in double.asked if a.collection)
     assert max(len(a.collection.split("~")) for a in double.asked) == 4
     assert (tmp_path / "audit.db").exists()
-    backend.close()
 
 
 def test_doctor_shows_the_server(double: QdrantDouble, tmp_path: Path) -> None:
