@@ -35,7 +35,8 @@ def build(kind: str) -> StateGraph[State]:
     def work(name: str) -> Any:
         if kind == "silent" or name == "supervisor":
             return lambda state: {"steps": state.get("steps", 0) + 1}
-        return lambda state: {"messages": [AIMessage(f"{name} finds that region {name} sells most.", name=name)]}
+        found = f"{name} finds that region {name} sells most."
+        return lambda state: {"messages": [AIMessage(found, name=name)]}
 
     names = ["supervisor", *AGENTS]
     for name in names:

@@ -26,8 +26,8 @@ def test_files_need_a_place(name: str) -> None:
         open_backend(name, None)
 
 
-def test_what_is_not_in_this_release_says_what_to_use(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match='not in this release; use "sqlite"'):
+def test_a_server_without_an_address_says_what_to_set(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="set QDRANT_URL"):
         open_backend("qdrant", tmp_path)
 
 
