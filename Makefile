@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo chat test lint bench clean
+.PHONY: help demo chat test slow lint bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo   two sessions of a supervisor that remembers, offline"
 	@echo "make chat   talk to the demo team yourself"
 	@echo "make test   the tests"
+	@echo "make slow   the longest tests: Qdrant's own engine, a hundred users to erase, more kills"
 	@echo "make lint   ruff, mypy --strict, import-linter"
 	@echo "make bench  import weight, cost of a turn and of a node call, beside the bare graph"
 
@@ -30,6 +31,9 @@ chat: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto
+
+slow: $(READY)
+	QDRANT_ENGINE_TESTS=1 ERASE_USERS=100 ERASE_KILLS=40 $(BIN)/python -m pytest -n auto tests/backends tests/test_erase.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -4,6 +4,7 @@ Where local mode is written in Python to resemble a server, this is the code of 
 conditional writes, its order, its sparse index. What it lacks is what a cluster adds.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -30,6 +31,7 @@ from tests.backends.qdrant_double import Asked, QdrantDouble, running
 from tests.backends.test_filters import filters, records
 from tests.backends.test_qdrant_server import TestServer, client_of, doing, once
 
+pytestmark = pytest.mark.skipif("QDRANT_ENGINE_TESTS" not in os.environ, reason="minutes long: make slow")
 _numbers = count()
 edge: Any = pytest.importorskip("qdrant_edge")
 
