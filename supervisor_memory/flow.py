@@ -119,7 +119,7 @@ def recall(turn: Turn, ports: Ports, recipe: Recipe) -> Recalling:
     """Find what this turn should know and, for a note, phrase it for its reader."""
     plan = run(recipe.pre_retrieval, Recalling(turn), ports.no_store())
     found = run(recipe.retrieval, plan, ports.read_store())
-    told = run(recipe.post_retrieval, found, ports.read_store())
+    told = run(recipe.post_retrieval, found, ports.read_store()) if found.hits else found
     hits = replace(told.hits, degraded=ports.degraded or told.hits.degraded, notes=_notes(told.hits, ports))
     return replace(told, hits=hits, note=replace(told.note, hits=hits, degraded=hits.degraded))
 
