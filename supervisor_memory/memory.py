@@ -716,8 +716,8 @@ class SupervisorMemory:
         """The host's own store for `compile(store=…)`; only the supervisor's memory tools use memory in it.
 
         Args:
-            namespaces: Prefixes to guard; None: `memories`, the families of records and `*_memories`;
-                `[()]`: all of it. What is not guarded passes.
+            namespaces: Prefixes to guard; None: `memories`, the families of records, `*_memories` and the
+                items of a `BaseStoreBackend`; `[()]`: all of it. What is not guarded passes.
         """
         from supervisor_memory.graph.guard import GuardedStore
 

@@ -76,7 +76,7 @@ def attach(
             leads = supervisor is None
             return around(inner, hooks, name, agent_id=name, leads=leads, redact=may_redact, calls=None)
         if isinstance(inner, ToolNode) and agent is None:
-            return calls.installed(name, inner)
+            return calls.installed(inner)
         return as_caller(inner, hooks, name, agent_id=agent) if agent or memory_tools_of(inner) else inner
 
     return rebuilt(graph, wrap)

@@ -4,7 +4,6 @@ A memory tool may use the store for the length of its call. A tool that runs an 
 before and remembers after. Every other tool is nobody's: it may touch no memory.
 """
 
-import logging
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -34,7 +33,6 @@ __all__ = ["ToolCalls"]
 Result: TypeAlias = ToolMessage | Command[Any]
 _DEEPEST = 8
 _MOST_KNOWN = 256
-_log = logging.getLogger("supervisor_memory")
 _DELEGATES = "subagent_type"  # the argument of deepagents' `task` that names the agent
 
 
@@ -92,7 +90,7 @@ class ToolCalls:
         await off_loop(self._brought, request, result, theirs, note, agent)
         return result
 
-    def installed(self, name: str, node: Any) -> ToolNode:
+    def installed(self, node: ToolNode) -> ToolNode:
         """A copy of a tool node whose calls are wrapped."""
         return node if getattr(node, WRAPPED, False) else _with_calls(node, self)
 

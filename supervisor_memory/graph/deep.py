@@ -29,7 +29,7 @@ from supervisor_memory.records import Note
 __all__ = ["WRAPPED", "Clean", "Compiled", "cleaned", "deepened", "node", "scrub_interrupt", "scrubbing"]
 
 Compiled: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
-Change: TypeAlias = Callable[[str, Runnable[Any, Any]], Runnable[Any, Any]]
+Change: TypeAlias = Callable[[ToolNode], Runnable[Any, Any]]
 _MODEL_NODES = ("model", "agent")  # of create_agent, of create_react_agent
 WRAPPED = "__supervisor_memory__"
 
@@ -48,14 +48,14 @@ def deepened(inner: Runnable[Any, Any], key: str, *, tools: Change | None = None
     """The same runnable with the graphs in it cleaned.
 
     Args:
-        tools: (node name, a tool node of the actor's own) → the tool node to put there.
+        tools: A tool node of the actor's own → the one to put there. None: the actor is a sub-agent.
     """
 
     def change(part: Any) -> Any:
         if isinstance(part, CompiledStateGraph):
             return cleaned(part, key, tools=tools)
         if isinstance(part, ToolNode) and tools is not None:
-            return tools("tools", part)
+            return tools(part)
         if isinstance(part, BaseTool) and tools is not None:
             return deepened(cast("Runnable[Any, Any]", part), key)  # an agent there is a sub-agent
         return part
@@ -75,7 +75,8 @@ def cleaned(graph: Compiled, key: str, *, tools: Change | None = None) -> Compil
 
     def wrap(name: str, bound: Runnable[Any, Any]) -> Runnable[Any, Any]:
         if isinstance(bound, ToolNode):
-            return tools(name, bound) if tools is not None else _in_tools(bound, own)
+            # Agents that a sub-agent's tools run read no state of their own either.
+            return tools(bound) if tools is not None else deepened(bound, own)
         if model not in (None, name):
             return bound
         return _at_model(deepened(bound, own, tools=tools), name, own)
@@ -85,29 +86,26 @@ def cleaned(graph: Compiled, key: str, *, tools: Change | None = None) -> Compil
     return clean
 
 
-def _in_tools(tools: Runnable[Any, Any], key: str) -> Runnable[Any, Any]:
-    """A sub-agent's tool node; agents that its tools run read no state of their own either."""
-    return deepened(tools, key)
-
-
 def _at_model(bound: Runnable[Any, Any], name: str, key: str) -> Runnable[Any, Any]:
-    def seen(state: Any) -> Any:
+    def seen(state: Any, note: Note) -> Any:
         for each in (key, "llm_input_messages"):  # the other is what a pre_model_hook leaves
-            state = with_note(state, _note(), each, redact=False)
+            state = with_note(state, note, each, redact=False)
         return state
 
     def run(state: Any, config: RunnableConfig) -> Any:
+        note = _note()
         try:
-            with scrubbing(config) as inside:
-                return strip(bound.invoke(seen(state), inside), is_note)
+            with scrubbing(config, note) as inside:
+                return strip(bound.invoke(seen(state, note), inside), is_note)
         except GraphInterrupt as asking:
             scrub_interrupt(asking)
             raise
 
     async def arun(state: Any, config: RunnableConfig) -> Any:
+        note = _note()
         try:
-            with scrubbing(config) as inside:
-                return strip(await bound.ainvoke(seen(state), inside), is_note)
+            with scrubbing(config, note) as inside:
+                return strip(await bound.ainvoke(seen(state, note), inside), is_note)
         except GraphInterrupt as asking:
             scrub_interrupt(asking)
             raise
@@ -139,11 +137,11 @@ def scrub_interrupt(asking: GraphInterrupt) -> None:
 
 
 @contextmanager
-def scrubbing(config: RunnableConfig) -> Iterator[RunnableConfig]:
-    """The config of a node whose custom stream our notes are taken out of."""
+def scrubbing(config: RunnableConfig, note: Note) -> Iterator[RunnableConfig]:
+    """The config of a node whose custom stream our notes are taken out of, when it is given one."""
     held = config.get("configurable") or {}
     runtime = held.get(CONFIG_KEY_RUNTIME)
-    if runtime is None:
+    if runtime is None or not note:
         yield config
         return
     write = runtime.stream_writer

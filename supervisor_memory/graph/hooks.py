@@ -116,12 +116,12 @@ class Hooks:
             self._report_impostor(result, scope)
             stripped = strip(result)
             before = messages_of(state, self.key)
+            said = new_messages(state, stripped, self.key)
             heard = self.heard(before) if leads else []
-            answers = self._answers(state, stripped) if leads else []
+            answers = _said(said) if leads else []
             if scope.agent_id is None:
                 self._exchange(before, heard, answers, scope, note)
                 return
-            said = new_messages(state, stripped, self.key)
             self._note_calls(said, scope.agent_id)
             # An agent that is spoken to repeats the user when it says what the user said, but not itself.
             self._exchange(before, heard, [], scope, note)
@@ -194,9 +194,6 @@ class Hooks:
             said = as_messages([*heard, *answered])
             whose = replace(scope, agent_id=None)
             self.memory.remember(said, whose, turn_id=self._turn(before), note=note)
-
-    def _answers(self, state: Any, result: Any) -> list[BaseMessage]:
-        return _said(new_messages(state, result, self.key))
 
     def _turn(self, messages: Sequence[BaseMessage]) -> str | None:
         """The message of the user that is being answered, by its id."""

@@ -72,7 +72,7 @@ def around(
     def run(state: Any, config: RunnableConfig) -> Any:
         scope, note = enter(state, config)
         heard = _is_resumed(config)
-        with acting_as(scope, note, reach=reach), scrubbing(config) as inside:
+        with acting_as(scope, note, reach=reach), scrubbing(config, note) as inside:
             try:
                 result = inner.invoke(seen(state, note), inside)
             except ParentCommand as leaving:
@@ -89,7 +89,7 @@ def around(
         off_loop = hooks.memory.bridge.run
         scope, note = await off_loop(enter, state, config)
         heard = _is_resumed(config)
-        with acting_as(scope, note, reach=reach), scrubbing(config) as inside:
+        with acting_as(scope, note, reach=reach), scrubbing(config, note) as inside:
             try:
                 result = await inner.ainvoke(seen(state, note), inside)
             except ParentCommand as leaving:

@@ -22,7 +22,6 @@ from supervisor_memory.records import Note
 
 __all__ = [
     "FENCE_START",
-    "LANGMEM_TOOLS",
     "TOOL_NAMES",
     "as_agents",
     "is_agents",
@@ -49,7 +48,7 @@ TOOL_NAMES = frozenset(
 
 
 Ours: TypeAlias = Callable[[object], bool]
-LANGMEM_TOOLS = frozenset({"manage_memory", "search_memory"})
+_LANGMEM_TOOLS = frozenset({"manage_memory", "search_memory"})
 _NOTE_ID = "memory-note-"
 _MOST_PARTS = 20_000
 FENCE_START = f"<{FENCE} id="  # as strip_notes looks for it
@@ -57,7 +56,7 @@ FENCE_START = f"<{FENCE} id="  # as strip_notes looks for it
 
 def is_memory_name(name: str) -> bool:
     """Whether a tool of that name reads or writes long-term memory."""
-    return name in TOOL_NAMES or name in LANGMEM_TOOLS or name.startswith(("memory_", "memory."))
+    return name in TOOL_NAMES or name in _LANGMEM_TOOLS or name.startswith(("memory_", "memory."))
 
 
 def is_note(message: object) -> bool:
