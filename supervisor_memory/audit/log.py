@@ -22,6 +22,7 @@ import secrets
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import apsw
@@ -32,7 +33,17 @@ from supervisor_memory.database import Database, has_table
 from supervisor_memory.errors import Conflict, WasErased
 from supervisor_memory.records import AuditEvent, Record
 
-__all__ = ["GENESIS", "Access", "AccessRow", "AuditLog", "AuditRow", "commitment", "row_hash"]
+__all__ = [
+    "AUDIT_FILE_NAME",
+    "GENESIS",
+    "Access",
+    "AccessRow",
+    "AuditLog",
+    "AuditRow",
+    "commitment",
+    "open_log",
+    "row_hash",
+]
 
 T = TypeVar("T", str, str | None)
 SCHEMA_NUMBER: Final = 1
@@ -146,6 +157,9 @@ def row_hash(log_id: str, prev_hash: bytes, payload: bytes) -> bytes:
 def commitment(key: bytes, text: str) -> str:
     """What the log keeps of a text: checkable by who has the record's key, meaningless without."""
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
+AUDIT_FILE_NAME: Final = "audit.db"
 
 
 class AuditLog:
@@ -579,3 +593,8 @@ def _last(
     return connection.execute(
         f"{select} WHERE {where} ORDER BY rowid DESC LIMIT ?", (*wanted.values(), max(0, limit))
     ).fetchall()
+
+
+def open_log(directory: Path | str | None) -> AuditLog:
+    """The log of a backend whose records are elsewhere: in a file of its own, or with None in memory."""
+    return AuditLog(Database(None if directory is None else Path(directory) / AUDIT_FILE_NAME))

@@ -4,11 +4,11 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
 from langgraph.store.base import BaseStore
 
-from supervisor_memory.audit.log import AuditLog
+from supervisor_memory.audit.log import AuditLog, open_log
 from supervisor_memory.backends.candidates import searched_user
 from supervisor_memory.backends.changes import copied, places
 from supervisor_memory.backends.protocol import Change, Commit, Committed, Health, Ids
@@ -16,13 +16,10 @@ from supervisor_memory.backends.state import Staged, State
 from supervisor_memory.backends.store_calls import StoreCalls
 from supervisor_memory.backends.store_items import Found, Layout, Owner, part_of, parts
 from supervisor_memory.backends.verbs import Verbs
-from supervisor_memory.database import Database
 from supervisor_memory.errors import BackendError, SettingsError
 from supervisor_memory.records import AuditEvent, Filter, Hits, Namespace, Query, Record
 
-__all__ = ["AUDIT_FILE_NAME", "BaseStoreBackend"]
-
-AUDIT_FILE_NAME: Final = "audit.db"
+__all__ = ["BaseStoreBackend"]
 
 
 class BaseStoreBackend(Verbs):
@@ -72,7 +69,7 @@ class BaseStoreBackend(Verbs):
         self._calls = StoreCalls(store)
         self._layout = Layout(_checked(prefix))
         self._keeps_audit = audit is not None
-        self._audit = audit if isinstance(audit, AuditLog) else _open_audit(audit)
+        self._audit = audit if isinstance(audit, AuditLog) else open_log(audit)
         self._closes_audit = self._keeps_audit and self._audit is not audit
         self._has_settled = False
 
@@ -270,10 +267,6 @@ def _event(op: str, commit: Commit) -> AuditEvent:
         "events": len(commit.audit),
     }
     return AuditEvent(op, actor="backend", detail=detail)
-
-
-def _open_audit(directory: Path | str | None) -> AuditLog:
-    return AuditLog(Database(None if directory is None else Path(directory) / AUDIT_FILE_NAME))
 
 
 def _is_in_memory(store: BaseStore) -> bool:

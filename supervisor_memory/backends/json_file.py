@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from supervisor_memory.audit.log import AuditLog
+from supervisor_memory.audit.log import AUDIT_FILE_NAME, AuditLog
 from supervisor_memory.backends.changes import copied
 from supervisor_memory.backends.erasing import forget_texts
 from supervisor_memory.backends.protocol import Commit, Committed, Erased, Health
@@ -23,7 +23,6 @@ from supervisor_memory.records import AuditEvent, Filter
 __all__ = ["AUDIT_FILE_NAME", "FILE_NAME", "JsonBackend"]
 
 FILE_NAME: Final = "memory.json"
-AUDIT_FILE_NAME: Final = "audit.db"
 _LOCK_FILE_NAME: Final = "memory.lock"
 _POLL_SECONDS: Final = 0.005
 _CANNOT_WRITE: Final = (errno.EACCES, errno.EPERM, errno.EROFS)

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from qdrant_client import QdrantClient, models
 
-from supervisor_memory.audit.log import AuditLog
+from supervisor_memory.audit.log import AuditLog, open_log
 from supervisor_memory.backends.candidates import searched_terms, searched_user, searched_vector
 from supervisor_memory.backends.changes import Place, clash, copied, places, plain
 from supervisor_memory.backends.collection_names import CollectionNames, Division
@@ -37,13 +37,11 @@ from supervisor_memory.backends.qdrant_calls import WRITTEN_TOGETHER, QdrantCall
 from supervisor_memory.backends.qdrant_search import Candidates, requests_for
 from supervisor_memory.backends.state import Staged, State
 from supervisor_memory.backends.verbs import Verbs
-from supervisor_memory.database import Database
 from supervisor_memory.errors import BackendError, Conflict
 from supervisor_memory.records import AuditEvent, Filter, Hits, Namespace, Query, Record
 
-__all__ = ["AUDIT_FILE_NAME", "QdrantBackend"]
+__all__ = ["QdrantBackend"]
 
-AUDIT_FILE_NAME: Final = "audit.db"
 _INSERT: Final = models.UpdateMode.INSERT_ONLY
 _UPDATE: Final = models.UpdateMode.UPDATE_ONLY
 _UPSERT: Final = models.UpdateMode.UPSERT
@@ -128,7 +126,7 @@ class QdrantBackend(Verbs):
         self._calls = QdrantCalls(client)
         self._clock = clock
         self._keeps_audit = audit is not None
-        self._audit = audit if isinstance(audit, AuditLog) else _open_audit(audit)
+        self._audit = audit if isinstance(audit, AuditLog) else open_log(audit)
         self._closes_audit = self._keeps_audit and self._audit is not audit
         self._has_settled = False
 
@@ -545,7 +543,3 @@ def _event(op: str, commit: Commit) -> AuditEvent:
         "events": len(commit.audit),
     }
     return AuditEvent(op, actor="backend", detail=detail)
-
-
-def _open_audit(directory: Path | str | None) -> AuditLog:
-    return AuditLog(Database(None if directory is None else Path(directory) / AUDIT_FILE_NAME))
