@@ -68,15 +68,22 @@ class State:
         for record in self.records.values():
             self._indexes(record.namespace).ids[record.id] = None
 
-    def stage(self, changes: Sequence[Change]) -> Staged:
+    def stage(self, changes: Sequence[Change], *, elsewhere: Mapping[str, Record] | None = None) -> Staged:
         """Work out what the changes would do.
+
+        Args:
+            elsewhere: Record id → a record that is not here and may be changed all the same.
 
         Raises:
             Conflict, RecordNotFound, InvalidContent, BadVector: one of them cannot be made.
         """
         staged = Staged(results=[change.record for change in changes])
         for position, change in in_order_of_application(changes):
-            staged.results[position] = self._stage_one(staged, change)
+            record_id = change.record.id
+            known = staged.records.get(record_id) or self.records.get(record_id)
+            staged.results[position] = self._stage_one(
+                staged, change, known or (elsewhere or {}).get(record_id)
+            )
         return staged
 
     def apply(self, staged: Staged) -> None:
@@ -96,6 +103,29 @@ class State:
         for record in staged.records.values():
             self._reindex(self.records.get(record.id), record)
             self.records[record.id] = record
+
+    def put(self, record: Record, vector: StoredVector | None) -> None:
+        """Take up a record as another store has it, whatever is here."""
+        before = self.records.get(record.id)
+        if before is not None:
+            self.history.setdefault(record.id, []).append(before)
+            self._leave_places(before)
+        self._taken.update((place, record.id) for place in places(record))
+        if vector is None:
+            self.vectors.pop(record.id, None)
+        else:
+            self.vectors[record.id] = vector
+        self._reindex(before, record)
+        self.records[record.id] = record
+
+    def drop(self, record_id: str) -> None:
+        """Know nothing of a record any more."""
+        record = self.records.pop(record_id, None)
+        if record is not None:
+            self.history.pop(record_id, None)
+            self.vectors.pop(record_id, None)
+            self._leave_places(record)
+            self._indexes(record.namespace).forget(record_id)
 
     def search(self, query: Query, limit: int) -> Hits:
         """Candidates by meaning and by words, at most `limit` of each."""
@@ -155,14 +185,13 @@ class State:
             return ()
         return tuple(copied(r) for r in (*self.history.get(record_id, ()), self.records[record_id]))
 
-    def _stage_one(self, staged: Staged, change: Change) -> Record:
+    def _stage_one(self, staged: Staged, change: Change, current: Record | None) -> Record:
         record_id = change.record.id
-        current = staged.records.get(record_id) or self.records.get(record_id)
         record = as_stored(change, current)
         vector = self._vector_after(staged, change.record)
         record = replace(record, embedder=None if vector is None else vector[0])
         self._take_places(staged, current, record)
-        if current is not None:
+        if current is not None and current.version != record.version:
             staged.previous.append(current)
         staged.records[record_id], staged.vectors[record_id] = record, vector
         return record
@@ -182,6 +211,11 @@ class State:
             if holder is not None and holder != record.id:
                 raise clash(place[0], holder, record.id)
             staged.taken[place] = record.id
+
+    def _leave_places(self, record: Record) -> None:
+        for place in places(record):
+            if self._taken.get(place) == record.id:
+                del self._taken[place]
 
     def _reindex(self, before: Record | None, after: Record) -> None:
         if before is not None and before.namespace != after.namespace:

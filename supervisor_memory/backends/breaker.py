@@ -1,0 +1,53 @@
+"""Whether to ask a server that has failed: not for a while, then one call at a time until one works."""
+
+import threading
+import time
+from collections.abc import Callable
+
+__all__ = ["Breaker"]
+
+
+class Breaker:
+    """A circuit breaker (M. Nygard, "Release It!"): closed, open, and half open while one call tries.
+
+    Args:
+        failures: How many in a row open it.
+        seconds: How long it stays open before a call may try.
+        clock: Seconds that only grow.
+    """
+
+    def __init__(
+        self, *, failures: int = 3, seconds: float = 30.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._most, self._seconds, self._clock = failures, seconds, clock
+        self._lock = threading.Lock()
+        self._failed = 0
+        self._closed_again: float | None = None
+
+    def allows(self) -> bool:
+        """Whether a call may be made. Who is told so says afterwards how it went."""
+        with self._lock:
+            if self._closed_again is None:
+                return True
+            if self._clock() < self._closed_again:
+                return False
+            self._closed_again = self._clock() + self._seconds  # one tries, the others go on waiting
+            return True
+
+    def worked(self) -> None:
+        """The server answered, be it with a refusal."""
+        with self._lock:
+            self._failed, self._closed_again = 0, None
+
+    def failed(self) -> None:
+        """The server did not answer, or not in time."""
+        with self._lock:
+            self._failed += 1
+            if self._failed >= self._most:
+                self._closed_again = self._clock() + self._seconds
+
+    @property
+    def open_for(self) -> float:
+        """Seconds until a call may be made; 0 when one may."""
+        with self._lock:
+            return 0.0 if self._closed_again is None else max(0.0, self._closed_again - self._clock())
