@@ -12,7 +12,7 @@ from supervisor_memory.records import AuditEvent, Filter, Hits, Query, Record, W
 if TYPE_CHECKING:
     from supervisor_memory.audit.log import AuditLog
 
-__all__ = ["Change", "Commit", "Committed", "Erased", "Erases", "Health", "Ids", "MemoryBackend"]
+__all__ = ["Change", "Commit", "Committed", "Erased", "Erases", "Health", "Ids", "Incomplete", "MemoryBackend"]
 
 Ids: TypeAlias = Sequence[str]
 
@@ -24,7 +24,9 @@ class Change:
     `expects` is the version it was read at, compared and set; None says that the record is new.
     The stored version becomes `expects + 1` (1 for a new one) whatever `record.version` says, its
     `content_hash` is that of its content, its `source` stays the first one, and its `embedder` is None
-    unless a vector is stored. A record stays its user's: for another user it is not found.
+    unless a vector is stored. Where a vector is brought and nothing else changes, the version stays
+    `expects` and history gets none: a vector only says how the record is found. A record stays its user's:
+    for another user it is not found.
     """
 
     record: Record
@@ -47,11 +49,22 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What became of a commit: the records as stored, in the order of its changes."""
+    """What became of a commit: the records as stored, in the order of its changes.
+
+    `saved` says that it is durable here, `applied` that every reader of the store sees it: what waits in
+    the journal of a store that is out of reach is saved and not yet applied.
+    """
 
     id: str
     records: tuple[Record, ...] = ()
     saved: bool = True
+    applied: bool = True
+
+
+class Incomplete(tuple[Record, ...]):
+    """The records that could be read while the store was out of reach; there may be others."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
