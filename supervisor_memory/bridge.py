@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from supervisor_memory.errors import DeadlineExceeded
 
-__all__ = ["Bridge", "finished"]
+__all__ = ["Bridge", "finished", "seconds_left"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,6 +34,11 @@ def _waited_for() -> float:
     """Until when somebody waits for what this thread is doing; for ever: nobody counts the seconds."""
     until: float = getattr(_here, "until", inf)
     return until
+
+
+def seconds_left() -> float:
+    """How long somebody still waits for what this thread is doing; infinite where nobody counts."""
+    return _waited_for() - time.monotonic()
 
 
 class _Workers:

@@ -1,0 +1,312 @@
+"""A journal around a store that may be out of reach: what was decided is kept here until it is there."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from supervisor_memory.audit.log import AUDIT_FILE_NAME, AuditLog
+from supervisor_memory.backends.breaker import Breaker
+from supervisor_memory.backends.candidates import searched_user
+from supervisor_memory.backends.erasing import forget_texts
+from supervisor_memory.backends.journal_entries import Entries
+from supervisor_memory.backends.link import Link, OutOfReach
+from supervisor_memory.backends.overlay import Overlay
+from supervisor_memory.backends.protocol import (
+    Commit,
+    Committed,
+    Erased,
+    Erases,
+    Health,
+    Ids,
+    Incomplete,
+    MemoryBackend,
+)
+from supervisor_memory.backends.replay import DecidesAgain, Place, Replay, told
+from supervisor_memory.backends.verbs import EVERYTHING, Verbs
+from supervisor_memory.bridge import Bridge
+from supervisor_memory.database import Database
+from supervisor_memory.errors import BackendError, SupervisorMemoryError
+from supervisor_memory.records import SESSION_FAMILY, Filter, Hits, Query, Record
+
+__all__ = ["JournalBackend"]
+
+_CLOSING_SECONDS: Final = 2.0
+_ERASE_SECONDS: Final = 240.0
+
+
+class JournalBackend(Verbs):
+    """Another backend, with decided commits stored on this machine before they are acknowledged.
+
+    A commit is written into the journal, then applied to the store, then taken out, with its audit events
+    in the same transaction. Where the store does not answer in time, the commit waits: it is `saved` and
+    not `applied`, searches find it all the same, and it is applied in order when the store answers again,
+    be it after a restart. What the store refuses by then, because others changed it meanwhile, is decided
+    again (`decide_again`) or kept as a dead letter that `backlog` shows.
+
+    While the store is out of reach, reads come from what waits alone, and say so: hits are `degraded`, lists
+    `Incomplete`; what cannot be told by them raises.
+
+    Args:
+        store: The backend around which it is; its own audit log is not used. Closed with the journal.
+        path: The directory of the journal and its audit log, `audit.db`. Processes of one machine may share
+            it. None: in memory, so that nothing survives this process.
+        clock: Seconds since 1970, for the times of audit rows.
+        read_seconds, write_seconds: How long the store may take to answer, in seconds; a call that has a
+            deadline of its own takes half of what is left of it at most.
+        breaker: When the store is asked again after it has failed.
+
+    Raises:
+        BackendError: the journal cannot be opened. The store is not asked.
+    """
+
+    def __init__(
+        self,
+        store: MemoryBackend,
+        path: Path | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        read_seconds: float = 0.4,
+        write_seconds: float = 2.0,
+        breaker: Breaker | None = None,
+    ) -> None:
+        self._store = store
+        self._read_seconds, self._write_seconds = read_seconds, write_seconds
+        self._bridge = Bridge()
+        self._link = Link(store.name, self._bridge, breaker or Breaker())
+        database = Database(None if path is None else Path(path) / AUDIT_FILE_NAME)
+        self._place = Place(database, Entries(database), AuditLog(database), clock)
+        self._overlay = Overlay(self._place.entries)
+        self._replay = Replay(
+            self._place, store, self._link, self._bridge, seconds=write_seconds, applied=self._note_applied
+        )
+        if self._place.entries.counts() or self._place.entries.erasures():
+            self._replay.wake()
+
+    @property
+    def name(self) -> str:
+        return self._store.name
+
+    @property
+    def audit(self) -> AuditLog:
+        return self._place.audit
+
+    @property
+    def store(self) -> MemoryBackend:
+        """What the journal is around, without it."""
+        return self._store
+
+    def decides_again(self, decide: DecidesAgain) -> None:
+        """Say who decides again what the store refuses when it is replayed."""
+        self._replay.decide_again = decide
+
+    # Writing
+
+    def batch(self, commit: Commit) -> Committed:
+        """Apply a commit, or keep it until it can be; all or nothing, audit included.
+
+        Raises:
+            Conflict, InvalidContent, BadVector, RecordNotFound: as the protocol says; nothing was written.
+                Of a store that is out of reach only what waits is known: the rest shows later.
+        """
+        place = self._place
+        if not commit.changes:
+            place.audit.append(commit.audit, at=place.clock())
+            return Committed(commit.id)
+        place.audit.refuse_erased([change.record for change in commit.changes if change.expects is None])
+        place.audit.check_new(commit.audit)
+        if place.entries.stamp()[0]:  # it is this one's turn only after those
+            return self._keep(commit, "others-wait")
+        seq = place.entries.begin(commit, at=place.clock())
+        try:
+            done = self._link.call(
+                self._write_seconds, self._store.batch, Commit(commit.changes, (), commit.id)
+            )
+        except OutOfReach:
+            return self._keep(commit, "out-of-reach", seq=seq)
+        except SupervisorMemoryError:
+            place.entries.remove(seq)
+            raise
+        self._note_applied(commit, done)
+        with place.database.writing(durable=False):  # a power cut brings the entry back with its events
+            if place.entries.remove(seq):
+                place.audit.append(commit.audit, at=place.clock())
+        return done
+
+    def _keep(self, commit: Commit, reason: str, *, seq: int | None = None) -> Committed:
+        """Let a commit wait. Nothing is kept of one that cannot be applied as far as one can tell."""
+        place = self._place
+        try:
+            staged = self._overlay.stage(commit, elsewhere=self._known(commit))
+        except SupervisorMemoryError:
+            if seq is not None:
+                place.entries.remove(seq)
+            raise
+        deferred = told("commit.deferred", commit, outcome="degraded", reason=reason)
+        with place.database.writing():
+            if seq is None:
+                seq = place.entries.begin(commit, at=place.clock())
+            place.entries.mark(seq, "waiting", reason=reason)
+            place.audit.append([*commit.audit, deferred], at=place.clock())
+        self._replay.wake()
+        return Committed(commit.id, tuple(staged.results), applied=False)
+
+    def _known(self, commit: Commit) -> Mapping[str, Record]:
+        """The records to change as the store has them, where it answers."""
+        ids = [change.record.id for change in commit.changes]
+        try:
+            return {record.id: record for record in self._link.call(self._read_seconds, self._store.get, ids)}
+        except OutOfReach:
+            return {}
+
+    def _note_applied(self, commit: Commit, done: Committed | None) -> None:
+        """The store has taken a commit, or what was made of it."""
+
+    # Reading
+
+    def search(self, query: Query, *, limit: int) -> Hits:
+        """Candidates by meaning and by words, at most `limit` of each; `degraded` without the store.
+
+        Raises:
+            MissingUser: `query.where` names no user.
+        """
+        searched_user(query)
+        try:
+            hits = self._link.call(self._read_seconds, self._store.search, query, limit=limit)
+        except OutOfReach:
+            told = f"{self.name} is out of reach; only what waits in the journal was searched"
+            hits = Hits(degraded=True, notes=(told,), namespaces=0)
+        return self._overlay.over_hits(hits, query, limit)
+
+    def get(self, ids: Ids) -> Sequence[Record]:
+        """The records of these ids in any status, in the order asked, unknown ones left out."""
+        found = dict(self._overlay.get(ids))
+        missing = [record_id for record_id in ids if record_id not in found]
+        answer: type[tuple[Record, ...]] = tuple
+        if missing:
+            try:
+                stored = self._link.call(self._read_seconds, self._store.get, missing)
+            except OutOfReach:
+                stored, answer = (), Incomplete
+            found |= {record.id: record for record in stored}
+        return answer(found[record_id] for record_id in ids if record_id in found)
+
+    def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
+        """Records that match, most recently updated first; equally recent ones by falling id."""
+        begin, most, waiting = max(0, offset), max(0, limit), self._overlay.ids()
+        first, count = (0, begin + most + len(waiting)) if waiting else (begin, most)
+        try:
+            stored = self._link.call(self._read_seconds, self._store.list, where, limit=count, offset=first)
+        except OutOfReach:
+            return Incomplete(self._overlay.over_list((), where, limit=most, offset=begin))
+        if not waiting:
+            return stored
+        return self._overlay.over_list(stored, where, limit=most, offset=begin)
+
+    def count(self, where: Filter) -> int:
+        """How many records match.
+
+        Raises:
+            BackendUnavailable: the store is out of reach.
+        """
+        stored = self._link.call(self._read_seconds, self._store.count, where)
+        if not (waiting := self._overlay.ids()):
+            return stored
+        changing = self._link.call(self._read_seconds, self._store.get, sorted(waiting))
+        return stored - sum(map(where.matches, changing)) + len(self._overlay.find(where))
+
+    def versions(self, record_id: str) -> Sequence[Record]:
+        """Every version of a record, oldest first, the present one last; empty for an unknown id.
+
+        Raises:
+            BackendUnavailable: the store is out of reach.
+        """
+        stored = self._link.call(self._read_seconds, self._store.versions, record_id)
+        waiting = self._overlay.versions(record_id)
+        known = {version.version for version in waiting}
+        return (*(version for version in stored if version.version not in known), *waiting)
+
+    def _targets(self, target: Ids | Filter) -> Sequence[Record]:
+        found = super()._targets(target)
+        if isinstance(found, Incomplete):
+            raise OutOfReach(
+                f"{self.name} is out of reach, so it cannot be told what is to be deleted; try again later",
+                backend=self.name,
+            )
+        return found
+
+    # What waits
+
+    def backlog(self) -> Mapping[str, int]:
+        """How much waits: commits by state ("begun", "waiting", "dead") and "erasures"."""
+        return {**self._place.entries.counts(), "erasures": len(self._place.entries.erasures())}
+
+    def replay(self) -> bool:
+        """Apply what waits, now and in this thread. Whether nothing waits any more."""
+        return self._replay.now()
+
+    # Erasing
+
+    def holds(self, user_id: str) -> Mapping[str, int]:
+        """How much of a user `erase` would remove, by kind."""
+        return self._link.call(_ERASE_SECONDS, self._erasing().holds, user_id)
+
+    def erase(self, user_id: str, *, at: float) -> Erased:
+        """Remove a user here and in the store; see `Erases`. The store follows when it is out of reach."""
+        place, store = self._place, self._erasing()
+        records = self._all_of(user_id)
+        with place.database.writing():
+            removed = place.audit.erase(user_id, records, at=at)
+            removed["journal"] = place.entries.forget(user_id)
+            place.entries.begin_erasure(user_id, at=at)
+        self._overlay.forget()
+        forget_texts()
+        try:
+            done = self._link.call(_ERASE_SECONDS, store.erase, user_id, at=at)
+        except BackendError as error:
+            self._replay.wake()
+            return Erased(removed, (str(error), *self._replay.finish_erasures()))
+        if not done.pending:
+            place.entries.end_erasure(user_id)
+        removed = {
+            what: max(removed.get(what, 0), count) for what, count in {**removed, **done.removed}.items()
+        }
+        return Erased(removed, (*done.pending, *self._replay.finish_erasures()))
+
+    def _erasing(self) -> Erases:
+        if isinstance(self._store, Erases):
+            return self._store
+        raise BackendError(
+            f"the records are out of reach: the backend {self.name!r} cannot erase, and nothing was removed",
+            backend=self.name,
+        )
+
+    def _all_of(self, user_id: str) -> Sequence[Record]:
+        """The records of a user, in any status, as far as they can be seen."""
+        own = Filter(user_id=user_id, statuses=None)
+        said = replace(own, families=(SESSION_FAMILY,))
+        return [record for where in (own, said) for record in self.list(where, limit=EVERYTHING)]
+
+    # Its own state
+
+    def health(self) -> Health:
+        """The store's health, and what waits for it."""
+        waits = ", ".join(f"{count} {what}" for what, count in self.backlog().items() if count) or "nothing"
+        details = {"journal": f"{waits} ({self._place.database.where})"}
+        try:
+            stored = self._link.call(self._write_seconds, self._store.health)
+        except OutOfReach as error:
+            message = f"{error}; what is remembered meanwhile waits in the journal"
+            return Health(self.name, ok=False, persistent=True, message=message, details=details)
+        message = stored.message
+        if self._place.entries.counts().get("dead"):
+            message = "; ".join(filter(None, (message, "dead letters: see `supervisor-memory backlog`")))
+        return replace(stored, message=message, details={**stored.details, **details})
+
+    def close(self) -> None:
+        """Let go of the journal and the store. What waits is applied at the next start."""
+        self._replay.stop()
+        self._bridge.drain(seconds=_CLOSING_SECONDS)
+        self._place.audit.close()
+        self._store.close()

@@ -1,0 +1,287 @@
+"""What waits in a journal, applied in order: after an outage, after a crash, in any process."""
+
+import contextlib
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol, TypeAlias
+
+from supervisor_memory.audit.log import AuditLog
+from supervisor_memory.backends.journal_entries import Entries, Entry
+from supervisor_memory.backends.link import Link, OutOfReach
+from supervisor_memory.backends.protocol import Commit, Committed, Erases, MemoryBackend
+from supervisor_memory.bridge import Bridge
+from supervisor_memory.database import Database
+from supervisor_memory.errors import BackendError, Conflict, SupervisorMemoryError, WasErased
+from supervisor_memory.records import AuditEvent
+
+__all__ = ["Applied", "DecidesAgain", "Place", "Replay"]
+
+DecidesAgain: TypeAlias = Callable[[Commit, Callable[[str], str]], Mapping[str, str]]
+"""Takes the decisions of a commit anew, against the store as it is now, and commits them there.
+
+It is handed the commit and what tells into which record another was merged. It returns the same for the
+records of this commit."""
+
+_ORPHANED_AFTER: Final = 60.0
+_MOST_ATTEMPTS: Final = 3
+_ERASE_SECONDS: Final = 240.0
+_SHORTEST_WAIT: Final = 0.2
+_LONGEST_WAIT: Final = 5.0
+_log = logging.getLogger("supervisor_memory")
+
+
+class Applied(Protocol):
+    """Who wants to know what the store has taken."""
+
+    def __call__(self, commit: Commit, done: Committed | None) -> None:
+        """`done` is None where the commit was decided again, or given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a journal lies: its rows and the audit log, in one database."""
+
+    database: Database
+    entries: Entries
+    audit: AuditLog
+    clock: Callable[[], float]
+
+    def tell(self, op: str, commit: Commit, *, outcome: str = "ok", reason: str = "") -> None:
+        """Audit what became of a commit."""
+        self.audit.append([told(op, commit, outcome=outcome, reason=reason)], at=self.clock())
+
+
+def told(op: str, commit: Commit, *, outcome: str = "ok", reason: str = "") -> AuditEvent:
+    """The event that says what became of a commit."""
+    detail = {"commit": commit.id, "changes": len(commit.changes)}
+    return AuditEvent(op, actor="backend", outcome=outcome, reason=reason, detail=detail)  # type: ignore[arg-type]
+
+
+class Replay:
+    """Applies entries and carries out erasures. One process at a time, in the background.
+
+    An entry that the store refuses, because others changed it meanwhile, is decided again; one that cannot
+    be is a dead letter: it is kept, and blocks nobody.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        store: MemoryBackend,
+        link: Link,
+        bridge: Bridge,
+        *,
+        seconds: float,
+        applied: Applied,
+    ) -> None:
+        self.decide_again: DecidesAgain | None = None
+        self._place, self._store, self._link, self._bridge = place, store, link, bridge
+        self._seconds, self._applied = seconds, applied
+        path = place.database.path
+        self._lock_file = None if path is None else path.with_name("journal.lock")
+        self._stop = threading.Event()
+        self._reset()
+
+    def _reset(self) -> None:
+        self._pid = os.getpid()
+        self._turn = threading.Lock()
+        self._state = threading.Lock()
+        self._is_running = False
+
+    def wake(self) -> None:
+        """Begin to apply what waits, unless that is going on."""
+        if self._place.database.read_only:
+            return
+        if self._pid != os.getpid():  # threads do not survive a fork
+            self._reset()
+        with self._state:
+            if self._is_running or self._stop.is_set():
+                return
+            self._is_running = True
+        self._bridge.background(self._run)
+
+    def stop(self) -> None:
+        """Apply nothing more. What waits is applied by another process, or at the next start."""
+        self._stop.set()
+
+    def now(self) -> bool:
+        """Apply what can be applied, in this thread. Whether nothing waits any more."""
+        with self._turn, self._alone() as is_alone:
+            return self._round() if is_alone else not self._is_left()
+
+    def _run(self) -> None:
+        wait = _SHORTEST_WAIT
+        try:
+            while not self._stop.is_set():
+                if self._attempted():
+                    with self._state:
+                        if not self._is_left():
+                            self._is_running = False
+                            return
+                    wait = _SHORTEST_WAIT
+                self._stop.wait(max(wait, min(self._link.breaker.open_for, _LONGEST_WAIT)))
+                wait = min(2 * wait, _LONGEST_WAIT)
+        finally:
+            with self._state:
+                self._is_running = False
+
+    def _attempted(self) -> bool:
+        """Whether nothing is left to do. A failure in the background is heard of by the log alone."""
+        try:
+            return self.now()
+        except Exception:  # noqa: BLE001  # it shall be tried again, whatever it was
+            _log.exception("what waits in the journal could not be applied; it is tried again")
+            return False
+
+    def _is_left(self) -> bool:
+        counts = self._place.entries.counts()
+        return bool(counts.get("waiting") or counts.get("begun") or self._place.entries.erasures())
+
+    def _round(self) -> bool:
+        """Apply in order until nothing is left (True), or the store is out of reach."""
+        entries = self._place.entries
+        try:
+            for user_id, at in entries.erasures().items():
+                self._erase(user_id, at)
+            for orphan in entries.orphans(before=self._place.clock() - _ORPHANED_AFTER):
+                self._apply(orphan)
+            while not self._stop.is_set() and (first := entries.first("waiting")):
+                if not self._apply(first[0]):
+                    return False
+        except OutOfReach:
+            return False
+        if not self._is_left():
+            entries.forget_merged()
+            return True
+        return False
+
+    def _apply(self, entry: Entry) -> bool:
+        """Whether an entry is dealt with, one way or another."""
+        bare = Commit(entry.commit.changes, (), entry.commit.id)
+        try:
+            done = self._link.call(self._seconds, self._store.batch, bare)
+        except OutOfReach as error:
+            return self._gave_up(entry, error)
+        except WasErased:
+            self._end(entry, "commit.refused", reason="erased-before")
+            return True
+        except SupervisorMemoryError as error:
+            return self._again(entry, error)
+        self._end(entry, "commit.applied", done=done)
+        return True
+
+    def _again(self, entry: Entry, refusal: SupervisorMemoryError) -> bool:
+        reason = _code_of(refusal)
+        if self.decide_again is None:
+            self._bury(entry, reason)
+            return True
+        try:
+            merged = self.decide_again(entry.commit, self._place.entries.became)
+        except OutOfReach:
+            raise
+        except WasErased:
+            self._end(entry, "commit.refused", reason="erased-before")
+            return True
+        except Exception as error:  # noqa: BLE001  # an operator of the recipe, which may be a stranger's
+            _log.warning("a commit that waited could not be decided again", exc_info=error)
+            return self._count(entry, _code_of(error))
+        self._place.entries.note_merged(merged)
+        self._end(entry, "commit.decided-again", reason=reason)
+        return True
+
+    def _gave_up(self, entry: Entry, error: OutOfReach) -> bool:
+        """Whether it is this entry that the store cannot take, and has been too often: the others go on."""
+        if not self._link.call(self._seconds, self._store.health).ok:
+            raise error
+        return self._count(entry, _code_of(error.__cause__ or error))
+
+    def _count(self, entry: Entry, reason: str) -> bool:
+        if self._place.entries.note_attempt(entry.seq, reason) < _MOST_ATTEMPTS:
+            return False
+        self._bury(entry, reason)
+        return True
+
+    def _bury(self, entry: Entry, reason: str) -> None:
+        _log.error(
+            "a commit of %d changes cannot be applied (%s); it is kept: see `supervisor-memory backlog`",
+            len(entry.commit.changes),
+            reason,
+        )
+        with self._place.database.writing():
+            self._place.entries.mark(entry.seq, "dead", reason=reason)
+            self._place.tell("commit.dead", entry.commit, outcome="failed", reason=reason)
+        self._applied(entry.commit, None)
+
+    def _end(self, entry: Entry, op: str, *, reason: str = "", done: Committed | None = None) -> None:
+        self._applied(entry.commit, done)
+        with self._place.database.writing(durable=False):
+            if not self._place.entries.remove(entry.seq):
+                return
+            if entry.state == "begun":
+                self._append_new(entry.commit)
+            self._place.tell(op, entry.commit, reason=reason)
+
+    def _append_new(self, commit: Commit) -> None:
+        """The events of a commit that nobody was told of; its turn may have run again since."""
+        for event in commit.audit:
+            with contextlib.suppress(Conflict):
+                self._place.audit.check_new([event])
+                self._place.audit.append([event], at=self._place.clock())
+
+    def _erase(self, user_id: str, at: float) -> None:
+        if not isinstance(self._store, Erases):
+            return
+        erased = self._link.call(_ERASE_SECONDS, self._store.erase, user_id, at=at)
+        if not erased.pending:
+            self._place.entries.end_erasure(user_id)
+            self.finish_erasures()
+
+    def finish_erasures(self) -> tuple[str, ...]:
+        """Take the last traces of the erased out of the file; what is in the way, if anything."""
+        audit = self._place.audit
+        if not (unfinished := audit.unfinished_erasures()):
+            return ()
+        if obstacle := self._place.database.scrub():
+            return (obstacle,)
+        if self._place.entries.erasures():
+            return ()
+        try:
+            audit.note_removed()
+            audit.finish_erasures(unfinished, at=self._place.clock())
+        except BackendError as error:
+            return (str(error),)
+        return ()
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[bool]:
+        """Whether no other process applies what waits in this journal."""
+        if self._lock_file is None:
+            yield True
+            return
+        with _locked(self._lock_file) as is_ours:
+            yield is_ours
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[bool]:
+    import fcntl
+
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+    finally:
+        os.close(descriptor)
+
+
+def _code_of(error: BaseException) -> str:
+    what = error.facts.get("what", "") if isinstance(error, SupervisorMemoryError) else ""
+    return f"{type(error).__name__}:{what}" if what else type(error).__name__
