@@ -17,6 +17,7 @@ __all__ = [
     "Place",
     "Vector",
     "as_stored",
+    "brings_a_vector_alone",
     "clash",
     "copied",
     "in_order_of_application",
@@ -40,20 +41,25 @@ def in_order_of_application(changes: Sequence[Change]) -> Sequence[tuple[int, Ch
 def as_stored(change: Change, current: Record | None) -> Record:
     """The record as it will be kept: its version, wording hash and source settled, its values JSON's.
 
+    What brings a vector and changes nothing else is no new version: the record keeps its present one.
+
     Raises:
         Conflict: it exists although it should be new, or changed since it was read.
         RecordNotFound: it should exist and does not, or belongs to another user.
         InvalidContent: its values cannot be stored.
     """
     _check_expectation(change, current)
+    if current is None:
+        return plain(replace(change.record, version=1))
+    record = plain(replace(change.record, source=current.source))
+    return replace(record, version=current.version + (not brings_a_vector_alone(change, current)))
+
+
+def brings_a_vector_alone(change: Change, current: Record) -> bool:
+    """Whether a change leaves what is remembered as it is, and only says anew how it is found."""
     record = change.record
-    return plain(
-        replace(
-            record,
-            version=1 if change.expects is None else change.expects + 1,
-            source=record.source if current is None else current.source,
-        )
-    )
+    same = {name: getattr(current, name) for name in ("version", "source", "embedder", "content_hash")}
+    return record.vector is not None and replace(record, **same) == current
 
 
 def _check_expectation(change: Change, current: Record | None) -> None:

@@ -52,7 +52,7 @@ __all__ = [
 FORMAT: Final = 1
 DENSE: Final = "dense"
 WORDS: Final = "words"
-READ: Final = ["format", "commit", "version", "record", "moved_to", "vector"]
+READ: Final = ["format", "commit", "version", "moves", "record", "moved_to", "vector"]
 """What of a payload is read; the rest is there to be filtered by."""
 _MOVED: Final = "moved"
 _NEVER_EXPIRES: Final = 1e18
@@ -66,6 +66,10 @@ def _keyword(*, is_tenant: bool = False) -> models.KeywordIndexParams:
     return models.KeywordIndexParams(type=kind, is_tenant=is_tenant, enable_hnsw=is_tenant)
 
 
+def _integer() -> models.IntegerIndexParams:
+    return models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, enable_hnsw=False)
+
+
 def _number() -> models.FloatIndexParams:
     return models.FloatIndexParams(type=models.FloatIndexType.FLOAT, enable_hnsw=False)
 
@@ -77,7 +81,8 @@ _KEYWORDS: Final = (
 INDEXES: Final[Mapping[str, Any]] = {
     "user": _keyword(is_tenant=True),
     **{name: _keyword() for name in _KEYWORDS},
-    "version": models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, enable_hnsw=False),
+    "version": _integer(),
+    "moves": _integer(),
     "updated_at": _number(),
     "expires_at": _number(),
 }
@@ -93,7 +98,8 @@ class Found:
     """A point as it was read.
 
     `moved_to` is the collection that the record has gone to. It is still here, `record` and all, until
-    it has arrived there, and `record` is None afterwards.
+    it has arrived there, and `record` is None afterwards. `moves` counts how often it has gone elsewhere:
+    of two points of one record and version, the one with more is later.
     """
 
     commit: str
@@ -101,6 +107,7 @@ class Found:
     record: Record | None
     vector: StoredVector | None = None
     moved_to: str | None = None
+    moves: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +135,19 @@ def version_id(record_id: str, version: int) -> str:
 
 
 def record_point(
-    record: Record, vector: StoredVector | None, *, commit: str, marker: Marker | None = None
+    record: Record,
+    vector: StoredVector | None,
+    *,
+    commit: str,
+    moves: int = 0,
+    marker: Marker | None = None,
 ) -> models.PointStruct:
     """A record as it is now; with a marker, what stays behind of one that goes elsewhere."""
     payload: dict[str, Any] = {
         "format": FORMAT,
         "commit": commit,
         "version": record.version,
+        "moves": moves,
         "user": record.user_id,
     }
     if marker is None:
@@ -193,7 +206,7 @@ def found(point: models.Record | models.ScoredPoint, collection: str) -> Found:
         vector = _vector(record, point.vector, payload.get("vector"))
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise _damaged(point.id, collection, f"{type(error).__name__}: {error}") from error
-    return Found(str(payload["commit"]), version, record, vector, moved_to)
+    return Found(str(payload["commit"]), version, record, vector, moved_to, int(payload.get("moves", 0)))
 
 
 # Filters
@@ -270,9 +283,12 @@ def current(version: int, commit: str) -> models.Filter:
     return models.Filter(must=[same_version, *of_commit(commit)])
 
 
-def older(version: int) -> models.Filter:
-    """What must hold of a point that is of an earlier version."""
-    return models.Filter(must=[models.FieldCondition(key="version", range=models.Range(lt=version))])
+def older(version: int, moves: int) -> models.Filter:
+    """What must hold of a point that is of an earlier version, or was left behind by this one."""
+    newer = models.FieldCondition(key="version", range=models.Range(gt=version))
+    same_version = models.FieldCondition(key="version", match=models.MatchValue(value=version))
+    moved_as_often = models.FieldCondition(key="moves", range=models.Range(gte=moves))
+    return models.Filter(must_not=[newer, models.Filter(must=[same_version, moved_as_often])])
 
 
 def of_commit(commit: str) -> list[models.Condition]:

@@ -378,15 +378,17 @@ class QdrantBackend(Verbs):
         for record in staged.records.values():
             vector, was = staged.vectors[record.id], located.get(record.id)
             collection = self._names.of(record, vector)
-            point = record_point(record, vector, commit=commit.id)
+            is_leaving = was is not None and collection != was.collection
+            moves = (0 if was is None else was.found.moves) + is_leaving
+            point = record_point(record, vector, commit=commit.id, moves=moves)
             if was is None:
                 plan.beside.append(place_point(record.id, collection))
                 plan.inserts.setdefault(collection, []).append(point)
             else:
-                if collection != was.collection:
+                if is_leaving:
                     marker = Marker(collection)
-                    point = record_point(record, vector, commit=commit.id, marker=marker)
-                    gone = Found(commit.id, record.version, record, vector, collection)
+                    point = record_point(record, vector, commit=commit.id, moves=moves, marker=marker)
+                    gone = Found(commit.id, record.version, record, vector, collection, moves)
                     plan.leaving.append((was.collection, gone))
                 collection = was.collection
                 unchanged = current(was.record.version, was.found.commit)
@@ -473,10 +475,11 @@ class QdrantBackend(Verbs):
                 continue
             dimension = 0 if each.vector is None else len(each.vector[1])
             self._calls.ensure(target, dimension=dimension)
-            point = record_point(record, each.vector, commit=each.commit)
-            self._calls.write(target, [_upsert([point], _UPSERT, older(record.version))])
+            point = record_point(record, each.vector, commit=each.commit, moves=each.moves)
+            self._calls.write(target, [_upsert([point], _UPSERT, older(record.version, each.moves))])
             self._write_beside([place_point(record.id, target)])
-            marker = record_point(record, None, commit=each.commit, marker=Marker(target, has_arrived=True))
+            gone = Marker(target, has_arrived=True)
+            marker = record_point(record, None, commit=each.commit, moves=each.moves, marker=gone)
             same = models.Filter(must=of_commit(each.commit))
             self._calls.write(left, [_upsert([marker], _UPDATE, same)])
             if not self._calls.retrieve(left, [str(point.id)], payload=["commit"]):
@@ -520,7 +523,7 @@ def _upsert(
 def _as_it_was(located: _Located) -> models.PointStruct:
     was = located.found
     marker = None if was.moved_to is None else Marker(was.moved_to)
-    return record_point(located.record, was.vector, commit=was.commit, marker=marker)
+    return record_point(located.record, was.vector, commit=was.commit, moves=was.moves, marker=marker)
 
 
 def _state(located: Iterable[_Located], rivals: Iterable[Record]) -> State:

@@ -109,7 +109,7 @@ class Writing:
         keeps = vector is None and current is not None and current.embedder == record.embedder
         record = replace(record, embedder=record.embedder if keeps or vector is not None else None)
         key = self._put_row(record, key)
-        if current is not None:
+        if current is not None and current.version != record.version:
             self._put_version(current)
         if vector is not None or (current is not None and not keeps):
             self._put_vector(key, record, vector)

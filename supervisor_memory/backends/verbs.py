@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from supervisor_memory.backends.changes import brings_a_vector_alone
 from supervisor_memory.backends.protocol import Change, Commit, Committed, Ids
 from supervisor_memory.errors import ConfirmationRequired, Conflict
 from supervisor_memory.records import AuditEvent, Filter, Record, WriteResult
@@ -86,12 +87,11 @@ class Verbs(ABC):
     def _update_events(self, changes: Sequence[Change]) -> Iterable[AuditEvent]:
         before: Mapping[str, Record] = {r.id: r for r in self.get([change.record.id for change in changes])}
         for change in changes:
-            yield _event(
-                "memory.update",
-                before=before.get(change.record.id),
-                after=change.record,
-                version=(change.expects or 0) + 1,
-            )
+            current = before.get(change.record.id)
+            is_same = current is not None and brings_a_vector_alone(change, current)
+            version = (change.expects or 0) + (not is_same)
+            event = _event("memory.update", before=current, after=change.record, version=version)
+            yield replace(event, version_before=change.expects)
 
 
 def _event(op: str, *, after: Record | None, version: int, before: Record | None = None) -> AuditEvent:

@@ -718,6 +718,22 @@ class BackendContract:
             assert [hit.parts["cosine"] for hit in backend.search(search, limit=5)] == expected
         assert backend.get([record.id])[0].embedder is None
 
+    def test_another_vector_alone_is_no_new_version(self, backend: MemoryBackend) -> None:
+        record = with_vector(tea(metadata={"n": 1}), direction(0))
+        backend.write([record])
+        for embedder in (EMBEDDER, "other@1/8", EMBEDDER):
+            vector = direction(1)
+            (result,) = backend.update([changed(record, vector=vector, embedder=embedder)])
+            assert result.version == 1
+            assert backend.get([record.id]) == (replace(record, embedder=embedder),)
+            assert len(backend.versions(record.id)) == 1
+            (event,) = (row.event for row in backend.audit.tail(1, op="memory.update"))
+            assert (event["version_before"], event["version_after"]) == (1, 1)
+            found = backend.search(query("nothing", vector=vector, embedder=embedder), limit=5)
+            assert [hit.parts["cosine"] for hit in found] == [pytest.approx(1.0)]
+        backend.update([changed(record, vector=direction(2), importance=0.9)])
+        assert [(v.version, v.importance) for v in backend.versions(record.id)] == [(1, 0.5), (2, 0.9)]
+
     # Audit
 
     def test_events_are_written_with_the_change_and_hold_no_content(self, backend: MemoryBackend) -> None:

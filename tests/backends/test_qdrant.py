@@ -168,7 +168,21 @@ def test_a_record_can_change_its_embedder_and_its_family_and_come_back() -> None
             if vector is not None:
                 (hit,) = backend.search(query("", vector=vector, embedder=embedder), limit=5)
                 assert hit.parts == {"cosine": pytest.approx(1.0)}
-    assert len(backend.versions(record.id)) == 10
+    assert len(backend.versions(record.id)) == 7  # another vector alone is no new version
+
+
+def test_a_record_that_changes_nothing_but_its_embedder_can_come_back_to_a_collection() -> None:
+    backend = in_memory()
+    record = tea()
+    backend.write([record])
+    for number in (1, 2, 1, 1, 2):
+        (current,) = backend.get([record.id])
+        vector, embedder = direction(number), f"{number}@1"
+        backend.update([changed(current, vector=vector, embedder=embedder)])
+        (hit,) = backend.search(query("", vector=vector, embedder=embedder), limit=5)
+        assert hit.parts == {"cosine": pytest.approx(1.0)}
+        assert backend.count(Filter(statuses=None)) == 1
+    assert len(backend.versions(record.id)) == 1
 
 
 def test_two_prefixes_in_one_store_are_two_memories_and_the_rest_is_left_alone() -> None:
