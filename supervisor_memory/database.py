@@ -8,22 +8,31 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import apsw
 
 from supervisor_memory.errors import BackendError, BackendUnavailable, CorruptStore, ReadOnlyStore
+from supervisor_memory.place import File, file_at, log_of, prepare
 
-__all__ = ["Database", "has_table", "refuse_network_file_system", "translated"]
+__all__ = ["Database", "Opened", "Step", "has_table", "translated"]
+
+Step: TypeAlias = Callable[[apsw.Connection], object]
+"""Takes a file from one format to the next, inside a transaction."""
 
 APPLICATION_ID: Final = 0x534D454D  # "SMEM", shown by file(1)
 LOCK_SECONDS: Final = 5.0
 IDLE_READERS: Final = 8
-_HEADER: Final = b"SQLite format 3\x00"
-_NETWORK: Final = ("nfs", "cifs", "smb", "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "afs", "ceph")
 _abandoned: list[apsw.Connection] = []  # of a parent process: to close them here could harm its locks
+
+
+class Opened(apsw.Connection):
+    """A connection, and what it has open: the file (None: memory), and its log once it has written."""
+
+    file: File | None = None
+    log: File | None = None
 
 
 class Database:
@@ -32,7 +41,8 @@ class Database:
     Args:
         path: The file; None keeps everything in memory.
         schema: Statements that make an empty file ours.
-        version: What `PRAGMA user_version` says of a file of this schema.
+        steps: The first takes a file of format 1 to format 2, and so on. A file of an earlier format is
+            taken through those it lacks when it is opened, all of them in one transaction.
         lock_seconds: How long to wait for another writer, of this process or another.
         read_only: Open it for reading even where writing would be possible.
 
@@ -46,27 +56,41 @@ class Database:
         path: Path | None,
         *,
         schema: Sequence[str] = (),
-        version: int = 1,
+        steps: Sequence[Step] = (),
         lock_seconds: float = LOCK_SECONDS,
         read_only: bool = False,
     ) -> None:
         self.path = path
         self.read_only = read_only
-        self._schema, self._version, self._lock_seconds = tuple(schema), version, lock_seconds
+        self._schema, self._steps, self._lock_seconds = tuple(schema), tuple(steps), lock_seconds
         self._immutable = self._closed = False
+        self._is_becoming_ours = self._log_is_lost = False
+        self._file: File | None = None
+        self._address = "" if path is None else str(path)
+        self._log_address = "" if path is None else str(log_of(path))
+        self._when_replaced: list[Callable[[apsw.Connection], None]] = []
         self._reset()
         if path is not None:
-            _prepare_place(path, read_only=read_only)
+            prepare(path, read_only=read_only)
             _live.add(self)
         with self._translating():
             self._become_ours()
+
+    @property
+    def format(self) -> int:
+        """What `PRAGMA user_version` says of a file of this schema."""
+        return len(self._steps) + 1
+
+    def when_replaced(self, read_anew: Callable[[apsw.Connection], None]) -> None:
+        """Call this when another file, such as a restored backup, has taken the place of ours."""
+        self._when_replaced.append(read_anew)
 
     @property
     def where(self) -> str:
         return "memory" if self.path is None else str(self.path)
 
     @contextlib.contextmanager
-    def writing(self, *, durable: bool = True) -> Iterator[apsw.Connection]:
+    def writing(self, *, durable: bool = True) -> Iterator[Opened]:
         """The writer's connection inside a transaction that ends with the block.
 
         A block inside a block of the same thread joins its transaction.
@@ -76,7 +100,8 @@ class Database:
 
         Raises:
             ReadOnlyStore: the file cannot be written.
-            BackendUnavailable: another writer held it for too long.
+            BackendUnavailable: another writer held it for too long, or the file is not there any more, so
+                that what was written would be lost.
         """
         if self.read_only:
             raise ReadOnlyStore(
@@ -93,10 +118,13 @@ class Database:
             self._lock.release()
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[apsw.Connection]:
+    def reading(self) -> Iterator[Opened]:
         """A connection that sees one state of the file throughout the block.
 
         Inside `writing` it is the writer's, so that a transaction sees its own changes.
+
+        Raises:
+            BackendUnavailable: the file is not there any more.
         """
         self._notice_fork()
         with self._translating():
@@ -170,9 +198,9 @@ class Database:
         self._lock = threading.RLock()
         self._owner: int | None = None
         self._depth = 0
-        self._writer: apsw.Connection | None = None
+        self._writer: Opened | None = None
         self._waits_for_disk = True
-        self._idle: list[apsw.Connection] = []
+        self._idle: list[Opened] = []
 
     def _notice_fork(self) -> None:
         if self._pid == os.getpid() or self.path is None:
@@ -190,25 +218,75 @@ class Database:
     def _depth_of_this_thread(self) -> int:
         return self._depth if self._owner == threading.get_ident() else 0
 
-    def _transaction(self, *, durable: bool) -> Iterator[apsw.Connection]:
-        connection = self._writer_connection()
-        if self._depth_of_this_thread():
-            yield connection
+    def _transaction(self, *, durable: bool) -> Iterator[Opened]:
+        if self._writer is not None and self._depth_of_this_thread():
+            yield self._writer
             return
+        connection = self._current_writer()
         if self._waits_for_disk != durable:
             connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
             self._waits_for_disk = durable
         connection.execute("BEGIN IMMEDIATE")
         self._owner, self._depth = threading.get_ident(), 1
         try:
+            self._check_before(connection)
             yield connection
             connection.execute("COMMIT")
+            self._check_after(connection)
         finally:
             self._owner, self._depth = None, 0
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
 
-    def _snapshot(self) -> Iterator[apsw.Connection]:
+    def _current_writer(self) -> Opened:
+        """The writer's connection, to the file that is at the place now."""
+        if self._writer is not None and self.path is not None and self._writer.file != file_at(self._address):
+            self._writer.close()
+            self._writer = None
+        return self._writer_connection()
+
+    def _check_before(self, connection: Opened) -> None:
+        if self.path is None or self._is_becoming_ours:
+            return
+        if connection.execute("PRAGMA user_version").get != self.format:
+            raise self._other_format(int(connection.execute("PRAGMA user_version").get))
+        log = file_at(self._log_address)
+        if connection.log is None:
+            connection.log = log
+        elif connection.log != log:
+            raise self._lost_log(connection)
+
+    def _check_after(self, connection: Opened) -> None:
+        """Whether what was committed is where the next one looks for it, not in a file that was removed."""
+        if self.path is None or self._is_becoming_ours:
+            return
+        if connection.file != file_at(self._address):
+            raise BackendUnavailable(
+                f"{self.where} was removed or replaced while it was written, so that nothing was saved; try "
+                "again if a backup was restored, and stop all that use a store before its files are changed",
+                path=self.where,
+            )
+        if connection.log != file_at(self._log_address):
+            raise self._lost_log(connection)
+
+    def _lost_log(self, connection: Opened) -> BackendUnavailable:
+        """Bring what the open log holds into the file, where it is safe. It is used no more after that:
+        whoever opens the file next makes a log that those who have the old one open do not see."""
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        with contextlib.suppress(apsw.Error):
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_FULL)
+        self._log_is_lost = True
+        return self._without_log()
+
+    def _without_log(self) -> BackendUnavailable:
+        return BackendUnavailable(
+            f"{self._log_address} was removed or replaced while it was in use, so nothing is saved any more; "
+            f"what was committed before is in {self.where}: restart all processes that use it",
+            path=self.where,
+        )
+
+    def _snapshot(self) -> Iterator[Opened]:
         connection = self._take_reader()
         try:
             connection.execute("BEGIN")
@@ -218,15 +296,20 @@ class Database:
                 connection.execute("ROLLBACK")
             self._give_back(connection)
 
-    def _take_reader(self) -> apsw.Connection:
+    def _take_reader(self) -> Opened:
+        current = file_at(self._address)
         with self._lock_for_readers():
-            if self._idle:
-                return self._idle.pop()
-        connection = self._open()
-        connection.execute("PRAGMA query_only=1")
+            outdated = [each for each in self._idle if each.file != current]
+            self._idle = [each for each in self._idle if each.file == current]
+            connection = self._idle.pop() if self._idle else None
+        for each in outdated:
+            each.close()
+        if connection is None:
+            connection = self._open()
+            connection.execute("PRAGMA query_only=1")
         return connection
 
-    def _give_back(self, connection: apsw.Connection) -> None:
+    def _give_back(self, connection: Opened) -> None:
         with self._lock_for_readers():
             if not self._closed and len(self._idle) < IDLE_READERS:
                 self._idle.append(connection)
@@ -237,7 +320,7 @@ class Database:
         # Never the writer's lock: a reader must not wait for a writer that waits for another process.
         return _readers
 
-    def _writer_connection(self) -> apsw.Connection:
+    def _writer_connection(self) -> Opened:
         if self._writer is None:
             self._writer, self._waits_for_disk = self._open(), True
         return self._writer
@@ -250,18 +333,27 @@ class Database:
                 connection.close()
         self._writer = None
 
-    def _open(self) -> apsw.Connection:
+    def _open(self) -> Opened:
         if self._closed:
             raise BackendUnavailable(f"{self.where} was closed; open a new backend", path=self.where)
+        if self._log_is_lost:
+            raise self._without_log()
         if self.path is None:
-            return apsw.Connection(":memory:")
+            return Opened(":memory:")
+        file = file_at(self._address)
+        if file is None and self._file is not None:
+            raise BackendUnavailable(
+                f"{self.where} was removed while it was in use, so nothing is read or saved; put it back, or "
+                "restart to begin with an empty store",
+                path=self.where,
+            )
+        # Never with CREATE: `prepare` has made it, and a file that was removed shall not come back empty.
         flags = apsw.SQLITE_OPEN_URI | (
-            apsw.SQLITE_OPEN_READONLY
-            if self.read_only
-            else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+            apsw.SQLITE_OPEN_READONLY if self.read_only else apsw.SQLITE_OPEN_READWRITE
         )
         address = self.path.absolute().as_uri() + ("?immutable=1" if self._immutable else "")
-        connection = apsw.Connection(address, flags=flags)
+        connection = Opened(address, flags=flags)
+        connection.file = file
         connection.set_busy_timeout(int(self._lock_seconds * 1000))
         # The last connection to close would delete the log that a forked process may still be using.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -269,27 +361,53 @@ class Database:
         # One at a time: `execute` stops at the first row, and a pragma may answer with one.
         for name, value in (("synchronous", "FULL"), ("secure_delete", 1), ("temp_store", "MEMORY")):
             connection.pragma(name, value)
+        if self._file not in {None, file}:
+            self._take_replacement(connection)
+        self._file = file
         return connection
+
+    def _take_replacement(self, connection: Opened) -> None:
+        try:
+            if (found := int(connection.execute("PRAGMA user_version").get)) != self.format:
+                raise self._other_format(found)
+            for read_anew in self._when_replaced:
+                read_anew(connection)
+        except BaseException:
+            connection.close()
+            raise
 
     def _become_ours(self) -> None:
         found = self._first_look()
-        if found > self._version:
-            raise BackendUnavailable(
-                f"{self.where} has format {found}, written by a newer release; this one reads up to "
-                f"{self._version}: upgrade supervisor-memory",
-                path=self.where,
-                found=found,
-            )
-        if self.read_only or found == self._version:
+        if found > self.format or (self.read_only and 0 < found < self.format):
+            raise self._other_format(found)
+        if self.read_only or found == self.format:
             return
         if self.path is not None:
             self._use_write_ahead_log()
+        self._is_becoming_ours = True
         with self.writing() as connection:
-            if connection.pragma("user_version") == 0:
+            if (found := int(connection.pragma("user_version"))) == 0:
                 for statement in self._schema:
                     connection.execute(statement)
                 connection.pragma("application_id", APPLICATION_ID)
-                connection.pragma("user_version", self._version)
+            else:  # another process may have been faster
+                for step in self._steps[found - 1 :]:
+                    step(connection)
+            connection.pragma("user_version", self.format)
+        self._is_becoming_ours = False
+
+    def _other_format(self, found: int) -> BackendUnavailable:
+        if found > self.format:
+            whose = "a newer release wrote it: upgrade supervisor-memory, and restart this process"
+        elif found:
+            whose = "an earlier release wrote it: open it once where it can be written"
+        else:
+            whose = "it is no whole store: put the right file back"
+        return BackendUnavailable(
+            f"{self.where} has format {found}, and this release uses format {self.format}; {whose}",
+            path=self.where,
+            found=found,
+        )
 
     def _first_look(self) -> int:
         """The format of the file; settles on the way whether it can be written."""
@@ -316,7 +434,7 @@ class Database:
 
     def _refuse_unread_log(self) -> None:
         assert self.path is not None
-        log = self.path.with_name(self.path.name + "-wal")
+        log = log_of(self.path)
         if log.exists() and log.stat().st_size:
             raise BackendUnavailable(
                 f"{log} holds changes that can only be read where its directory is writable; "
@@ -388,8 +506,8 @@ def translated(error: apsw.Error, *, where: str, waited: float = LOCK_SECONDS) -
             )
         case apsw.CorruptError() | apsw.NotADBError() | apsw.FormatError():
             return CorruptStore(
-                f"{where} is damaged or no SQLite file ({error}); it is left as it is: restore a backup, or "
-                "move it away to start anew",
+                f"{where} is damaged or no SQLite file ({error}); it is left as it is: run "
+                "`supervisor-memory repair`, or restore a backup",
                 path=where,
             )
         case apsw.SQLError() if "malformed JSON" in str(error):
@@ -407,67 +525,20 @@ def translated(error: apsw.Error, *, where: str, waited: float = LOCK_SECONDS) -
                 path=where,
             )
         case apsw.FullError():
-            return BackendError(f"no room left for {where}; nothing was written: free some space", path=where)
+            return BackendError(f"no room left for {where}; nothing was saved: free some space", path=where)
+        case apsw.IOError():
+            return BackendError(
+                f"the disk refused {where} ({error}); nothing was saved: look at its space, quota and health",
+                path=where,
+            )
         case _:
             return BackendError(f"{where}: {type(error).__name__}: {error}", path=where)
-
-
-def refuse_network_file_system(directory: Path, *, mounts: str | None = None) -> None:
-    """Raise where `directory` is on a file system whose locks cannot be trusted.
-
-    Args:
-        mounts: The text of /proc/mounts; None reads it. Where there is none, everything passes.
-
-    Raises:
-        BackendUnavailable: it is on NFS, SMB or the like.
-    """
-    if mounts is None:
-        try:
-            mounts = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return
-    place = directory.absolute().resolve()
-    best, kind = Path("/"), ""
-    for line in mounts.splitlines():
-        _, point, found, *_ = [*line.split(), "", "", ""]
-        mounted = Path(point.replace("\\040", " ")) if point else best
-        if place.is_relative_to(mounted) and len(mounted.parts) >= len(best.parts):
-            best, kind = mounted, found
-    if kind.startswith(_NETWORK):
-        raise BackendUnavailable(
-            f"{directory} is on a network file system ({kind}), where locks fail and files get damaged; "
-            "point MEMORY_PATH at a local directory, or use a server such as Qdrant",
-            path=str(directory),
-            kind=kind,
-        )
 
 
 def has_table(connection: apsw.Connection, name: str) -> bool:
     """Whether the file has a table. (`Connection.table_exists` may answer from before another's commit.)"""
     found = connection.execute("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (name,))
     return found.fetchone() is not None
-
-
-def _prepare_place(path: Path, *, read_only: bool) -> None:
-    refuse_network_file_system(path.parent)
-    try:
-        if not read_only:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with path.open("rb") as file:
-            start = file.read(len(_HEADER))
-    except FileNotFoundError:
-        if not read_only:  # SQLite gives the files beside it the same mode
-            with contextlib.suppress(OSError):
-                path.touch(mode=0o600)
-        return
-    except OSError as error:
-        raise BackendUnavailable(f"{path} cannot be opened: {error}", path=str(path)) from error
-    if start not in (b"", _HEADER):
-        raise CorruptStore(
-            f"{path} is no SQLite file (it begins with {start[:8]!r}); it is left as it is: move it away, or "
-            "point MEMORY_PATH at another directory",
-            path=str(path),
-        )
 
 
 def _look_at(connection: apsw.Connection) -> tuple[int, list[str]]:

@@ -174,8 +174,8 @@ class AuditLog:
         self._access_rows = access_rows
         self._create()
         with database.reading() as connection:
-            self._log_id, self._session_key = (_meta(connection, name) for name in ("log_id", "session_key"))
-        self._tombstones = Tombstones(self._session_key)
+            self._read_meta(connection)
+        database.when_replaced(self._read_meta)
         self._unwritten: deque[Access] = deque(maxlen=_MOST_UNWRITTEN)
 
     @property
@@ -369,6 +369,10 @@ class AuditLog:
         """Write what is outstanding and close the database underneath."""
         self.flush()
         self._database.close()
+
+    def _read_meta(self, connection: apsw.Connection) -> None:
+        self._log_id, self._session_key = (_meta(connection, name) for name in ("log_id", "session_key"))
+        self._tombstones = Tombstones(self._session_key)
 
     def _create(self) -> None:
         with self._database.reading() as connection:

@@ -1,26 +1,35 @@
 """Commits of many threads in one transaction, so that they wait for the disk together."""
 
+import contextlib
 import os
 import threading
 from collections import deque
 from collections.abc import Callable
+from queue import Empty, SimpleQueue
 
 import apsw
 
 from supervisor_memory.backends.protocol import Commit, Committed
 from supervisor_memory.database import Database
-from supervisor_memory.errors import SupervisorMemoryError
+from supervisor_memory.errors import (
+    BackendUnavailable,
+    CorruptStore,
+    ReadOnlyStore,
+    SupervisorMemoryError,
+)
 
 __all__ = ["Group"]
 
 Apply = Callable[[apsw.Connection, Commit], Committed]
 _MOST = 64
+_LONGEST_WAIT = 0.5  # seconds; who was to call may have been interrupted
 
 
 class Group:
     """Whoever comes first commits for all that wait by then; each gets its own answer.
 
-    An answer is given when the transaction has been committed, never before.
+    An answer is given when the transaction has been committed, never before. Who has one goes on at once,
+    while one of those that came meanwhile commits for the next.
 
     Args:
         apply: Makes the changes of one commit on a connection inside a transaction, or raises.
@@ -49,10 +58,20 @@ class Group:
             self._reset()
         request = _Request(commit)
         self._waiting.append(request)
-        with self._turn:
-            while not request.is_answered:
-                self._lead([self._waiting.popleft() for _ in range(min(_MOST, len(self._waiting)))])
+        while not request.is_answered:
+            if self._turn.acquire(blocking=False):
+                try:
+                    self._lead([self._waiting.popleft() for _ in range(min(_MOST, len(self._waiting)))])
+                finally:
+                    self._turn.release()
+                    self._call_the_next()
+            else:
+                request.wait()
         return request.answer()
+
+    def _call_the_next(self) -> None:
+        with contextlib.suppress(IndexError):  # nobody waits, or somebody has just taken it along
+            self._waiting[0].call()
 
     def _lead(self, requests: "list[_Request]") -> None:
         if len(requests) > 1 and self._together(requests):
@@ -71,11 +90,15 @@ class Group:
                 raise
 
     def _together(self, requests: "list[_Request]") -> bool:
-        """Whether they were committed in one transaction; otherwise none of them was."""
+        """Whether each has its answer; otherwise nothing of them was committed."""
         answers: list[Committed | SupervisorMemoryError] = []
         try:
             with self._database.writing() as connection:
                 answers += [self._in_savepoint(connection, request.commit) for request in requests]
+        except (BackendUnavailable, ReadOnlyStore, CorruptStore) as error:  # the same for each of them
+            for request in requests:
+                request.failed(error)
+            return True
         except Exception:  # noqa: BLE001  # whose fault it was shows when each is tried alone
             return False
         except BaseException as error:
@@ -104,14 +127,26 @@ class _Request:
     def __init__(self, commit: Commit) -> None:
         self.commit = commit
         self.is_answered = False
+        self._calls: SimpleQueue[None] = SimpleQueue()
         self._answer: Committed | None = None
         self._error: BaseException | None = None
 
+    def wait(self) -> None:
+        """Until it is answered or may lead; now and then in vain."""
+        with contextlib.suppress(Empty):
+            self._calls.get(timeout=_LONGEST_WAIT)
+
+    def call(self) -> None:
+        """End its `wait`, or the next one."""
+        self._calls.put(None)
+
     def done(self, answer: Committed) -> None:
         self._answer, self.is_answered = answer, True
+        self.call()
 
     def failed(self, error: BaseException) -> None:
         self._error, self.is_answered = error, True
+        self.call()
 
     def answer(self) -> Committed:
         if self._answer is not None:

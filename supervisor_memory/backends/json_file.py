@@ -16,8 +16,9 @@ from supervisor_memory.backends.protocol import Commit, Committed, Erased, Healt
 from supervisor_memory.backends.snapshot import Snapshot, UnknownFormat, decoded, encoded
 from supervisor_memory.backends.state import Staged, State
 from supervisor_memory.backends.state_backend import StateBackend
-from supervisor_memory.database import LOCK_SECONDS, Database, refuse_network_file_system
+from supervisor_memory.database import LOCK_SECONDS, Database
 from supervisor_memory.errors import BackendError, BackendUnavailable, CorruptStore, ReadOnlyStore
+from supervisor_memory.place import refuse_network_file_system
 from supervisor_memory.records import AuditEvent, Filter
 
 __all__ = ["AUDIT_FILE_NAME", "FILE_NAME", "JsonBackend"]

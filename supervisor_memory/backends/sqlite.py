@@ -24,10 +24,11 @@ from supervisor_memory.backends.matrices import Matrices, Space
 from supervisor_memory.backends.matrix import Matrix, descending
 from supervisor_memory.backends.postings import idf, score
 from supervisor_memory.backends.protocol import Commit, Committed, Erased, Health, Ids
-from supervisor_memory.backends.tables import SCHEMA, VERSION, Writing, counted, record_of, remove
+from supervisor_memory.backends.tables import SCHEMA, STEPS, Writing, counted, record_of, remove
 from supervisor_memory.backends.verbs import Verbs
-from supervisor_memory.database import LOCK_SECONDS, Database
+from supervisor_memory.database import LOCK_SECONDS, Database, Opened
 from supervisor_memory.errors import BackendError
+from supervisor_memory.place import File
 from supervisor_memory.records import Filter, Hits, Query, Record
 from supervisor_memory.terms import terms
 
@@ -64,7 +65,7 @@ class SqliteBackend(Verbs):
         self._database = Database(
             Path(path) / FILE_NAME,
             schema=SCHEMA,
-            version=VERSION,
+            steps=STEPS,
             lock_seconds=lock_seconds,
             read_only=read_only,
         )
@@ -186,7 +187,7 @@ class SqliteBackend(Verbs):
 
     def health(self) -> Health:
         message = "read-only: nothing new is remembered" if self._database.read_only else ""
-        details = {"sqlite": apsw.sqlite_lib_version(), "format": str(VERSION)}
+        details = {"sqlite": apsw.sqlite_lib_version(), "format": str(self._database.format)}
         try:
             details["records"] = str(self.count(Filter(statuses=None)))
         except BackendError as error:
@@ -204,26 +205,27 @@ class SqliteBackend(Verbs):
         """Let go of the file. Closing twice is fine."""
         self._audit.close()
 
-    def _known_in(self, connection: apsw.Connection) -> "_Known":
+    def _known_in(self, connection: Opened) -> "_Known":
         """What is known of the file as the connection sees it."""
         if self._database.is_writing:  # what an open transaction shows may be undone
             return _Known()
-        known, schema = self._known, int(connection.execute("PRAGMA schema_version").get)
-        if known.schema != schema:
-            if known.schema is not None:
+        state = (connection.file, int(connection.execute("PRAGMA schema_version").get))
+        known = self._known
+        if known.state != state:
+            if known.state is not None:
                 forget_texts()  # a user may have been erased by another process
-            known = self._known = _Known(schema)
+            known = self._known = _Known(state)
         return known
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What earlier searches loaded and found, in a file with this schema number; None: nothing yet.
+    """What earlier searches loaded and found, in this file with this schema number; None: nothing yet.
 
     Each erasure makes another number, so that nothing outlives it here.
     """
 
-    schema: int | None = None
+    state: tuple[File | None, int] | None = None
     matrices: Matrices = field(default_factory=Matrices)
     answers: Answers = field(default_factory=Answers)
 

@@ -11,13 +11,16 @@ from supervisor_memory.backends import lexicon
 from supervisor_memory.backends.changes import Vector, as_stored, clash, vector_to_store
 from supervisor_memory.backends.conditions import NOT_SAID_IN_A_SESSION
 from supervisor_memory.backends.protocol import Change
+from supervisor_memory.database import Step
 from supervisor_memory.errors import Conflict, CorruptStore
 from supervisor_memory.records import Namespace, Record
 from supervisor_memory.terms import terms
 
-__all__ = ["SCHEMA", "VERSION", "Writing", "counted", "namespace_text", "record_of", "remove"]
+__all__ = ["SCHEMA", "STEPS", "Writing", "counted", "namespace_text", "record_of", "remove"]
 
-VERSION: Final = 1
+STEPS: Final[tuple[Step, ...]] = ()
+"""From each format to the next; there has been one so far. Whoever changes SCHEMA adds a step."""
+
 SCHEMA: Final = (
     # `data` is the record, whole; the columns beside it are what is searched for.
     """CREATE TABLE records(

@@ -17,11 +17,11 @@ import apsw
 from supervisor_memory.backends.open import open_backend
 from supervisor_memory.backends.protocol import MemoryBackend
 from supervisor_memory.bridge import Bridge
-from supervisor_memory.database import refuse_network_file_system
 from supervisor_memory.embedding.languages import reads
 from supervisor_memory.embedding.open import open_embedder
 from supervisor_memory.errors import SupervisorMemoryError
 from supervisor_memory.interfaces.store import store_exists, store_files
+from supervisor_memory.place import refuse_network_file_system
 from supervisor_memory.records import SESSION_FAMILY, Filter
 from supervisor_memory.settings import Settings
 

@@ -24,7 +24,7 @@ from supervisor_memory.backends import sqlite
 from supervisor_memory.backends.matrices import Matrices
 from supervisor_memory.backends.protocol import Change, MemoryBackend
 from supervisor_memory.backends.sqlite import SqliteBackend
-from supervisor_memory.database import refuse_network_file_system
+from supervisor_memory.place import refuse_network_file_system
 from supervisor_memory.errors import (
     BackendError,
     BackendUnavailable,

@@ -1,0 +1,97 @@
+"""The place of a database file: whether one may be there, and which file it is now."""
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import apsw
+
+from supervisor_memory.errors import BackendUnavailable, CorruptStore
+
+__all__ = ["File", "file_at", "log_of", "prepare", "refuse_network_file_system"]
+
+File: TypeAlias = tuple[int, int]
+"""Device and inode: what stays the same of a file however often it is written, until it is replaced."""
+
+_HEADER: Final = b"SQLite format 3\x00"
+_NETWORK: Final = ("nfs", "cifs", "smb", "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "afs", "ceph")
+
+
+def file_at(path: str) -> File | None:
+    """The file that is there now; None: there is none."""
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+def log_of(path: Path) -> Path:
+    """The log that SQLite keeps beside a database."""
+    return path.with_name(path.name + "-wal")
+
+
+def prepare(path: Path, *, read_only: bool) -> None:
+    """Make the directory and an empty file, for their owner alone, where there is none.
+
+    Raises:
+        BackendUnavailable: it is on a network file system, or cannot be opened.
+        CorruptStore: there is a file that is no SQLite file.
+    """
+    refuse_network_file_system(path.parent)
+    try:
+        if not read_only:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with contextlib.suppress(OSError):  # SQLite gives the files beside it the same mode
+                path.touch(mode=0o600, exist_ok=False)
+        start = _start_of(path)
+    except (OSError, apsw.Error) as error:
+        if not path.exists() and isinstance(error, apsw.CantOpenError):
+            return  # opening it will say so
+        raise BackendUnavailable(f"{path} cannot be opened: {error}", path=str(path)) from error
+    if start not in (b"", _HEADER):
+        raise CorruptStore(
+            f"{path} is no SQLite file (it begins with {start[:8]!r}); it is left as it is: run "
+            "`supervisor-memory repair` if it was a store, or point MEMORY_PATH at another directory",
+            path=str(path),
+        )
+
+
+def _start_of(path: Path) -> bytes:
+    # Through SQLite: whoever closes a file by other means drops all locks that this process has on it.
+    file = apsw.VFSFile("", str(path), [apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB, 0])
+    try:
+        return file.xRead(min(len(_HEADER), file.xFileSize()), 0)
+    finally:
+        file.xClose()
+
+
+def refuse_network_file_system(directory: Path, *, mounts: str | None = None) -> None:
+    """Raise where `directory` is on a file system whose locks cannot be trusted.
+
+    Args:
+        mounts: The text of /proc/mounts; None reads it. Where there is none, everything passes.
+
+    Raises:
+        BackendUnavailable: it is on NFS, SMB or the like.
+    """
+    if mounts is None:
+        try:
+            mounts = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return
+    place = directory.absolute().resolve()
+    best, kind = Path("/"), ""
+    for line in mounts.splitlines():
+        _, point, found, *_ = [*line.split(), "", "", ""]
+        mounted = Path(point.replace("\\040", " ")) if point else best
+        if place.is_relative_to(mounted) and len(mounted.parts) >= len(best.parts):
+            best, kind = mounted, found
+    if kind.startswith(_NETWORK):
+        raise BackendUnavailable(
+            f"{directory} is on a network file system ({kind}), where locks fail and files get damaged; "
+            "point MEMORY_PATH at a local directory, or use a server such as Qdrant",
+            path=str(directory),
+            kind=kind,
+        )
