@@ -4,22 +4,26 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal, TypeAlias
 
 from langgraph.store.base import BaseStore
 
 from supervisor_memory.audit.log import AuditLog, open_log
 from supervisor_memory.backends.candidates import searched_user
 from supervisor_memory.backends.changes import copied, places
-from supervisor_memory.backends.protocol import Change, Commit, Committed, Health, Ids
+from supervisor_memory.backends.protocol import Change, Commit, Committed, Health, Ids, Stored, Taken
 from supervisor_memory.backends.state import Staged, State
 from supervisor_memory.backends.store_calls import StoreCalls
 from supervisor_memory.backends.store_items import Found, Layout, Owner, part_of, parts
+from supervisor_memory.backends.taking import as_commit, pages, staged_in
 from supervisor_memory.backends.verbs import Verbs
 from supervisor_memory.errors import BackendError, SettingsError
 from supervisor_memory.records import AuditEvent, Filter, Hits, Namespace, Query, Record
 
 __all__ = ["BaseStoreBackend"]
+
+_History: TypeAlias = list[Record]
+_TAKEN_TOGETHER: Final = 1_000  # records and earlier versions: six values each, of 32,766 in a statement
 
 
 class BaseStoreBackend(Verbs):
@@ -117,14 +121,9 @@ class BaseStoreBackend(Verbs):
     def versions(self, record_id: str) -> Sequence[Record]:
         """Every version of a record, oldest first, the present one last; empty for an unknown id."""
         with self._calls.alone():
-            present = [found.record for found in self._by_id([record_id])]
-            earlier = [
-                found.record
-                for record in present
-                for item in self._calls.gets(self._layout.earlier(record))
-                if item is not None and (found := self._layout.found(item)) is not None
-            ]
-        return tuple(copied(record) for record in (*earlier, *present))
+            present = self._by_id([record_id])
+            earlier = self._histories(present).get(record_id, ())
+        return tuple(copied(record) for record in (*earlier, *(each.record for each in present)))
 
     def batch(self, commit: Commit) -> Committed:
         """Apply a commit in one call to the store.
@@ -142,6 +141,50 @@ class BaseStoreBackend(Verbs):
             else:
                 self._audit.append(commit.audit, at=self._clock())
             return Committed(commit.id, tuple(copied(record) for record in staged.results))
+
+    def stored(self, *, after: str | None = None, limit: int, user_id: str | None = None) -> Sequence[Stored]:
+        """A page of all records; every page reads whose record each id is. See `Moves`."""
+        with self._calls.alone():
+            owners = self._calls.items(self._layout.owners)
+            found = self._calls.gets(self._layout.page(owners, after, max(0, limit), user_id))
+            present = [each for item in found if item is not None and (each := self._layout.found(item))]
+            history = self._histories(present)
+        return [
+            Stored(
+                copied(each.record),
+                tuple(history.get(each.record.id, ())),
+                None if each.vector is None else each.vector[1],
+            )
+            for each in present
+        ]
+
+    def take(self, records: Sequence[Stored]) -> Sequence[Taken]:
+        """Keep records as another store had them, some hundreds in one call to the store; see `Moves`."""
+        with self._calls.alone():
+            return [taken for page in pages(records, most=_TAKEN_TOGETHER) for taken in self._take(page)]
+
+    def _take(self, page: Sequence[Stored]) -> Sequence[Taken]:
+        owners = self._owners([each.record.id for each in page])
+        state = self._state_before([Change(each.record) for each in page], owners)
+        brought = {each.record.id: each.record.version for each in page}
+        newer = [Found(r) for r in state.records.values() if r.version > brought.get(r.id, r.version)]
+        state.history |= self._histories(newer)
+        staged, decided = staged_in(state, page, audit=self._audit)
+        if staged.records:
+            self._save(as_commit(staged, decided), staged, owners)
+        else:
+            self._audit.append(decided.events, at=self._clock())
+        return decided.in_order()
+
+    def _histories(self, present: Iterable[Found]) -> dict[str, _History]:
+        """Record id → the versions before this one, oldest first."""
+        asked = [each.record for each in present if each.record.version > 1]
+        items = self._calls.gets([get for record in asked for get in self._layout.earlier(record)])
+        history: dict[str, _History] = {}
+        for item in items:
+            if item is not None and (found := self._layout.found(item)) is not None:
+                history.setdefault(found.record.id, []).append(found.record)
+        return history
 
     def health(self) -> Health:
         message = "" if self._keeps_audit else "the audit log is in memory; pass `audit`, a directory"

@@ -1,15 +1,16 @@
 """Records in the memory of this process, gone when it ends. The reference meaning of the protocol."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.backends.changes import copied
 from supervisor_memory.backends.erasing import forget_texts
-from supervisor_memory.backends.protocol import Commit, Committed, Erased, Health
+from supervisor_memory.backends.protocol import Commit, Committed, Erased, Health, Stored, Taken
 from supervisor_memory.backends.state import State
 from supervisor_memory.backends.state_backend import StateBackend
+from supervisor_memory.backends.taking import staged_in
 from supervisor_memory.database import Database
 from supervisor_memory.records import Filter
 
@@ -45,6 +46,14 @@ class InMemoryBackend(StateBackend):
             self._audit.append(commit.audit, at=self._clock())
             self._state.apply(staged)
             return Committed(commit.id, tuple(copied(record) for record in staged.results))
+
+    def take(self, records: Sequence[Stored]) -> Sequence[Taken]:
+        """Keep records as another store had them; see `Moves`."""
+        with self._lock:
+            staged, decided = staged_in(self._state, records, audit=self._audit)
+            self._audit.append(decided.events, at=self._clock())
+            self._state.apply(staged)
+            return decided.in_order()
 
     def holds(self, user_id: str) -> Mapping[str, int]:
         """How much of a user `erase` would remove, by kind."""

@@ -5,17 +5,18 @@ import errno
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from supervisor_memory.audit.log import AUDIT_FILE_NAME, AuditLog
 from supervisor_memory.backends.changes import copied
 from supervisor_memory.backends.erasing import forget_texts
-from supervisor_memory.backends.protocol import Commit, Committed, Erased, Health
+from supervisor_memory.backends.protocol import Commit, Committed, Erased, Health, Stored, Taken
 from supervisor_memory.backends.snapshot import Snapshot, UnknownFormat, decoded, encoded
 from supervisor_memory.backends.state import Staged, State
 from supervisor_memory.backends.state_backend import StateBackend
+from supervisor_memory.backends.taking import as_commit, staged_in
 from supervisor_memory.database import LOCK_SECONDS, Database
 from supervisor_memory.errors import BackendError, BackendUnavailable, CorruptStore, ReadOnlyStore
 from supervisor_memory.place import refuse_network_file_system
@@ -85,6 +86,17 @@ class JsonBackend(StateBackend):
             else:
                 self._audit.append(commit.audit, at=self._clock())
             return Committed(commit.id, tuple(copied(record) for record in staged.results))
+
+    def take(self, records: Sequence[Stored]) -> Sequence[Taken]:
+        """Keep records as another store had them, in one commit; see `Moves`."""
+        with self._lock, self._file.locked(self._lock_seconds):
+            self._remove_erased()
+            staged, decided = staged_in(self._current(), records, audit=self._audit)
+            if staged.records:
+                self._save(as_commit(staged, decided), staged)
+            else:
+                self._audit.append(decided.events, at=self._clock())
+            return decided.in_order()
 
     def holds(self, user_id: str) -> Mapping[str, int]:
         """How much of a user `erase` would remove, by kind."""

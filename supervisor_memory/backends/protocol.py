@@ -11,8 +11,22 @@ from supervisor_memory.records import AuditEvent, Filter, Hits, Query, Record, W
 
 if TYPE_CHECKING:
     from supervisor_memory.audit.log import AuditLog
+    from supervisor_memory.records import Vector
 
-__all__ = ["Change", "Commit", "Committed", "Erased", "Erases", "Health", "Ids", "Incomplete", "MemoryBackend"]
+__all__ = [
+    "Change",
+    "Commit",
+    "Committed",
+    "Erased",
+    "Erases",
+    "Health",
+    "Ids",
+    "Incomplete",
+    "MemoryBackend",
+    "Moves",
+    "Stored",
+    "Taken",
+]
 
 Ids: TypeAlias = Sequence[str]
 
@@ -191,5 +205,70 @@ class Erases(Protocol):
 
         Raises:
             BackendError: nothing was removed.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A record as a store keeps it, with all that goes with it when it moves to another.
+
+    Args:
+        record: As it is, its version, status and times too; `record.vector` is None.
+        earlier: Its earlier versions, oldest first.
+        vector: float32 of unit length, of `record.embedder`; None where that is None.
+    """
+
+    record: Record
+    earlier: tuple[Record, ...] = ()
+    vector: "Vector | None" = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of a record that a store was to take.
+
+    Args:
+        what: "added"; "replaced" an earlier version of it; the "same" was here; the one here is of a later
+            version, and what was brought is "older"; or it was "refused".
+        reason: Why it was refused, as a code: "other-record" (another one has its id, or the two were
+            changed apart), "content_hash" or "attribute" (another active one has its place), "erased" (it
+            was said before its user was erased), "invalid" (it cannot be stored).
+        told: The same for people.
+    """
+
+    record_id: str
+    what: Literal["added", "replaced", "same", "older", "refused"]
+    reason: str = ""
+    told: str = ""
+
+
+@runtime_checkable
+class Moves(Protocol):
+    """A store whose records can move to another as they are, beside what every store can."""
+
+    def stored(self, *, after: str | None = None, limit: int, user_id: str | None = None) -> Sequence[Stored]:
+        """A page of all records, in every status and family; an empty one: there are no more.
+
+        Args:
+            after: The id of the last record of the page before. Pages come in an order of the store's own,
+                mostly that of the ids, which does not change: each record that is there throughout comes
+                once.
+            user_id: Only this user's records.
+
+        Raises:
+            CorruptStore, BackendError: a record cannot be read, or the store failed.
+        """
+        ...
+
+    def take(self, records: Sequence[Stored]) -> Sequence[Taken]:
+        """Keep records as another store had them: one answer each, in order.
+
+        A record is taken whole or not at all; taking it again leaves it as it is. One that is here in an
+        earlier version of its own history is brought up to date. Each that is taken is an event
+        "memory.import" in the log.
+
+        Raises:
+            ReadOnlyStore, BackendError: the store failed. Some may have been taken; take them again.
         """
         ...

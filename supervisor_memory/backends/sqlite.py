@@ -23,8 +23,10 @@ from supervisor_memory.backends.group import Group
 from supervisor_memory.backends.matrices import Matrices, Space
 from supervisor_memory.backends.matrix import Matrix, descending
 from supervisor_memory.backends.postings import idf, score
-from supervisor_memory.backends.protocol import Commit, Committed, Erased, Health, Ids
+from supervisor_memory.backends.protocol import Commit, Committed, Erased, Health, Ids, Stored, Taken
+from supervisor_memory.backends.sqlite_moving import TableShelf, stored_page
 from supervisor_memory.backends.tables import SCHEMA, STEPS, Writing, counted, record_of, remove
+from supervisor_memory.backends.taking import pages, take_all
 from supervisor_memory.backends.verbs import Verbs
 from supervisor_memory.database import LOCK_SECONDS, Database, Opened
 from supervisor_memory.errors import BackendError
@@ -37,6 +39,7 @@ __all__ = ["FILE_NAME", "SqliteBackend"]
 FILE_NAME = "memory.db"
 _SPARE_CANDIDATES = 8
 _SCORED_BY_TEXT = 2
+_TAKEN_TOGETHER = 500  # so that other writers need not wait long
 
 
 class SqliteBackend(Verbs):
@@ -153,6 +156,22 @@ class SqliteBackend(Verbs):
                 return ()
             earlier = "SELECT data FROM versions WHERE record_id = ? ORDER BY version"
             return (*_records(connection, earlier, (record_id,)), *present)
+
+    def stored(self, *, after: str | None = None, limit: int, user_id: str | None = None) -> Sequence[Stored]:
+        """A page of all records, in order of their ids; see `Moves`."""
+        with self._database.reading() as connection:
+            return stored_page(connection, after=after, limit=limit, user_id=user_id)
+
+    def take(self, records: Sequence[Stored]) -> Sequence[Taken]:
+        """Keep records as another store had them, some hundreds in a transaction; see `Moves`."""
+        return [taken for page in pages(records, most=_TAKEN_TOGETHER) for taken in self._take(page)]
+
+    def _take(self, page: Sequence[Stored]) -> Sequence[Taken]:
+        with self._database.writing() as connection:
+            shelf = TableShelf(connection, Writing(connection))
+            decided = take_all(page, shelf, audit=self._audit)
+            self._audit.append(decided.events, at=self._clock())
+            return decided.in_order()
 
     def holds(self, user_id: str) -> Mapping[str, int]:
         """How much of a user `erase` would remove, by kind."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from heapq import nsmallest
 from itertools import islice
 from typing import TypeAlias
 
@@ -21,7 +22,7 @@ from supervisor_memory.backends.changes import (
 )
 from supervisor_memory.backends.matrix import Matrix, descending
 from supervisor_memory.backends.postings import Postings, bm25
-from supervisor_memory.backends.protocol import Change
+from supervisor_memory.backends.protocol import Change, Stored
 from supervisor_memory.records import SESSION_FAMILY, Filter, Hits, Namespace, Query, Record
 from supervisor_memory.terms import terms
 
@@ -127,6 +128,21 @@ class State:
             self._leave_places(record)
             self._indexes(record.namespace).forget(record_id)
 
+    def holder(self, place: Place, staged: Staged) -> str | None:
+        """The record that would have a place."""
+        return staged.taken.get(place, self._taken.get(place))
+
+    def page(self, after: str | None, limit: int, user_id: str | None) -> Sequence[Stored]:
+        """The next records in order of their ids, with all that belongs to them; see `Moves`."""
+        ids = self.records if user_id is None else [record.id for record in self.of_user(user_id)]
+        wanted = nsmallest(max(0, limit), (each for each in ids if after is None or each > after))
+        return tuple(self._stored(record_id) for record_id in wanted)
+
+    def _stored(self, record_id: str) -> Stored:
+        earlier = tuple(copied(record) for record in self.history.get(record_id, ()))
+        vector = self.vectors.get(record_id)
+        return Stored(copied(self.records[record_id]), earlier, None if vector is None else vector[1].copy())
+
     def search(self, query: Query, limit: int) -> Hits:
         """Candidates by meaning and by words, at most `limit` of each."""
         searched_user(query)
@@ -207,7 +223,7 @@ class State:
         for place in places(current) if current is not None else ():
             staged.taken[place] = None
         for place in places(record):
-            holder = staged.taken.get(place, self._taken.get(place))
+            holder = self.holder(place, staged)
             if holder is not None and holder != record.id:
                 raise clash(place[0], holder, record.id)
             staged.taken[place] = record.id

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 
 from supervisor_memory.backends.changes import copied
-from supervisor_memory.backends.protocol import Ids
+from supervisor_memory.backends.protocol import Ids, Stored
 from supervisor_memory.backends.state import State
 from supervisor_memory.backends.verbs import Verbs
 from supervisor_memory.records import Filter, Hits, Query, Record
@@ -52,3 +52,8 @@ class StateBackend(Verbs):
         """Every version of a record, oldest first, the present one last; empty for an unknown id."""
         with self._lock:
             return self._current().versions(record_id)
+
+    def stored(self, *, after: str | None = None, limit: int, user_id: str | None = None) -> Sequence[Stored]:
+        """A page of all records, in order of their ids; see `Moves`."""
+        with self._lock:
+            return self._current().page(after, limit, user_id)

@@ -12,7 +12,7 @@ Below the prefix that the backend was given:
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -85,7 +85,21 @@ class Layout:
         return (*self.prefix, part) if user_id is None else (*self.prefix, part, label(user_id))
 
     def owner(self, record_id: str) -> GetOp:
-        return _get((*self.prefix, "owners"), label(record_id))
+        return _get(self.owners, label(record_id))
+
+    @property
+    def owners(self) -> Namespace:
+        """Where it says whose record each id is."""
+        return (*self.prefix, "owners")
+
+    def page(
+        self, owners: Iterable[Item], after: str | None, limit: int, user_id: str | None
+    ) -> Sequence[GetOp]:
+        """The next records in order of the labels of their ids; of all users, or of this one."""
+        last = "" if after is None else label(after)
+        keys = {item.key: owner for item in owners if item.key > last and (owner := self.found_owner(item))}
+        wanted = sorted(key for key, owner in keys.items() if user_id in (None, owner.user_id))
+        return [_get(self.namespace(keys[key].part, keys[key].user_id), key) for key in wanted[:limit]]
 
     def record(self, owner: Owner, record_id: str) -> GetOp:
         return _get(self.namespace(owner.part, owner.user_id), label(record_id))

@@ -10,7 +10,7 @@ import apsw
 from supervisor_memory.backends import lexicon
 from supervisor_memory.backends.changes import Vector, as_stored, clash, vector_to_store
 from supervisor_memory.backends.conditions import NOT_SAID_IN_A_SESSION
-from supervisor_memory.backends.protocol import Change
+from supervisor_memory.backends.protocol import Change, Stored
 from supervisor_memory.database import Step
 from supervisor_memory.errors import Conflict, CorruptStore
 from supervisor_memory.records import Namespace, Record
@@ -120,6 +120,23 @@ class Writing:
         if current is not None and current.namespace != record.namespace:
             self._leave(current.namespace)
         return record
+
+    def put_stored(self, stored: Stored, current: Record | None) -> None:
+        """Put a record as another store had it in the place of the one that is here.
+
+        Raises:
+            Conflict: another has its place; nothing was put.
+        """
+        record = stored.record
+        key = self._put_row(record, None if current is None else self._current(record.id)[0])
+        known = 0 if current is None else current.version
+        for each in stored.earlier:
+            if each.version >= known:
+                self._put_version(each)
+        self._put_vector(key, record, stored.vector)
+        self._put_terms(key, record, current)
+        if current is not None and current.namespace != record.namespace:
+            self._leave(current.namespace)
 
     def _current(self, record_id: str) -> tuple[int | None, Record | None]:
         row = self._connection.execute("SELECT key, data FROM records WHERE id = ?", (record_id,)).fetchone()
