@@ -28,8 +28,9 @@ class Receipt:
     Args:
         erased_at: In seconds since 1970; what was said before then is refused from now on.
         removed: How much, by kind: records, versions, vectors, accesses, record_keys, pseudonyms.
-        pending: What the store's files may still hold, and why; empty: nothing. No reader is given it. It
-            is completed by the next `erase`, of any user, and when the store is opened the next time.
+        pending: What the store may still hold, and why; empty: nothing. No reader is given it, but of a
+            store on a server that failed halfway. It is completed by the next `erase`, of any user, and
+            when the store is opened the next time or, on a server, with the next commit.
         out_of_reach: Where else such data may be, which no store can remove.
     """
 
@@ -41,7 +42,7 @@ class Receipt:
 
     @property
     def is_complete(self) -> bool:
-        """Whether no file of the store holds anything of the user any more."""
+        """Whether nothing of the user is left that the store can remove."""
         return not self.pending
 
 
@@ -59,7 +60,8 @@ class Eraser:
         ports, store = self._ports(), self._erasing()
         done = ports.store(store.erase, user_id, at=ports.now)
         self.services.query_vectors.clear()
-        return Receipt(user_id, ports.now, dict(done.removed), done.pending)
+        out_of_reach = (*OUT_OF_REACH, *done.out_of_reach)
+        return Receipt(user_id, ports.now, dict(done.removed), done.pending, out_of_reach)
 
     def _ports(self) -> Ports:
         """With more time than other verbs have: the files are written anew."""

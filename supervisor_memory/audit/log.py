@@ -349,6 +349,28 @@ class AuditLog:
         with self._database.writing() as connection:
             self._tombstones.note_removed(connection)
 
+    def erased_at(self, user_id: str) -> float | None:
+        """When a user was erased last, in seconds since 1970; None: never."""
+        with self._database.reading() as connection:
+            if not has_table(connection, "tombstones"):
+                return None
+            return self._tombstones.erased_at(connection, user_id)
+
+    def users(self) -> Sequence[str]:
+        """Those whom the log has a pseudonym for."""
+        with self._database.reading() as connection:
+            if not has_table(connection, "subjects"):
+                return ()
+            return [str(user_id) for (user_id,) in connection.execute("SELECT user_id FROM subjects")]
+
+    @property
+    def is_read_only(self) -> bool:
+        return self._database.read_only
+
+    def scrub(self, *, seconds: float | None = None) -> str:
+        """Write the file of the log anew, for a log in a file of its own; see `Database.scrub`."""
+        return self._database.scrub(seconds=seconds)
+
     def unfinished_erasures(self) -> Sequence[str]:
         """The erasures whose traces may still be in the files."""
         with self._database.reading() as connection:

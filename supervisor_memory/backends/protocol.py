@@ -177,12 +177,14 @@ class MemoryBackend(Protocol):
 class Erased:
     """What a store removed of a user: how much, by kind.
 
-    `pending` says what its files may still hold, and why; empty: nothing. The store completes it when
-    `erase` is called again, for any user, and when it is opened.
+    `pending` says what it may still hold, and why; empty: nothing. The store completes it when `erase` is
+    called again, for any user, and when it is opened or, where it is elsewhere, with the next commit.
+    `out_of_reach` says where what was removed stays for a while, which the store cannot change.
     """
 
     removed: Mapping[str, int]
     pending: tuple[str, ...] = ()
+    out_of_reach: tuple[str, ...] = ()
 
 
 @runtime_checkable
