@@ -98,6 +98,41 @@ def test_those_that_wait_share_a_transaction(backend: SqliteBackend) -> None:
     assert began.count("COMMIT") == 2
 
 
+def test_who_has_an_answer_does_not_wait_for_those_who_came_later(backend: SqliteBackend) -> None:
+    begun = {name: threading.Event() for name in ("first", "together", "later")}
+    go_on = {name: threading.Event() for name in begun}
+
+    def apply(_: apsw.Connection, commit: Commit) -> Committed:
+        begun[commit.id].set()
+        assert go_on[commit.id].wait(10)
+        return Committed(commit.id)
+
+    group = Group(backend.database, apply)
+
+    def started(name: str) -> threading.Thread:
+        thread = threading.Thread(target=lambda: group.commit(Commit(id=name)))
+        thread.start()
+        return thread
+
+    first = started("first")
+    assert begun["first"].wait(10)
+    answered = [first, *(started("together") for _ in range(6))]
+    while len(group._waiting) < 6:
+        pass
+    go_on["first"].set()
+    assert begun["together"].wait(10)
+    later = [started("later") for _ in range(2)]
+    go_on["together"].set()
+    assert begun["later"].wait(10)
+    for thread in answered:
+        thread.join(10)
+    assert not any(thread.is_alive() for thread in answered)
+    go_on["later"].set()
+    for thread in later:
+        thread.join(10)
+    assert not any(thread.is_alive() for thread in later)
+
+
 def test_one_that_breaks_the_transaction_is_alone_with_it(backend: SqliteBackend) -> None:
     def apply(connection: apsw.Connection, commit: Commit) -> Committed:
         if commit.id == "bad":
