@@ -156,7 +156,7 @@ def row_hash(log_id: str, prev_hash: bytes, payload: bytes) -> bytes:
 
 def commitment(key: bytes, text: str) -> str:
     """What the log keeps of a text: checkable by who has the record's key, meaningless without."""
-    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+    return hmac.digest(key, text.encode(), "sha256").hex()
 
 
 AUDIT_FILE_NAME: Final = "audit.db"
@@ -507,7 +507,7 @@ class _Pseudonyms:
         subject, key = self._nobody if user_id is None else self._user(user_id, names_anew=names_anew)
         if session_id is None:
             return subject, None
-        return subject, "t-" + hmac.new(key, session_id.encode(), hashlib.sha256).hexdigest()[:16]
+        return subject, "t-" + hmac.digest(key, session_id.encode(), "sha256").hex()[:16]
 
     def erased_since(self, user_id: str | None, at: float) -> bool:
         """Whether a user was erased after that moment."""

@@ -158,7 +158,10 @@ def unit(vector: npt.ArrayLike, *, what: str) -> Vector:
         BadVector: not a row of finite numbers, or zero.
     """
     numbers = np.ascontiguousarray(vector, dtype=np.float32)
-    norm = float(np.linalg.norm(numbers.astype(np.float64))) if numbers.ndim == 1 else math.nan
+    norm = math.nan
+    if numbers.ndim == 1:
+        exact = numbers.astype(np.float64)
+        norm = math.sqrt(float(np.dot(exact, exact)))
     if not math.isfinite(norm) or norm < _SMALLEST_NORM:
         raise BadVector(
             f"{what} is not a row of finite numbers, or is zero (shape {numbers.shape}); "

@@ -65,6 +65,7 @@ _INSERT: Final = (
 _UPDATE: Final = f"UPDATE records SET {', '.join(f'{name} = ?' for name in _COLUMNS)} WHERE key = ?"
 
 
+@lru_cache(maxsize=4_096)
 def namespace_text(namespace: Namespace) -> str:
     """A namespace as one text; two are equal exactly when their texts are."""
     return json.dumps(namespace, ensure_ascii=False, separators=(",", ":"))
@@ -110,7 +111,8 @@ class Writing:
         record = as_stored(change, current)
         vector = vector_to_store(change.record)
         keeps = vector is None and current is not None and current.embedder == record.embedder
-        record = replace(record, embedder=record.embedder if keeps or vector is not None else None)
+        if record.embedder is not None and vector is None and not keeps:
+            record = replace(record, embedder=None)
         key = self._put_row(record, key)
         if current is not None and current.version != record.version:
             self._put_version(current)
