@@ -32,10 +32,12 @@ from supervisor_memory.backends.points import (
     version_point,
     visible,
 )
-from supervisor_memory.backends.protocol import Commit, Committed, Health, Ids
+from supervisor_memory.backends.protocol import Commit, Committed, Health, Ids, Stored, Taken
 from supervisor_memory.backends.qdrant_calls import WRITTEN_TOGETHER, QdrantCalls
+from supervisor_memory.backends.qdrant_moving import histories, stored_page
 from supervisor_memory.backends.qdrant_search import Candidates, requests_for
 from supervisor_memory.backends.state import Staged, State
+from supervisor_memory.backends.taking import as_commit, pages, staged_in
 from supervisor_memory.backends.verbs import Verbs
 from supervisor_memory.errors import BackendError, Conflict
 from supervisor_memory.records import AuditEvent, Filter, Hits, Namespace, Query, Record
@@ -45,6 +47,7 @@ __all__ = ["QdrantBackend"]
 _INSERT: Final = models.UpdateMode.INSERT_ONLY
 _UPDATE: Final = models.UpdateMode.UPDATE_ONLY
 _UPSERT: Final = models.UpdateMode.UPSERT
+_TAKEN_TOGETHER: Final = 500
 _log = logging.getLogger("supervisor_memory")
 
 
@@ -212,6 +215,34 @@ class QdrantBackend(Verbs):
             else:
                 self._audit.append(commit.audit, at=self._clock())
             return Committed(commit.id, tuple(copied(record) for record in staged.results))
+
+    def stored(self, *, after: str | None = None, limit: int, user_id: str | None = None) -> Sequence[Stored]:
+        """A page of all records, in order of their points; see `Moves`."""
+        return stored_page(self._calls, self._names, after=after, limit=limit, user_id=user_id)
+
+    def take(self, records: Sequence[Stored]) -> Sequence[Taken]:
+        """Keep records as another store had them, some hundreds in a commit; see `Moves`."""
+        with self._calls.writing():
+            return [taken for page in pages(records, most=_TAKEN_TOGETHER) for taken in self._take(page)]
+
+    def _take(self, page: Sequence[Stored], *, tries: int = 5) -> Sequence[Taken]:
+        located = self._by_id([each.record.id for each in page], vectors=True)
+        holders = self._holders([each.record for each in page], but="")
+        state = _state(located.values(), holders)
+        brought = {each.record.id: each.record.version for each in page}
+        newer = [each.record for each in located.values() if each.record.version > brought[each.record.id]]
+        state.history |= histories(self._calls, self._names, newer)
+        staged, decided = staged_in(state, page, audit=self._audit)
+        if not staged.records:
+            self._audit.append(decided.events, at=self._clock())
+            return decided.in_order()
+        try:
+            self._save(as_commit(staged, decided), staged, located)
+        except Conflict:  # another instance was faster; nothing was written
+            if tries <= 1:
+                raise
+            return self._take(page, tries=tries - 1)
+        return decided.in_order()
 
     def health(self) -> Health:
         details: dict[str, str] = {"collections": self._names.division}

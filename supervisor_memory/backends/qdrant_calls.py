@@ -127,6 +127,19 @@ class QdrantCalls:
             if offset is None:
                 return found
 
+    def in_order(
+        self, name: str, where: models.Filter, *, after: str | None, together: int, vectors: bool
+    ) -> Iterator[models.Record]:
+        """The points that match, in order of their ids, read by pages; those after this one."""
+        offset: Any = after
+        while True:
+            page, offset = self._scroll(
+                name, where, READ, limit=min(together + 1, _PAGE), offset=offset, vectors=vectors
+            )
+            yield from (point for point in page if str(point.id) != after)
+            if offset is None:
+                return
+
     def newest(self, name: str, where: models.Filter, *, most: int) -> Sequence[models.Record]:
         """At least the `most` last updated of the points that match, and all that tie with the last."""
         if most > _MOST_IN_ORDER:
@@ -259,6 +272,7 @@ class QdrantCalls:
         limit: int,
         offset: Any = None,
         order_by: models.OrderBy | None = None,
+        vectors: bool = False,
     ) -> tuple[Sequence[models.Record], Any]:
         none: tuple[list[models.Record], Any] = ([], None)
         ask: Callable[[], tuple[list[models.Record], Any]] = partial(
@@ -269,6 +283,7 @@ class QdrantCalls:
             offset=offset,
             order_by=order_by,
             with_payload=list(payload),
+            with_vectors=[DENSE] if vectors else False,
         )
         return self._filtered(name, "read", ask, missing=none)
 
