@@ -374,7 +374,8 @@ class Filter:
     """Which records are meant. A field that is None does not restrict; all that are set must hold.
 
     `tasks=(None,)` means records without a task segment, `(None, "t")` those and task t's.
-    `families=None` means every family but the session messages.
+    `families=None` means every family but the session messages. `not_embedded_by` means records without
+    a vector of the embedder with this fingerprint.
     """
 
     user_id: str | None = None
@@ -387,6 +388,7 @@ class Filter:
     content_hash: str | None = None
     subject: str | None = None
     attribute: str | None = None
+    not_embedded_by: str | None = None
 
     def names_something(self) -> bool:
         """Whether it is narrower than "everything": by user, ids or session."""
@@ -409,6 +411,7 @@ class Filter:
             and self.content_hash in (None, record.content_hash)
             and self.subject in (None, record.subject)
             and self.attribute in (None, record.attribute)
+            and (self.not_embedded_by is None or self.not_embedded_by != record.embedder)
         )
 
 

@@ -65,6 +65,9 @@ def _of_record(where: Filter) -> Iterator[Condition]:
     for column in ("session_id", "content_hash", "subject", "attribute"):
         if (value := getattr(where, column)) is not None:
             yield _is(column, value)
+    if where.not_embedded_by is not None:
+        vector, bindings = _is("embedder", where.not_embedded_by)
+        yield f"NOT EXISTS (SELECT 1 FROM vectors WHERE vectors.key = records.key AND {vector})", bindings
 
 
 def _in_task(tasks: Sequence[str | None]) -> Condition:

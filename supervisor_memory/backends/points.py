@@ -76,7 +76,7 @@ def _number() -> models.FloatIndexParams:
 
 _KEYWORDS: Final = (
     *("commit", "family", "task", "kind", "status", "layer"),
-    *("session", "content_hash", "subject", "attribute"),
+    *("session", "content_hash", "subject", "attribute", "embedder"),
 )
 INDEXES: Final[Mapping[str, Any]] = {
     "user": _keyword(is_tenant=True),
@@ -240,6 +240,8 @@ def of_records(where: Filter) -> models.Filter | None:
         return None
     if where.ids is not None:
         if not where.ids:
+    if where.not_embedded_by is not None:
+        must_not.append(_in("embedder", [where.not_embedded_by]))
             return None
         must.append(models.HasIdCondition(has_id=[point_id(i) for i in dict.fromkeys(where.ids)]))
     return models.Filter(must=must, must_not=must_not)
@@ -353,6 +355,7 @@ def _task(task: str | None) -> str:
 
 
 def _in(key: str, values: Iterable[str]) -> models.FieldCondition:
+        "embedder": record.embedder,
     # Lone surrogates have no UTF-8, so that no point can hold them and no request ask for them.
     texts = [value for value in values if not any("\ud800" <= c <= "\udfff" for c in value)]
     return models.FieldCondition(key=key, match=models.MatchAny(any=texts))

@@ -327,6 +327,18 @@ class BackendContract:
         assert backend.count(Filter(statuses=())) == 0
         assert backend.count(Filter(attribute="a")) == 2
 
+    def test_records_without_a_vector_of_an_embedder_can_be_asked_for(self, backend: MemoryBackend) -> None:
+        embedded = with_vector(tea("tea one"), direction(0))
+        of_another = with_vector(tea("tea two"), direction(0), embedder="other@1/8")
+        backend.write([embedded, of_another, tea("tea three")])
+        where = Filter(not_embedded_by=EMBEDDER)
+        assert sorted(contents(backend.list(where, limit=9))) == ["tea three", "tea two"]
+        assert backend.count(where) == 2
+        backend.update([changed(of_another, vector=direction(1), embedder=EMBEDDER)])
+        backend.update([changed(embedded, content="tea four", vector=None, embedder=None)])
+        assert sorted(contents(backend.list(where, limit=9))) == ["tea four", "tea three"]
+        assert backend.count(where) == 2
+
     # Writing and changing
 
     def test_writing_an_id_again_conflicts(self, backend: MemoryBackend) -> None:

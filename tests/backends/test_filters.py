@@ -76,6 +76,7 @@ filters = st.builds(
     content_hash=st.sampled_from((None, tea("tea").content_hash, "x")),
     subject=names,
     attribute=names,
+    not_embedded_by=st.sampled_from((None, "e", "E", "\ud800")),
 )
 
 
