@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from supervisor_memory.errors import Conflict, RecordNotFound
+from supervisor_memory.errors import BackendUnavailable, Conflict, RecordNotFound
 from supervisor_memory.ports import Ports
 from supervisor_memory.records import SESSION_FAMILY, Filter, Record, Scope, Status, WriteResult
 from supervisor_memory.remember.revise import deletion, revision
@@ -48,6 +48,7 @@ class Curator:
         while True:
             ports = self.reading()
             page = ports.read_store().list(where, limit=_PAGE, offset=start)
+            _need_all(ports)
             yield from (record for record in page if record.is_visible(ports.now))
             if len(page) < _PAGE:
                 return
@@ -72,7 +73,7 @@ class Curator:
         done = view.commit(commit)
         if ports.degraded:
             self.trail.degraded("update", Scope(old.user_id), ports.reasons, ports=ports)
-        return WriteResult(old.id, "updated", saved=done.saved, version=old.version + 1)
+        return WriteResult(old.id, "updated", saved=done.saved, version=old.version + 1, applied=done.applied)
 
     def delete(self, id: str, user_id: str | None) -> int:
         def once() -> int:
@@ -84,7 +85,9 @@ class Curator:
     def delete_all(self, user_id: str) -> int:
         def once(where: Filter) -> int:
             ports = self.writing()
-            return _deleted(ports.read_store().list(where, limit=_PAGE), user_id, ports)
+            page = ports.read_store().list(where, limit=_PAGE)
+            _need_all(ports)
+            return _deleted(page, user_id, ports)
 
         deleted = 0
         for where in _everything(user_id):
@@ -105,8 +108,18 @@ class Curator:
             return found[0]
         if found and owner is not None:
             self.trail.denied(id, owner)
+        _need_all(ports)
         of_user = f" of user {owner!r}" if owner else ""
         raise RecordNotFound(f"there is no record {str(id)[:64]!r}{of_user}", id=id)
+
+
+def _need_all(ports: Ports) -> None:
+    """Raise where only a part could be read, and the rest matters."""
+    if ports.degraded:
+        raise BackendUnavailable(
+            "the store is out of reach, and what waits for it is not all there is; try again later",
+            reasons=ports.reasons,
+        )
 
 
 def _everything(user_id: str) -> tuple[Filter, Filter]:

@@ -26,7 +26,7 @@ from supervisor_memory.arguments import (
     verbatim,
 )
 from supervisor_memory.backends.open import open_backend
-from supervisor_memory.backends.protocol import MemoryBackend
+from supervisor_memory.backends.protocol import Commit, Journals, MemoryBackend
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.curator import Curator
 from supervisor_memory.eraser import Eraser, Receipt
@@ -58,11 +58,13 @@ from supervisor_memory.records import (
     is_id,
 )
 from supervisor_memory.remember import extract
+from supervisor_memory.remember.again import decide_again
 from supervisor_memory.remember.gather import sharpen, with_metadata
 from supervisor_memory.remember.merge import strategy_for
 from supervisor_memory.settings import Settings
 from supervisor_memory.tokens import COUNTERS
 from supervisor_memory.trail import Trail
+from supervisor_memory.upkeep.reembed import Reembedded, reembed
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -146,6 +148,8 @@ class SupervisorMemory:
             trail=self._trail,
         )
         self._eraser = Eraser(self.services)
+        if isinstance(self.backend, Journals):
+            self.backend.decides_again(functools.partial(self._decide_again, self.backend.store))
         self.is_fenced = False
         """Whether a graph was given memory: then a caller that nobody wrapped is a stranger."""
         self.hints = Hints(self.services)
@@ -368,6 +372,25 @@ class SupervisorMemory:
                 held=held,
             )
         return self._eraser.erase(scope.user_id)
+
+    def reembed(
+        self, *, user_id: str | None = None, progress: Callable[[int, int], None] | None = None
+    ) -> Reembedded:
+        """Embed the records that the present embedder has not read: after another model, after an outage.
+
+        They keep their version and their times. It can be cut off anywhere and called again.
+
+        Args:
+            user_id: Only this user's. None: everybody's.
+            progress: Told after each commit how many were looked at, and how many waited at the start.
+
+        Raises:
+            SettingsError: there is no embedder.
+            EmbeddingError: it fails on every text; what was embedded before stays so.
+            BackendError, DeadlineExceeded: the store failed; what was embedded before stays so.
+        """
+        whose = None if user_id is None else Scope(user_id).user_id
+        return reembed(self.services, whose, progress or (lambda done, total: None))
 
     # --- reading
 
@@ -772,6 +795,7 @@ class SupervisorMemory:
     adelete = _twin(delete)
     adelete_all = _twin(delete_all)
     aerase = _twin(erase)
+    areembed = _twin(reembed)
     asearch = _twin(search)
     aget = _twin(get)
     aget_all = _twin(get_all)
@@ -808,6 +832,14 @@ class SupervisorMemory:
             self._trail.degraded("write", said.scope, ports.reasons, ports=ports)
         self.hints.about(done.candidates)
         return list(done.results)
+
+    def _decide_again(
+        self, store: MemoryBackend, commit: Commit, became: Callable[[str], str]
+    ) -> Mapping[str, str]:
+        """Decide on what waited for a store, as the insert stage would now."""
+        ports = self._ports(self.settings.write_timeout_ms)
+        view = replace(ports, services=replace(ports.services, backend=store)).deciding()
+        return decide_again(commit, became, insert=self.recipe.insert, view=view)
 
     def report(self, *events: AuditEvent) -> None:
         """Audit something that changed no record; a store that cannot take it does not raise here."""

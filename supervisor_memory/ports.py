@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn, ParamSpec, Protocol, TypeVar
 
-from supervisor_memory.backends.protocol import Commit, Committed, MemoryBackend
+from supervisor_memory.backends.protocol import Commit, Committed, Incomplete, MemoryBackend
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.embedding.languages import reads
 from supervisor_memory.errors import (
@@ -195,6 +195,12 @@ class Ports:
             self.note_fault(step, error)
             return None
 
+    def note_absence(self) -> None:
+        """The store answered without what it keeps elsewhere, which is out of reach."""
+        absence = Fault("store", "out-of-reach")
+        if absence not in self.faults:
+            self.faults.append(absence)
+
     def note_fault(self, step: str, error: BaseException) -> None:
         self.faults.append(Fault(step, type(error).__name__))
         _log.warning("memory goes on without the %s: %s: %s", step, type(error).__name__, error)
@@ -267,11 +273,16 @@ class _NoStore:
 class _ReadStore(_NoStore):
     def search(self, query: Query, *, limit: int) -> Hits:
         found = self._ports.store(self._services.backend.search, query, limit=limit)
-        return _expected(found, Hits, "search")
+        hits = _expected(found, Hits, "search")
+        if hits.degraded:
+            self._ports.note_absence()
+        return hits
 
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
         found = self._ports.store(self._services.backend.list, where, limit=limit, offset=offset)
         listed: Sequence[object] = _expected(found, (list, tuple), "list")
+        if isinstance(found, Incomplete):
+            self._ports.note_absence()
         return [_expected(record, Record, "list") for record in listed]
 
 

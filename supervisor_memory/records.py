@@ -502,7 +502,8 @@ class WriteResult:
     """What became of one text.
 
     `id` is the record it is in now (the older one when it was merged), or "" when it is in none.
-    `saved` says that it is durable where the backend is; False comes with a `reason`.
+    `saved` says that it is durable; False comes with a `reason`. `applied` says that every reader sees it:
+    what waits in a journal for a store that is out of reach is seen on this machine alone.
     """
 
     id: str
@@ -510,6 +511,7 @@ class WriteResult:
     saved: bool = True
     reason: str = ""
     version: int = 1
+    applied: bool = True
 
 
 @dataclass(frozen=True, slots=True)

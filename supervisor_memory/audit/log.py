@@ -40,6 +40,7 @@ __all__ = [
     "AccessRow",
     "AuditLog",
     "AuditRow",
+    "Unlogged",
     "commitment",
     "open_log",
     "row_hash",
@@ -619,6 +620,19 @@ def _last(
     return connection.execute(
         f"{select} WHERE {where} ORDER BY rowid DESC LIMIT ?", (*wanted.values(), max(0, limit))
     ).fetchall()
+
+
+class Unlogged(AuditLog):
+    """The log of a store whose commits another log tells of: it keeps nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(Database(None))
+
+    def append(self, events: Sequence[AuditEvent], *, at: float) -> None:
+        """Nothing."""
+
+    def record_access(self, entries: Sequence[Access]) -> None:
+        """Nothing."""
 
 
 def open_log(directory: Path | str | None) -> AuditLog:

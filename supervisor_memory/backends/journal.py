@@ -9,13 +9,16 @@ from typing import Final
 from supervisor_memory.audit.log import AUDIT_FILE_NAME, AuditLog
 from supervisor_memory.backends.breaker import Breaker
 from supervisor_memory.backends.candidates import searched_user
+from supervisor_memory.backends.changes import plain, vector_to_store
 from supervisor_memory.backends.erasing import forget_texts
-from supervisor_memory.backends.journal_entries import Entries
+from supervisor_memory.backends.journal_entries import Entries, Entry
 from supervisor_memory.backends.link import Link, OutOfReach
+from supervisor_memory.backends.linked import Linked
 from supervisor_memory.backends.overlay import Overlay
 from supervisor_memory.backends.protocol import (
     Commit,
     Committed,
+    DecidesAgain,
     Erased,
     Erases,
     Health,
@@ -23,7 +26,7 @@ from supervisor_memory.backends.protocol import (
     Incomplete,
     MemoryBackend,
 )
-from supervisor_memory.backends.replay import DecidesAgain, Place, Replay, told
+from supervisor_memory.backends.replay import Place, Replay, told
 from supervisor_memory.backends.verbs import EVERYTHING, Verbs
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.database import Database
@@ -71,18 +74,23 @@ class JournalBackend(Verbs):
         write_seconds: float = 2.0,
         breaker: Breaker | None = None,
     ) -> None:
-        self._store = store
-        self._read_seconds, self._write_seconds = read_seconds, write_seconds
+        self._erases = store if isinstance(store, Erases) else None
         self._bridge = Bridge()
         self._link = Link(store.name, self._bridge, breaker or Breaker())
         database = Database(None if path is None else Path(path) / AUDIT_FILE_NAME)
         self._place = Place(database, Entries(database), AuditLog(database), clock)
         self._overlay = Overlay(self._place.entries)
-        self._replay = Replay(
-            self._place, store, self._link, self._bridge, seconds=write_seconds, applied=self._note_applied
+        self._store = Linked(
+            store,
+            self._link,
+            self._place.audit,
+            clock=clock,
+            read_seconds=read_seconds,
+            write_seconds=write_seconds,
         )
-        if self._place.entries.counts() or self._place.entries.erasures():
-            self._replay.wake()
+        self._replay = Replay(
+            self._place, self._store, self._erases, self._link, self._bridge, applied=self._note_applied
+        )
 
     @property
     def name(self) -> str:
@@ -93,13 +101,15 @@ class JournalBackend(Verbs):
         return self._place.audit
 
     @property
-    def store(self) -> MemoryBackend:
-        """What the journal is around, without it."""
+    def store(self) -> Linked:
+        """What the journal is around, without it: for who decides again."""
         return self._store
 
     def decides_again(self, decide: DecidesAgain) -> None:
-        """Say who decides again what the store refuses when it is replayed."""
+        """Say who decides again what the store refuses by then, and begin to apply what waits."""
         self._replay.decide_again = decide
+        if any(self.backlog().values()):
+            self._replay.wake()
 
     # Writing
 
@@ -114,15 +124,16 @@ class JournalBackend(Verbs):
         if not commit.changes:
             place.audit.append(commit.audit, at=place.clock())
             return Committed(commit.id)
+        for change in commit.changes:
+            plain(change.record)
+            vector_to_store(change.record)
         place.audit.refuse_erased([change.record for change in commit.changes if change.expects is None])
         place.audit.check_new(commit.audit)
         if place.entries.stamp()[0]:  # it is this one's turn only after those
             return self._keep(commit, "others-wait")
         seq = place.entries.begin(commit, at=place.clock())
         try:
-            done = self._link.call(
-                self._write_seconds, self._store.batch, Commit(commit.changes, (), commit.id)
-            )
+            done = self._store.apply(commit)
         except OutOfReach:
             return self._keep(commit, "out-of-reach", seq=seq)
         except SupervisorMemoryError:
@@ -156,7 +167,7 @@ class JournalBackend(Verbs):
         """The records to change as the store has them, where it answers."""
         ids = [change.record.id for change in commit.changes]
         try:
-            return {record.id: record for record in self._link.call(self._read_seconds, self._store.get, ids)}
+            return {record.id: record for record in self._store.get(ids)}
         except OutOfReach:
             return {}
 
@@ -173,7 +184,7 @@ class JournalBackend(Verbs):
         """
         searched_user(query)
         try:
-            hits = self._link.call(self._read_seconds, self._store.search, query, limit=limit)
+            hits = self._store.search(query, limit=limit)
         except OutOfReach:
             told = f"{self.name} is out of reach; only what waits in the journal was searched"
             hits = Hits(degraded=True, notes=(told,), namespaces=0)
@@ -186,7 +197,7 @@ class JournalBackend(Verbs):
         answer: type[tuple[Record, ...]] = tuple
         if missing:
             try:
-                stored = self._link.call(self._read_seconds, self._store.get, missing)
+                stored = self._store.get(missing)
             except OutOfReach:
                 stored, answer = (), Incomplete
             found |= {record.id: record for record in stored}
@@ -197,7 +208,7 @@ class JournalBackend(Verbs):
         begin, most, waiting = max(0, offset), max(0, limit), self._overlay.ids()
         first, count = (0, begin + most + len(waiting)) if waiting else (begin, most)
         try:
-            stored = self._link.call(self._read_seconds, self._store.list, where, limit=count, offset=first)
+            stored = self._store.list(where, limit=count, offset=first)
         except OutOfReach:
             return Incomplete(self._overlay.over_list((), where, limit=most, offset=begin))
         if not waiting:
@@ -210,10 +221,10 @@ class JournalBackend(Verbs):
         Raises:
             BackendUnavailable: the store is out of reach.
         """
-        stored = self._link.call(self._read_seconds, self._store.count, where)
+        stored = self._store.count(where)
         if not (waiting := self._overlay.ids()):
             return stored
-        changing = self._link.call(self._read_seconds, self._store.get, sorted(waiting))
+        changing = self._store.get(sorted(waiting))
         return stored - sum(map(where.matches, changing)) + len(self._overlay.find(where))
 
     def versions(self, record_id: str) -> Sequence[Record]:
@@ -222,7 +233,7 @@ class JournalBackend(Verbs):
         Raises:
             BackendUnavailable: the store is out of reach.
         """
-        stored = self._link.call(self._read_seconds, self._store.versions, record_id)
+        stored = self._store.versions(record_id)
         waiting = self._overlay.versions(record_id)
         known = {version.version for version in waiting}
         return (*(version for version in stored if version.version not in known), *waiting)
@@ -245,6 +256,16 @@ class JournalBackend(Verbs):
     def replay(self) -> bool:
         """Apply what waits, now and in this thread. Whether nothing waits any more."""
         return self._replay.now()
+
+    def dead_letters(self, limit: int) -> Sequence[Entry]:
+        """The first commits that the store refuses; they wait for a person."""
+        return self._place.entries.first("dead", limit=limit)
+
+    def retry_dead_letters(self) -> int:
+        """Let the dead letters wait again; how many."""
+        count = self._place.entries.retry_dead()
+        self._replay.wake()
+        return count
 
     # Erasing
 
@@ -275,8 +296,8 @@ class JournalBackend(Verbs):
         return Erased(removed, (*done.pending, *self._replay.finish_erasures()))
 
     def _erasing(self) -> Erases:
-        if isinstance(self._store, Erases):
-            return self._store
+        if self._erases is not None:
+            return self._erases
         raise BackendError(
             f"the records are out of reach: the backend {self.name!r} cannot erase, and nothing was removed",
             backend=self.name,
@@ -295,7 +316,7 @@ class JournalBackend(Verbs):
         waits = ", ".join(f"{count} {what}" for what, count in self.backlog().items() if count) or "nothing"
         details = {"journal": f"{waits} ({self._place.database.where})"}
         try:
-            stored = self._link.call(self._write_seconds, self._store.health)
+            stored = self._store.health()
         except OutOfReach as error:
             message = f"{error}; what is remembered meanwhile waits in the journal"
             return Health(self.name, ok=False, persistent=True, message=message, details=details)

@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from math import inf
 from typing import Final, ParamSpec, TypeVar
 
 from supervisor_memory.backends.breaker import Breaker
@@ -57,8 +58,12 @@ class Link:
                 f"{self._name} did not answer lately; it is asked again in {self.breaker.open_for:.0f} s",
                 backend=self._name,
             )
+        seconds = min(seconds, _SHARE * seconds_left())
         try:
-            answer = self._bridge.within(min(seconds, _SHARE * seconds_left()), function, *args, **kwargs)
+            if seconds == inf:  # nobody waits
+                answer = function(*args, **kwargs)
+            else:
+                answer = self._bridge.within(seconds, function, *args, **kwargs)
         except (BackendError, DeadlineExceeded) as error:
             if isinstance(error, _ANSWERS):
                 self._worked()

@@ -2,6 +2,7 @@
 
 import difflib
 from importlib.util import find_spec
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -18,6 +19,8 @@ __all__ = ["BACKENDS", "CHOICES", "Remote", "open_backend"]
 BACKENDS: Final = ("in_memory", "json", "sqlite")
 """Those that need no more than a directory."""
 CHOICES: Final = (*BACKENDS, "qdrant")
+_SHARE: Final = 0.5
+"""Of a flow's deadline, what a server may take to answer one call; the rest is for doing without it."""
 
 
 class Remote(Protocol):
@@ -36,6 +39,8 @@ class Remote(Protocol):
     @property
     def qdrant_collections(self) -> "Division": ...
     @property
+    def search_timeout_ms(self) -> int: ...
+    @property
     def write_timeout_ms(self) -> int: ...
 
 
@@ -43,8 +48,8 @@ def open_backend(name: str, path: Path | None, remote: Remote | None = None) -> 
     """Open the backend of this name.
 
     Args:
-        path: The directory for what is kept in files: all of it, or with `qdrant` the audit log. None is
-            fine for `in_memory`; with `qdrant` the audit log is then in memory.
+        path: The directory for what is kept in files: all of it, or with `qdrant` the journal and the audit
+            log. None is fine for `in_memory`; with `qdrant` these are then in memory.
         remote: Where the server of `qdrant` is.
 
     Raises:
@@ -85,8 +90,10 @@ def _open_qdrant(path: Path | None, remote: Remote | None) -> MemoryBackend:
             'MEMORY_BACKEND="qdrant" needs qdrant-client: pip install "supervisor-memory[qdrant]"',
             name="qdrant",
         )
+    from supervisor_memory.audit.log import Unlogged
+    from supervisor_memory.backends.journal import JournalBackend
     from supervisor_memory.backends.qdrant import QdrantBackend
-    from supervisor_memory.backends.qdrant_url import IN_MEMORY, connect
+    from supervisor_memory.backends.qdrant_url import IN_MEMORY, connect, is_server
 
     client = connect(
         remote.qdrant_url,
@@ -95,13 +102,21 @@ def _open_qdrant(path: Path | None, remote: Remote | None) -> MemoryBackend:
         link_local=remote.qdrant_link_local,
         seconds=remote.write_timeout_ms / 1000,
     )
+    # What is on this machine is slow at worst, and never out of reach.
+    share = _SHARE if is_server(remote.qdrant_url) else inf
     try:
-        return QdrantBackend(
+        store = QdrantBackend(
             client,
             prefix=remote.qdrant_prefix,
             collections=remote.qdrant_collections,
-            audit=None if remote.qdrant_url == IN_MEMORY else path,
+            audit=Unlogged(),
             on_close=client.close,
+        )
+        return JournalBackend(
+            store,
+            None if remote.qdrant_url == IN_MEMORY else path,
+            read_seconds=share * remote.search_timeout_ms / 1000,
+            write_seconds=share * remote.write_timeout_ms / 1000,
         )
     except BaseException:
         client.close()

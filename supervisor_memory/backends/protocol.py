@@ -3,7 +3,7 @@
 `supervisor_memory.testing.backend_contract` holds the promises as tests that any backend can run.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -17,11 +17,13 @@ __all__ = [
     "Change",
     "Commit",
     "Committed",
+    "DecidesAgain",
     "Erased",
     "Erases",
     "Health",
     "Ids",
     "Incomplete",
+    "Journals",
     "MemoryBackend",
     "Moves",
     "Stored",
@@ -273,4 +275,33 @@ class Moves(Protocol):
         Raises:
             ReadOnlyStore, BackendError: the store failed. Some may have been taken; take them again.
         """
+        ...
+
+
+DecidesAgain: TypeAlias = Callable[[Commit, Callable[[str], str]], Mapping[str, str]]
+"""Takes the decisions of a commit anew, against the store as it is now, and commits them there.
+
+It is handed the commit and what tells into which record another was merged. It returns the same for the
+records of this commit: record id → the record that it was merged into."""
+
+
+@runtime_checkable
+class Journals(Protocol):
+    """A store that keeps commits until they can be applied where all readers see them."""
+
+    @property
+    def store(self) -> MemoryBackend:
+        """What is behind the journal, for who must see it as it is and write to it now."""
+        ...
+
+    def decides_again(self, decide: DecidesAgain) -> None:
+        """Say who decides again what the store refuses by then, and begin to apply what waits."""
+        ...
+
+    def backlog(self) -> Mapping[str, int]:
+        """How much waits: commits by state ("begun", "waiting", "dead") and "erasures"."""
+        ...
+
+    def replay(self) -> bool:
+        """Apply what waits, now and in this thread. Whether nothing waits any more."""
         ...

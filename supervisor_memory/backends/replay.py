@@ -4,27 +4,22 @@ import contextlib
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol
 
 from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.backends.journal_entries import Entries, Entry
 from supervisor_memory.backends.link import Link, OutOfReach
-from supervisor_memory.backends.protocol import Commit, Committed, Erases, MemoryBackend
+from supervisor_memory.backends.linked import Linked
+from supervisor_memory.backends.protocol import Commit, Committed, DecidesAgain, Erases
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.database import Database
 from supervisor_memory.errors import BackendError, Conflict, SupervisorMemoryError, WasErased
 from supervisor_memory.records import AuditEvent
 
-__all__ = ["Applied", "DecidesAgain", "Place", "Replay"]
-
-DecidesAgain: TypeAlias = Callable[[Commit, Callable[[str], str]], Mapping[str, str]]
-"""Takes the decisions of a commit anew, against the store as it is now, and commits them there.
-
-It is handed the commit and what tells into which record another was merged. It returns the same for the
-records of this commit."""
+__all__ = ["Applied", "Place", "Replay"]
 
 _ORPHANED_AFTER: Final = 60.0
 _MOST_ATTEMPTS: Final = 3
@@ -71,16 +66,16 @@ class Replay:
     def __init__(
         self,
         place: Place,
-        store: MemoryBackend,
+        store: Linked,
+        erases: Erases | None,
         link: Link,
         bridge: Bridge,
         *,
-        seconds: float,
         applied: Applied,
     ) -> None:
         self.decide_again: DecidesAgain | None = None
-        self._place, self._store, self._link, self._bridge = place, store, link, bridge
-        self._seconds, self._applied = seconds, applied
+        self._place, self._store, self._erases, self._link = place, store, erases, link
+        self._bridge, self._applied = bridge, applied
         path = place.database.path
         self._lock_file = None if path is None else path.with_name("journal.lock")
         self._stop = threading.Event()
@@ -161,9 +156,8 @@ class Replay:
 
     def _apply(self, entry: Entry) -> bool:
         """Whether an entry is dealt with, one way or another."""
-        bare = Commit(entry.commit.changes, (), entry.commit.id)
         try:
-            done = self._link.call(self._seconds, self._store.batch, bare)
+            done = self._store.apply(entry.commit)
         except OutOfReach as error:
             return self._gave_up(entry, error)
         except WasErased:
@@ -195,7 +189,7 @@ class Replay:
 
     def _gave_up(self, entry: Entry, error: OutOfReach) -> bool:
         """Whether it is this entry that the store cannot take, and has been too often: the others go on."""
-        if not self._link.call(self._seconds, self._store.health).ok:
+        if not self._store.health().ok:
             raise error
         return self._count(entry, _code_of(error.__cause__ or error))
 
@@ -233,9 +227,9 @@ class Replay:
                 self._place.audit.append([event], at=self._place.clock())
 
     def _erase(self, user_id: str, at: float) -> None:
-        if not isinstance(self._store, Erases):
+        if self._erases is None:
             return
-        erased = self._link.call(_ERASE_SECONDS, self._store.erase, user_id, at=at)
+        erased = self._link.call(_ERASE_SECONDS, self._erases.erase, user_id, at=at)
         if not erased.pending:
             self._place.entries.end_erasure(user_id)
             self.finish_erasures()

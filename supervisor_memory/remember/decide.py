@@ -89,7 +89,10 @@ def decide(said: Remembering, view: Deciding) -> Remembering:
                 raise
             said = replace(said, verbatim=kept, is_repeated=True)
             continue
-        results = (replace(result, saved=result.saved and done.saved) for result in draft.results)
+        results = (
+            replace(result, saved=result.saved and done.saved, applied=done.applied)
+            for result in draft.results
+        )
         return replace(said, results=tuple(results))
 
 

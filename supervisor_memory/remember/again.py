@@ -1,0 +1,125 @@
+"""Decide again what waited for a store, where others have changed it meanwhile.
+
+A statement goes through the insert stage once more, so that it is merged, supersedes, or is older than what
+is known by now. What was to be deleted or set aside is so whatever became of it. Nothing is lost by it: what
+steps back stays in history.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from supervisor_memory.backends.protocol import Change, Commit
+from supervisor_memory.flow import Inserting, Remembering, run
+from supervisor_memory.ports import Deciding
+from supervisor_memory.records import AuditEvent, Candidate, Filter, Record, Scope
+
+__all__ = ["decide_again"]
+
+
+def decide_again(
+    commit: Commit, became: Callable[[str], str], *, insert: tuple[Inserting, ...], view: Deciding
+) -> Mapping[str, str]:
+    """Take the decisions of a commit anew and commit them.
+
+    Args:
+        became: Tells into which record another one of earlier commits was merged.
+        insert: The operators of the insert stage.
+
+    Returns:
+        Record id → the record that it was merged into, for those of this commit.
+
+    Raises:
+        WasErased: the user was erased after this was said.
+    """
+    superseded = {change.record.ref_id for change in commit.changes}
+    merged: dict[str, str] = {}
+    for record in (change.record for change in commit.changes):
+        now = _stored(became(record.id), record, view)
+        if record.status != "active":
+            if record.id not in superseded or record.status == "deleted":
+                _set_aside(record, now, view)
+        elif record.layer == "history":
+            if now is None:
+                _commit(Change(replace(record, version=1)), "add", view)
+        elif now is not None and now.status == "active" and now.content_hash == record.content_hash:
+            _lay_over(record, now, view)
+        else:
+            merged |= _say_again(record, insert, view)
+    return merged
+
+
+def _stored(record_id: str, record: Record, view: Deciding) -> Record | None:
+    found = view.list(Filter(user_id=record.user_id, ids=(record_id,), statuses=None), limit=1)
+    return found[0] if found else None
+
+
+def _set_aside(record: Record, now: Record | None, view: Deciding) -> None:
+    if now is not None and now.status != record.status:
+        shall_be = replace(
+            now,
+            status=record.status,
+            valid_to=record.valid_to,
+            updated_at=max(now.updated_at, record.updated_at),
+        )
+        _commit(
+            Change(shall_be, expects=now.version), "delete" if record.status == "deleted" else "update", view
+        )
+
+
+def _lay_over(record: Record, now: Record, view: Deciding) -> None:
+    """The same words: what else is said of them joins what is."""
+    shall_be = replace(
+        now,
+        metadata={**now.metadata, **record.metadata},
+        tags=tuple(dict.fromkeys((*now.tags, *record.tags))),
+        expires_at=record.expires_at,
+        updated_at=max(now.updated_at, record.updated_at),
+    )
+    if shall_be != now:
+        _commit(Change(shall_be, expects=now.version), "update", view)
+
+
+def _say_again(record: Record, insert: tuple[Inserting, ...], view: Deciding) -> Mapping[str, str]:
+    source = record.source
+    said = Remembering(
+        Scope(record.user_id, source.agent_id, source.session_id, source.run_id, record.task),
+        candidates=(_candidate(record),),
+        family=record.family,
+        created_at=record.updated_at,
+    )
+    kept = {result.id for result in run(insert, said, view).results if result.id}
+    return {} if not kept or record.id in kept else {record.id: min(kept)}
+
+
+def _candidate(record: Record) -> Candidate:
+    value = record.metadata.get("value")
+    return Candidate(
+        record.content,
+        record.kind,
+        record.source,
+        subject=record.subject,
+        attribute=record.attribute,
+        value=value if isinstance(value, str) else None,
+        tags=record.tags,
+        metadata=record.metadata,
+        evidence=record.content,
+    )
+
+
+def _commit(change: Change, op: str, view: Deciding) -> None:
+    record, version = change.record, change.expects
+    event = AuditEvent(
+        op,
+        user_id=record.user_id,
+        family=record.family,
+        record_id=record.id,
+        version_before=version,
+        version_after=(version or 0) + 1,
+        after=None if op == "delete" else record.content,
+        reason="waited",
+        source_class=record.source.source_class,
+        agent_id=record.source.agent_id,
+        session_id=record.source.session_id,
+        run_id=record.source.run_id,
+    )
+    view.commit(Commit((change,), (event,)))
