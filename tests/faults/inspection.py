@@ -1,0 +1,151 @@
+"""Everything a SQLite store says twice, compared: rows and indexes, versions and audit, the chain."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from supervisor_memory.audit.log import GENESIS, row_hash
+from supervisor_memory.backends import lexicon
+from supervisor_memory.backends.tables import namespace_text, record_of
+from supervisor_memory.database import Database, has_table
+from supervisor_memory.records import Record
+from supervisor_memory.terms import terms
+
+Rows = Iterable[tuple[Any, ...]]
+
+
+@dataclass
+class Found:
+    """What is wrong with a store, as sentences; empty lists are what is promised."""
+
+    damage: list[str] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
+    mismatches: list[str] = field(default_factory=list)
+    stored: dict[str, int] = field(default_factory=dict)
+    """The version of each record."""
+
+    def lost(self, acknowledged: Iterable[tuple[str, int]]) -> list[str]:
+        return [f"{id} {version}" for id, version in acknowledged if self.stored.get(id, 0) < version]
+
+    @property
+    def is_fine(self) -> bool:
+        return not (self.damage or self.gaps or self.mismatches)
+
+
+def inspected(directory: Path) -> Found:
+    """Look at all of `memory.db` in a directory. A file that holds nothing yet is fine."""
+    found = Found()
+    with closing(Database(directory / "memory.db")) as database, database.reading() as connection:
+        if (said := connection.pragma("integrity_check")) != "ok":
+            found.damage.append(str(said))
+        if not has_table(connection, "audit"):
+            return found
+        records = {
+            key: record_of(str(data)) for key, data in connection.execute("SELECT key, data FROM records")
+        }
+        found.stored = {record.id: record.version for record in records.values()}
+        found.gaps += _gaps(connection)
+        found.mismatches += _columns(connection, records)
+        found.mismatches += _versions(connection, records)
+        found.mismatches += _vectors(connection, records)
+        found.mismatches += _words(connection, records)
+        found.mismatches += _namespaces(connection, records)
+    return found
+
+
+def _gaps(connection: apsw.Connection) -> Iterator[str]:
+    log_id = str(connection.execute("SELECT value FROM audit_meta WHERE name = 'log_id'").get)
+    before, last = GENESIS, 0
+    for seq, payload, prev_hash, digest in connection.execute(
+        "SELECT seq, payload, prev_hash, hash FROM audit ORDER BY seq"
+    ):
+        if (seq, prev_hash) != (last + 1, before) or row_hash(log_id, prev_hash, payload) != digest:
+            yield f"audit row {seq} after {last}"
+        before, last = digest, seq
+
+
+def _columns(connection: apsw.Connection, records: dict[int, Record]) -> Iterator[str]:
+    rows: Rows = connection.execute(
+        "SELECT key, id, namespace, user_id, status, content_hash, updated_at, version FROM records"
+    )
+    for key, *values in rows:
+        r = records[key]
+        said = [
+            r.id,
+            namespace_text(r.namespace),
+            r.user_id,
+            r.status,
+            r.content_hash,
+            r.updated_at,
+            r.version,
+        ]
+        if values != said:
+            yield f"columns of {r.id}"
+
+
+def _versions(connection: apsw.Connection, records: dict[int, Record]) -> Iterator[str]:
+    """Each version is kept once, and was said in the audit log once."""
+    expected = Counter((r.id, version) for r in records.values() for version in range(1, r.version + 1))
+    rows: Rows = connection.execute("SELECT record_id, version FROM versions")
+    kept = Counter((str(id), int(version)) for id, version in rows)
+    kept.update((record.id, record.version) for record in records.values())
+    said: Counter[tuple[str, int]] = Counter(
+        (str(id), int(version))
+        for id, version in connection.execute(
+            "SELECT record_id, json_extract(payload, '$.version_after') FROM audit WHERE op <> 'erase.begin'"
+        )
+        if id is not None and version is not None
+    )
+    if kept != expected:
+        yield f"versions: {(kept - expected) + (expected - kept)}"
+    if said != expected:
+        yield f"audited: {(said - expected) + (expected - said)}"
+
+
+def _vectors(connection: apsw.Connection, records: dict[int, Record]) -> Iterator[str]:
+    rows: Rows = connection.execute("SELECT key, embedder, dim, length(vector) FROM vectors")
+    stored = {key: embedder for key, embedder, dim, length in rows if length == 4 * dim}
+    expected = {key: record.embedder for key, record in records.items() if record.embedder is not None}
+    if stored != expected:
+        yield f"vectors: {stored.items() ^ expected.items()}"
+
+
+def _words(connection: apsw.Connection, records: dict[int, Record]) -> Iterator[str]:
+    connection.pragma("query_only", 0)  # for the temporary tables
+    expected: dict[str, set[tuple[str, int]]] = defaultdict(set)
+    for key, record in records.items():
+        if record.status == "active":
+            prefix = lexicon._prefix(namespace_text(record.namespace))
+            expected[lexicon.table_of(record.user_id)] |= {(prefix + t, key) for t in terms(record.content)}
+    tables: Rows = connection.execute(
+        "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%' ORDER BY name"
+    )
+    made = {str(name) for (name,) in list(tables)}
+    for table in sorted(made | set(expected)):
+        indexed: set[tuple[str, int]] = set()
+        if table in made:
+            connection.execute(f"CREATE VIRTUAL TABLE temp.words USING fts5vocab(main, {table}, instance)")
+            rows: Rows = connection.execute("SELECT term, doc FROM temp.words")
+            indexed = {(str(term), int(doc)) for term, doc in rows}
+            connection.execute("DROP TABLE temp.words")
+        if wrong := indexed ^ expected[table]:
+            yield f"words of {table}: {sorted(wrong)[:5]}"
+    connection.pragma("query_only", 1)
+
+
+def _namespaces(connection: apsw.Connection, records: dict[int, Record]) -> Iterator[str]:
+    expected: dict[str, tuple[int, int]] = {}
+    for record in records.values():
+        name = namespace_text(record.namespace)
+        indexed, words = expected.setdefault(name, (0, 0))
+        if record.status == "active":
+            expected[name] = indexed + 1, words + len(terms(record.content))
+    rows: Rows = connection.execute("SELECT namespace, indexed, terms FROM namespaces")
+    stored = {name: (indexed, words) for name, indexed, words in rows}
+    if {name: count for name, count in stored.items() if name in expected or any(count)} != expected:
+        yield f"namespaces: {stored} instead of {expected}"
