@@ -35,6 +35,7 @@ from supervisor_memory.flow import Outcome, Recipe, Remembering, Turn, recall, r
 from supervisor_memory.hints import Hints
 from supervisor_memory.messages import LONGEST_READ, MessagesLike, last_user_text, readable
 from supervisor_memory.models import as_completion, as_embedder
+from supervisor_memory.moving.mover import Mover
 from supervisor_memory.ports import Ports, Services, guarded
 from supervisor_memory.recall.route import route
 from supervisor_memory.recall.summary import summary
@@ -74,6 +75,9 @@ if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Embedder
     from supervisor_memory.graph.identity import Resolver
     from supervisor_memory.graph.middleware import MemoryMiddleware
+    from supervisor_memory.moving.arrival import Moved
+    from supervisor_memory.moving.files import File
+    from supervisor_memory.moving.mover import Progress
 
 __all__ = ["SupervisorMemory"]
 
@@ -148,6 +152,7 @@ class SupervisorMemory:
             trail=self._trail,
         )
         self._eraser = Eraser(self.services)
+        self._mover = Mover(self.services, self._trail)
         if isinstance(self.backend, Journals):
             self.backend.decides_again(functools.partial(self._decide_again, self.backend.store))
         self.is_fenced = False
@@ -391,6 +396,52 @@ class SupervisorMemory:
         """
         whose = None if user_id is None else Scope(user_id).user_id
         return reembed(self.services, whose, progress or (lambda done, total: None))
+
+    # --- moving
+
+    def export(
+        self,
+        file: "File",
+        *,
+        user_id: str | None = None,
+        resume: bool = False,
+        progress: "Progress | None" = None,
+    ) -> "Moved":
+        """Write all records into a file, one a line, with their versions and vectors; see docs/moving.md.
+
+        Args:
+            file: A path, which gets its name when it is whole; or a file that is open in binary mode.
+            user_id: Only this user's. None: everybody's.
+            resume: Go on where an export to this path was cut off.
+
+        Raises:
+            BackendError, OSError: it failed; what was written so far can be resumed.
+        """
+        return self._mover.export(file, user_id=user_id, resume=resume, progress=progress)
+
+    def import_from(
+        self, file: "File", *, user_id: str | None = None, progress: "Progress | None" = None
+    ) -> "Moved":
+        """Take the records of a file as they are. Doing it again, or after a crash, does no harm.
+
+        What cannot be taken is left out and told of, line by line; the rest is taken.
+
+        Raises:
+            InvalidContent: it is no export at all; nothing was taken.
+            BackendError: the store failed; some may have been taken. Import it again.
+        """
+        return self._mover.import_from(file, user_id=user_id, progress=progress)
+
+    def copy_to(
+        self,
+        target: "SupervisorMemory | MemoryBackend",
+        *,
+        user_id: str | None = None,
+        progress: "Progress | None" = None,
+    ) -> "Moved":
+        """Copy all records into another store as they are, as an export and an import would."""
+        backend = target.backend if isinstance(target, SupervisorMemory) else target
+        return self._mover.copy_to(backend, user_id=user_id, progress=progress)
 
     # --- reading
 
@@ -795,6 +846,9 @@ class SupervisorMemory:
     adelete = _twin(delete)
     adelete_all = _twin(delete_all)
     aerase = _twin(erase)
+    aexport = _twin(export)
+    aimport_from = _twin(import_from)
+    acopy_to = _twin(copy_to)
     areembed = _twin(reembed)
     asearch = _twin(search)
     aget = _twin(get)

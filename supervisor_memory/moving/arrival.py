@@ -1,0 +1,169 @@
+"""Records that arrive at a store: in large pages, and what became of each."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from supervisor_memory.backends.protocol import Stored, Taken
+from supervisor_memory.errors import InvalidContent, SupervisorMemoryError
+from supervisor_memory.moving.files import Line
+from supervisor_memory.moving.lines import End, Header
+
+__all__ = ["Arrival", "Moved", "Reading", "Refused", "Tally"]
+
+_TAKEN_TOGETHER: Final = 5_000  # large: `json` writes its whole file each time
+_TAKEN_BYTES: Final = 32 * 1024 * 1024
+_NAMED: Final = 1_000
+_PLACES: Final = ("content_hash", "attribute")
+_Waiting: TypeAlias = tuple[int | None, Stored, int]
+"""The number of a line, what it brings, and its size in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """What was not taken, and why.
+
+    Args:
+        line: Of the file, from 1; None: it came from a store, or never was a line.
+        record_id: "" where it is unknown.
+        reason: A code: those of `Taken`, or "damaged" (a line that cannot be read), or "cut" (the end of
+            the file is missing, or tells of more records).
+        told: The same for people.
+    """
+
+    line: int | None
+    record_id: str
+    reason: str
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What became of the records.
+
+    Args:
+        counts: How many were "exported", or "added", "replaced", the "same", "older", "left_out" (of
+            another user than was asked for), "refused".
+        refused: The first thousand of what was not taken.
+    """
+
+    counts: Mapping[str, int]
+    refused: tuple[Refused, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything is there now."""
+        return not self.counts.get("refused")
+
+
+@dataclass(slots=True)
+class Tally:
+    counts: Counter[str] = field(default_factory=Counter)
+    refused: list[Refused] = field(default_factory=list)
+
+    def refuse(self, line: int | None, record_id: str, reason: str, told: str) -> None:
+        self.counts["refused"] += 1
+        if len(self.refused) < _NAMED:
+            self.refused.append(Refused(line, record_id, reason, told))
+
+    def told(self) -> Moved:
+        return Moved(dict(self.counts), tuple(self.refused))
+
+
+@dataclass(slots=True)
+class Arrival:
+    """Records on their way into a store: put together to large pages, those without a place tried again."""
+
+    take: Callable[[Sequence[Stored]], Sequence[Taken]]
+    tally: Tally
+    has_arrived: bool = False
+    _waiting: list[_Waiting] = field(default_factory=list)
+    _bytes: int = 0
+    _late: list[_Waiting] = field(default_factory=list)
+    _late_bytes: int = 0
+
+    def add(self, line: int | None, stored: Stored, size: int) -> None:
+        self._waiting.append((line, stored, size))
+        self._bytes += size
+        self.has_arrived = len(self._waiting) >= _TAKEN_TOGETHER or self._bytes >= _TAKEN_BYTES
+        if self.has_arrived:
+            self._take()
+
+    def settle(self) -> None:
+        """Take what is left, and what had no place as long as others were on their way."""
+        self._take()
+        self._waiting, self._late = self._late, []
+        self._late_bytes = _TAKEN_BYTES
+        self._take()
+
+    def _take(self) -> None:
+        waiting, self._waiting, self._bytes = self._waiting, [], 0
+        answers = self.take([stored for _, stored, _ in waiting]) if waiting else ()
+        for each, taken in zip(waiting, answers, strict=True):
+            if taken.what != "refused":
+                self.tally.counts[taken.what] += 1
+            elif taken.reason in _PLACES and self._late_bytes + each[2] < _TAKEN_BYTES:
+                self._late.append(each)
+                self._late_bytes += each[2]
+            else:
+                self.tally.refuse(each[0], taken.record_id, taken.reason, taken.told)
+
+
+@dataclass(slots=True)
+class Reading:
+    """The lines of a file, one after the other, and whether they make a whole export."""
+
+    arrival: Arrival
+    user_id: str | None
+    bytes: int = 0
+    _records: int = 0
+    _begun: bool = False
+    _ended: bool = False
+
+    def add(self, line: Line) -> None:
+        self.bytes += line.size
+        told = line.told
+        if not self._begun:
+            self._begin(line)
+        elif self._ended:
+            self._refuse(line.number, "damaged", "it comes after the end of the export")
+        elif isinstance(told, End):
+            self._ended = True
+            self._check_count(line.number, told.records)
+        elif isinstance(told, Header):
+            self._refuse(line.number, "damaged", "another export begins in the middle of this one")
+        elif isinstance(told, Stored):
+            self._records += 1
+            self._add(line, told)
+        else:
+            self._records += 1
+            self._refuse(line.number, "damaged", str(told))
+
+    def end(self) -> None:
+        """Nothing comes any more."""
+        if not self._begun:
+            raise InvalidContent("the file is empty; it is no export of supervisor-memory")
+        if not self._ended:
+            self._refuse(None, "cut", "the file has no last line: it was cut off, or is still being written")
+
+    def _begin(self, line: Line) -> None:
+        if not isinstance(line.told, Header):
+            why = line.told if isinstance(line.told, SupervisorMemoryError) else "it has no first line"
+            raise InvalidContent(f"this is no export of supervisor-memory; nothing was taken: {why}")
+        self._begun = True
+
+    def _add(self, line: Line, stored: Stored) -> None:
+        if self.user_id is None or stored.record.user_id == self.user_id:
+            self.arrival.add(line.number, stored, line.size)
+        else:
+            self.arrival.tally.counts["left_out"] += 1
+
+    def _check_count(self, number: int, records: int) -> None:
+        if records != self._records:
+            self._refuse(
+                number, "cut", f"it should hold {records} records and holds {self._records}: some were lost"
+            )
+
+    def _refuse(self, number: int | None, reason: str, told: str) -> None:
+        self.arrival.tally.refuse(number, "", reason, told)

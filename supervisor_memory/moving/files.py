@@ -1,0 +1,216 @@
+"""An export file as it is written and read: one line after the other, never as a whole."""
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BufferedRandom
+from pathlib import Path
+from typing import BinaryIO, Final, Protocol, TypeAlias
+
+from supervisor_memory.backends.protocol import Stored
+from supervisor_memory.errors import BackendUnavailable, InvalidContent, SupervisorMemoryError
+from supervisor_memory.moving.lines import (
+    MOST_BYTES,
+    End,
+    Header,
+    end_line,
+    header_line,
+    read,
+    record_line,
+)
+
+__all__ = ["PART", "File", "Line", "Output", "lines_of", "opened", "output"]
+
+File: TypeAlias = str | Path | BinaryIO
+"""A path, or a file that is open in binary mode."""
+PART: Final = ".part"
+"""What is put behind a file's name until it is whole."""
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+
+class Output(Protocol):
+    """A file that is being written. `after` is the last record in it, of so many `records`."""
+
+    after: str | None
+    records: int
+
+    def write(self, stored: Stored) -> None:
+        """Add a record.
+
+        Raises:
+            InvalidContent: it cannot be written as a line.
+        """
+        ...
+
+
+@dataclass(slots=True)
+class _Lines:
+    file: BinaryIO
+    after: str | None = None
+    records: int = 0
+
+    def write(self, stored: Stored) -> None:
+        self.file.write(record_line(stored))
+        self.after = stored.record.id
+        self.records += 1
+
+
+@contextlib.contextmanager
+def output(file: File, *, written_at: float, user_id: str | None, resume: bool) -> Iterator[Output]:
+    """A file to write records to. A path gets its name when it is whole, and has nothing of it before.
+
+    Args:
+        resume: Go on behind what an export that was cut off has left; where there is none, begin.
+
+    Raises:
+        BackendUnavailable: another export writes this file.
+        InvalidContent: what is to be resumed is something else.
+    """
+    header = header_line(written_at=written_at, user_id=user_id)
+    if not isinstance(file, str | Path):
+        lines = _Lines(file)
+        file.write(header)
+        yield lines
+        file.write(end_line(lines.records))
+        file.flush()
+        return
+    path = Path(file)
+    with _part_of(path) as part:
+        lines = _left_of(part, user_id) if resume else _Lines(part)
+        part.truncate()
+        if part.tell() == 0:
+            part.write(header)
+        yield lines
+        part.write(end_line(lines.records))
+        part.flush()
+        os.fsync(part.fileno())
+        _part_name(path).replace(path)
+        _sync(path.parent)
+
+
+@contextlib.contextmanager
+def _part_of(path: Path) -> Iterator[BufferedRandom]:
+    """The file beside it that is written, for its owner alone to read."""
+    if path.is_dir():
+        raise InvalidContent(f"{path} is a directory; name a file in it", path=str(path))
+    descriptor = os.open(_part_name(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    with open(descriptor, "r+b") as part:
+        if not _is_alone(descriptor, path):
+            raise BackendUnavailable(
+                f"{path} is being written by another export; wait for it, or name another file",
+                path=str(path),
+            )
+        yield part
+
+
+def _is_alone(descriptor: int, path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Another export may have ended since it was opened: then it is that one's whole file.
+        return os.path.samestat(os.fstat(descriptor), _part_name(path).stat())
+    return False
+
+
+def _part_name(path: Path) -> Path:
+    return path.with_name(path.name + PART)
+
+
+def _left_of(part: BinaryIO, user_id: str | None) -> _Lines:
+    """What an export that was cut off has left; the file stands behind its last whole record."""
+    lines = _Lines(part)
+    last, end = b"", 0
+    for line in _whole_lines(part):
+        if end == 0:
+            if not isinstance(header := _read(line), Header):
+                break
+            if header.user_id != user_id:
+                whose = "all users" if header.user_id is None else f"user {header.user_id!r}"
+                raise InvalidContent(f"what is to be resumed was begun for {whose}; leave out `resume`")
+        elif line.startswith(b'{"record":'):
+            last = line
+            lines.records += 1
+        else:
+            break
+        end += len(line)
+    if last:
+        lines.after = _id_in(last)
+    part.seek(end)
+    return lines
+
+
+def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
+    while (line := file.readline(MOST_BYTES + 1)).endswith(b"}\n"):
+        yield line
+
+
+def _id_in(line: bytes) -> str:
+    try:
+        return str(json.loads(line)["record"]["id"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InvalidContent("what is to be resumed is damaged; leave out `resume` to begin anew") from error
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line as it was read: what it says, or why it cannot be taken.
+
+    Args:
+        number: Of the line, from 1.
+        size: In bytes.
+    """
+
+    number: int
+    size: int
+    told: Header | Stored | End | SupervisorMemoryError
+
+
+@contextlib.contextmanager
+def opened(file: File) -> Iterator[tuple[BinaryIO, int]]:
+    """A file to read, and how many bytes it has; 0: that cannot be told."""
+    if isinstance(file, str | Path):
+        with Path(file).open("rb") as mine:
+            yield mine, os.fstat(mine.fileno()).st_size
+    else:
+        yield file, 0
+
+
+def lines_of(file: BinaryIO) -> Iterator[Line]:
+    """Its lines, each checked; empty ones are left out.
+
+    Raises:
+        InvalidContent: the file is open as text.
+    """
+    number = 0
+    while line := file.readline(MOST_BYTES + 1):
+        if not isinstance(line, bytes):
+            raise InvalidContent("the file is open as text; open it with mode 'rb'")
+        number += 1
+        size = len(line)
+        if number == 1:
+            line = line.removeprefix(_BYTE_ORDER_MARK)
+        if size > MOST_BYTES:
+            while line and not line.endswith(b"\n"):
+                line = file.readline(MOST_BYTES)
+                size += len(line)
+            told = InvalidContent(f"the line of {size:,} bytes is over the limit of {MOST_BYTES:,}")
+            yield Line(number, size, told)
+        elif line.strip():
+            yield Line(number, size, _read(line))
+
+
+def _read(line: bytes) -> Header | Stored | End | SupervisorMemoryError:
+    try:
+        return read(line)
+    except SupervisorMemoryError as error:
+        return error
