@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from supervisor_memory.errors import BackendUnavailable, Conflict, RecordNotFound
 from supervisor_memory.ports import Ports
@@ -86,7 +86,8 @@ class Curator:
         def once(where: Filter) -> int:
             ports = self.writing()
             page = ports.read_store().list(where, limit=_PAGE)
-            _need_all(ports)
+            if ports.degraded:
+                _refuse_part(ports)
             return _deleted(page, user_id, ports)
 
         deleted = 0
@@ -114,12 +115,16 @@ class Curator:
 
 
 def _need_all(ports: Ports) -> None:
-    """Raise where only a part could be read, and the rest matters."""
-    if ports.degraded:
-        raise BackendUnavailable(
-            "the store is out of reach, and what waits for it is not all there is; try again later",
-            reasons=ports.reasons,
-        )
+    """Raise where only what waits could be read, and the rest matters."""
+    if not ports.sees_all:
+        _refuse_part(ports)
+
+
+def _refuse_part(ports: Ports) -> NoReturn:
+    raise BackendUnavailable(
+        "the store is out of reach, and what this machine knows is not all there is; try again later",
+        reasons=ports.reasons,
+    )
 
 
 def _everything(user_id: str) -> tuple[Filter, Filter]:

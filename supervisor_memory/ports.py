@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn, ParamSpec, Protocol, TypeVar
 
-from supervisor_memory.backends.protocol import Commit, Committed, Incomplete, MemoryBackend
+from supervisor_memory.backends.protocol import Commit, Committed, Copied, Incomplete, MemoryBackend
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.embedding.languages import reads
 from supervisor_memory.errors import (
@@ -60,6 +60,10 @@ class Fault:
 
     def __str__(self) -> str:
         return f"{self.step}:{self.error}"
+
+
+_OUT_OF_REACH = Fault("store", "out-of-reach")
+_READ_FROM_COPY = Fault("store", "read-from-copy")
 
 
 @dataclass(frozen=True)
@@ -195,9 +199,13 @@ class Ports:
             self.note_fault(step, error)
             return None
 
-    def note_absence(self) -> None:
+    @property
+    def sees_all(self) -> bool:
+        """Whether nothing that this machine could know was missing in what was listed so far."""
+        return _OUT_OF_REACH not in self.faults
+
+    def note_absence(self, absence: Fault) -> None:
         """The store answered without what it keeps elsewhere, which is out of reach."""
-        absence = Fault("store", "out-of-reach")
         if absence not in self.faults:
             self.faults.append(absence)
 
@@ -275,14 +283,14 @@ class _ReadStore(_NoStore):
         found = self._ports.store(self._services.backend.search, query, limit=limit)
         hits = _expected(found, Hits, "search")
         if hits.degraded:
-            self._ports.note_absence()
+            self._ports.note_absence(_OUT_OF_REACH)
         return hits
 
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
         found = self._ports.store(self._services.backend.list, where, limit=limit, offset=offset)
         listed: Sequence[object] = _expected(found, (list, tuple), "list")
         if isinstance(found, Incomplete):
-            self._ports.note_absence()
+            self._ports.note_absence(_READ_FROM_COPY if isinstance(found, Copied) else _OUT_OF_REACH)
         return [_expected(record, Record, "list") for record in listed]
 
 

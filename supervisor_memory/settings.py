@@ -120,7 +120,9 @@ class Settings(BaseSettings):
     write_timeout_ms: int = _named("MEMORY_WRITE_TIMEOUT_MS", 5000, "Deadline of a write-back.", ge=1)
     llm_timeout_ms: int = _named("MEMORY_LLM_TIMEOUT_MS", 20_000, "Deadline of one call to MEMORY_LLM.", ge=1)
     dual_write: bool = _named(
-        "MEMORY_DUAL_WRITE", False, "Keep a local copy of a remote backend; none is remote yet."
+        "MEMORY_DUAL_WRITE",
+        False,
+        "Keep a copy of qdrant's records in MEMORY_PATH, and read that while the server is out of reach.",
     )
     embedding_model: str | None = _named(
         "EMBEDDING_MODEL",

@@ -40,7 +40,7 @@ __all__ = [
     "AccessRow",
     "AuditLog",
     "AuditRow",
-    "Unlogged",
+    "RelayedLog",
     "commitment",
     "open_log",
     "row_hash",
@@ -52,6 +52,7 @@ GENESIS: Final = bytes(32)
 """The "hash before" of the first row."""
 ACCESS_ROWS: Final = 100_000
 REDACTED: Final = "redacted"
+_TOLD_BY_JOURNAL: Final = ("commit.", "erase.")
 _WRITTEN_TOGETHER: Final = 256
 _MOST_UNWRITTEN: Final = 4_096
 
@@ -622,17 +623,25 @@ def _last(
     ).fetchall()
 
 
-class Unlogged(AuditLog):
-    """The log of a store whose commits another log tells of: it keeps nothing."""
+class RelayedLog(AuditLog):
+    """The log of a store inside a journal: how its commits and erasures end is told by the journal.
+
+    The rest goes to the log that `relay_to` names. Nothing is kept here.
+    """
 
     def __init__(self) -> None:
         super().__init__(Database(None))
+        self._relayed_to: AuditLog | None = None
+
+    def relay_to(self, log: AuditLog) -> None:
+        """Say which log gets what is told here."""
+        self._relayed_to = log
 
     def append(self, events: Sequence[AuditEvent], *, at: float) -> None:
-        """Nothing."""
-
-    def record_access(self, entries: Sequence[Access]) -> None:
-        """Nothing."""
+        """Pass events on."""
+        told = [event for event in events if not event.op.startswith(_TOLD_BY_JOURNAL)]
+        if told and self._relayed_to is not None:
+            self._relayed_to.append(told, at=at)
 
 
 def open_log(directory: Path | str | None) -> AuditLog:

@@ -6,18 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from supervisor_memory.audit.log import AUDIT_FILE_NAME, AuditLog
+from supervisor_memory.audit.log import AuditLog, RelayedLog
 from supervisor_memory.backends.breaker import Breaker
 from supervisor_memory.backends.candidates import searched_user
 from supervisor_memory.backends.changes import plain, vector_to_store
 from supervisor_memory.backends.erasing import forget_texts
-from supervisor_memory.backends.journal_entries import Entries, Entry
+from supervisor_memory.backends.journal_entries import Entry
+from supervisor_memory.backends.journal_place import Place, told
 from supervisor_memory.backends.link import Link, OutOfReach
 from supervisor_memory.backends.linked import Linked
 from supervisor_memory.backends.overlay import Overlay
 from supervisor_memory.backends.protocol import (
     Commit,
     Committed,
+    Copied,
     DecidesAgain,
     Erased,
     Erases,
@@ -25,18 +27,21 @@ from supervisor_memory.backends.protocol import (
     Ids,
     Incomplete,
     MemoryBackend,
+    Moves,
+    Stored,
+    Taken,
 )
-from supervisor_memory.backends.replay import Place, Replay, told
+from supervisor_memory.backends.reconcile import Reconciled, reconcile
+from supervisor_memory.backends.replay import Replay
 from supervisor_memory.backends.verbs import EVERYTHING, Verbs
 from supervisor_memory.bridge import Bridge
-from supervisor_memory.database import Database
-from supervisor_memory.errors import BackendError, SupervisorMemoryError
+from supervisor_memory.errors import BackendError, SettingsError, SupervisorMemoryError
 from supervisor_memory.records import SESSION_FAMILY, Filter, Hits, Query, Record
 
 __all__ = ["JournalBackend"]
 
 _CLOSING_SECONDS: Final = 2.0
-_ERASE_SECONDS: Final = 240.0
+_LONG: Final = 240.0
 
 
 class JournalBackend(Verbs):
@@ -48,13 +53,14 @@ class JournalBackend(Verbs):
     be it after a restart. What the store refuses by then, because others changed it meanwhile, is decided
     again (`decide_again`) or kept as a dead letter that `backlog` shows.
 
-    While the store is out of reach, reads come from what waits alone, and say so: hits are `degraded`, lists
-    `Incomplete`; what cannot be told by them raises.
+    While the store is out of reach, reads come from what waits, over the copy where one is kept, and say so:
+    hits are `degraded`, lists `Incomplete`. What cannot be told by them raises.
 
     Args:
         store: The backend around which it is; its own audit log is not used. Closed with the journal.
         path: The directory of the journal and its audit log, `audit.db`. Processes of one machine may share
             it. None: in memory, so that nothing survives this process.
+        copies: Keep a copy of what the store takes, and read that while the store is out of reach.
         clock: Seconds since 1970, for the times of audit rows.
         read_seconds, write_seconds: How long the store may take to answer, in seconds; a call that has a
             deadline of its own takes half of what is left of it at most.
@@ -69,28 +75,24 @@ class JournalBackend(Verbs):
         store: MemoryBackend,
         path: Path | None = None,
         *,
+        copies: bool = False,
         clock: Callable[[], float] = time.time,
         read_seconds: float = 0.4,
         write_seconds: float = 2.0,
         breaker: Breaker | None = None,
     ) -> None:
         self._erases = store if isinstance(store, Erases) else None
+        self._moves = store if isinstance(store, Moves) else None
         self._bridge = Bridge()
         self._link = Link(store.name, self._bridge, breaker or Breaker())
-        database = Database(None if path is None else Path(path) / AUDIT_FILE_NAME)
-        self._place = Place(database, Entries(database), AuditLog(database), clock)
+        self._place = Place.in_directory(path, copies=copies, clock=clock)
+        if isinstance(store.audit, RelayedLog):
+            store.audit.relay_to(self._place.audit)
         self._overlay = Overlay(self._place.entries)
         self._store = Linked(
-            store,
-            self._link,
-            self._place.audit,
-            clock=clock,
-            read_seconds=read_seconds,
-            write_seconds=write_seconds,
+            store, self._link, self._place, read_seconds=read_seconds, write_seconds=write_seconds
         )
-        self._replay = Replay(
-            self._place, self._store, self._erases, self._link, self._bridge, applied=self._note_applied
-        )
+        self._replay = Replay(self._place, self._store, self._erases, self._link, self._bridge)
 
     @property
     def name(self) -> str:
@@ -139,10 +141,10 @@ class JournalBackend(Verbs):
         except SupervisorMemoryError:
             place.entries.remove(seq)
             raise
-        self._note_applied(commit, done)
         with place.database.writing(durable=False):  # a power cut brings the entry back with its events
             if place.entries.remove(seq):
-                place.audit.append(commit.audit, at=place.clock())
+                place.note(commit, done)
+                place.tell(*commit.audit)
         return done
 
     def _keep(self, commit: Commit, reason: str, *, seq: int | None = None) -> Committed:
@@ -165,14 +167,12 @@ class JournalBackend(Verbs):
 
     def _known(self, commit: Commit) -> Mapping[str, Record]:
         """The records to change as the store has them, where it answers."""
-        ids = [change.record.id for change in commit.changes]
+        ids, place = [change.record.id for change in commit.changes], self._place
         try:
-            return {record.id: record for record in self._store.get(ids)}
+            found = self._store.get(ids)
         except OutOfReach:
-            return {}
-
-    def _note_applied(self, commit: Commit, done: Committed | None) -> None:
-        """The store has taken a commit, or what was made of it."""
+            found = () if place.copy is None else place.copy.get(ids)
+        return {record.id: record for record in found}
 
     # Reading
 
@@ -186,9 +186,15 @@ class JournalBackend(Verbs):
         try:
             hits = self._store.search(query, limit=limit)
         except OutOfReach:
-            told = f"{self.name} is out of reach; only what waits in the journal was searched"
-            hits = Hits(degraded=True, notes=(told,), namespaces=0)
+            hits = self._without_store(query, limit)
         return self._overlay.over_hits(hits, query, limit)
+
+    def _without_store(self, query: Query, limit: int) -> Hits:
+        if (copy := self._place.copy) is None:
+            note = f"{self.name} is out of reach; only what waits in the journal was searched"
+            return Hits(degraded=True, notes=(note,), namespaces=0)
+        note = f"{self.name} is out of reach; the copy on this machine was searched"
+        return replace(copy.search(query, limit=limit), degraded=True, notes=(note,))
 
     def get(self, ids: Ids) -> Sequence[Record]:
         """The records of these ids in any status, in the order asked, unknown ones left out."""
@@ -199,7 +205,8 @@ class JournalBackend(Verbs):
             try:
                 stored = self._store.get(missing)
             except OutOfReach:
-                stored, answer = (), Incomplete
+                copy = self._place.copy
+                stored, answer = () if copy is None else copy.get(missing), Incomplete
             found |= {record.id: record for record in stored}
         return answer(found[record_id] for record_id in ids if record_id in found)
 
@@ -210,21 +217,31 @@ class JournalBackend(Verbs):
         try:
             stored = self._store.list(where, limit=count, offset=first)
         except OutOfReach:
-            return Incomplete(self._overlay.over_list((), where, limit=most, offset=begin))
+            return self._listed_without_store(where, most, begin)
         if not waiting:
             return stored
         return self._overlay.over_list(stored, where, limit=most, offset=begin)
+
+    def _listed_without_store(self, where: Filter, limit: int, offset: int) -> Incomplete:
+        copy, wanted = self._place.copy, offset + limit + len(self._overlay.ids())
+        known = () if copy is None else copy.list(where, limit=wanted)
+        found = self._overlay.over_list(known, where, limit=limit, offset=offset)
+        return Incomplete(found) if copy is None else Copied(found)
 
     def count(self, where: Filter) -> int:
         """How many records match.
 
         Raises:
-            BackendUnavailable: the store is out of reach.
+            BackendUnavailable: the store is out of reach, and there is no copy.
         """
-        stored = self._store.count(where)
-        if not (waiting := self._overlay.ids()):
-            return stored
-        changing = self._store.get(sorted(waiting))
+        waiting = sorted(self._overlay.ids())
+        try:
+            stored = self._store.count(where)
+            changing = self._store.get(waiting) if waiting else ()
+        except OutOfReach:
+            if (copy := self._place.copy) is None:
+                raise
+            stored, changing = copy.count(where), copy.get(waiting)
         return stored - sum(map(where.matches, changing)) + len(self._overlay.find(where))
 
     def versions(self, record_id: str) -> Sequence[Record]:
@@ -267,11 +284,63 @@ class JournalBackend(Verbs):
         self._replay.wake()
         return count
 
+    def reconcile(self) -> Reconciled:
+        """Compare the copy on this machine with the store, and mend both; see `reconcile.py`.
+
+        Raises:
+            SettingsError: no copy is kept.
+            BackendUnavailable: the store is out of reach, or something still waits for it.
+        """
+        moves = self._moving()
+        if (copy := self._place.copy) is None:
+            raise SettingsError(
+                "there is no copy to compare with; set MEMORY_DUAL_WRITE=true, and then "
+                "`supervisor-memory reconcile` fills it"
+            )
+        self._need_nothing_waiting()
+        return reconcile(copy, self.stored, moves.take)
+
+    # Moving
+
+    def stored(self, *, after: str | None = None, limit: int, user_id: str | None = None) -> Sequence[Stored]:
+        """A page of all records; see `Moves`.
+
+        Raises:
+            BackendUnavailable: some wait for the store, which is out of reach.
+        """
+        moves = self._moving()
+        self._need_nothing_waiting()
+        return self._link.call(_LONG, moves.stored, after=after, limit=limit, user_id=user_id)
+
+    def take(self, records: Sequence[Stored]) -> Sequence[Taken]:
+        """Keep records as another store had them; see `Moves`. The store must be in reach."""
+        taken = self._link.call(_LONG, self._moving().take, records)
+        if self._place.copy is not None:
+            kept = {each.record_id for each in taken if each.what in ("added", "replaced")}
+            self._place.copy.put((each.record, each.vector) for each in records if each.record.id in kept)
+        return taken
+
+    def _need_nothing_waiting(self) -> None:
+        waiting = self._place.entries.stamp()[0]
+        if waiting and not self.replay():
+            raise OutOfReach(
+                f"{waiting} commits wait for {self.name}, so not everything is there; see "
+                "`supervisor-memory backlog`",
+                backend=self.name,
+            )
+
+    def _moving(self) -> Moves:
+        if self._moves is not None:
+            return self._moves
+        raise BackendError(
+            f"the backend {self.name!r} cannot give its records away or take others", backend=self.name
+        )
+
     # Erasing
 
     def holds(self, user_id: str) -> Mapping[str, int]:
         """How much of a user `erase` would remove, by kind."""
-        return self._link.call(_ERASE_SECONDS, self._erasing().holds, user_id)
+        return self._link.call(_LONG, self._erasing().holds, user_id)
 
     def erase(self, user_id: str, *, at: float) -> Erased:
         """Remove a user here and in the store; see `Erases`. The store follows when it is out of reach."""
@@ -280,11 +349,13 @@ class JournalBackend(Verbs):
         with place.database.writing():
             removed = place.audit.erase(user_id, records, at=at)
             removed["journal"] = place.entries.forget(user_id)
+            if place.copy is not None:
+                removed["copies"] = place.copy.erase(user_id)
             place.entries.begin_erasure(user_id, at=at)
         self._overlay.forget()
         forget_texts()
         try:
-            done = self._link.call(_ERASE_SECONDS, store.erase, user_id, at=at)
+            done = self._link.call(_LONG, store.erase, user_id, at=at)
         except BackendError as error:
             self._replay.wake()
             return Erased(removed, (str(error), *self._replay.finish_erasures()))

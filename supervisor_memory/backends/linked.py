@@ -1,9 +1,9 @@
 """The store behind a journal, as a backend: for who must see it as it is, and write to it now."""
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from supervisor_memory.audit.log import AuditLog
+from supervisor_memory.backends.journal_place import Place
 from supervisor_memory.backends.link import Link
 from supervisor_memory.backends.protocol import Commit, Committed, Health, Ids, MemoryBackend
 from supervisor_memory.backends.verbs import Verbs
@@ -18,8 +18,7 @@ class Linked(Verbs):
     Every method raises OutOfReach where the store does not answer in time, or has not lately.
 
     Args:
-        audit: Gets the events of commits that the store took.
-        clock: Seconds since 1970, for the times of audit rows.
+        place: Where the events go of commits that the store took, and what is noted of these.
         read_seconds, write_seconds: How long the store may take to answer, in seconds.
     """
 
@@ -27,13 +26,12 @@ class Linked(Verbs):
         self,
         store: MemoryBackend,
         link: Link,
-        audit: AuditLog,
+        place: Place,
         *,
-        clock: Callable[[], float] = time.time,
         read_seconds: float,
         write_seconds: float,
     ) -> None:
-        self._store, self._link, self._audit, self._clock = store, link, audit, clock
+        self._store, self._link, self._place = store, link, place
         self._read_seconds, self._write_seconds = read_seconds, write_seconds
 
     @property
@@ -42,7 +40,7 @@ class Linked(Verbs):
 
     @property
     def audit(self) -> AuditLog:
-        return self._audit
+        return self._place.audit
 
     def apply(self, commit: Commit) -> Committed:
         """Apply the changes of a commit; its events are the caller's to audit."""
@@ -51,9 +49,11 @@ class Linked(Verbs):
 
     def batch(self, commit: Commit) -> Committed:
         """Apply a commit, then audit it."""
-        self._audit.check_new(commit.audit)
+        self._place.audit.check_new(commit.audit)
         done = self.apply(commit) if commit.changes else Committed(commit.id)
-        self._audit.append(commit.audit, at=self._clock())
+        with self._place.database.writing():
+            self._place.note(commit, done)
+            self._place.tell(*commit.audit)
         return done
 
     def search(self, query: Query, *, limit: int) -> Hits:

@@ -39,6 +39,8 @@ class Remote(Protocol):
     @property
     def qdrant_collections(self) -> "Division": ...
     @property
+    def dual_write(self) -> bool: ...
+    @property
     def search_timeout_ms(self) -> int: ...
     @property
     def write_timeout_ms(self) -> int: ...
@@ -90,7 +92,7 @@ def _open_qdrant(path: Path | None, remote: Remote | None) -> MemoryBackend:
             'MEMORY_BACKEND="qdrant" needs qdrant-client: pip install "supervisor-memory[qdrant]"',
             name="qdrant",
         )
-    from supervisor_memory.audit.log import Unlogged
+    from supervisor_memory.audit.log import RelayedLog
     from supervisor_memory.backends.journal import JournalBackend
     from supervisor_memory.backends.qdrant import QdrantBackend
     from supervisor_memory.backends.qdrant_url import IN_MEMORY, connect, is_server
@@ -109,12 +111,13 @@ def _open_qdrant(path: Path | None, remote: Remote | None) -> MemoryBackend:
             client,
             prefix=remote.qdrant_prefix,
             collections=remote.qdrant_collections,
-            audit=Unlogged(),
+            audit=RelayedLog(),
             on_close=client.close,
         )
         return JournalBackend(
             store,
             None if remote.qdrant_url == IN_MEMORY else path,
+            copies=remote.dual_write,
             read_seconds=share * remote.search_timeout_ms / 1000,
             write_seconds=share * remote.write_timeout_ms / 1000,
         )

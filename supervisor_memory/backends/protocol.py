@@ -17,6 +17,7 @@ __all__ = [
     "Change",
     "Commit",
     "Committed",
+    "Copied",
     "DecidesAgain",
     "Erased",
     "Erases",
@@ -79,6 +80,12 @@ class Committed:
 
 class Incomplete(tuple[Record, ...]):
     """The records that could be read while the store was out of reach; there may be others."""
+
+    __slots__ = ()
+
+
+class Copied(Incomplete):
+    """All records that this machine knows of; only what others changed lately may be missing."""
 
     __slots__ = ()
 
@@ -304,4 +311,8 @@ class Journals(Protocol):
 
     def replay(self) -> bool:
         """Apply what waits, now and in this thread. Whether nothing waits any more."""
+        ...
+
+    def retry_dead_letters(self) -> int:
+        """Let the commits wait again that the store refused for good; how many."""
         ...

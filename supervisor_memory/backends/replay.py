@@ -4,22 +4,19 @@ import contextlib
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
-from supervisor_memory.audit.log import AuditLog
-from supervisor_memory.backends.journal_entries import Entries, Entry
+from supervisor_memory.backends.journal_entries import Entry
+from supervisor_memory.backends.journal_place import Place, told
 from supervisor_memory.backends.link import Link, OutOfReach
 from supervisor_memory.backends.linked import Linked
 from supervisor_memory.backends.protocol import Commit, Committed, DecidesAgain, Erases
 from supervisor_memory.bridge import Bridge
-from supervisor_memory.database import Database
 from supervisor_memory.errors import BackendError, Conflict, SupervisorMemoryError, WasErased
-from supervisor_memory.records import AuditEvent
 
-__all__ = ["Applied", "Place", "Replay"]
+__all__ = ["Replay"]
 
 _ORPHANED_AFTER: Final = 60.0
 _MOST_ATTEMPTS: Final = 3
@@ -27,33 +24,6 @@ _ERASE_SECONDS: Final = 240.0
 _SHORTEST_WAIT: Final = 0.2
 _LONGEST_WAIT: Final = 5.0
 _log = logging.getLogger("supervisor_memory")
-
-
-class Applied(Protocol):
-    """Who wants to know what the store has taken."""
-
-    def __call__(self, commit: Commit, done: Committed | None) -> None:
-        """`done` is None where the commit was decided again, or given up."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a journal lies: its rows and the audit log, in one database."""
-
-    database: Database
-    entries: Entries
-    audit: AuditLog
-    clock: Callable[[], float]
-
-    def tell(self, op: str, commit: Commit, *, outcome: str = "ok", reason: str = "") -> None:
-        """Audit what became of a commit."""
-        self.audit.append([told(op, commit, outcome=outcome, reason=reason)], at=self.clock())
-
-
-def told(op: str, commit: Commit, *, outcome: str = "ok", reason: str = "") -> AuditEvent:
-    """The event that says what became of a commit."""
-    detail = {"commit": commit.id, "changes": len(commit.changes)}
-    return AuditEvent(op, actor="backend", outcome=outcome, reason=reason, detail=detail)  # type: ignore[arg-type]
 
 
 class Replay:
@@ -70,12 +40,10 @@ class Replay:
         erases: Erases | None,
         link: Link,
         bridge: Bridge,
-        *,
-        applied: Applied,
     ) -> None:
         self.decide_again: DecidesAgain | None = None
         self._place, self._store, self._erases, self._link = place, store, erases, link
-        self._bridge, self._applied = bridge, applied
+        self._bridge = bridge
         path = place.database.path
         self._lock_file = None if path is None else path.with_name("journal.lock")
         self._stop = threading.Event()
@@ -207,24 +175,24 @@ class Replay:
         )
         with self._place.database.writing():
             self._place.entries.mark(entry.seq, "dead", reason=reason)
-            self._place.tell("commit.dead", entry.commit, outcome="failed", reason=reason)
-        self._applied(entry.commit, None)
+            self._place.tell(told("commit.dead", entry.commit, outcome="failed", reason=reason))
 
     def _end(self, entry: Entry, op: str, *, reason: str = "", done: Committed | None = None) -> None:
-        self._applied(entry.commit, done)
-        with self._place.database.writing(durable=False):
+        with self._place.database.writing(durable=False):  # a power cut brings it back with its events
             if not self._place.entries.remove(entry.seq):
                 return
+            if done is not None:
+                self._place.note(entry.commit, done)
             if entry.state == "begun":
                 self._append_new(entry.commit)
-            self._place.tell(op, entry.commit, reason=reason)
+            self._place.tell(told(op, entry.commit, reason=reason))
 
     def _append_new(self, commit: Commit) -> None:
         """The events of a commit that nobody was told of; its turn may have run again since."""
         for event in commit.audit:
             with contextlib.suppress(Conflict):
                 self._place.audit.check_new([event])
-                self._place.audit.append([event], at=self._place.clock())
+                self._place.tell(event)
 
     def _erase(self, user_id: str, at: float) -> None:
         if self._erases is None:

@@ -1,0 +1,48 @@
+"""Where a journal lies: its entries, the audit log and perhaps a copy, in one file and one transaction."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from supervisor_memory.audit.log import AUDIT_FILE_NAME, AuditLog
+from supervisor_memory.backends.journal_entries import Entries
+from supervisor_memory.backends.local_copy import LocalCopy
+from supervisor_memory.backends.protocol import Commit, Committed
+from supervisor_memory.database import Database
+from supervisor_memory.records import AuditEvent
+
+__all__ = ["Place", "told"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """All that is kept on this machine of a store that is elsewhere."""
+
+    database: Database
+    entries: Entries
+    audit: AuditLog
+    copy: LocalCopy | None = None
+    clock: Callable[[], float] = time.time
+
+    @classmethod
+    def in_directory(cls, path: Path | None, *, copies: bool, clock: Callable[[], float]) -> "Place":
+        """The place in a directory, or with None in memory."""
+        database = Database(None if path is None else Path(path) / AUDIT_FILE_NAME)
+        copy = LocalCopy(database) if copies else None
+        return cls(database, Entries(database), AuditLog(database), copy, clock)
+
+    def note(self, commit: Commit, done: Committed) -> None:
+        """The store has taken a commit. Part of the transaction that says so in the log."""
+        if self.copy is not None:
+            self.copy.note(commit, done)
+
+    def tell(self, *events: AuditEvent) -> None:
+        """Add events to the audit log."""
+        self.audit.append(events, at=self.clock())
+
+
+def told(op: str, commit: Commit, *, outcome: str = "ok", reason: str = "") -> AuditEvent:
+    """The event that says what became of a commit."""
+    detail = {"commit": commit.id, "changes": len(commit.changes)}
+    return AuditEvent(op, actor="backend", outcome=outcome, reason=reason, detail=detail)  # type: ignore[arg-type]
