@@ -169,7 +169,7 @@ class BaseStoreBackend(Verbs):
         brought = {each.record.id: each.record.version for each in page}
         newer = [Found(r) for r in state.records.values() if r.version > brought.get(r.id, r.version)]
         state.history |= self._histories(newer)
-        staged, decided = staged_in(state, page, audit=self._audit)
+        staged, decided = staged_in(state, page, tombstones=self._audit)
         if staged.records:
             self._save(as_commit(staged, decided), staged, owners)
         else:

@@ -3,7 +3,8 @@
     memory~user_profile~all-minilm-l6-v2-9f86d081884c     a family, and an embedder with its dimension
     memory~user_profile~words                             its records without a vector
     memory~user_profile~2bd806c97f0e00af~words            the same, with a collection for each namespace
-    memory~versions                                       what records were before, and where they are
+    memory~versions                                       what records were before, where they are, and
+                                                          who was erased
 
 A name only says where to look: whose a record is and in which family stands in its payload, and is
 compared there. Both ways of dividing are read, whichever is written.
@@ -84,6 +85,12 @@ class CollectionNames:
         """Whether a collection is one of ours, with records in it."""
         parts = name.split(_END)
         return parts[0] == self.prefix and len(parts) in (_BY_FAMILY, _BY_NAMESPACE)
+
+    def are_of(self, name: str, user_id: str) -> bool:
+        """Whether a collection is for a namespace of this user."""
+        parts = name.split(_END)
+        is_one = len(parts) == _BY_NAMESPACE and parts[0] == self.prefix
+        return is_one and parts[2].partition(".")[0] == _namespace(user_id, None)
 
     def may_hold(self, name: str, where: Filter) -> bool:
         """Whether there can be records that match in this collection."""

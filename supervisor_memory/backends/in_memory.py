@@ -50,7 +50,7 @@ class InMemoryBackend(StateBackend):
     def take(self, records: Sequence[Stored]) -> Sequence[Taken]:
         """Keep records as another store had them; see `Moves`."""
         with self._lock:
-            staged, decided = staged_in(self._state, records, audit=self._audit)
+            staged, decided = staged_in(self._state, records, tombstones=self._audit)
             self._audit.append(decided.events, at=self._clock())
             self._state.apply(staged)
             return decided.in_order()

@@ -91,7 +91,7 @@ class JsonBackend(StateBackend):
         """Keep records as another store had them, in one commit; see `Moves`."""
         with self._lock, self._file.locked(self._lock_seconds):
             self._remove_erased()
-            staged, decided = staged_in(self._current(), records, audit=self._audit)
+            staged, decided = staged_in(self._current(), records, tombstones=self._audit)
             if staged.records:
                 self._save(as_commit(staged, decided), staged)
             else:

@@ -89,8 +89,13 @@ INDEXES: Final[Mapping[str, Any]] = {
 """Payload key → its index, in every collection with records. The order of scrolls needs one, too."""
 
 
-INDEXES_OF_VERSIONS: Final[Mapping[str, Any]] = {"user": _keyword(is_tenant=True), "commit": _keyword()}
-"""The same for the collection of earlier versions."""
+INDEXES_OF_VERSIONS: Final[Mapping[str, Any]] = {
+    "user": _keyword(is_tenant=True),
+    "commit": _keyword(),
+    "tombstone": _keyword(),
+    "erased_at": _number(),
+}
+"""The same for the collection of earlier versions, and of tombstones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +153,7 @@ def record_point(
         "commit": commit,
         "version": record.version,
         "moves": moves,
-        "user": record.user_id,
+        **_said_by(record),
     }
     if marker is None:
         vectors = {DENSE: vector[1].tolist()} if vector is not None else {}
@@ -170,14 +175,15 @@ def version_point(record: Record, commit: str) -> models.PointStruct:
         "commit": commit,
         "version": record.version,
         "record": record.to_json(),
-        "user": record.user_id,
+        **_said_by(record),
     }
     return models.PointStruct(id=version_id(record.id, record.version), payload=payload, vector={})
 
 
-def place_point(record_id: str, collection: str) -> models.PointStruct:
+def place_point(record: Record, collection: str) -> models.PointStruct:
     """Where a record is, to find it by its id."""
-    return models.PointStruct(id=point_id(record_id), payload={"collection": collection}, vector={})
+    payload = {"collection": collection, **_said_by(record)}
+    return models.PointStruct(id=point_id(record.id), payload=payload, vector={})
 
 
 def found(point: models.Record | models.ScoredPoint, collection: str) -> Found:
@@ -331,6 +337,11 @@ def _index(term: str) -> int:
 
 
 # Values
+def _said_by(record: Record) -> dict[str, Any]:
+    """What every point has that is about a user, so that it can be erased."""
+    return {"user": record.user_id, "created_at": float(record.created_at), "layer": record.layer}
+
+
 
 
 def _filtered_by(record: Record) -> dict[str, Any]:

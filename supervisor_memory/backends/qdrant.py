@@ -32,14 +32,15 @@ from supervisor_memory.backends.points import (
     version_point,
     visible,
 )
-from supervisor_memory.backends.protocol import Commit, Committed, Health, Ids, Stored, Taken
+from supervisor_memory.backends.protocol import Commit, Committed, Erased, Health, Ids, Stored, Taken
 from supervisor_memory.backends.qdrant_calls import WRITTEN_TOGETHER, QdrantCalls
+from supervisor_memory.backends.qdrant_erasing import QdrantErasing
 from supervisor_memory.backends.qdrant_moving import histories, stored_page
 from supervisor_memory.backends.qdrant_search import Candidates, requests_for
 from supervisor_memory.backends.state import Staged, State
 from supervisor_memory.backends.taking import as_commit, pages, staged_in
 from supervisor_memory.backends.verbs import Verbs
-from supervisor_memory.errors import BackendError, Conflict
+from supervisor_memory.errors import BackendError, Conflict, WasErased
 from supervisor_memory.records import AuditEvent, Filter, Hits, Namespace, Query, Record
 
 __all__ = ["QdrantBackend"]
@@ -132,6 +133,7 @@ class QdrantBackend(Verbs):
         self._audit = audit if isinstance(audit, AuditLog) else open_log(audit)
         self._closes_audit = self._keeps_audit and self._audit is not audit
         self._has_settled = False
+        self._erasing = QdrantErasing(self._calls, self._names, self._audit, clock)
 
     @property
     def name(self) -> Literal["qdrant"]:
@@ -202,7 +204,8 @@ class QdrantBackend(Verbs):
         """Apply a commit; one that was applied in parts before is completed.
 
         Raises:
-            Conflict, InvalidContent, BadVector, RecordNotFound: as the protocol says; nothing was written.
+            Conflict, InvalidContent, BadVector, RecordNotFound, WasErased: as the protocol says; nothing was
+                written.
             BackendError: the server failed; read again to see whether it was written all the same.
         """
         with self._calls.writing():
@@ -232,17 +235,26 @@ class QdrantBackend(Verbs):
         brought = {each.record.id: each.record.version for each in page}
         newer = [each.record for each in located.values() if each.record.version > brought[each.record.id]]
         state.history |= histories(self._calls, self._names, newer)
-        staged, decided = staged_in(state, page, audit=self._audit)
+        staged, decided = staged_in(state, page, tombstones=self._erasing)
         if not staged.records:
             self._audit.append(decided.events, at=self._clock())
             return decided.in_order()
         try:
             self._save(as_commit(staged, decided), staged, located)
-        except Conflict:  # another instance was faster; nothing was written
+        except (Conflict, WasErased):  # another instance was faster; nothing was written
             if tries <= 1:
                 raise
             return self._take(page, tries=tries - 1)
         return decided.in_order()
+
+    def holds(self, user_id: str) -> Mapping[str, int]:
+        """How much of a user `erase` would remove, by kind."""
+        return self._erasing.holds(user_id)
+
+    def erase(self, user_id: str, *, at: float) -> Erased:
+        """Remove a user by the ids of all points, and prove it; see `Erases`."""
+        self._has_settled = False  # its rows come after what another process may have begun
+        return self._erasing.erase(user_id, at=at)
 
     def health(self) -> Health:
         details: dict[str, str] = {"collections": self._names.division}
@@ -314,10 +326,10 @@ class QdrantBackend(Verbs):
         with contextlib.suppress(BackendError):  # a log that cannot be written stops no search
             self._audit.append([event], at=self._clock())
 
-    def _by_id(self, ids: Ids, *, vectors: bool = False) -> dict[str, _Located]:
+    def _by_id(self, ids: Ids, *, vectors: bool = False, new: Sequence[Record] = ()) -> dict[str, _Located]:
         wanted = {point_id(record_id): record_id for record_id in ids}
         asked: dict[str, list[str]] = {}
-        for point in self._calls.retrieve(self._names.versions, [*wanted], payload=["collection"]):
+        for point in self._erasing.places([*wanted], new):
             asked.setdefault(str((point.payload or {}).get("collection")), []).append(str(point.id))
         located: dict[str, _Located] = {}
         seen: set[tuple[str, str]] = set()
@@ -339,7 +351,8 @@ class QdrantBackend(Verbs):
 
     def _before(self, commit: Commit) -> dict[str, _Located]:
         """The records to change, as they were before this commit where it was applied in parts."""
-        located = self._by_id([change.record.id for change in commit.changes], vectors=True)
+        new = [change.record for change in commit.changes if change.expects is None]
+        located = self._by_id([change.record.id for change in commit.changes], vectors=True, new=new)
         expected: dict[str, int | None] = {}
         for change in commit.changes:
             expected.setdefault(change.record.id, change.expects)
@@ -377,13 +390,16 @@ class QdrantBackend(Verbs):
 
     def _save(self, commit: Commit, staged: Staged, located: Mapping[str, _Located]) -> None:
         self._settle()
+        self._erasing.catch_up()
         plan = self._plan(commit, staged, located)
         self._audit.append([_event("commit.intent", commit)], at=self._clock())
         try:
             self._write(plan, staged)
+            self._erasing.refuse_late([r for r in staged.records.values() if r.id not in located])
             lost = self._lost(plan, commit.id)
             if lost is not None:
                 self._undo(plan, commit.id)
+                self._erasing.tidy(record.user_id for record in staged.records.values())
         except BackendError:
             self._has_settled = False
             with contextlib.suppress(BackendError):  # else the parts stay, and the next commit says so
@@ -413,7 +429,7 @@ class QdrantBackend(Verbs):
             moves = (0 if was is None else was.found.moves) + is_leaving
             point = record_point(record, vector, commit=commit.id, moves=moves)
             if was is None:
-                plan.beside.append(place_point(record.id, collection))
+                plan.beside.append(place_point(record, collection))
                 plan.inserts.setdefault(collection, []).append(point)
             else:
                 if is_leaving:
@@ -508,13 +524,14 @@ class QdrantBackend(Verbs):
             self._calls.ensure(target, dimension=dimension)
             point = record_point(record, each.vector, commit=each.commit, moves=each.moves)
             self._calls.write(target, [_upsert([point], _UPSERT, older(record.version, each.moves))])
-            self._write_beside([place_point(record.id, target)])
+            self._write_beside([place_point(record, target)])
             gone = Marker(target, has_arrived=True)
             marker = record_point(record, None, commit=each.commit, moves=each.moves, marker=gone)
             same = models.Filter(must=of_commit(each.commit))
             self._calls.write(left, [_upsert([marker], _UPDATE, same)])
             if not self._calls.retrieve(left, [str(point.id)], payload=["commit"]):
                 self._calls.remove(target, [str(point.id)])  # erased in between
+                self._erasing.tidy([record.user_id])
 
     def _settle(self) -> None:
         """Answer an intent whose outcome is not in the log: the server failed then, or the process died."""
@@ -527,6 +544,7 @@ class QdrantBackend(Verbs):
             names = [name for name in self._calls.collections() if self._names.hold_records(name)]
             stored = [(name, found(point, name)) for name in names for point in self._calls.all(name, ours)]
             self._arrive(stored)
+            self._erasing.tidy(each.record.user_id for _, each in stored if each.record is not None)
             self._answer(commit_id, applied=bool(stored))
         self._has_settled = True
 

@@ -100,6 +100,7 @@ class QdrantCalls:
 
     def retrieve(
         self, name: str, points: Sequence[str], *, payload: Sequence[str] = READ, vectors: bool = False
+        asked = time.monotonic()
     ) -> Sequence[models.Record]:
         """The points of these ids, as a majority of replicas has them; none where there is no collection."""
         found: list[models.Record] = []
@@ -116,13 +117,20 @@ class QdrantCalls:
         return found
 
     def all(
-        self, name: str, where: models.Filter, *, payload: Sequence[str] = READ
+        self,
+        name: str,
+        where: models.Filter,
+        *,
+        payload: Sequence[str] = READ,
+        consistency: models.ReadConsistencyType | None = None,
     ) -> Sequence[models.Record]:
-        """Every point that matches."""
+        """Every point that matches. None: as any one replica has it."""
         found: list[models.Record] = []
         offset: Any = None
         while True:
-            page, offset = self._scroll(name, where, payload, limit=_PAGE, offset=offset)
+            page, offset = self._scroll(
+                name, where, payload, limit=_PAGE, offset=offset, consistency=consistency
+            )
             found += page
             if offset is None:
                 return found
@@ -155,7 +163,8 @@ class QdrantCalls:
         ties = where.model_copy(update={"must": [*must, updated_at(float(last or 0.0))]})
         return [*before, *self.all(name, ties)]
 
-    def count(self, name: str, where: models.Filter) -> int:
+    def count(self, name: str, where: models.Filter | None) -> int:
+        """How many points match; None: how many there are."""
         counted = self._filtered(
             name,
             "count",
@@ -194,9 +203,9 @@ class QdrantCalls:
         if name not in self._ready:
             if name not in self.collections():
                 self._create(name, dimension)
-            self.index(name, INDEXES_OF_VERSIONS if dimension is None else INDEXES)
+            self.index(name)
 
-    def index(self, name: str, indexes: Mapping[str, Any] = INDEXES) -> None:
+    def index(self, name: str) -> None:
         """Make the indexes that a collection lacks: who made it may not have come so far."""
         if name in self._ready:
             return
@@ -215,20 +224,29 @@ class QdrantCalls:
             apply = partial(
                 self._client.batch_update_points, name, some, wait=True, ordering=models.WriteOrdering.STRONG
             )
+        indexes = INDEXES_OF_VERSIONS if name.endswith("~versions") else INDEXES
             self._check_done("write", self._call("write", apply))
 
     def remove(self, name: str, points: Sequence[str]) -> None:
         """Delete points by their ids."""
-        done = self._call(
-            "write",
-            lambda: self._client.delete(
+        for some in _chunks(points):
+            remove = partial(
+                self._client.delete,
                 name,
-                models.PointIdsList(points=list(points)),
+                models.PointIdsList(points=[*some]),
                 wait=True,
                 ordering=models.WriteOrdering.STRONG,
-            ),
-        )
-        self._check_done("write", [done])
+            )
+            self._check_done("write", [self._call("write", remove)])
+
+    def drop(self, name: str) -> None:
+        """Delete a collection with all its points."""
+        self._call("removal of a collection", lambda: self._client.delete_collection(name))
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Take no collection for granted any more: another instance may have dropped one."""
+        self._ready.clear()
 
     def _create(self, name: str, dimension: int | None) -> None:
         # No graph over all users: their vectors are reached through the index of the user alone.
@@ -289,6 +307,7 @@ class QdrantCalls:
 
     def _filtered(self, name: str, verb: str, ask: Callable[[], T], *, missing: T) -> T:
         try:
+        consistency: models.ReadConsistencyType | None = None,
             return self._call(verb, ask, missing=missing)
         except BackendError as error:
             if error.facts.get("status") != _REFUSED:
@@ -300,6 +319,7 @@ class QdrantCalls:
     def _call(self, verb: str, call: Callable[[], T], *, missing: T | None = None) -> T:
         # A local store is not safe between threads.
         with self.writing() if self.is_local else contextlib.nullcontext():
+            consistency=consistency,
             try:
                 answer = call()
             except Exception as error:

@@ -169,7 +169,7 @@ class SqliteBackend(Verbs):
     def _take(self, page: Sequence[Stored]) -> Sequence[Taken]:
         with self._database.writing() as connection:
             shelf = TableShelf(connection, Writing(connection))
-            decided = take_all(page, shelf, audit=self._audit)
+            decided = take_all(page, shelf, tombstones=self._audit)
             self._audit.append(decided.events, at=self._clock())
             return decided.in_order()
 

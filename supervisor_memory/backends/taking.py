@@ -6,14 +6,13 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal, Protocol
 
-from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.backends.changes import clash, places, plain, unit
 from supervisor_memory.backends.protocol import Change, Commit, Stored, Taken
 from supervisor_memory.backends.state import Staged, State
 from supervisor_memory.errors import BadVector, Conflict, InvalidContent, WasErased
 from supervisor_memory.records import AuditEvent, Record
 
-__all__ = ["Decided", "Shelf", "as_commit", "pages", "staged_in", "take_all"]
+__all__ = ["Decided", "Refuses", "Shelf", "as_commit", "pages", "staged_in", "take_all"]
 
 
 class Shelf(Protocol):
@@ -36,6 +35,14 @@ class Shelf(Protocol):
         ...
 
 
+class Refuses(Protocol):
+    """Who knows which users were erased: an audit log, or what erases in the store."""
+
+    def refuse_erased(self, records: Sequence[Record]) -> None:
+        """Raise WasErased where one of these new records was said before its user was erased."""
+        ...
+
+
 @dataclass(slots=True)
 class Decided:
     """What became of the records of a page, and the audit events that tell it."""
@@ -47,7 +54,7 @@ class Decided:
         return [self.taken[position] for position in sorted(self.taken)]
 
 
-def take_all(page: Sequence[Stored], shelf: Shelf, *, audit: AuditLog) -> Decided:
+def take_all(page: Sequence[Stored], shelf: Shelf, *, tombstones: Refuses) -> Decided:
     """Put every record of a page that can be put, and say of the others why not."""
     decided = Decided()
     sound: dict[int, Stored] = {}
@@ -57,7 +64,7 @@ def take_all(page: Sequence[Stored], shelf: Shelf, *, audit: AuditLog) -> Decide
         except (InvalidContent, BadVector) as error:
             decided.taken[position] = _refused(each.record.id, "invalid", error)
     new = [each.record for each in sound.values() if shelf.current(each.record.id) is None]
-    erased = _erased(new, audit)
+    erased = _erased(new, tombstones)
     # First those that hold no place and those that leave one, so that others can have it.
     waiting = sorted(
         sound, key=lambda p: (any(places(sound[p].record)), shelf.current(sound[p].record.id) is None)
@@ -146,9 +153,9 @@ def _sound(stored: Stored) -> Stored:
     return Stored(record, earlier, vector)
 
 
-def _erased(records: Sequence[Record], audit: AuditLog) -> Collection[str]:
+def _erased(records: Sequence[Record], tombstones: Refuses) -> Collection[str]:
     try:
-        audit.refuse_erased(records)
+        tombstones.refuse_erased(records)
     except WasErased as error:
         return frozenset(error.facts["record_ids"])
     return ()
@@ -177,10 +184,10 @@ def _event(record: Record, current: Record | None) -> AuditEvent:
     )
 
 
-def staged_in(state: State, page: Sequence[Stored], *, audit: AuditLog) -> tuple[Staged, Decided]:
+def staged_in(state: State, page: Sequence[Stored], *, tombstones: Refuses) -> tuple[Staged, Decided]:
     """What a page would do to a state. Nothing has happened yet."""
     shelf = _StateShelf(state, Staged(results=[]))
-    decided = take_all(page, shelf, audit=audit)
+    decided = take_all(page, shelf, tombstones=tombstones)
     return shelf.staged, decided
 
 

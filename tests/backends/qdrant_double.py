@@ -26,6 +26,7 @@ class Engine(Protocol):
 
     def get_collections(self) -> Any: ...
     def create_collection(self, name: str, /, *, vectors_config: Any, sparse_vectors_config: Any) -> Any: ...
+    def delete_collection(self, name: str, /) -> Any: ...
     def retrieve(self, name: str, /, ids: Any, *, with_payload: Any, with_vectors: Any) -> Any: ...
     def scroll(self, name: str, /, **options: Any) -> Any: ...
     def count(self, name: str, /, *, count_filter: Any) -> Any: ...
@@ -129,6 +130,9 @@ class QdrantDouble:
                     name, vectors_config=wanted.vectors, sparse_vectors_config=wanted.sparse_vectors
                 )
                 return Answer(True)
+            case "DELETE /collections/*":
+                self.indexes.pop(name, None)
+                return Answer(engine.delete_collection(name))
             case "GET /collections/*":
                 return Answer(_information(self.indexes.get(name, {})))
             case "PUT /collections/*/index":
@@ -170,10 +174,17 @@ class QdrantDouble:
 
 
 @contextmanager
-def running(double: QdrantDouble) -> Iterator[QdrantDouble]:
-    """Serve on a free port of the loopback. Any prefix of the path leads to the same place."""
+def running(double: QdrantDouble, *, keeps_connections: bool = False) -> Iterator[QdrantDouble]:
+    """Serve on a free port of the loopback. Any prefix of the path leads to the same place.
+
+    Args:
+        keeps_connections: As a real server does; what is open then outlives the block.
+    """
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1" if keeps_connections else "HTTP/1.0"
+        disable_nagle_algorithm = True
+
         def log_message(self, *_: object) -> None:
             pass
 
@@ -206,7 +217,7 @@ def running(double: QdrantDouble) -> Iterator[QdrantDouble]:
                 self.wfile.flush()
                 time.sleep(answer.pause)
 
-        do_GET = do_PUT = do_POST = handle_any  # noqa: N815  # names that http.server calls
+        do_GET = do_PUT = do_POST = do_DELETE = handle_any  # noqa: N815  # names that http.server calls
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True

@@ -17,18 +17,20 @@ import pytest
 from supervisor_memory.audit.log import Access
 from supervisor_memory.backends.in_memory import InMemoryBackend
 from supervisor_memory.backends.json_file import JsonBackend
-from supervisor_memory.backends.protocol import Change, Erases, MemoryBackend
+from supervisor_memory.backends.protocol import Change, MemoryBackend
 from supervisor_memory.backends.sqlite import SqliteBackend
 from supervisor_memory.database import Database
-from supervisor_memory.errors import ReadOnlyStore, WasErased
-from supervisor_memory.records import Filter, Source
+from supervisor_memory.errors import ReadOnlyStore
+from supervisor_memory.records import Source
 from supervisor_memory.testing.backend_contract import (
     NOW,
     assert_chain,
-    direction,
-    query,
     tea,
-    with_vector,
+)
+from supervisor_memory.testing.erasing_contract import (
+    LATER,
+    ErasingContract,
+    SharedErasingContract,
 )
 from tests.canaries import World, left_of, traces
 
@@ -39,18 +41,6 @@ OPENINGS: dict[str, Opening] = {
     "sqlite": lambda path: SqliteBackend(path, lock_seconds=0.3),
 }
 FILES = {"json": "audit.db", "sqlite": "memory.db"}
-LATER = NOW + 1
-
-
-@pytest.fixture(params=["in_memory", "json", "sqlite"])
-def backend(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> Iterator[InMemoryBackend | JsonBackend | SqliteBackend]:
-    backend = (
-        InMemoryBackend() if request.param == "in_memory" else OPENINGS[request.param](tmp_path / "store")
-    )
-    yield backend
-    backend.close()
 
 
 @pytest.fixture(params=["json", "sqlite"])
@@ -61,72 +51,22 @@ def name(request: pytest.FixtureRequest) -> str:
 # --- what every one of them promises
 
 
-def test_erasing_is_a_power_of_its_own(backend: MemoryBackend) -> None:
-    assert isinstance(backend, Erases)
+class TestInMemory(ErasingContract):
+    @pytest.fixture
+    def backend(self) -> MemoryBackend:
+        return InMemoryBackend()
 
 
-def test_what_is_erased_is_found_in_no_way_and_counted(
-    backend: InMemoryBackend | JsonBackend | SqliteBackend,
-) -> None:
-    hers = with_vector(tea("green tea"), direction(1))
-    deleted, said = tea("white tea"), tea("hello tea", family="session_messages", layer="history")
-    backend.write([hers, deleted, said, tea("black tea", user="bo")])
-    backend.update([Change(replace(hers, content="green tea, cold"), expects=1)])
-    backend.delete([deleted.id])
-    backend.audit.record_access([Access("search", NOW, "alice", record_id=hers.id)])
-    expected = {"records": 3, "versions": 2, "vectors": 1, "accesses": 1, "record_keys": 3, "pseudonyms": 1}
-    assert dict(backend.holds("alice")) == expected
-    erased = backend.erase("alice", at=LATER)
-    assert (dict(erased.removed), erased.pending) == (expected, ())
-    assert not any(backend.holds("alice").values())
-    assert left_of(backend, "alice") == []
-    assert backend.get([hers.id, deleted.id, said.id]) == ()
-    assert backend.versions(hers.id) == ()
-    assert len(backend.search(query("tea", vector=direction(1)), limit=9)) == 0
-    assert [hit.record.content for hit in backend.search(query("tea", user="bo"), limit=9)] == ["black tea"]
-    assert backend.audit.key(hers.id) is None
-    assert backend.audit.accesses(9, record_id=hers.id) == ()
+class TestFiles(SharedErasingContract):
+    @pytest.fixture
+    def backend(self, name: str, tmp_path: Path) -> Iterator[MemoryBackend]:
+        backend = OPENINGS[name](tmp_path)
+        yield backend
+        backend.close()
 
-
-def test_only_one_user_is_erased_however_alike_the_names_are(
-    backend: InMemoryBackend | JsonBackend | SqliteBackend,
-) -> None:
-    users = ["1", "12", "%", "_", "K", "k", "用户", "a'b"]
-    backend.write([tea(user=user) for user in users])
-    backend.erase("_", at=LATER)
-    left = {record.user_id for user in users for record in left_of(backend, user)}
-    assert left == set(users) - {"_"}
-
-
-def test_a_record_made_before_the_erasure_is_refused_and_later_ones_are_kept(
-    backend: InMemoryBackend | JsonBackend | SqliteBackend,
-) -> None:
-    backend.erase("alice", at=LATER)
-    with pytest.raises(WasErased) as caught:
-        backend.write([tea(), tea("late tea", created_at=LATER)])
-    assert len(caught.value.facts["record_ids"]) == 1
-    assert backend.count(Filter(statuses=None)) == 0
-    backend.write([tea("late tea", created_at=LATER), tea(user="bo")])
-    assert backend.count(Filter(statuses=None)) == 2
-
-
-def test_a_verbatim_record_does_not_come_back_under_its_id_whatever_its_time(
-    backend: InMemoryBackend | JsonBackend | SqliteBackend,
-) -> None:
-    said = tea(layer="history")
-    backend.write([said])
-    backend.erase("alice", at=LATER)
-    with pytest.raises(WasErased):
-        backend.write([replace(said, created_at=LATER + 9)])
-
-
-def test_a_clock_that_was_set_back_does_not_lift_a_tombstone(
-    backend: InMemoryBackend | JsonBackend | SqliteBackend,
-) -> None:
-    backend.erase("alice", at=LATER)
-    backend.erase("alice", at=LATER - 99)
-    with pytest.raises(WasErased):
-        backend.write([tea(created_at=LATER - 50)])
+    @pytest.fixture
+    def reopen(self, name: str, tmp_path: Path) -> Callable[[], MemoryBackend]:
+        return lambda: OPENINGS[name](tmp_path)
 
 
 def test_accesses_of_before_that_another_process_writes_later_are_dropped(tmp_path: Path, name: str) -> None:

@@ -366,4 +366,4 @@ def test_every_key_that_filters_use_has_an_index() -> None:
     record = with_vector(tea(subject="s", attribute="a", task="t"), direction(0))
     payload: Any = points.record_point(record, None, commit="c").payload
     assert set(points.INDEXES) <= set(payload) | {"session"}
-    assert set(payload) - set(points.INDEXES) == {"format", "record"}
+    assert set(payload) - set(points.INDEXES) == {"format", "record", "created_at"}

@@ -66,6 +66,10 @@ class Shards:
         directory.mkdir(parents=True)
         self._shards[name] = edge.EdgeShard.create(str(directory), config)
 
+    def delete_collection(self, name: str) -> bool:
+        self._shards.pop(name).close()
+        return True
+
     def create_index(self, name: str, key: str, schema: Any) -> None:
         kind = {
             "keyword": edge.PayloadSchemaType.Keyword,
