@@ -100,7 +100,6 @@ class QdrantCalls:
 
     def retrieve(
         self, name: str, points: Sequence[str], *, payload: Sequence[str] = READ, vectors: bool = False
-        asked = time.monotonic()
     ) -> Sequence[models.Record]:
         """The points of these ids, as a majority of replicas has them; none where there is no collection."""
         found: list[models.Record] = []
