@@ -25,6 +25,8 @@ Step: TypeAlias = Callable[[apsw.Connection], object]
 APPLICATION_ID: Final = 0x534D454D  # "SMEM", shown by file(1)
 LOCK_SECONDS: Final = 5.0
 IDLE_READERS: Final = 8
+READERS_SECONDS: Final = 1.0
+"""How long a fork waits for other threads that read."""
 _abandoned: list[apsw.Connection] = []  # of a parent process: to close them here could harm its locks
 
 
@@ -64,7 +66,7 @@ class Database:
         self.read_only = read_only
         self._schema, self._steps, self._lock_seconds = tuple(schema), tuple(steps), lock_seconds
         self._immutable = self._closed = False
-        self._is_becoming_ours = self._log_is_lost = False
+        self._is_becoming_ours = self._log_is_lost = self._is_held = False
         self._file: File | None = None
         self._address = "" if path is None else str(path)
         self._log_address = "" if path is None else str(log_of(path))
@@ -201,6 +203,7 @@ class Database:
         self._writer: Opened | None = None
         self._waits_for_disk = True
         self._idle: list[Opened] = []
+        self._reading = 0
 
     def _notice_fork(self) -> None:
         if self._pid == os.getpid() or self.path is None:
@@ -298,27 +301,33 @@ class Database:
 
     def _take_reader(self) -> Opened:
         current = file_at(self._address)
-        with self._lock_for_readers():
+        # Never the writer's lock: a reader must not wait for a writer that waits for another process.
+        with _readers:
+            _readers.wait_for(lambda: not _forks)
+            self._reading += 1
             outdated = [each for each in self._idle if each.file != current]
             self._idle = [each for each in self._idle if each.file == current]
             connection = self._idle.pop() if self._idle else None
-        for each in outdated:
-            each.close()
-        if connection is None:
-            connection = self._open()
-            connection.execute("PRAGMA query_only=1")
+        try:
+            for each in outdated:
+                each.close()
+            if connection is None:
+                connection = self._open()
+                connection.execute("PRAGMA query_only=1")
+        except BaseException:
+            self._give_back(None)
+            raise
         return connection
 
-    def _give_back(self, connection: Opened) -> None:
-        with self._lock_for_readers():
-            if not self._closed and len(self._idle) < IDLE_READERS:
+    def _give_back(self, connection: Opened | None) -> None:
+        with _readers:
+            self._reading -= 1
+            _readers.notify_all()
+            if connection is not None and not self._closed and len(self._idle) < IDLE_READERS:
                 self._idle.append(connection)
                 return
-        connection.close()
-
-    def _lock_for_readers(self) -> threading.Lock:
-        # Never the writer's lock: a reader must not wait for a writer that waits for another process.
-        return _readers
+        if connection is not None:
+            connection.close()
 
     def _writer_connection(self) -> Opened:
         if self._writer is None:
@@ -326,7 +335,7 @@ class Database:
         return self._writer
 
     def _close_connections(self) -> None:
-        with self._lock_for_readers():
+        with _readers:
             idle, self._idle = self._idle, []
         for connection in (self._writer, *idle):
             if connection is not None:
@@ -463,8 +472,12 @@ class Database:
             raise translated(error, where=self.where, waited=self._lock_seconds) from error
 
     def _before_fork(self) -> None:
+        """Let no other thread write while this one forks."""
+        self._is_held = self._lock.acquire(timeout=self._lock_seconds) and not self._depth_of_this_thread()
+
+    def _let_go(self) -> None:
         """Hand a child nothing open: SQLite would believe that the child holds its parent's locks."""
-        if self._lock.acquire(timeout=self._lock_seconds) and not self._depth_of_this_thread():
+        if self._is_held:
             self._close_connections()
 
     def _after_fork(self) -> None:
@@ -476,16 +489,25 @@ class Database:
 
 
 _live: "weakref.WeakSet[Database]" = weakref.WeakSet()
-_readers = threading.Lock()
+_readers = threading.Condition()
+_forks: list[int] = []  # threads that fork just now; no reader begins meanwhile
 
 
 def _before_fork() -> None:
-    for database in list(_live):
+    live = list(_live)
+    for database in live:
         database._before_fork()
     _readers.acquire()
+    _forks.append(threading.get_ident())
+    # Who reads holds connections, and locks of the caches, that a child would never get back.
+    _readers.wait_for(lambda: not any(each._reading > 0 for each in live), timeout=READERS_SECONDS)
+    for database in live:
+        database._let_go()
 
 
 def _after_fork() -> None:
+    _forks.clear()
+    _readers.notify_all()
     _readers.release()
     for database in list(_live):
         database._after_fork()

@@ -97,7 +97,7 @@ def _versions(connection: apsw.Connection, records: dict[int, Record]) -> Iterat
     said: Counter[tuple[str, int]] = Counter(
         (str(id), int(version))
         for id, version in connection.execute(
-            "SELECT record_id, json_extract(payload, '$.version_after') FROM audit WHERE op <> 'erase.begin'"
+            "SELECT record_id, json_extract(payload, '$.version_after') FROM audit WHERE outcome = 'ok'"
         )
         if id is not None and version is not None
     )

@@ -155,9 +155,10 @@ def test_a_store_at_its_largest_size_refuses_more_and_goes_on_when_it_may_grow(t
         with backend.database.writing() as connection:
             connection.pragma("max_page_count", connection.pragma("page_count") + 4)
         stored = 1
-        with pytest.raises(BackendError, match="no room left .* nothing was saved"):
-            for stored in range(1, 99):
-                backend.write([tea(f"tea {stored} " + "leaf " * 500)])
+        while (told := _told(backend, [tea(f"tea {stored} " + "leaf " * 500)])) is None:
+            stored += 1
+        assert "no room left" in str(told)
+        assert "nothing was saved" in str(told)
         assert backend.count(Filter()) == stored
         with backend.database.writing() as connection:
             connection.pragma("max_page_count", 10**6)
