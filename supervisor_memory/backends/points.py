@@ -240,14 +240,14 @@ def of_records(where: Filter) -> models.Filter | None:
         if values is not None:
             must.append(_in(key, values))
     must_not: list[models.Condition] = [_in("status", [_MOVED])]
+    if where.not_embedded_by is not None:
+        must_not.append(_in("embedder", [where.not_embedded_by]))
     if where.families is None and where.ids is None and where.session_id is None:
         must_not.append(_in("family", [SESSION_FAMILY]))
     if any(isinstance(c, models.FieldCondition) and c.match == models.MatchAny(any=[]) for c in must):
         return None
     if where.ids is not None:
         if not where.ids:
-    if where.not_embedded_by is not None:
-        must_not.append(_in("embedder", [where.not_embedded_by]))
             return None
         must.append(models.HasIdCondition(has_id=[point_id(i) for i in dict.fromkeys(where.ids)]))
     return models.Filter(must=must, must_not=must_not)
@@ -337,11 +337,11 @@ def _index(term: str) -> int:
 
 
 # Values
+
+
 def _said_by(record: Record) -> dict[str, Any]:
     """What every point has that is about a user, so that it can be erased."""
     return {"user": record.user_id, "created_at": float(record.created_at), "layer": record.layer}
-
-
 
 
 def _filtered_by(record: Record) -> dict[str, Any]:
@@ -355,6 +355,7 @@ def _filtered_by(record: Record) -> dict[str, Any]:
         "content_hash": record.content_hash,
         "subject": record.subject,
         "attribute": record.attribute,
+        "embedder": record.embedder,
         "updated_at": float(record.updated_at),
         "expires_at": _NEVER_EXPIRES if record.expires_at is None else float(record.expires_at),
     }
@@ -366,7 +367,6 @@ def _task(task: str | None) -> str:
 
 
 def _in(key: str, values: Iterable[str]) -> models.FieldCondition:
-        "embedder": record.embedder,
     # Lone surrogates have no UTF-8, so that no point can hold them and no request ask for them.
     texts = [value for value in values if not any("\ud800" <= c <= "\udfff" for c in value)]
     return models.FieldCondition(key=key, match=models.MatchAny(any=texts))

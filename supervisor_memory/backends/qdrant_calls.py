@@ -208,6 +208,7 @@ class QdrantCalls:
         """Make the indexes that a collection lacks: who made it may not have come so far."""
         if name in self._ready:
             return
+        indexes = INDEXES_OF_VERSIONS if name.endswith("~versions") else INDEXES
         if not self.is_local:  # a local store has none and warns that it has none
             present = self._call("look", lambda: self._client.get_collection(name)).payload_schema
             for key in indexes.keys() - present.keys():
@@ -223,7 +224,6 @@ class QdrantCalls:
             apply = partial(
                 self._client.batch_update_points, name, some, wait=True, ordering=models.WriteOrdering.STRONG
             )
-        indexes = INDEXES_OF_VERSIONS if name.endswith("~versions") else INDEXES
             self._check_done("write", self._call("write", apply))
 
     def remove(self, name: str, points: Sequence[str]) -> None:
@@ -290,6 +290,7 @@ class QdrantCalls:
         offset: Any = None,
         order_by: models.OrderBy | None = None,
         vectors: bool = False,
+        consistency: models.ReadConsistencyType | None = None,
     ) -> tuple[Sequence[models.Record], Any]:
         none: tuple[list[models.Record], Any] = ([], None)
         ask: Callable[[], tuple[list[models.Record], Any]] = partial(
@@ -301,12 +302,12 @@ class QdrantCalls:
             order_by=order_by,
             with_payload=list(payload),
             with_vectors=[DENSE] if vectors else False,
+            consistency=consistency,
         )
         return self._filtered(name, "read", ask, missing=none)
 
     def _filtered(self, name: str, verb: str, ask: Callable[[], T], *, missing: T) -> T:
         try:
-        consistency: models.ReadConsistencyType | None = None,
             return self._call(verb, ask, missing=missing)
         except BackendError as error:
             if error.facts.get("status") != _REFUSED:
@@ -318,7 +319,6 @@ class QdrantCalls:
     def _call(self, verb: str, call: Callable[[], T], *, missing: T | None = None) -> T:
         # A local store is not safe between threads.
         with self.writing() if self.is_local else contextlib.nullcontext():
-            consistency=consistency,
             try:
                 answer = call()
             except Exception as error:
