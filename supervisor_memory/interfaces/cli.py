@@ -6,7 +6,6 @@ nothing else; docs/cli.md lists its keys. What is said besides goes to stderr.
 
 import io
 import sys
-import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -23,16 +22,16 @@ from supervisor_memory.errors import (
     SettingsError,
     SupervisorMemoryError,
 )
+from supervisor_memory.interfaces import moving
+from supervisor_memory.interfaces.options import FAILED, EnvFile, Json, say, settings_from, told_settings
 from supervisor_memory.interfaces.printable import as_json, one_line
 
 if TYPE_CHECKING:
     from supervisor_memory.memory import SupervisorMemory
     from supervisor_memory.records import Record
-    from supervisor_memory.settings import Settings
 
 __all__ = ["app", "main"]
 
-FAILED: Final = 1
 WRONG_USAGE: Final = 2
 
 
@@ -43,12 +42,12 @@ class _OneLineErrors(TyperGroup):
         try:
             return super().invoke(ctx)
         except (IdentityError, InvalidContent) as error:
-            _say(f"error: {error}")
+            say(f"error: {error}")
             raise typer.Exit(WRONG_USAGE) from error
         except BrokenPipeError:
             raise
         except (SupervisorMemoryError, OSError) as error:
-            _say(f"error: {error}")
+            say(f"error: {error}")
             raise typer.Exit(FAILED) from error
 
 
@@ -63,17 +62,6 @@ app = typer.Typer(
 audit = typer.Typer(help="Who changed what, when and why.", no_args_is_help=True)
 app.add_typer(audit, name="audit")
 
-EnvFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--env-file",
-        exists=True,
-        dir_okay=False,
-        help="Settings to read instead of .env.",
-        metavar="PATH",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
 User = Annotated[str, typer.Option("--user", "-u", help="Whose memory.", metavar="ID")]
 Family = Annotated[
     list[str] | None,
@@ -110,7 +98,7 @@ def doctor(
     from supervisor_memory.interfaces import lines
 
     try:
-        settings, said = _settings(env_file)
+        settings, said = settings_from(env_file)
     except SettingsError as error:
         if json:
             unread = dict.fromkeys(("settings", "backend", "embedder", "files", "capacity"))
@@ -175,7 +163,7 @@ def search(
 
     lines.show_hits(_console(), hits, user=user)
     for note in hits.notes:
-        _say(f"degraded: {note}")
+        say(f"degraded: {note}")
 
 
 @app.command(name="list")
@@ -197,7 +185,7 @@ def list_(
 
     lines.show_records(_console(), records, user=user)
     if len(records) == limit:
-        _say(f"these are the latest {limit}; --limit shows more")
+        say(f"these are the latest {limit}; --limit shows more")
 
 
 @app.command()
@@ -252,9 +240,9 @@ def erase(
         for line in told["out_of_reach"]:
             typer.echo(f"out of reach: {line}")
     for line in told["pending"]:
-        _say(f"pending: {line}")
+        say(f"pending: {line}")
     if not yes:
-        _say("nothing was removed; --yes removes it for good")
+        say("nothing was removed; --yes removes it for good")
     if told["pending"]:
         raise typer.Exit(FAILED)
 
@@ -287,23 +275,10 @@ def tail(
 _ROWS: Final = 20
 
 
-def _settings(env_file: Path | None) -> tuple["Settings", list[str]]:
-    """The settings, and what was said while they were read."""
-    from supervisor_memory.settings import Settings
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        settings = Settings.from_env(env_file or ".env")
-    return settings, [str(each.message) for each in caught]
-
-
 def _open(env_file: Path | None, *, embedder: bool = False) -> "SupervisorMemory":
     from supervisor_memory.interfaces.store import existing_memory
 
-    settings, said = _settings(env_file)
-    for warning in said:
-        _say(f"warning: {warning}")
-    return existing_memory(settings, embedder=embedder)
+    return existing_memory(told_settings(env_file), embedder=embedder)
 
 
 def _erased(memory: "SupervisorMemory", user: str) -> dict[str, Any]:
@@ -350,8 +325,7 @@ def _console() -> Console:
     return Console(highlight=False, soft_wrap=False)
 
 
-def _say(line: str) -> None:
-    typer.echo(one_line(line), err=True)
+moving.add_commands(app)
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from supervisor_memory.settings import Settings
 if TYPE_CHECKING:
     from supervisor_memory.memory import SupervisorMemory
 
-__all__ = ["existing_memory", "store_exists", "store_files"]
+__all__ = ["existing_memory", "memory_to_fill", "store_exists", "store_files"]
 
 _MARKERS = {"sqlite": ("memory.db",), "json": ("memory.json", "audit.db")}
 _PREFIXES = ("memory.", "audit.", "journal.")
@@ -52,3 +52,20 @@ def existing_memory(settings: Settings, *, embedder: bool) -> "SupervisorMemory"
     from supervisor_memory.memory import SupervisorMemory
 
     return SupervisorMemory(settings if embedder else settings.model_copy(update={"embedding_model": "none"}))
+
+
+def memory_to_fill(settings: Settings) -> "SupervisorMemory":
+    """The memory over a store that records shall come to; it is made where it is missing.
+
+    Raises:
+        BackendUnavailable: what comes to it would be gone with this process.
+        SettingsError, BackendError: it cannot be opened.
+    """
+    if settings.backend == "in_memory":
+        raise BackendUnavailable(
+            "not persistent: MEMORY_BACKEND=in_memory loses all that comes to it when this command ends; "
+            "choose sqlite, json or qdrant"
+        )
+    from supervisor_memory.memory import SupervisorMemory
+
+    return SupervisorMemory(settings.model_copy(update={"embedding_model": "none"}))
