@@ -84,11 +84,14 @@ class Link:
         if since is not None:
             _log.info("%s answers again after %.0f s", self._name, time.monotonic() - since)
 
-    def _failed(self, error: Exception) -> OutOfReach:
+    def _failed(self, error: BaseException) -> OutOfReach:
         self.breaker.failed()
         with self._lock:
             is_news, self._since = self._since is None, self._since or time.monotonic()
-        if is_news:
-            _log.warning("%s is out of reach; memory goes on without it", self._name, exc_info=error)
         told = str(error) if isinstance(error, SupervisorMemoryError) else type(error).__name__
+        if is_news:
+            trace = None if isinstance(error, SupervisorMemoryError) else error
+            _log.warning(
+                "%s is out of reach, memory goes on without it: %s", self._name, told, exc_info=trace
+            )
         return OutOfReach(f"{self._name} does not answer: {told}", backend=self._name)

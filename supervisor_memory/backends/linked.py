@@ -1,15 +1,20 @@
 """The store behind a journal, as a backend: for who must see it as it is, and write to it now."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar
 
 from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.backends.journal_place import Place
 from supervisor_memory.backends.link import Link
 from supervisor_memory.backends.protocol import Commit, Committed, Health, Ids, MemoryBackend
 from supervisor_memory.backends.verbs import Verbs
+from supervisor_memory.errors import BackendError
 from supervisor_memory.records import Filter, Hits, Query, Record
 
 __all__ = ["Linked"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Linked(Verbs):
@@ -45,7 +50,7 @@ class Linked(Verbs):
     def apply(self, commit: Commit) -> Committed:
         """Apply the changes of a commit; its events are the caller's to audit."""
         bare = Commit(commit.changes, (), commit.id)
-        return self._link.call(self._write_seconds, self._store.batch, bare)
+        return self._ask(self._write_seconds, Committed, self._store.batch, bare)
 
     def batch(self, commit: Commit) -> Committed:
         """Apply a commit, then audit it."""
@@ -57,23 +62,40 @@ class Linked(Verbs):
         return done
 
     def search(self, query: Query, *, limit: int) -> Hits:
-        return self._link.call(self._read_seconds, self._store.search, query, limit=limit)
+        return self._ask(self._read_seconds, Hits, self._store.search, query, limit=limit)
 
     def get(self, ids: Ids) -> Sequence[Record]:
-        return self._link.call(self._read_seconds, self._store.get, ids)
+        return self._ask(self._read_seconds, Sequence, self._store.get, ids)
 
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
-        return self._link.call(self._read_seconds, self._store.list, where, limit=limit, offset=offset)
+        return self._ask(self._read_seconds, Sequence, self._store.list, where, limit=limit, offset=offset)
 
     def count(self, where: Filter) -> int:
-        return self._link.call(self._read_seconds, self._store.count, where)
+        return self._ask(self._read_seconds, int, self._store.count, where)
 
     def versions(self, record_id: str) -> Sequence[Record]:
-        return self._link.call(self._read_seconds, self._store.versions, record_id)
+        return self._ask(self._read_seconds, Sequence, self._store.versions, record_id)
 
     def health(self) -> Health:
-        return self._link.call(self._write_seconds, self._store.health)
+        return self._ask(self._write_seconds, Health, self._store.health)
 
     def close(self) -> None:
         """Let go of the store."""
         self._store.close()
+
+    def _ask(
+        self, seconds: float, kind: type[Any], ask: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """What the store answers, when that is of the kind it has to be."""
+
+        def asked() -> T:
+            answer = ask(*args, **kwargs)
+            if not isinstance(answer, kind) or isinstance(answer, str):
+                raise BackendError(
+                    f"{self.name} answered {type(answer).__name__} where it has to be {kind.__name__}; run "
+                    "supervisor_memory.testing.backend_contract on it",
+                    backend=self.name,
+                )
+            return answer
+
+        return self._link.call(seconds, asked)

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from langgraph.store.memory import InMemoryStore
 from qdrant_client import QdrantClient
 
-from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.backends.base_store import BaseStoreBackend
 from supervisor_memory.backends.in_memory import InMemoryBackend
 from supervisor_memory.backends.journal import JournalBackend
@@ -17,7 +16,7 @@ from supervisor_memory.backends.json_file import JsonBackend
 from supervisor_memory.backends.protocol import MemoryBackend
 from supervisor_memory.backends.qdrant import QdrantBackend
 from supervisor_memory.backends.sqlite import SqliteBackend
-from supervisor_memory.testing.backend_contract import BackendContract, Limit, PersistentBackendContract
+from supervisor_memory.testing.backend_contract import BackendContract, PersistentBackendContract
 
 UNHURRIED: Mapping[str, Any] = {"read_seconds": 60.0, "write_seconds": 60.0}
 
