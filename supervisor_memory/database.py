@@ -470,6 +470,12 @@ class Database:
             yield
         except apsw.Error as error:
             raise translated(error, where=self.where, waited=self._lock_seconds) from error
+        except UnicodeDecodeError as error:
+            raise CorruptStore(
+                f"a text in {self.where} is damaged ({error.reason}); it is left as it is: run "
+                "`supervisor-memory audit verify --deep`, then `supervisor-memory repair`",
+                path=self.where,
+            ) from error
 
     def _before_fork(self) -> None:
         """Let no other thread write while this one forks."""

@@ -20,7 +20,7 @@ import json
 import re
 import secrets
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -262,6 +262,19 @@ class AuditLog:
             wanted = _wanted(connection, user_id=user_id, record_id=record_id, op=op)
             rows = _last(connection, f"SELECT {_AUDIT_COLUMNS} FROM audit", wanted, limit)
         return tuple(AuditRow(*row) for row in reversed(rows))
+
+    def rows(self, *, after: int = 0, limit: int) -> Sequence[AuditRow]:
+        """The chain from its beginning, a page at a time.
+
+        Args:
+            after: The `seq` of the last row of the page before.
+        """
+        sql = f"SELECT {_AUDIT_COLUMNS} FROM audit WHERE seq > ? ORDER BY seq LIMIT ?"
+        with self._database.reading() as connection:
+            if not has_table(connection, "audit"):
+                return ()
+            rows: Iterable[Any] = connection.execute(sql, (after, limit)).fetchall()
+        return tuple(AuditRow(*row) for row in rows)
 
     def accesses(
         self, limit: int, *, user_id: str | None = None, record_id: str | None = None

@@ -272,6 +272,31 @@ def tail(
     lines.show_audit(_console(), rows)
 
 
+@audit.command()
+def verify(
+    *,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Also compare the text of every record with its last row.")
+    ] = False,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Prove the audit log row by row, and with --deep the records by it. Exit code 1: something is wrong."""
+    from supervisor_memory.audit.verify import verified
+
+    with _open(env_file) as memory:
+        found = verified(memory.backend.audit, memory.backend.get if deep else None)
+    if json:
+        typer.echo(as_json(asdict(found)))
+    else:
+        records = f" and {found.records} records" if deep else ""
+        typer.echo(f"{found.rows} rows{records} verified, {len(found.problems)} problems")
+        for problem in found.problems:
+            typer.echo(f"problem: {one_line(problem)}")
+    if found.problems:
+        raise typer.Exit(FAILED)
+
+
 _ROWS: Final = 20
 
 
