@@ -21,7 +21,7 @@ NAMES = {
 }
 VERBS = (
     *("write", "add", "add_many", "search", "get", "get_all", "history", "update", "delete", "delete_all"),
-    "erase",
+    *("erase", "reembed"),
     *("route", "summarize", "recall", "remember", "flush", "close"),
 )
 

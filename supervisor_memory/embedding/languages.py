@@ -1,18 +1,25 @@
 """Whether an embedder can read a text."""
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Embedder
 
-__all__ = ["hint", "is_chinese", "reads"]
+__all__ = ["Reader", "hint", "is_chinese", "reads"]
 
 HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 LETTER = re.compile(r"[^\W\d_]")
 KANA_OR_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
 LOOKED_AT = 2_000  # characters
 SHARE = 0.3
+
+
+class Reader(Protocol):
+    """An embedder, or what is known of one."""
+
+    @property
+    def languages(self) -> tuple[str, ...]: ...
 
 
 def is_chinese(text: str) -> bool:
@@ -22,7 +29,7 @@ def is_chinese(text: str) -> bool:
     return not KANA_OR_HANGUL.search(start) and letters > 0 and len(HAN.findall(start)) / letters >= SHARE
 
 
-def reads(text: str, *, embedder: "Embedder") -> bool:
+def reads(text: str, *, embedder: Reader) -> bool:
     """Whether the vectors of `text` mean anything; if not, search by words alone.
 
     An English model sees Chinese as single characters, and gives any two Chinese texts a high cosine,

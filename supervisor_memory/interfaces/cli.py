@@ -247,6 +247,34 @@ def erase(
         raise typer.Exit(FAILED)
 
 
+@app.command()
+def reembed(
+    *,
+    user: Annotated[
+        str | None, typer.Option("--user", "-u", help="Only this user's records.", metavar="ID")
+    ] = None,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Embed the records that EMBEDDING_MODEL has not read: after a change of it, after it failed.
+
+    Until then they are found by words alone. It can be cut off anywhere and run again, beside graphs.
+    """
+    from supervisor_memory.interfaces.progress import bar
+
+    with _open(env_file, embedder=True) as memory, bar("embedding") as progress:
+        done = memory.reembed(user_id=user, progress=progress)
+    if json:
+        typer.echo(as_json(asdict(done)))
+        return
+    typer.echo(f"embedded {done.embedded:,} records with {one_line(done.embedder)}")
+    if done.unread:
+        say(f"{done.unread:,} are in a language it does not read; they are found by words alone")
+    if done.refused:
+        first = ", ".join(done.refused[:_SOME])
+        say(f"it failed on {len(done.refused):,}, which are found by words alone: {first}")
+
+
 @audit.command()
 def tail(
     *,
@@ -298,6 +326,7 @@ def verify(
 
 
 _ROWS: Final = 20
+_SOME: Final = 3
 
 
 def _open(env_file: Path | None, *, embedder: bool = False) -> "SupervisorMemory":

@@ -24,6 +24,7 @@ from supervisor_memory.interfaces.store import store_exists, store_files
 from supervisor_memory.place import refuse_network_file_system
 from supervisor_memory.records import SESSION_FAMILY, Filter
 from supervisor_memory.settings import Settings
+from supervisor_memory.upkeep.reembed import waiting_for
 
 __all__ = ["Diagnosis", "diagnose", "settings_shown"]
 
@@ -71,12 +72,14 @@ class FileState:
 @dataclass(frozen=True)
 class Capacity:
     """`over` are the namespaces with more than `limit` active records; `vectors` counts the fingerprints
-    of the newest records, "" for those without a vector."""
+    of the newest records, "" for those without a vector. `waiting` are the records that `reembed` would
+    embed; None: there is no embedder. Of those in a language it does not read, the newest are left out."""
 
     limit: int
     active: int = 0
     over: tuple[tuple[str, int], ...] = ()
     vectors: dict[str, int] = field(default_factory=dict)
+    waiting: int | None = None
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ def diagnose(settings: Settings, *, warnings: Sequence[str] = ()) -> Diagnosis:
         warnings: What was said when the settings were read.
     """
     embedder_state = _look_at_embedder(settings)
-    backend_state, capacity = _look_at_backend(settings)
+    backend_state, capacity = _look_at_backend(settings, embedder_state)
     files = tuple(_look_at_file(file) for file in store_files(settings))
     found = _warnings(
         settings, backend=backend_state, embedder=embedder_state, files=files, capacity=capacity
@@ -154,7 +157,7 @@ def _masked(value: Any) -> Any:
     return re.sub(r"//[^@/]*@", "//…@", value) if isinstance(value, str) else value
 
 
-def _look_at_backend(settings: Settings) -> tuple[BackendState, Capacity]:
+def _look_at_backend(settings: Settings, embedder: EmbedderState) -> tuple[BackendState, Capacity]:
     nothing = Capacity(settings.capacity)
     persistent = settings.backend != "in_memory"
     try:
@@ -171,7 +174,7 @@ def _look_at_backend(settings: Settings) -> tuple[BackendState, Capacity]:
             if health.ok and health.persistent and not has_audit:
                 health = replace(health, message=f"no audit log yet; {audit} is made at its first use")
             state = BackendState(exists=True, **asdict(health))
-            return state, _measure(backend, settings) if health.ok else nothing
+            return state, _measure(backend, settings, embedder) if health.ok else nothing
         finally:
             backend.close()
     except (SupervisorMemoryError, OSError) as error:
@@ -213,7 +216,7 @@ def _not_made_yet(settings: Settings) -> BackendState:
     )
 
 
-def _measure(backend: MemoryBackend, settings: Settings) -> Capacity:
+def _measure(backend: MemoryBackend, settings: Settings, embedder: EmbedderState) -> Capacity:
     everything = (Filter(), Filter(families=(SESSION_FAMILY,)))
     counts = [backend.count(where) for where in everything]
     sizes = Counter(
@@ -229,7 +232,17 @@ def _measure(backend: MemoryBackend, settings: Settings) -> Capacity:
         active=sum(counts),
         over=tuple((name, size) for name, size in sizes.most_common() if size > settings.capacity),
         vectors=dict(Counter(record.embedder or "" for record in latest)),
+        waiting=_waiting(backend, embedder),
     )
+
+
+def _waiting(backend: MemoryBackend, embedder: EmbedderState) -> int | None:
+    if embedder.fingerprint is None:
+        return None
+    where = waiting_for(embedder.fingerprint)
+    newest = backend.list(where, limit=_LATEST)
+    unread = sum(not reads(record.content, embedder=embedder) for record in newest)
+    return backend.count(where) - unread
 
 
 def _look_at_embedder(settings: Settings) -> EmbedderState:
@@ -300,21 +313,14 @@ def _warnings(
             f"{embedder.fingerprint} does not read Chinese: such texts are found by their words only; "
             "set EMBEDDING_MODEL=multilingual-e5-small"
         )
-    if embedder.fingerprint is not None:
-        yield from _other_vectors(capacity, embedder.fingerprint)
+    if capacity.waiting:
+        yield (
+            f"{capacity.waiting:,} records have no vector of {embedder.fingerprint}, so they are found by "
+            "words alone; `supervisor-memory reembed` embeds them"
+        )
     for name, count in capacity.over:
         yield f"namespace {name} holds {count:,} active records, over MEMORY_CAPACITY={capacity.limit:,}"
     yield from _open_to_others(files)
-
-
-def _other_vectors(capacity: Capacity, fingerprint: str) -> Iterator[str]:
-    for other, count in capacity.vectors.items():
-        if other not in ("", fingerprint):
-            newest = sum(capacity.vectors.values())
-            yield (
-                f"{count:,} of the newest {newest:,} records have vectors of {other}; they are not compared "
-                f"with those of {fingerprint}, so these records are found by words until written again"
-            )
 
 
 def _open_to_others(files: Sequence[FileState]) -> Iterator[str]:

@@ -8,7 +8,6 @@ from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.backends.json_file import JsonBackend
 from supervisor_memory.backends.protocol import Health
 from supervisor_memory.backends.sqlite import SqliteBackend
-from supervisor_memory.embedding.hashing import HashingEmbedder
 from tests.interfaces.conftest import Run
 
 KEYS = {
@@ -130,12 +129,6 @@ def test_namespaces_over_capacity_are_named(run: Run, monkeypatch: pytest.Monkey
     assert "warning: namespace user_profile/ada holds 2 active records, over MEMORY_CAPACITY=1" in told.stdout
     over = run("doctor", "--json").json["capacity"]["over"]
     assert over == [{"namespace": "user_profile/ada", "records": 2}]
-
-
-@pytest.mark.usefixtures("ids")
-def test_vectors_of_another_embedder_are_told_of(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EMBEDDING_DIM", "64")
-    assert HashingEmbedder().fingerprint in run("doctor").stdout
 
 
 @pytest.mark.usefixtures("ids")

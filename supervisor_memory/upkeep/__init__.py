@@ -1,0 +1,1 @@
+"""What an operator does with a whole store, now and then."""

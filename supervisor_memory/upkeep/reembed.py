@@ -1,0 +1,168 @@
+"""Vectors for the records that the present embedder has not read yet.
+
+They wait after another EMBEDDING_MODEL, and after one that failed while they were written. Until then they
+are found by words alone: vectors of two embedders are never compared.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from supervisor_memory.backends.protocol import Change, Commit
+from supervisor_memory.embedding.languages import reads
+from supervisor_memory.errors import Conflict, EmbeddingError, RecordNotFound, SettingsError
+from supervisor_memory.ports import Ports, Services
+from supervisor_memory.records import AuditEvent, Filter, Record
+
+if TYPE_CHECKING:
+    from supervisor_memory.embedding.protocol import Embedder, Vector
+
+__all__ = ["Progress", "Reembedded", "reembed", "waiting_for"]
+
+Progress = Callable[[int, int], None]
+"""Told after each commit: how many records were looked at, and how many waited when it began."""
+
+_PAGE: Final = 1_000
+_TOGETHER: Final = 128
+_SECONDS: Final = 300.0
+_TRIES: Final = 20
+_ANY_TEXT: Final = "What did we agree on?"
+
+
+@dataclass(frozen=True, slots=True)
+class Reembedded:
+    """What became of the records that waited.
+
+    Attributes:
+        embedder: The fingerprint of the embedder.
+        embedded: How many have a vector of it now.
+        unread: How many are in a language it does not read; they are found by words alone.
+        refused: The ids of those it failed on while it took others; they are tried again the next time.
+    """
+
+    embedder: str
+    embedded: int = 0
+    unread: int = 0
+    refused: tuple[str, ...] = ()
+
+
+def waiting_for(fingerprint: str, user_id: str | None = None) -> Filter:
+    """The records without a vector of an embedder. Session messages never have one."""
+    return Filter(user_id=user_id, not_embedded_by=fingerprint)
+
+
+def reembed(services: Services, user_id: str | None, progress: Progress) -> Reembedded:
+    """Embed what waits, a page at a time. Whenever it is cut off, what was written is whole; run it again.
+
+    A record keeps its version, its times and its place in history: nothing about it changes but how it is
+    found. One that is changed or deleted meanwhile is looked at again as it is then.
+
+    Raises:
+        SettingsError: there is no embedder.
+        EmbeddingError: it fails on every text; the error's facts have how many were `embedded` before.
+        BackendError, DeadlineExceeded: the store failed.
+    """
+    view = Ports(services, seconds=_SECONDS, now=services.clock()).no_store()
+    if services.embedder is None:
+        raise SettingsError("there is no embedder to embed records with; set EMBEDDING_MODEL")
+    if (embedder := view.embedder) is None:
+        raise EmbeddingError("the embedder could not be loaded; see the log, and `supervisor-memory doctor`")
+    return _Reembedding(services, embedder, user_id, progress).run()
+
+
+class _Reembedding:
+    def __init__(
+        self, services: Services, embedder: "Embedder", user_id: str | None, progress: Progress
+    ) -> None:
+        self._services = services
+        self._embedder = embedder
+        self._user_id = user_id
+        self._progress = progress
+        self._where = waiting_for(embedder.fingerprint, user_id)
+        self._seen: set[str] = set()
+        self._done = Reembedded(embedder.fingerprint)
+
+    def run(self) -> Reembedded:
+        ports = self._ports()
+        self._total = ports.store(self._services.backend.count, self._where)
+        self._progress(0, self._total)
+        while self._pass():  # others may have moved records between pages, or written new ones
+            pass
+        return self._done
+
+    def _pass(self) -> int:
+        """Go once through all that wait; how many were embedded."""
+        before, offset = self._done.embedded, 0
+        while page := self._ports().read_store().list(self._where, limit=_PAGE, offset=offset):
+            fresh = [record for record in page if record.id not in self._seen]
+            self._seen.update(record.id for record in fresh)
+            embedded = self._done.embedded
+            legible = [record for record in fresh if reads(record.content, embedder=self._embedder)]
+            self._done = replace(self._done, unread=self._done.unread + len(fresh) - len(legible))
+            for start in range(0, len(legible), _TOGETHER):
+                some = legible[start : start + _TOGETHER]
+                self._write(some, self._vectors(some))
+                self._progress(self._looked_at, self._total)
+            offset += len(page) - (self._done.embedded - embedded)  # those embedded wait no more
+        return self._done.embedded - before
+
+    @property
+    def _looked_at(self) -> int:
+        return self._done.embedded + self._done.unread + len(self._done.refused)
+
+    def _vectors(self, records: Sequence[Record]) -> "dict[str, Vector]":
+        """Text → vector. Where the embedder fails on many, each is tried alone: it may be one of them."""
+        ports = self._ports()
+        texts = list(dict.fromkeys(record.content for record in records))
+        found = dict(zip(texts, ports.deciding().embed(texts), strict=True))
+        if ports.degraded:
+            for text in texts:
+                alone = replace(ports, seconds=ports.left(), faults=[])
+                (found[text],) = alone.deciding().embed([text])
+        known = {text: vector for text, vector in found.items() if vector is not None}
+        if not known and self._ports().deciding().embed([_ANY_TEXT])[0] is None:
+            name, embedded = self._embedder.fingerprint, self._done.embedded
+            raise EmbeddingError(
+                f"{name} fails on every text; {embedded:,} records were embedded before that and stay so. "
+                "See the log, mend it, and run this again",
+                embedded=embedded,
+            )
+        return known
+
+    def _write(self, records: Sequence[Record], known: "dict[str, Vector]", *, tries: int = _TRIES) -> None:
+        """Write the vectors in one commit; what others changed meanwhile is read and decided again."""
+        taken = [record for record in records if record.content in known]
+        refused = [record.id for record in records if record.content not in known]
+        if taken:
+            try:
+                self._ports().deciding().commit(self._commit(taken, known))
+            except (Conflict, RecordNotFound):
+                if not tries:
+                    raise
+                self._write_again(taken, known, tries - 1)
+            else:
+                self._done = replace(self._done, embedded=self._done.embedded + len(taken))
+        self._done = replace(self._done, refused=(*self._done.refused, *refused))
+
+    def _write_again(self, records: Sequence[Record], known: "dict[str, Vector]", tries: int) -> None:
+        """In two halves, so that of many records only the one in the way is written alone."""
+        half = (len(records) + 1) // 2
+        for part in (records[:half], records[half:]):
+            where = replace(self._where, ids=tuple(record.id for record in part))
+            waiting = self._ports().read_store().list(where, limit=len(part)) if part else ()
+            changed = [record for record in waiting if record.content not in known]
+            self._write(waiting, {**known, **(self._vectors(changed) if changed else {})}, tries=tries)
+
+    def _commit(self, records: Sequence[Record], known: "dict[str, Vector]") -> Commit:
+        name = self._embedder.fingerprint
+        changes = tuple(
+            Change(replace(record, vector=known[record.content], embedder=name), expects=record.version)
+            for record in records
+        )
+        detail: dict[str, str | int] = {"records": len(records), "embedder": name}
+        event = AuditEvent("memory.reembed", user_id=self._user_id, actor="operator", detail=detail)
+        return Commit(changes, (event,))
+
+    def _ports(self) -> Ports:
+        """With more time than a turn has: many texts are embedded at once."""
+        return Ports(self._services, seconds=_SECONDS, now=self._services.clock())
