@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
+from langgraph.store.memory import InMemoryStore
+from qdrant_client import QdrantClient
 
 import supervisor_memory
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
@@ -21,6 +23,7 @@ from supervisor_memory.backends.erasing import MODULES_THAT_KEEP_TEXTS
 from supervisor_memory.backends.in_memory import InMemoryBackend
 from supervisor_memory.backends.json_file import JsonBackend
 from supervisor_memory.backends.protocol import MemoryBackend
+from supervisor_memory.backends.qdrant import QdrantBackend
 from supervisor_memory.backends.sqlite import SqliteBackend
 from supervisor_memory.errors import BackendError, ConfirmationRequired, SupervisorMemoryError, WasErased
 from supervisor_memory.testing.backend_contract import assert_chain
@@ -37,11 +40,13 @@ def opened(name: str, path: Path) -> MemoryBackend:
         "in_memory": InMemoryBackend,
         "json": lambda: JsonBackend(path),
         "sqlite": lambda: SqliteBackend(path),
+        "base_store": lambda: BaseStoreBackend(InMemoryStore(), audit=path),
+        "qdrant": lambda: QdrantBackend(QdrantClient(":memory:"), audit=path),
     }
     return kinds[name]()
 
 
-@pytest.fixture(params=["in_memory", "json", "sqlite"])
+@pytest.fixture(params=["in_memory", "json", "sqlite", "base_store", "qdrant"])
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryBackend]:
     backend = opened(request.param, tmp_path / "store")
     yield backend
@@ -248,9 +253,10 @@ async def test_the_async_twin_erases(memory: SupervisorMemory) -> None:
 
 
 def test_a_backend_that_cannot_erase_says_so_and_removes_nothing() -> None:
-    from langgraph.store.memory import InMemoryStore
+    class Keeping(InMemoryBackend):
+        erase = None  # type: ignore[assignment]  # so that it has none
 
-    memory = SupervisorMemory(Settings(embedding_model="none"), backend=BaseStoreBackend(InMemoryStore()))
+    memory = SupervisorMemory(Settings(embedding_model="none"), backend=Keeping())
     memory.write("Tea at five.", user_id="ada")
     for confirm in (False, True):
         with pytest.raises(BackendError, match="out of reach"):

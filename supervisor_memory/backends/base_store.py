@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -10,10 +10,11 @@ from langgraph.store.base import BaseStore
 
 from supervisor_memory.audit.log import AuditLog, open_log
 from supervisor_memory.backends.candidates import searched_user
-from supervisor_memory.backends.changes import copied, places
-from supervisor_memory.backends.protocol import Change, Commit, Committed, Health, Ids, Stored, Taken
+from supervisor_memory.backends.changes import copied, places, plain
+from supervisor_memory.backends.protocol import Change, Commit, Committed, Erased, Health, Ids, Stored, Taken
 from supervisor_memory.backends.state import Staged, State
 from supervisor_memory.backends.store_calls import StoreCalls
+from supervisor_memory.backends.store_erasing import StoreErasing
 from supervisor_memory.backends.store_items import Found, Layout, Owner, part_of, parts
 from supervisor_memory.backends.taking import as_commit, pages, staged_in
 from supervisor_memory.backends.verbs import Verbs
@@ -68,7 +69,6 @@ class BaseStoreBackend(Verbs):
         audit: AuditLog | Path | str | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._store = store
         self._clock = clock
         self._calls = StoreCalls(store)
         self._layout = Layout(_checked(prefix))
@@ -76,6 +76,7 @@ class BaseStoreBackend(Verbs):
         self._audit = audit if isinstance(audit, AuditLog) else open_log(audit)
         self._closes_audit = self._keeps_audit and self._audit is not audit
         self._has_settled = False
+        self._erasing = StoreErasing(self._calls, self._layout, self._audit, clock)
 
     @property
     def name(self) -> Literal["base_store"]:
@@ -129,11 +130,13 @@ class BaseStoreBackend(Verbs):
         """Apply a commit in one call to the store.
 
         Raises:
-            Conflict, InvalidContent, BadVector, RecordNotFound: as the protocol says; nothing was written.
+            Conflict, InvalidContent, BadVector, RecordNotFound, WasErased: as the protocol says; nothing was
+                written.
             BackendError: the store failed; read again to see whether it was written all the same.
         """
         with self._calls.alone():
-            owners = self._owners([change.record.id for change in commit.changes])
+            new = [plain(change.record) for change in commit.changes if change.expects is None]
+            owners = self._owners([change.record.id for change in commit.changes], new)
             staged = self._state_before(commit.changes, owners).stage(commit.changes)
             self._audit.check_new(commit.audit)
             if commit.changes:
@@ -169,7 +172,7 @@ class BaseStoreBackend(Verbs):
         brought = {each.record.id: each.record.version for each in page}
         newer = [Found(r) for r in state.records.values() if r.version > brought.get(r.id, r.version)]
         state.history |= self._histories(newer)
-        staged, decided = staged_in(state, page, tombstones=self._audit)
+        staged, decided = staged_in(state, page, tombstones=self._erasing)
         if staged.records:
             self._save(as_commit(staged, decided), staged, owners)
         else:
@@ -186,6 +189,15 @@ class BaseStoreBackend(Verbs):
                 history.setdefault(found.record.id, []).append(found.record)
         return history
 
+    def holds(self, user_id: str) -> Mapping[str, int]:
+        """How much of a user `erase` would remove, by kind."""
+        return self._erasing.holds(user_id)
+
+    def erase(self, user_id: str, *, at: float) -> Erased:
+        """Remove a user item by item, and prove it; see `Erases`."""
+        self._has_settled = False  # its rows come after what another process may have begun
+        return self._erasing.erase(user_id, at=at)
+
     def health(self) -> Health:
         message = "" if self._keeps_audit else "the audit log is in memory; pass `audit`, a directory"
         try:
@@ -197,7 +209,7 @@ class BaseStoreBackend(Verbs):
         return Health(
             self.name,
             ok=ok,
-            persistent=not _is_in_memory(self._store),
+            persistent=not self._calls.is_volatile,
             location=f"{self._calls.name}: {'/'.join(self._layout.prefix)}",
             message=message,
             details={"store": self._calls.name},
@@ -232,9 +244,9 @@ class BaseStoreBackend(Verbs):
     def _by_id(self, ids: Ids) -> Sequence[Found]:
         return self._of_owners(self._owners(ids))
 
-    def _owners(self, ids: Ids) -> dict[str, Owner]:
+    def _owners(self, ids: Ids, new: Sequence[Record] = ()) -> dict[str, Owner]:
         unique = list(dict.fromkeys(ids))
-        items = self._calls.gets([self._layout.owner(record_id) for record_id in unique])
+        items = self._erasing.gets([self._layout.owner(record_id) for record_id in unique], new)
         return {
             record_id: self._layout.found_owner(item)
             for record_id, item in zip(unique, items, strict=True)
@@ -258,10 +270,13 @@ class BaseStoreBackend(Verbs):
 
     def _save(self, commit: Commit, staged: Staged, owners: dict[str, Owner]) -> None:
         self._settle()
+        self._erasing.catch_up()
         puts = self._layout.puts(staged, owners, commit_id=commit.id, log_id=self._audit.log_id)
         self._audit.append([_event("commit.intent", commit)], at=self._clock())
         try:
             self._calls.puts(puts)
+            # Nothing compares what is put over: a change, too, could bring back what was just erased.
+            self._erasing.refuse_late([*staged.records.values()])
         except BackendError:
             self._has_settled = False
             with contextlib.suppress(BackendError):  # else the next commit settles it
@@ -310,12 +325,6 @@ def _event(op: str, commit: Commit) -> AuditEvent:
         "events": len(commit.audit),
     }
     return AuditEvent(op, actor="backend", detail=detail)
-
-
-def _is_in_memory(store: BaseStore) -> bool:
-    from langgraph.store.memory import InMemoryStore
-
-    return isinstance(store, InMemoryStore)
 
 
 def _checked(prefix: Namespace) -> Namespace:

@@ -60,6 +60,13 @@ class StoreCalls:
         finally:
             self._lock.release()
 
+    @property
+    def is_volatile(self) -> bool:
+        """Whether what is in the store ends with this process."""
+        from langgraph.store.memory import InMemoryStore
+
+        return isinstance(self._store, InMemoryStore)
+
     def gets(self, ops: Sequence[GetOp]) -> Sequence[Item | None]:
         """The items asked for, None where there is none."""
         found: list[Item | None] = []
@@ -71,11 +78,11 @@ class StoreCalls:
         """Write items, all in one call to the store. When it raises, they may be there all the same."""
         self._batch("write", ops)
 
-    def items(self, namespace: Namespace) -> Sequence[Item]:
-        """All items in a namespace and below it."""
+    def items(self, namespace: Namespace, *, where: dict[str, Any] | None = None) -> Sequence[Item]:
+        """All items in a namespace and below it; those whose value has these values."""
         size = _PAGE
         for _ in range(_TRIES):
-            rows = list(self._pages(namespace, size))
+            rows = list(self._pages(namespace, size, where))
             found = {(item.namespace, item.key): item for item in rows}
             if len(found) == len(rows):
                 # Some stores compare namespaces by how they begin, or without regard to case.
@@ -87,10 +94,11 @@ class StoreCalls:
             store=self.name,
         )
 
-    def _pages(self, namespace: Namespace, size: int) -> Iterator[Item]:
+    def _pages(self, namespace: Namespace, size: int, where: dict[str, Any] | None) -> Iterator[Item]:
         offset = 0
         while True:
-            (page,) = self._read([SearchOp(namespace, limit=size, offset=offset, refresh_ttl=False)])
+            search = SearchOp(namespace, filter=where, limit=size, offset=offset, refresh_ttl=False)
+            (page,) = self._read([search])
             yield from page
             if len(page) < size:
                 return

@@ -7,6 +7,8 @@ Below the prefix that the backend was given:
     versions <user>  <id><version>  what a record was before
     owners           <id>           whose record it is and in which part, to find it by its id alone
     commits          <log>          the last commit of each audit log, written after everything else
+    tombstones       <keyed hash>   who was erased and when, and the key of these hashes
+    unsaid           <keyed hash>   which session messages went with them
 """
 
 import base64
@@ -109,6 +111,31 @@ class Layout:
         namespace = self.namespace("versions", record.user_id)
         return [_get(namespace, f"{label(record.id)}{number}") for number in range(1, record.version)]
 
+    def of_user(self, user_id: str) -> Sequence[Namespace]:
+        """Where all that a user has is, but for what names the owners."""
+        return [self.namespace(part, user_id) for part in (_RECORDS, _SAID, "versions")]
+
+    @property
+    def tombstones(self) -> Namespace:
+        """Where it says who was erased."""
+        return (*self.prefix, "tombstones")
+
+    @property
+    def secret(self) -> GetOp:
+        """What tombstones are named with."""
+        return self.tombstone("secret")
+
+    def tombstone(self, name: str) -> GetOp:
+        return _get(self.tombstones, name)
+
+    def mark(self, name: str) -> GetOp:
+        """That a verbatim record was erased."""
+        return _get((*self.prefix, "unsaid"), name)
+
+    def put(self, where: GetOp, value: dict[str, Any]) -> PutOp:
+        """What writes such an item."""
+        return _put(where, value)
+
     def last_commit(self, log_id: str) -> GetOp:
         return _get((*self.prefix, "commits"), label(log_id))
 
@@ -173,7 +200,8 @@ class Layout:
         for record in staged.records.values():
             owner = Owner(record.user_id, part_of(record))
             if owners.get(record.id) != owner:
-                yield _put(self.owner(record.id), {"user": owner.user_id, "part": owner.part})
+                said_at = {"created_at": record.created_at}
+                yield _put(self.owner(record.id), {"user": owner.user_id, "part": owner.part, **said_at})
 
     def _present(self, record: Record, stored: StoredVector | None) -> PutOp:
         vector = None
@@ -187,7 +215,8 @@ class Layout:
         for record in staged.records.values():
             before = owners.get(record.id)
             if before is not None and before.part != part_of(record):
-                yield _put(self.record(before, record.id), {"moved": part_of(record)})
+                moved = {"moved": part_of(record), "created_at": record.created_at}
+                yield _put(self.record(before, record.id), moved)
 
 
 def _get(namespace: Namespace, key: str) -> GetOp:

@@ -8,6 +8,7 @@ opens another handle on the same place, as another process would.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ def left_of(backend: MemoryBackend, user_id: str = "alice") -> Sequence[Record]:
     return [record for each in where for record in backend.list(each, limit=10**6)]
 
 
-def said(content: str = "hello tea", **values: object) -> Record:
+def said(content: str = "hello tea", **values: Any) -> Record:
     return tea(content, family=SESSION_FAMILY, layer="history", **values)
 
 

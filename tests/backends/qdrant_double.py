@@ -106,6 +106,9 @@ class QdrantDouble:
                 return Answer(message, status=404)
             if missing := self._not_indexed(asked):
                 return Answer(f"Bad request: Index required but not found for {missing}", status=400)
+            if asked.what == "DELETE /collections/*":
+                self.indexes.pop(asked.collection, None)
+                return Answer(self.engine.delete_collection(asked.collection))
             return self._apply(asked)
 
     def _names(self) -> set[str]:
@@ -130,9 +133,6 @@ class QdrantDouble:
                     name, vectors_config=wanted.vectors, sparse_vectors_config=wanted.sparse_vectors
                 )
                 return Answer(True)
-            case "DELETE /collections/*":
-                self.indexes.pop(name, None)
-                return Answer(engine.delete_collection(name))
             case "GET /collections/*":
                 return Answer(_information(self.indexes.get(name, {})))
             case "PUT /collections/*/index":

@@ -45,7 +45,7 @@ class TestLocalPath(SharedErasingContract):
 
 @pytest.mark.parametrize("division", ["family", "namespace"])
 class TestServer(SharedErasingContract):
-    """Each handle is an instance with an audit log of its own, so that only the server tells of tombstones."""
+    """Each handle is an instance with an audit log of its own: only the server tells of tombstones."""
 
     @pytest.fixture
     def backend(self, reopen: Callable[[], MemoryBackend]) -> MemoryBackend:
