@@ -61,6 +61,7 @@ class JournalBackend(Verbs):
         path: The directory of the journal and its audit log, `audit.db`. Processes of one machine may share
             it. None: in memory, so that nothing survives this process.
         copies: Keep a copy of what the store takes, and read that while the store is out of reach.
+        replays: Whether this process applies what waits; False for one that only looks.
         clock: Seconds since 1970, for the times of audit rows.
         read_seconds, write_seconds: How long the store may take to answer, in seconds; a call that has a
             deadline of its own takes half of what is left of it at most.
@@ -76,11 +77,13 @@ class JournalBackend(Verbs):
         path: Path | None = None,
         *,
         copies: bool = False,
+        replays: bool = True,
         clock: Callable[[], float] = time.time,
         read_seconds: float = 0.4,
         write_seconds: float = 2.0,
         breaker: Breaker | None = None,
     ) -> None:
+        self._replays = replays
         self._erases = store if isinstance(store, Erases) else None
         self._moves = store if isinstance(store, Moves) else None
         self._bridge = Bridge()
@@ -111,7 +114,7 @@ class JournalBackend(Verbs):
         """Say who decides again what the store refuses by then, and begin to apply what waits."""
         self._replay.decide_again = decide
         if any(self.backlog().values()):
-            self._replay.wake()
+            self._wake()
 
     # Writing
 
@@ -162,7 +165,7 @@ class JournalBackend(Verbs):
                 seq = place.entries.begin(commit, at=place.clock())
             place.entries.mark(seq, "waiting", reason=reason)
             place.audit.append([*commit.audit, deferred], at=place.clock())
-        self._replay.wake()
+        self._wake()
         return Committed(commit.id, tuple(staged.results), applied=False)
 
     def _known(self, commit: Commit) -> Mapping[str, Record]:
@@ -270,9 +273,17 @@ class JournalBackend(Verbs):
         """How much waits: commits by state ("begun", "waiting", "dead") and "erasures"."""
         return {**self._place.entries.counts(), "erasures": len(self._place.entries.erasures())}
 
+    def _wake(self) -> None:
+        if self._replays:
+            self._replay.wake()
+
     def replay(self) -> bool:
         """Apply what waits, now and in this thread. Whether nothing waits any more."""
         return self._replay.now()
+
+    def waiting(self, limit: int) -> Sequence[Entry]:
+        """The first commits that wait, in order."""
+        return self._place.entries.first("waiting", limit=limit)
 
     def dead_letters(self, limit: int) -> Sequence[Entry]:
         """The first commits that the store refuses; they wait for a person."""
@@ -281,7 +292,7 @@ class JournalBackend(Verbs):
     def retry_dead_letters(self) -> int:
         """Let the dead letters wait again; how many."""
         count = self._place.entries.retry_dead()
-        self._replay.wake()
+        self._wake()
         return count
 
     def reconcile(self) -> Reconciled:
@@ -357,14 +368,14 @@ class JournalBackend(Verbs):
         try:
             done = self._link.call(_LONG, store.erase, user_id, at=at)
         except BackendError as error:
-            self._replay.wake()
+            self._wake()
             return Erased(removed, (str(error), *self._replay.finish_erasures()))
         if not done.pending:
             place.entries.end_erasure(user_id)
         removed = {
             what: max(removed.get(what, 0), count) for what, count in {**removed, **done.removed}.items()
         }
-        return Erased(removed, (*done.pending, *self._replay.finish_erasures()))
+        return Erased(removed, (*done.pending, *self._replay.finish_erasures()), done.out_of_reach)
 
     def _erasing(self) -> Erases:
         if self._erases is not None:

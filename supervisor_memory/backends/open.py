@@ -46,13 +46,16 @@ class Remote(Protocol):
     def write_timeout_ms(self) -> int: ...
 
 
-def open_backend(name: str, path: Path | None, remote: Remote | None = None) -> MemoryBackend:
+def open_backend(
+    name: str, path: Path | None, remote: Remote | None = None, *, replays: bool = True
+) -> MemoryBackend:
     """Open the backend of this name.
 
     Args:
         path: The directory for what is kept in files: all of it, or with `qdrant` the journal and the audit
             log. None is fine for `in_memory`; with `qdrant` these are then in memory.
         remote: Where the server of `qdrant` is.
+        replays: Whether this process applies what waits for the server in the journal.
 
     Raises:
         SettingsError: there is no such backend, or it needs a directory or an address.
@@ -72,7 +75,7 @@ def open_backend(name: str, path: Path | None, remote: Remote | None = None) -> 
 
             return SqliteBackend(_needed(name, path))
         case "qdrant":
-            return _open_qdrant(path, remote)
+            return _open_qdrant(path, remote, replays=replays)
     raise SettingsError(
         f"MEMORY_BACKEND={name!r} is no backend{_nearest(name)}; choose one of {', '.join(CHOICES)}",
         name=name,
@@ -80,7 +83,7 @@ def open_backend(name: str, path: Path | None, remote: Remote | None = None) -> 
     )
 
 
-def _open_qdrant(path: Path | None, remote: Remote | None) -> MemoryBackend:
+def _open_qdrant(path: Path | None, remote: Remote | None, *, replays: bool) -> MemoryBackend:
     if remote is None or not remote.qdrant_url:
         raise SettingsError(
             'MEMORY_BACKEND="qdrant" needs the address of a server: set QDRANT_URL=http://localhost:6333, or '
@@ -118,6 +121,7 @@ def _open_qdrant(path: Path | None, remote: Remote | None) -> MemoryBackend:
             store,
             None if remote.qdrant_url == IN_MEMORY else path,
             copies=remote.dual_write,
+            replays=replays,
             read_seconds=share * remote.search_timeout_ms / 1000,
             write_seconds=share * remote.write_timeout_ms / 1000,
         )

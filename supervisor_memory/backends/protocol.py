@@ -11,6 +11,8 @@ from supervisor_memory.records import AuditEvent, Filter, Hits, Query, Record, W
 
 if TYPE_CHECKING:
     from supervisor_memory.audit.log import AuditLog
+    from supervisor_memory.backends.journal_entries import Entry
+    from supervisor_memory.backends.reconcile import Reconciled
     from supervisor_memory.records import Vector
 
 __all__ = [
@@ -313,6 +315,23 @@ class Journals(Protocol):
         """Apply what waits, now and in this thread. Whether nothing waits any more."""
         ...
 
+    def waiting(self, limit: int) -> "Sequence[Entry]":
+        """The first commits that wait, in order."""
+        ...
+
+    def dead_letters(self, limit: int) -> "Sequence[Entry]":
+        """The first commits that the store refuses for good; they wait for a person."""
+        ...
+
     def retry_dead_letters(self) -> int:
-        """Let the commits wait again that the store refused for good; how many."""
+        """Let the dead letters wait again; how many."""
+        ...
+
+    def reconcile(self) -> "Reconciled":
+        """Compare the copy on this machine with the store, and mend both.
+
+        Raises:
+            SettingsError: no copy is kept.
+            BackendUnavailable: the store is out of reach, or something still waits for it.
+        """
         ...

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from supervisor_memory.backends.open import open_backend
 from supervisor_memory.errors import BackendUnavailable
 from supervisor_memory.settings import Settings
 
@@ -51,7 +52,11 @@ def existing_memory(settings: Settings, *, embedder: bool) -> "SupervisorMemory"
         )
     from supervisor_memory.memory import SupervisorMemory
 
-    return SupervisorMemory(settings if embedder else settings.model_copy(update={"embedding_model": "none"}))
+    if embedder:
+        return SupervisorMemory(settings)
+    # Who only looks applies nothing that waits: without the embedder it would be decided otherwise.
+    backend = open_backend(settings.backend, settings.path, settings, replays=False)
+    return SupervisorMemory(settings.model_copy(update={"embedding_model": "none"}), backend=backend)
 
 
 def memory_to_fill(settings: Settings) -> "SupervisorMemory":
