@@ -174,10 +174,13 @@ class QdrantDouble:
 
 
 @contextmanager
-def running(double: QdrantDouble, *, keeps_connections: bool = False) -> Iterator[QdrantDouble]:
-    """Serve on a free port of the loopback. Any prefix of the path leads to the same place.
+def running(
+    double: QdrantDouble, *, keeps_connections: bool = False, port: int = 0
+) -> Iterator[QdrantDouble]:
+    """Serve on the loopback. Any prefix of the path leads to the same place.
 
     Args:
+        port: 0: a free one.
         keeps_connections: As a real server does; what is open then outlives the block.
     """
 
@@ -225,7 +228,7 @@ def running(double: QdrantDouble, *, keeps_connections: bool = False) -> Iterato
         def handle_error(self, *_: object) -> None:
             """A client that gave up is no error of the test."""
 
-    server = Server(("127.0.0.1", 0), Handler)
+    server = Server(("127.0.0.1", port), Handler)
     double.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
