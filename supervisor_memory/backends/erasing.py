@@ -8,6 +8,7 @@ __all__ = ["MODULES_THAT_KEEP_TEXTS", "forget_texts"]
 
 MODULES_THAT_KEEP_TEXTS: Final = (
     "supervisor_memory.backends.lexicon",
+    "supervisor_memory.backends.points",
     "supervisor_memory.backends.tables",
     "supervisor_memory.graph.addresses",
     "supervisor_memory.recall.rank",

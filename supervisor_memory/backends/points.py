@@ -13,12 +13,13 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 from qdrant_client import models
 
-from supervisor_memory.backends.changes import Place
+from supervisor_memory.backends.changes import Place, copied
 from supervisor_memory.backends.postings import K1, B
 from supervisor_memory.backends.state import StoredVector
 from supervisor_memory.errors import CorruptStore
@@ -43,6 +44,7 @@ __all__ = [
     "point_id",
     "record_point",
     "searched_words",
+    "seen",
     "updated_at",
     "version_id",
     "version_point",
@@ -200,19 +202,29 @@ def found(point: models.Record | models.ScoredPoint, collection: str) -> Found:
         raise _damaged(point.id, collection, why)
     try:
         text, moved_to = payload.get("record"), payload.get("moved_to")
-        record = None if text is None else _record(text)
         version = int(payload["version"])
-        if (record is None and moved_to is None) or (record is not None and record.version != version):
+        record = None if text is None else copied(_record(text, str(point.id), version))
+        if record is None and moved_to is None:
             raise ValueError("its parts are not of one record")
-        if record is not None and str(point.id) not in (
-            point_id(record.id),
-            version_id(record.id, record.version),
-        ):
-            raise ValueError("it is another record's")
         vector = _vector(record, point.vector, payload.get("vector"))
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise _damaged(point.id, collection, f"{type(error).__name__}: {error}") from error
     return Found(str(payload["commit"]), version, record, vector, moved_to, int(payload.get("moves", 0)))
+
+
+def seen(point: models.ScoredPoint, collection: str) -> Record | None:
+    """The record in a point, to look at: hand out `copied` ones. None: it is in another collection.
+
+    Raises:
+        CorruptStore: it is damaged, or was not written by this library.
+    """
+    payload: Any = point.payload
+    try:
+        if payload["format"] == FORMAT:
+            return _record(payload["record"], str(point.id), int(payload["version"]))
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+        pass  # `found` says what is wrong with it
+    return found(point, collection).record
 
 
 # Filters
@@ -376,11 +388,25 @@ def _uuid_of(text: str) -> str:
     return str(uuid.uuid5(_NAMES, text.encode("utf-8", "surrogatepass").hex()))
 
 
-def _record(text: str) -> Record:
+def _record(text: str, point: str, version: int) -> Record:
+    """The record in a point. Equal points may give the same object, so hand out `copied` ones."""
+    read = _known if len(text) <= _LONGEST_KNOWN else _read
+    return read(text, point, version)
+
+
+def _read(text: str, point: str, version: int) -> Record:
     record = Record.from_dict(json.loads(text))
     if not isinstance(record.content, str) or not record.namespace:
         raise ValueError("it holds no record")
+    if record.version != version:
+        raise ValueError("its parts are not of one record")
+    if point_id(record.id) != point != version_id(record.id, version):
+        raise ValueError("it is another record's")
     return record
+
+
+_LONGEST_KNOWN: Final = 2_000
+_known = lru_cache(maxsize=4_096)(_read)  # the same records are found again and again
 
 
 def _vector(record: Record | None, dense: Any, packed: str | None) -> StoredVector | None:

@@ -9,11 +9,12 @@ import inspect
 import logging
 import re
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from qdrant_client import QdrantClient, models
 
@@ -34,6 +35,7 @@ T = TypeVar("T")
 _PAGE: Final = 1_000
 _MOST_IN_ORDER: Final = 10_000
 WRITTEN_TOGETHER: Final = 100
+_LATELY: Final = 1.0  # seconds
 _MAJORITY: Final = models.ReadConsistencyType.MAJORITY
 _NO_ANSWER: Final = 500
 _TOO_MANY: Final = 429
@@ -54,6 +56,8 @@ class QdrantCalls:
         SettingsError: the client is not a synchronous one.
     """
 
+    _made_one: ClassVar[float] = 0.0  # when this process last made a collection anywhere
+
     def __init__(self, client: QdrantClient) -> None:
         if inspect.iscoroutinefunction(getattr(client, "get_collections", None)):
             raise SettingsError(
@@ -70,6 +74,7 @@ class QdrantCalls:
         with _making_locks:
             self._lock = _locks.setdefault(key, threading.RLock())
         self._ready: set[str] = set()
+        self._listed: tuple[float, Sequence[str]] | None = None
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
@@ -95,8 +100,19 @@ class QdrantCalls:
 
     def collections(self) -> Sequence[str]:
         """The names of all collections, ours or not."""
+        asked = time.monotonic()
         found = self._call("list of collections", self._client.get_collections)
-        return sorted(each.name for each in found.collections)
+        names = sorted(each.name for each in found.collections)
+        self._listed = asked, names
+        return names
+
+    def collections_lately(self) -> Sequence[str]:
+        """The same, but one that another process made is there only after a second."""
+        if self._listed is not None and not self.is_local:
+            asked, names = self._listed
+            if asked > max(time.monotonic() - _LATELY, QdrantCalls._made_one):
+                return names
+        return self.collections()
 
     def retrieve(
         self, name: str, points: Sequence[str], *, payload: Sequence[str] = READ, vectors: bool = False
@@ -270,6 +286,7 @@ class QdrantCalls:
         except BackendError:
             if name not in self.collections():  # else another process was faster
                 raise
+        QdrantCalls._made_one = time.monotonic()
 
     def _check_done(self, verb: str, results: Sequence[models.UpdateResult]) -> None:
         if not results or any(each.status != models.UpdateStatus.COMPLETED for each in results):
@@ -322,6 +339,7 @@ class QdrantCalls:
             try:
                 answer = call()
             except Exception as error:
+                self._listed = None
                 if missing is not None and _says_no_collection(error):
                     return missing
                 self._ready.clear()

@@ -8,7 +8,8 @@ import numpy as np
 from qdrant_client import models
 
 from supervisor_memory.backends.candidates import as_hits
-from supervisor_memory.backends.points import DENSE, READ, WORDS, found, searched_words
+from supervisor_memory.backends.changes import copied
+from supervisor_memory.backends.points import DENSE, READ, WORDS, searched_words, seen
 from supervisor_memory.backends.postings import idf, score
 from supervisor_memory.records import Hits, Query, Record
 from supervisor_memory.terms import terms
@@ -62,7 +63,7 @@ class Candidates:
         for point in points:
             key = str(point.id)
             if way != _CROSSED:
-                record = found(point, collection).record
+                record = seen(point, collection)
                 if record is None or not query.where.matches(record):
                     self.foreign.append(key if record is None else record.id)
                     continue
@@ -78,9 +79,10 @@ class Candidates:
         scores = self._scores(asked)
         meant = sorted(self._meant, key=lambda key: (-self._cosines[key], key))[:limit]
         worded = sorted(scores, key=lambda key: (-scores[key], key))[:limit]
+        handed_out = {key: copied(self._records[key]) for key in {*meant, *worded}}
         return as_hits(
-            [self._records[key] for key in meant],
-            [self._records[key] for key in worded],
+            [handed_out[key] for key in meant],
+            [handed_out[key] for key in worded],
             cosines={self._records[key].id: c for key, c in self._cosines.items() if key in self._records},
             scores={self._records[key].id: value for key, value in scores.items()},
         )

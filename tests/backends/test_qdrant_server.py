@@ -16,9 +16,11 @@ import pytest
 from qdrant_client import AsyncQdrantClient, QdrantClient
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
+from supervisor_memory.backends import qdrant_calls
 from supervisor_memory.backends.open import open_backend
 from supervisor_memory.backends.protocol import Change, Commit, MemoryBackend
 from supervisor_memory.backends.qdrant import QdrantBackend
+from supervisor_memory.backends.qdrant_calls import QdrantCalls
 from supervisor_memory.errors import BackendError, BackendUnavailable, Conflict, SettingsError
 from supervisor_memory.interfaces.doctor import diagnose
 from supervisor_memory.records import AuditEvent, Filter, Record, new_id
@@ -250,6 +252,30 @@ def test_whatever_a_server_answers_is_an_error_of_ours(
     double.before = lambda _: None
     assert everything(backend) == [record] or everything(backend) == (record,)
     assert backend.health().ok
+
+
+def test_searches_do_not_list_the_collections_each_time(double: QdrantDouble, instance: Instances) -> None:
+    backend = instance()
+    backend.write([tea()])
+    double.asked.clear()
+    for _ in range(5):
+        assert contents(backend.search(query(), limit=5)) == ["likes green tea"]
+    asked = [each.what for each in double.asked]
+    assert asked.count(QUERY) == 5
+    assert asked.count("GET /collections") <= 2
+
+
+def test_a_collection_that_another_process_makes_is_searched_once_the_list_is_old(
+    instance: Instances, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(qdrant_calls, "_LATELY", 1_000.0)
+    one, other = instance(), instance()
+    assert not one.search(query(), limit=5)
+    other.write([tea()])
+    monkeypatch.setattr(QdrantCalls, "_made_one", 0.0)  # as it is where another process made it
+    assert not one.search(query(), limit=5)
+    monkeypatch.setattr(qdrant_calls, "_LATELY", 0.0)
+    assert contents(one.search(query(), limit=5)) == ["likes green tea"]
 
 
 def test_no_redirect_is_followed(double: QdrantDouble) -> None:
