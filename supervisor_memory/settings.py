@@ -43,7 +43,9 @@ def _named(name: str, default: Any, meaning: str, **limits: Any) -> Any:
 class Settings(BaseSettings):
     """All settings of the library. The environment names are in each field's `env`."""
 
-    model_config = SettingsConfigDict(frozen=True, extra="forbid", case_sensitive=True, env_ignore_empty=True)
+    model_config = SettingsConfigDict(
+        frozen=True, extra="forbid", case_sensitive=True, env_ignore_empty=True, allow_inf_nan=False
+    )
 
     enabled: bool = _named("MEMORY_ENABLED", True, "False: the wrapped graph runs as if it were bare.")
     backend: Literal["in_memory", "json", "sqlite", "qdrant"] = _named(

@@ -68,6 +68,9 @@ def test_names_that_are_not_ours_are_left_alone(tmp_path: Path) -> None:
         ("MEMORY_NAMESPACES={a}", "namespaces.*JSON"),
         ('MEMORY_DECAY_LAMBDAS={"user-profile": -1}', "negative"),
         ('MEMORY_SOURCE_BOOSTS={"user": 3}', "outside"),
+        ('MEMORY_TTL_DAYS={"experience": NaN}', "MEMORY_TTL_DAYS.*finite"),
+        ('MEMORY_TTL_DAYS={"experience": Infinity}', "MEMORY_TTL_DAYS.*finite"),
+        ("MEMORY_DECAY_LAMBDA=inf", "MEMORY_DECAY_LAMBDA.*finite"),
         ("MEMORY_WEIGHT_RELEVANCE=0\nMEMORY_WEIGHT_DECAY=0\nMEMORY_WEIGHT_SOURCE=0", "all three weights"),
     ],
 )

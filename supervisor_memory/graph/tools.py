@@ -14,7 +14,7 @@ from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool
 from langgraph.config import get_config
 from langgraph.prebuilt import ToolRuntime
 from langgraph.runtime import get_runtime
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, Field, create_model
 
 from supervisor_memory.errors import (
     BackendError,
@@ -87,7 +87,7 @@ def build_tools(
             coroutine=_twin(memory, function),
             name=f"memory_{function.__name__}",
             description=inspect.cleandoc(function.__doc__ or ""),
-            args_schema=_schema(function.__name__),
+            args_schema=_schema(function.__name__, memory.settings.top_k, memory.settings.min_score),
             metadata={"op": f"memory.{function.__name__}"},
         )
         for function in (calls.search, calls.write, calls.update, calls.delete, calls.route, calls.summarize)
@@ -108,8 +108,8 @@ class _Calls:
         self,
         query: str,
         namespace: Namespace = None,
-        top_k: int = 5,
-        min_score: float = 0.3,
+        top_k: int | None = None,
+        min_score: float | None = None,
         *,
         runtime: Runtime = None,
     ) -> list[dict[str, Any]] | dict[str, Any] | str:
@@ -121,8 +121,8 @@ class _Calls:
                 query,
                 user_id=scope.user_id,
                 families=[self._family(namespace)] if namespace else None,
-                limit=max(1, min(top_k, 50)),
-                threshold=min(max(min_score, 0.0), 1.0),
+                limit=None if top_k is None else max(1, min(top_k, 50)),
+                threshold=None if min_score is None else min(max(min_score, 0.0), 1.0),
                 session_id=scope.session_id,
                 task=scope.task,
             )
@@ -372,11 +372,16 @@ def _kind_of(asked: object, family: str | None) -> Kind | None:
 
 
 @functools.cache
-def _schema(verb: str) -> type[BaseModel]:
+def _schema(verb: str, top_k: int, min_score: float) -> type[BaseModel]:
     """The arguments of a tool; made once, since that takes longer than a search."""
     function = getattr(_Calls(cast("SupervisorMemory", None), None), verb)
     tool = StructuredTool.from_function(function, name=f"memory_{verb}")
-    return cast("type[BaseModel]", tool.args_schema)
+    schema = cast("type[BaseModel]", tool.args_schema)
+    if verb != "search":
+        return schema
+    return create_model(
+        schema.__name__, __base__=schema, top_k=(int, top_k), min_score=(float, min_score)
+    )  # the model is told what applies where it says nothing
 
 
 def _twin(memory: "SupervisorMemory", function: Callable[..., Any]) -> Callable[..., Any]:

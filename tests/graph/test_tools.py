@@ -14,7 +14,7 @@ from langgraph.graph import END, START
 from langgraph.prebuilt import ToolNode
 from langgraph_supervisor import create_supervisor
 
-from supervisor_memory import SupervisorMemory
+from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.backends.in_memory import InMemoryBackend
 from supervisor_memory.errors import BackendUnavailable, SettingsError
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
@@ -296,6 +296,19 @@ async def test_tools_are_off_when_two_users_are_named(memory: SupervisorMemory, 
     state = graph.invoke(asking("Go on."), config(user_id="ada"))
     assert "IdentityConflict" in next(m.text for m in state["messages"] if isinstance(m, ToolMessage))
     assert memory.get_all(user_id="ada") == memory.get_all(user_id="resolved") == []
+
+
+async def test_a_search_that_says_nothing_else_is_as_the_settings_say() -> None:
+    settings = Settings(top_k=2, min_score=0.0, embedding_model="none")
+    memory = SupervisorMemory(settings)
+    for text in ("The tea is green.", "The cup is blue.", "The pot is red."):
+        memory.write(text, user_id="ada", kind="experience")
+    (tool,) = memory.tools(only=["memory_search"])
+    shown = convert_to_openai_tool(tool)["function"]["parameters"]["properties"]
+    assert (shown["top_k"]["default"], shown["min_score"]["default"]) == (2, 0.0)
+    assert len(await call(memory, "memory_search", query="tea")) == 2
+    assert len(await call(memory, "memory_search", query="tea", top_k=9)) == 3
+    assert len(await call(memory, "memory_search", query="tea", min_score=0.9)) < 2
 
 
 # --- nothing raises into the graph
