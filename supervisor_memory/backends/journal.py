@@ -351,7 +351,7 @@ class JournalBackend(Verbs):
 
     def holds(self, user_id: str) -> Mapping[str, int]:
         """How much of a user `erase` would remove, by kind."""
-        return self._link.call(_LONG, self._erasing().holds, user_id)
+        return _most(self._place.audit.holds(user_id), self._link.call(_LONG, self._erasing().holds, user_id))
 
     def erase(self, user_id: str, *, at: float) -> Erased:
         """Remove a user here and in the store; see `Erases`. The store follows when it is out of reach."""
@@ -359,9 +359,9 @@ class JournalBackend(Verbs):
         records = self._all_of(user_id)
         with place.database.writing():
             removed = place.audit.erase(user_id, records, at=at)
-            removed["journal"] = place.entries.forget(user_id)
+            place.entries.forget(user_id)
             if place.copy is not None:
-                removed["copies"] = place.copy.erase(user_id)
+                place.copy.erase(user_id)
             place.entries.begin_erasure(user_id, at=at)
         self._overlay.forget()
         forget_texts()
@@ -372,10 +372,9 @@ class JournalBackend(Verbs):
             return Erased(removed, (str(error), *self._replay.finish_erasures()))
         if not done.pending:
             place.entries.end_erasure(user_id)
-        removed = {
-            what: max(removed.get(what, 0), count) for what, count in {**removed, **done.removed}.items()
-        }
-        return Erased(removed, (*done.pending, *self._replay.finish_erasures()), done.out_of_reach)
+        return Erased(
+            _most(removed, done.removed), (*done.pending, *self._replay.finish_erasures()), done.out_of_reach
+        )
 
     def _erasing(self) -> Erases:
         if self._erases is not None:
@@ -413,3 +412,8 @@ class JournalBackend(Verbs):
         self._bridge.drain(seconds=_CLOSING_SECONDS)
         self._place.audit.close()
         self._store.close()
+
+
+def _most(here: Mapping[str, int], there: Mapping[str, int]) -> Mapping[str, int]:
+    """What is held here and there: of either kind, mostly, in one of the two places."""
+    return {what: max(here.get(what, 0), there.get(what, 0)) for what in (*there, *here)}

@@ -9,6 +9,7 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 from qdrant_client import QdrantClient
 
+from supervisor_memory.audit.log import RelayedLog
 from supervisor_memory.backends.base_store import BaseStoreBackend
 from supervisor_memory.backends.in_memory import InMemoryBackend
 from supervisor_memory.backends.journal import JournalBackend
@@ -17,6 +18,7 @@ from supervisor_memory.backends.protocol import MemoryBackend
 from supervisor_memory.backends.qdrant import QdrantBackend
 from supervisor_memory.backends.sqlite import SqliteBackend
 from supervisor_memory.testing.backend_contract import BackendContract, PersistentBackendContract
+from supervisor_memory.testing.erasing_contract import ErasingContract, SharedErasingContract
 
 UNHURRIED: Mapping[str, Any] = {"read_seconds": 60.0, "write_seconds": 60.0}
 
@@ -59,3 +61,35 @@ class TestAroundSqlite(_Persistent):
     @pytest.fixture
     def reopen(self, tmp_path: Path) -> Callable[[], MemoryBackend]:
         return lambda: JournalBackend(SqliteBackend(tmp_path / "store"), tmp_path, **UNHURRIED)
+
+
+class TestErasing(ErasingContract):
+    @pytest.fixture
+    def backend(self) -> Iterator[MemoryBackend]:
+        with closing(JournalBackend(InMemoryBackend(), **UNHURRIED)) as backend:
+            yield backend
+
+
+class TestErasingInQdrant(SharedErasingContract):
+    """As `MEMORY_BACKEND=qdrant` opens it, over one server and one directory."""
+
+    @pytest.fixture
+    def backend(self, reopen: Callable[[], MemoryBackend]) -> Iterator[MemoryBackend]:
+        with closing(reopen()) as backend:
+            yield backend
+
+    @pytest.fixture
+    def reopen(self, tmp_path: Path) -> Callable[[], MemoryBackend]:
+        client = QdrantClient(":memory:")
+        return lambda: JournalBackend(QdrantBackend(client, audit=RelayedLog()), tmp_path, **UNHURRIED)
+
+
+class TestErasingInSqliteWithACopy(SharedErasingContract):
+    @pytest.fixture
+    def backend(self, reopen: Callable[[], MemoryBackend]) -> Iterator[MemoryBackend]:
+        with closing(reopen()) as backend:
+            yield backend
+
+    @pytest.fixture
+    def reopen(self, tmp_path: Path) -> Callable[[], MemoryBackend]:
+        return lambda: JournalBackend(SqliteBackend(tmp_path / "store"), tmp_path, copies=True, **UNHURRIED)

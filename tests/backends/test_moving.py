@@ -9,8 +9,10 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 from qdrant_client import QdrantClient
 
+from supervisor_memory.audit.log import RelayedLog
 from supervisor_memory.backends.base_store import BaseStoreBackend
 from supervisor_memory.backends.in_memory import InMemoryBackend
+from supervisor_memory.backends.journal import JournalBackend
 from supervisor_memory.backends.json_file import JsonBackend
 from supervisor_memory.backends.protocol import MemoryBackend
 from supervisor_memory.backends.qdrant import QdrantBackend
@@ -19,7 +21,7 @@ from supervisor_memory.testing.moving_contract import MovingContract
 
 KINDS = (
     *("in_memory", "json", "sqlite", "base_store", "base_store in sqlite"),
-    *("qdrant", "qdrant in a directory", "qdrant by namespace"),
+    *("qdrant", "qdrant in a directory", "qdrant by namespace", "qdrant in a journal"),
 )
 
 
@@ -36,13 +38,16 @@ def opened(kind: str, path: Path, ending: ExitStack) -> MemoryBackend:
             return BaseStoreBackend(InMemoryStore())
         case "base_store in sqlite":
             path.mkdir()
-            store = ending.enter_context(SqliteStore.from_conn_string(str(path / "store.db")))
-            store.setup()
-            return BaseStoreBackend(store)
+            base = ending.enter_context(SqliteStore.from_conn_string(str(path / "store.db")))
+            base.setup()
+            return BaseStoreBackend(base)
         case "qdrant in a directory":
             client = QdrantClient(path=str(path), force_disable_check_same_thread=True)
             ending.callback(client.close)
             return QdrantBackend(client)
+        case "qdrant in a journal":
+            store = QdrantBackend(QdrantClient(":memory:"), audit=RelayedLog())
+            return JournalBackend(store, path, copies=True, read_seconds=60, write_seconds=60)
         case "qdrant by namespace":
             return QdrantBackend(QdrantClient(":memory:"), collections="namespace")
     return QdrantBackend(QdrantClient(":memory:"))
