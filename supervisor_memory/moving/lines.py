@@ -13,7 +13,6 @@ from typing import Annotated, Any, Final, NoReturn
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from supervisor_memory.backends.changes import plain
 from supervisor_memory.backends.protocol import Stored
 from supervisor_memory.errors import InvalidContent, SupervisorMemoryError
 from supervisor_memory.records import (
@@ -250,7 +249,7 @@ def _record(value: _RecordValue) -> Record:
             check_name(name, what=what)
     check_content(value.content)
     # As it is, not as it would be written today, but for the hash, which is of its content.
-    return plain(Record.from_dict({**value.model_dump(), "content_hash": ""}))
+    return Record.from_dict({**value.model_dump(), "content_hash": ""})
 
 
 def _check_namespace(namespace: list[str]) -> None:
