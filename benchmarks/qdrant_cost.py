@@ -20,10 +20,9 @@ from typing import Any
 import numpy as np
 from qdrant_client import QdrantClient, models
 
-from supervisor_memory.backends.points import DENSE, READ, record_point, visible
+from supervisor_memory.backends.points import DENSE, READ, WORDS, record_point, searched_words, visible
 from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.backends.qdrant import QdrantBackend
-from supervisor_memory.backends.qdrant_search import requests_for
 from supervisor_memory.records import AuditEvent, Filter, Query, Record, Source, new_id
 from supervisor_memory.terms import terms
 from tests.backends.qdrant_double import Answer, Asked, QdrantDouble, running
@@ -134,9 +133,16 @@ def calls(client: QdrantClient, backend: QdrantBackend, vectors: Any) -> dict[st
         )
 
     def query_batch(number: int) -> object:
-        vector = vectors[number % len(vectors)].tolist()
-        requests = requests_for(vector, terms(asked), condition(), LIMIT)
-        return client.query_batch_points(collection, [*requests.values()])
+        vector, words = vectors[number % len(vectors)].tolist(), searched_words(terms(asked))
+        prefetch = models.Prefetch(query=words, using=WORDS, filter=condition(), limit=64)
+        requests = [
+            models.QueryRequest(
+                query=vector, using=DENSE, filter=condition(), limit=LIMIT, with_payload=READ
+            ),
+            models.QueryRequest(query=words, using=WORDS, filter=condition(), limit=64, with_payload=READ),
+            models.QueryRequest(prefetch=prefetch, query=vector, using=DENSE, limit=64, with_payload=False),
+        ]
+        return client.query_batch_points(collection, requests)
 
     def upsert(number: int) -> object:
         record, vector = record_of(number, None), vectors[number % len(vectors)]

@@ -301,7 +301,7 @@ class QdrantBackend(Verbs):
         vector, words = searched_vector(query), searched_terms(query)
         if vector is not None and not self._names.hold_vectors(collection, vector[0], len(vector[1])):
             vector = None
-        requests = requests_for(None if vector is None else vector[1].tolist(), words, condition, limit)
+        requests = requests_for(None if vector is None else vector[1], words, condition, limit)
         if not requests:
             return
         answers = self._calls.queries(collection, [*requests.values()])

@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from qdrant_client import models
 
 from supervisor_memory.backends.candidates import as_hits
-from supervisor_memory.backends.changes import copied
+from supervisor_memory.backends.changes import Vector, copied
 from supervisor_memory.backends.points import DENSE, READ, WORDS, searched_words, seen
 from supervisor_memory.backends.postings import idf, score
 from supervisor_memory.records import Hits, Query, Record
@@ -25,29 +25,35 @@ _SPARE: Final = 4
 
 
 def requests_for(
-    vector: Sequence[float] | None, words: Sequence[str], condition: models.Filter, limit: int
+    vector: Vector | None, words: Sequence[str], condition: models.Filter, limit: int
 ) -> dict[str, models.QueryRequest]:
     """The queries of one collection: by meaning, by words, and how those by words are meant."""
     requests: dict[str, models.QueryRequest] = {}
     many = max(_LEAST_CANDIDATES, _SPARE * limit)
     if vector is not None:
-        requests[_MEANING] = models.QueryRequest(
-            query=list(vector), using=DENSE, filter=condition, limit=limit, with_payload=READ
+        requests[_MEANING] = _request(
+            query=vector, using=DENSE, filter=condition, limit=limit, with_payload=READ
         )
     if words:
         asked = searched_words(words)
-        requests[_BY_WORDS] = models.QueryRequest(
+        requests[_BY_WORDS] = _request(
             query=asked, using=WORDS, filter=condition, limit=many, with_payload=READ
         )
         if vector is not None:
-            requests[_CROSSED] = models.QueryRequest(
+            requests[_CROSSED] = _request(
                 prefetch=models.Prefetch(query=asked, using=WORDS, filter=condition, limit=many),
-                query=list(vector),
+                query=vector,
                 using=DENSE,
                 limit=many,
                 with_payload=False,
             )
     return requests
+
+
+def _request(**values: Any) -> models.QueryRequest:
+    # The client copies a request and makes lists of arrays: what is an array until then is copied at once,
+    # a list number by number.
+    return models.QueryRequest.model_construct(**values)
 
 
 class Candidates:
