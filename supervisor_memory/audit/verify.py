@@ -15,8 +15,10 @@ from supervisor_memory.audit.log import GENESIS, AuditLog, AuditRow, commitment,
 from supervisor_memory.errors import CorruptStore
 from supervisor_memory.records import Record
 
-__all__ = ["Verified", "verified"]
+__all__ = ["LOST", "Verified", "verified"]
 
+LOST = "store.lost"
+"""What the log says of a record that a repair could not save."""
 _PAGE = 1_000
 _COLUMNS = ("seq", "event_id", "ts_us", "op", "outcome", "record_id", "subject")
 
@@ -89,6 +91,8 @@ def _wrong_with(row: AuditRow, log_id: str, last: int, before: bytes) -> str | N
 
 
 def _note(row: AuditRow, records: dict[str, _Last]) -> None:
+    if row.record_id is not None and row.op == LOST:
+        records.pop(row.record_id, None)
     if row.record_id is None or row.outcome != "ok":
         return
     event = row.event

@@ -325,8 +325,8 @@ class _File:
             ) from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CorruptStore(
-                f"{self.path} is damaged ({type(error).__name__}: {error}); it is left as it is: mend it in "
-                "an editor, restore a backup, or move it away to start anew",
+                f"{self.path} is damaged ({type(error).__name__}: {error}); it is left as it is: run "
+                "`supervisor-memory repair`, or restore a backup",
                 path=str(self.path),
             ) from error
 
