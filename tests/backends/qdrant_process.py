@@ -80,7 +80,7 @@ class _KeptDouble(QdrantDouble):
 def _serve(directory: Path, port: int) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     with running(_KeptDouble(directory), port=port, keeps_connections=True) as server:
-        print(server.url, flush=True)
+        print(server.url, flush=True)  # noqa: T201  # for who started it
         threading.Event().wait()
 
 
