@@ -22,7 +22,7 @@ from supervisor_memory.errors import (
     SettingsError,
     SupervisorMemoryError,
 )
-from supervisor_memory.interfaces import journal, moving
+from supervisor_memory.interfaces import journal, moving, repairing
 from supervisor_memory.interfaces.options import FAILED, EnvFile, Json, say, settings_from, told_settings
 from supervisor_memory.interfaces.printable import as_json, one_line
 
@@ -380,6 +380,7 @@ def _console() -> Console:
 
 
 moving.add_commands(app)
+repairing.add_commands(app)
 journal.add_commands(app)
 
 
