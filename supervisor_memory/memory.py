@@ -891,7 +891,7 @@ class SupervisorMemory:
         self, store: MemoryBackend, commit: Commit, became: Callable[[str], str]
     ) -> Mapping[str, str]:
         """Decide on what waited for a store, as the insert stage would now."""
-        ports = self._ports(self.settings.write_timeout_ms)
+        ports = self._ports(self.settings.write_timeout_ms * len(commit.changes))  # nobody waits
         view = replace(ports, services=replace(ports.services, backend=store)).deciding()
         return decide_again(commit, became, insert=self.recipe.insert, view=view)
 

@@ -47,6 +47,12 @@ class Breaker:
                 self._closed_again = self._clock() + self._seconds
 
     @property
+    def is_closed(self) -> bool:
+        """Whether calls may be made freely."""
+        with self._lock:
+            return self._closed_again is None
+
+    @property
     def open_for(self) -> float:
         """Seconds until a call may be made; 0 when one may."""
         with self._lock:

@@ -33,9 +33,19 @@ from supervisor_memory.backends.protocol import (
 )
 from supervisor_memory.backends.reconcile import Reconciled, reconcile
 from supervisor_memory.backends.replay import Replay
+from supervisor_memory.backends.state import State
 from supervisor_memory.backends.verbs import EVERYTHING, Verbs
 from supervisor_memory.bridge import Bridge
-from supervisor_memory.errors import BackendError, SettingsError, SupervisorMemoryError
+from supervisor_memory.errors import (
+    BackendError,
+    BadVector,
+    Conflict,
+    InvalidContent,
+    RecordNotFound,
+    SettingsError,
+    SupervisorMemoryError,
+    WasErased,
+)
 from supervisor_memory.records import SESSION_FAMILY, Filter, Hits, Query, Record
 
 __all__ = ["JournalBackend"]
@@ -134,9 +144,19 @@ class JournalBackend(Verbs):
             vector_to_store(change.record)
         place.audit.refuse_erased([change.record for change in commit.changes if change.expects is None])
         place.audit.check_new(commit.audit)
-        if place.entries.stamp()[0]:  # it is this one's turn only after those
+        if place.entries.some_wait():  # it is this one's turn only after those
             return self._keep(commit, "others-wait")
         seq = place.entries.begin(commit, at=place.clock())
+        try:
+            return self._apply(commit, seq)
+        except BaseException:
+            if place.entries.counts().get("begun"):  # nobody was told how it ended
+                self._wake()
+            raise
+
+    def _apply(self, commit: Commit, seq: int) -> Committed:
+        """Apply what was begun, or let it wait."""
+        place = self._place
         try:
             done = self._store.apply(commit)
         except OutOfReach:
@@ -153,18 +173,21 @@ class JournalBackend(Verbs):
     def _keep(self, commit: Commit, reason: str, *, seq: int | None = None) -> Committed:
         """Let a commit wait. Nothing is kept of one that cannot be applied as far as one can tell."""
         place = self._place
+        deferred = told("commit.deferred", commit, outcome="degraded", reason=reason)
         try:
             staged = self._overlay.stage(commit, elsewhere=self._known(commit))
-        except SupervisorMemoryError:
+            with place.database.writing():
+                # Its user may have been erased since, and all that was begun with it.
+                place.audit.refuse_erased([change.record for change in commit.changes])
+                if seq is None:
+                    seq = place.entries.begin(commit, at=place.clock())
+                if not place.entries.mark(seq, "waiting", reason=reason):  # it was taken for left behind
+                    return Committed(commit.id, tuple(staged.results))
+                place.audit.append([*commit.audit, deferred], at=place.clock())
+        except (Conflict, InvalidContent, BadVector, RecordNotFound, WasErased):
             if seq is not None:
                 place.entries.remove(seq)
             raise
-        deferred = told("commit.deferred", commit, outcome="degraded", reason=reason)
-        with place.database.writing():
-            if seq is None:
-                seq = place.entries.begin(commit, at=place.clock())
-            place.entries.mark(seq, "waiting", reason=reason)
-            place.audit.append([*commit.audit, deferred], at=place.clock())
         self._wake()
         return Committed(commit.id, tuple(staged.results), applied=False)
 
@@ -186,11 +209,13 @@ class JournalBackend(Verbs):
             MissingUser: `query.where` names no user.
         """
         searched_user(query)
+        waiting = self._overlay.search(query, limit)
+        most = limit + waiting.more
         try:
-            hits = self._store.search(query, limit=limit)
+            hits = self._store.search(query, limit=most)
         except OutOfReach:
-            hits = self._without_store(query, limit)
-        return self._overlay.over_hits(hits, query, limit)
+            hits = self._without_store(query, most)
+        return waiting.over(hits, query, limit)
 
     def _without_store(self, query: Query, limit: int) -> Hits:
         if (copy := self._place.copy) is None:
@@ -215,21 +240,16 @@ class JournalBackend(Verbs):
 
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
         """Records that match, most recently updated first; equally recent ones by falling id."""
-        begin, most, waiting = max(0, offset), max(0, limit), self._overlay.ids()
-        first, count = (0, begin + most + len(waiting)) if waiting else (begin, most)
+        begin, most, waiting = max(0, offset), max(0, limit), self._overlay.list(where)
+        first, count = (0, begin + most + len(waiting.ids)) if waiting.ids else (begin, most)
         try:
             stored = self._store.list(where, limit=count, offset=first)
         except OutOfReach:
-            return self._listed_without_store(where, most, begin)
-        if not waiting:
-            return stored
-        return self._overlay.over_list(stored, where, limit=most, offset=begin)
-
-    def _listed_without_store(self, where: Filter, limit: int, offset: int) -> Incomplete:
-        copy, wanted = self._place.copy, offset + limit + len(self._overlay.ids())
-        known = () if copy is None else copy.list(where, limit=wanted)
-        found = self._overlay.over_list(known, where, limit=limit, offset=offset)
-        return Incomplete(found) if copy is None else Copied(found)
+            if (copy := self._place.copy) is None:
+                return Incomplete(waiting.over((), limit=most, offset=begin))
+            known = copy.list(where, limit=begin + most + len(waiting.ids))
+            return Copied(waiting.over(known, limit=most, offset=begin))
+        return waiting.over(stored, limit=most, offset=begin) if waiting.ids else stored
 
     def count(self, where: Filter) -> int:
         """How many records match.
@@ -237,15 +257,17 @@ class JournalBackend(Verbs):
         Raises:
             BackendUnavailable: the store is out of reach, and there is no copy.
         """
-        waiting = sorted(self._overlay.ids())
+        waiting = self._overlay.list(where)
+        ids = sorted(waiting.ids)
         try:
+            changing = self._store.get(ids) if ids else ()
             stored = self._store.count(where)
-            changing = self._store.get(waiting) if waiting else ()
         except OutOfReach:
             if (copy := self._place.copy) is None:
                 raise
-            stored, changing = copy.count(where), copy.get(waiting)
-        return stored - sum(map(where.matches, changing)) + len(self._overlay.find(where))
+            stored, changing = copy.count(where), copy.get(ids)
+        counted = State({record.id: record for record in changing}).find(where)
+        return stored - sum(1 for _ in counted) + len(waiting.matching)
 
     def versions(self, record_id: str) -> Sequence[Record]:
         """Every version of a record, oldest first, the present one last; empty for an unknown id.
@@ -253,8 +275,8 @@ class JournalBackend(Verbs):
         Raises:
             BackendUnavailable: the store is out of reach.
         """
-        stored = self._store.versions(record_id)
         waiting = self._overlay.versions(record_id)
+        stored = self._store.versions(record_id)
         known = {version.version for version in waiting}
         return (*(version for version in stored if version.version not in known), *waiting)
 
@@ -309,7 +331,7 @@ class JournalBackend(Verbs):
                 "`supervisor-memory reconcile` fills it"
             )
         self._need_nothing_waiting()
-        return reconcile(copy, self.stored, moves.take)
+        return reconcile(copy, self.stored, moves.take, keep=self._place.keep)
 
     # Moving
 
@@ -328,15 +350,13 @@ class JournalBackend(Verbs):
         taken = self._link.call(_LONG, self._moving().take, records)
         if self._place.copy is not None:
             kept = {each.record_id for each in taken if each.what in ("added", "replaced")}
-            self._place.copy.put((each.record, each.vector) for each in records if each.record.id in kept)
+            self._place.keep((each.record, each.vector) for each in records if each.record.id in kept)
         return taken
 
     def _need_nothing_waiting(self) -> None:
-        waiting = self._place.entries.stamp()[0]
-        if waiting and not self.replay():
+        if self._place.entries.some_wait() and not self.replay():
             raise OutOfReach(
-                f"{waiting} commits wait for {self.name}, so not everything is there; see "
-                "`supervisor-memory backlog`",
+                f"commits wait for {self.name}, so not everything is there; see `supervisor-memory backlog`",
                 backend=self.name,
             )
 

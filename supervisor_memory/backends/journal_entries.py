@@ -20,9 +20,11 @@ from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.database import Database, has_table
 from supervisor_memory.records import AuditEvent, Record
 
-__all__ = ["Entries", "Entry", "State"]
+__all__ = ["Entries", "Entry", "Stamp", "State"]
 
 State: TypeAlias = Literal["begun", "waiting", "dead"]
+Stamp: TypeAlias = tuple[int, int]
+"""Another one whenever other entries wait than before."""
 _TABLES: Final = (
     # AUTOINCREMENT: the number of an entry that went is never another's.
     """CREATE TABLE IF NOT EXISTS journal(
@@ -33,6 +35,18 @@ _TABLES: Final = (
     "CREATE TABLE IF NOT EXISTS journal_merged(id TEXT PRIMARY KEY, became TEXT NOT NULL) WITHOUT ROWID",
     # Users erased here whose records the store still holds. The name goes when they are gone.
     "CREATE TABLE IF NOT EXISTS journal_erasures(user_id TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID",
+    # How many entries ever came to wait, and how many of these no longer do: to see changes without counting.
+    "CREATE TABLE IF NOT EXISTS journal_moves(came INTEGER NOT NULL, went INTEGER NOT NULL)",
+    """CREATE TRIGGER IF NOT EXISTS journal_waits AFTER INSERT ON journal WHEN new.state = 'waiting'
+        BEGIN UPDATE journal_moves SET came = came + 1; END""",
+    """CREATE TRIGGER IF NOT EXISTS journal_goes AFTER DELETE ON journal WHEN old.state = 'waiting'
+        BEGIN UPDATE journal_moves SET went = went + 1; END""",
+    """CREATE TRIGGER IF NOT EXISTS journal_moves_on AFTER UPDATE OF state ON journal
+        WHEN (old.state = 'waiting') <> (new.state = 'waiting')
+        BEGIN UPDATE journal_moves
+            SET came = came + (new.state = 'waiting'), went = went + (old.state = 'waiting'); END""",
+    """INSERT INTO journal_moves SELECT (SELECT count(*) FROM journal WHERE state = 'waiting'), 0
+        WHERE NOT EXISTS (SELECT 1 FROM journal_moves)""",
 )
 _PAGE: Final = 500
 _COLUMNS: Final = "seq, commit_id, state, at, attempts, reason, body"
@@ -56,7 +70,7 @@ class Entries:
     def __init__(self, database: Database) -> None:
         self._database = database
         with database.reading() as connection:
-            is_made = has_table(connection, "journal_erasures")
+            is_made = has_table(connection, "journal_moves")
         if not is_made and not database.read_only:
             with database.writing() as connection:
                 for statement in _TABLES:
@@ -76,10 +90,11 @@ class Entries:
                 connection.execute("DELETE FROM journal WHERE seq = ? RETURNING seq", (seq,)).fetchall()
             )
 
-    def mark(self, seq: int, state: State, *, reason: str = "") -> None:
-        """Change the state of an entry. `reason` is a code."""
+    def mark(self, seq: int, state: State, *, reason: str = "") -> bool:
+        """Change the state of an entry. `reason` is a code. False when it is there no more."""
+        change = "UPDATE journal SET state = ?, reason = ? WHERE seq = ? RETURNING seq"
         with self._database.writing() as connection:
-            connection.execute("UPDATE journal SET state = ?, reason = ? WHERE seq = ?", (state, reason, seq))
+            return bool(connection.execute(change, (state, reason, seq)).fetchall())
 
     def note_attempt(self, seq: int, reason: str) -> int:
         """Count a failure that was the entry's own; how many there are by now."""
@@ -94,24 +109,24 @@ class Entries:
         with self._database.writing() as connection:
             return len(connection.execute(again).fetchall())
 
-    def stamp(self) -> tuple[int, int, int]:
-        """Another one whenever other entries wait than before."""
-        wait = (
-            "SELECT count(*), ifnull(min(seq), 0), ifnull(max(seq), 0) FROM journal WHERE state = 'waiting'"
-        )
-        with self._database.reading() as connection:
-            if not has_table(connection, "journal"):
-                return 0, 0, 0
-            row: Any = connection.execute(wait).fetchone()
-        return int(row[0]), int(row[1]), int(row[2])
+    def some_wait(self) -> bool:
+        """Whether an entry waits."""
+        came, went = self.waiting()[0]
+        return came > went
 
-    def numbers(self) -> Sequence[int]:
-        """The numbers of those that wait, in order."""
+    def waiting(self, *, after: int | None = None) -> tuple[Stamp, Sequence[int]]:
+        """How many ever came to wait, how many of these went, and the numbers of those that wait, in order.
+
+        Args:
+            after: Only the numbers that follow this one; None: no numbers.
+        """
+        numbers = "SELECT seq FROM journal WHERE state = 'waiting' AND seq > ? ORDER BY seq"
         with self._database.reading() as connection:
-            rows: Iterable[Any] = connection.execute(
-                "SELECT seq FROM journal WHERE state = 'waiting' ORDER BY seq"
-            )
-            return [int(row[0]) for row in rows]
+            if not has_table(connection, "journal_moves"):
+                return (0, 0), ()
+            moves: Any = connection.execute("SELECT came, went FROM journal_moves").fetchone()
+            rows: Any = () if after is None else connection.execute(numbers, (after,)).fetchall()
+        return (int(moves[0]), int(moves[1])), [int(row[0]) for row in rows]
 
     def read(self, numbers: Sequence[int]) -> Iterator[Entry]:
         """The entries of these numbers, in order; those that went meanwhile are left out."""
@@ -213,7 +228,8 @@ def _encoded(commit: Commit) -> str:
         "changes": [_change_to_dict(change) for change in commit.changes],
         "audit": [{**asdict(event), "detail": dict(event.detail)} for event in commit.audit],
     }
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    # What the log would write as its text: an operator may put anything into the detail of an event.
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def _decoded(commit_id: str, body: str) -> Commit:

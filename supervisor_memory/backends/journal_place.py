@@ -1,16 +1,18 @@
 """Where a journal lies: its entries, the audit log and perhaps a copy, in one file and one transaction."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from supervisor_memory.audit.log import AUDIT_FILE_NAME, AuditLog
 from supervisor_memory.backends.journal_entries import Entries
 from supervisor_memory.backends.local_copy import LocalCopy
 from supervisor_memory.backends.protocol import Commit, Committed
 from supervisor_memory.database import Database
-from supervisor_memory.records import AuditEvent
+from supervisor_memory.errors import WasErased
+from supervisor_memory.records import AuditEvent, Record
 
 __all__ = ["Place", "told"]
 
@@ -34,8 +36,20 @@ class Place:
 
     def note(self, commit: Commit, done: Committed) -> None:
         """The store has taken a commit. Part of the transaction that says so in the log."""
-        if self.copy is not None:
-            self.copy.note(commit, done)
+        vectors = {change.record.id: change.record.vector for change in commit.changes}
+        self.keep((record, vectors.get(record.id)) for record in done.records)
+
+    def keep(self, records: Iterable[tuple[Record, Any]]) -> None:
+        """Take up in the copy what the store has, with vectors; not of a user who was erased meanwhile."""
+        if self.copy is None:
+            return
+        with self.database.writing():
+            stored = list(records)
+            try:
+                self.audit.refuse_erased([record for record, _ in stored])
+            except WasErased as error:
+                stored = [each for each in stored if each[0].id not in error.facts["record_ids"]]
+            self.copy.put(stored)
 
     def tell(self, *events: AuditEvent) -> None:
         """Add events to the audit log."""

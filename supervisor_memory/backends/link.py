@@ -25,6 +25,8 @@ __all__ = ["Link", "OutOfReach"]
 P = ParamSpec("P")
 T = TypeVar("T")
 _SHARE: Final = 0.5  # of the time left to who asks, so that there is some for doing without
+_HURRIED: Final = 0.25
+"""Seconds, or this share of what the store may take: who leaves it less says nothing of it by giving up."""
 _ANSWERS: Final = (Conflict, WasErased, CorruptStore, ReadOnlyStore)
 _log = logging.getLogger("supervisor_memory")
 
@@ -53,21 +55,28 @@ class Link:
             OutOfReach: it does not answer. What it was asked to write may come true all the same.
             SupervisorMemoryError: its answer, when that is an error.
         """
-        if not self.breaker.allows():
+        given = min(seconds, _SHARE * seconds_left())
+        is_hurried = given < min(_HURRIED, _HURRIED * seconds)
+        if given <= 0:
+            raise OutOfReach(f"no time is left to ask {self._name}", backend=self._name)
+        if not (self.breaker.is_closed if is_hurried else self.breaker.allows()):
             raise OutOfReach(
                 f"{self._name} did not answer lately; it is asked again in {self.breaker.open_for:.0f} s",
                 backend=self._name,
             )
-        seconds = min(seconds, _SHARE * seconds_left())
         try:
-            if seconds == inf:  # nobody waits
+            if given == inf:  # nobody waits
                 answer = function(*args, **kwargs)
             else:
-                answer = self._bridge.within(seconds, function, *args, **kwargs)
+                answer = self._bridge.within(given, function, *args, **kwargs)
         except (BackendError, DeadlineExceeded) as error:
             if isinstance(error, _ANSWERS):
                 self._worked()
                 raise
+            if is_hurried and isinstance(error, DeadlineExceeded):
+                raise OutOfReach(
+                    f"no time was left for {self._name} to answer", backend=self._name
+                ) from error
             raise self._failed(error) from error
         except SupervisorMemoryError:
             self._worked()

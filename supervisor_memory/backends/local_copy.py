@@ -14,7 +14,6 @@ import apsw
 import numpy as np
 
 from supervisor_memory.backends.changes import copied
-from supervisor_memory.backends.protocol import Commit, Committed
 from supervisor_memory.backends.state import State, StoredVector
 from supervisor_memory.database import Database, has_table
 from supervisor_memory.records import Filter, Hits, Query, Record
@@ -53,11 +52,6 @@ class LocalCopy:
             with database.writing() as connection:
                 for statement in _TABLES:
                     connection.execute(statement)
-
-    def note(self, commit: Commit, done: Committed) -> None:
-        """Take up what the store has made of a commit."""
-        vectors = {change.record.id: change.record.vector for change in commit.changes}
-        self.put((record, vectors.get(record.id)) for record in done.records)
 
     def put(self, records: Iterable[tuple[Record, Any]]) -> None:
         """Take up records as the store has them, with their vectors.

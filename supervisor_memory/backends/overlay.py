@@ -2,16 +2,91 @@
 
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import nan
+from typing import Final
 
 from supervisor_memory.backends.candidates import as_hits, searched_vector
-from supervisor_memory.backends.changes import copied, plain
-from supervisor_memory.backends.journal_entries import Entries, Entry
-from supervisor_memory.backends.protocol import Commit
+from supervisor_memory.backends.changes import brings_a_vector_alone, copied, vector_to_store
+from supervisor_memory.backends.journal_entries import Entries, Entry, Stamp
+from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.backends.state import Staged, State
-from supervisor_memory.records import Filter, Hit, Hits, Query, Record
+from supervisor_memory.records import Filter, Hit, Hits, Query, Record, content_hash
 
-__all__ = ["Overlay"]
+__all__ = ["Found", "Listed", "Overlay"]
+
+_MOST_MORE: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What waits, at one moment, for a reader of lists.
+
+    Taken before the store is asked: what is applied meanwhile is in both, and never in neither.
+
+    Args:
+        ids: All records that were known, of the user asked for.
+        matching: Of these, the ones that match.
+    """
+
+    ids: Collection[str]
+    matching: Sequence[Record]
+
+    def over(self, records: Sequence[Record], *, limit: int, offset: int) -> Sequence[Record]:
+        """Records of both, most recently updated first.
+
+        Args:
+            records: Those of the store from the first on: as many as are wanted, and as many more as
+                records wait.
+        """
+        others = [record for record in records if record.id not in self.ids]
+        found = sorted((*others, *self.matching), key=lambda r: (r.updated_at, r.id), reverse=True)
+        return tuple(found[offset : offset + limit])
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What waits, at one moment, for a search; taken before the store is asked, as `Listed` is.
+
+    Args:
+        own: Candidates among what waits.
+        records: All records of the user that were known.
+        with_vector: Those of them whose vector is here, so that `own` has them if they are like it.
+    """
+
+    own: Hits
+    records: Mapping[str, Record]
+    with_vector: Collection[str]
+
+    @property
+    def more(self) -> int:
+        """How many more candidates to ask the store for, since some of its own may be found no more."""
+        return min(_MOST_MORE, sum(record.version > 1 for record in self.records.values()))
+
+    def over(self, hits: Hits, query: Query, limit: int) -> Hits:
+        """Candidates of both, at most `limit` by meaning and by words each."""
+        if not self.records:
+            return hits
+        kept = [self._as_it_shall_be(hit, query) for hit in hits if hit.record.id in self.records]
+        found = {hit.record.id: hit for hit in hits if hit.record.id not in self.records}
+        found |= {hit.record.id: hit for hit in kept if hit is not None}
+        for hit in self.own:
+            before = found.get(hit.record.id)
+            found[hit.record.id] = (
+                hit if before is None else replace(hit, parts={**before.parts, **hit.parts})
+            )
+        spaces = None if hits.namespaces is None else hits.namespaces + (self.own.namespaces is None)
+        return replace(_best(found, limit), degraded=hits.degraded, notes=hits.notes, namespaces=spaces)
+
+    def _as_it_shall_be(self, hit: Hit, query: Query) -> Hit | None:
+        """A hit of the store whose record is about to change, and keeps the vector it was found by."""
+        record = self.records[hit.record.id]
+        is_found = record.is_visible(query.now) and query.where.matches(record)
+        if not is_found or record.id in self.with_vector or record.embedder is None:
+            return None
+        if record.embedder != hit.record.embedder or "cosine" not in hit.parts or not searched_vector(query):
+            return None
+        return Hit(copied(record), parts={"cosine": hit.parts["cosine"]})
 
 
 class Overlay:
@@ -27,16 +102,11 @@ class Overlay:
         self._reset()
 
     def _reset(self) -> None:
-        self._stamp = (0, 0, 0)
+        self._stamp: Stamp = (0, 0)
+        self._newest = 0
         self._state = State()
         self._last: dict[str, int] = {}
         self._seen: dict[int, Collection[str]] = {}
-
-    def ids(self) -> Collection[str]:
-        """The records that it knows."""
-        with self._lock:
-            self._refresh()
-            return set(self._state.records)
 
     def stage(self, commit: Commit, *, elsewhere: Mapping[str, Record]) -> Staged:
         """What a commit would do after all that waits.
@@ -50,52 +120,29 @@ class Overlay:
         """
         with self._lock:
             self._refresh()
-            assumed = {
-                change.record.id: replace(change.record, version=change.expects)
+            assumed = {  # with a time that equals none: it is taken to be changed
+                change.record.id: replace(change.record, version=change.expects, updated_at=nan)
                 for change in commit.changes
                 if change.expects is not None
             }
             return self._state.stage(commit.changes, elsewhere={**assumed, **elsewhere})
 
-    def over_hits(self, hits: Hits, query: Query, limit: int) -> Hits:
-        """Candidates of both, at most `limit` by meaning and by words each."""
+    def search(self, query: Query, limit: int) -> Found:
+        """What waits of the user, and of it the candidates; `query.where` names a user."""
         with self._lock:
             self._refresh()
-            if not self._last:
-                return hits
-            own = self._state.search(query, limit)
-            kept = [self._as_it_shall_be(hit, query) for hit in hits if hit.record.id in self._last]
-        found = {hit.record.id: hit for hit in hits if hit.record.id not in self._last}
-        found |= {hit.record.id: hit for hit in kept if hit is not None}
-        for hit in own:
-            before = found.get(hit.record.id)
-            found[hit.record.id] = (
-                hit if before is None else replace(hit, parts={**before.parts, **hit.parts})
-            )
-        spaces = None if hits.namespaces is None else hits.namespaces + (own.namespaces is None)
-        return replace(_best(found, limit), degraded=hits.degraded, notes=hits.notes, namespaces=spaces)
+            assert query.where.user_id is not None
+            records = {record.id: record for record in self._state.of_user(query.where.user_id)}
+            own = self._state.search(query, limit) if records else Hits(namespaces=0)
+            return Found(own, records, {each for each in records if each in self._state.vectors})
 
-    def over_list(
-        self, records: Sequence[Record], where: Filter, *, limit: int, offset: int
-    ) -> Sequence[Record]:
-        """Records of both that match, most recently updated first.
-
-        Args:
-            records: Those of the store from the first on: as many as are wanted, and as many more as
-                records wait.
-        """
+    def list(self, where: Filter) -> Listed:
+        """What waits, and of it what matches."""
         with self._lock:
             self._refresh()
-            others = [record for record in records if record.id not in self._last]
-            mine = [copied(record) for record in self._state.find(where)]
-        found = sorted((*others, *mine), key=lambda r: (r.updated_at, r.id), reverse=True)
-        return tuple(found[offset : offset + limit])
-
-    def find(self, where: Filter) -> Sequence[Record]:
-        """The records that match, in no order."""
-        with self._lock:
-            self._refresh()
-            return [copied(record) for record in self._state.find(where)]
+            state, user_id = self._state, where.user_id
+            ids = state.records if user_id is None else [record.id for record in state.of_user(user_id)]
+            return Listed(frozenset(ids), [copied(record) for record in state.find(where)])
 
     def get(self, ids: Sequence[str]) -> Mapping[str, Record]:
         """Of these records, those that it knows."""
@@ -116,41 +163,53 @@ class Overlay:
             self._reset()
 
     def _refresh(self) -> None:
-        stamp = self._entries.stamp()
+        stamp, fresh = self._entries.waiting(after=self._newest)
         if stamp == self._stamp:
             return
-        waiting = set(self._entries.numbers())
-        for seq in [seq for seq in self._seen if seq not in waiting]:
-            for record_id in self._seen.pop(seq):
-                if self._last.get(record_id) == seq:
-                    del self._last[record_id]
-                    self._state.drop(record_id)
-        for entry in self._entries.read(sorted(waiting - self._seen.keys())):
+        came, went = self._stamp
+        if stamp != (came + len(fresh), went):  # some went, or came to wait after later ones
+            stamp, numbers = self._entries.waiting(after=0)
+            waiting = set(numbers)
+            for seq in [seq for seq in self._seen if seq not in waiting]:
+                self._let_go(seq)
+            fresh = [seq for seq in numbers if seq not in self._seen]
+        for entry in self._entries.read(fresh):
             self._take_up(entry)
+        self._newest = max((self._newest, *fresh))
         self._stamp = stamp
+
+    def _let_go(self, seq: int) -> None:
+        for record_id in self._seen.pop(seq):
+            if self._last.get(record_id) == seq:
+                del self._last[record_id]
+                self._state.drop(record_id)
 
     def _take_up(self, entry: Entry) -> None:
         self._seen[entry.seq] = {change.record.id for change in entry.commit.changes}
         for change in sorted(entry.commit.changes, key=lambda each: each.record.status == "active"):
-            record = replace(plain(change.record), version=(change.expects or 0) + 1)
-            if self._last.get(record.id, 0) > entry.seq:  # a later one was accepted first
+            record_id = change.record.id
+            if self._last.get(record_id, 0) > entry.seq:  # a later one was accepted first
                 continue
-            self._last[record.id] = entry.seq
-            vector, embedder = change.record.vector, change.record.embedder
+            self._last[record_id] = entry.seq
+            embedder, vector = change.record.embedder, vector_to_store(change.record)
             known = None if vector is None or embedder is None else (embedder, vector)
-            before = self._state.vectors.get(record.id)
+            before = self._state.vectors.get(record_id)
             kept = before if before is not None and before[0] == embedder else None
-            self._state.put(record, known or kept)
+            self._state.put(_as_it_shall_be(change, self._state.records.get(record_id)), known or kept)
 
-    def _as_it_shall_be(self, hit: Hit, query: Query) -> Hit | None:
-        """A hit of the store whose record is about to change, and keeps the vector it was found by."""
-        record = self._state.records[hit.record.id]
-        is_found = record.is_visible(query.now) and query.where.matches(record)
-        if not is_found or record.id in self._state.vectors or record.embedder is None:
-            return None
-        if record.embedder != hit.record.embedder or "cosine" not in hit.parts or not searched_vector(query):
-            return None
-        return Hit(copied(record), parts={"cosine": hit.parts["cosine"]})
+
+def _as_it_shall_be(change: Change, before: Record | None) -> Record:
+    """The record as the store will have it, as far as one can tell here.
+
+    Where nothing is known of it before, one that only brings a vector is taken for a new version. What is
+    built on that is decided again.
+    """
+    record, expects = change.record, change.expects
+    shall_be = replace(record, version=(expects or 0) + 1, content_hash=content_hash(record.content))
+    if before is not None:
+        is_same = brings_a_vector_alone(change, before)
+        return replace(shall_be, source=before.source, version=shall_be.version - is_same)
+    return replace(shall_be, embedder=None) if expects is None and record.vector is None else shall_be
 
 
 def _best(found: Mapping[str, Hit], limit: int) -> Hits:

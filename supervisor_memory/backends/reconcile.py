@@ -1,11 +1,12 @@
 """Bring the copy on this machine and the store behind its journal to the same records."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from supervisor_memory.backends.local_copy import LocalCopy
 from supervisor_memory.backends.protocol import Stored, Taken
+from supervisor_memory.records import Record
 
 __all__ = ["Reconciled", "reconcile"]
 
@@ -36,13 +37,22 @@ class Reconciled:
 
 
 def reconcile(
-    copy: LocalCopy, pages: _Pages, take: Callable[[Sequence[Stored]], Sequence[Taken]]
+    copy: LocalCopy,
+    pages: _Pages,
+    take: Callable[[Sequence[Stored]], Sequence[Taken]],
+    *,
+    keep: Callable[[Iterable[tuple[Record, Any]]], None],
 ) -> Reconciled:
     """Take over what the store has; give back what only the copy has.
 
     The store is right where both have a record, for every instance writes there. One that only the copy has
     was taken by the store once: it was lost there, or its user was erased by another instance, which the
     store remembers.
+
+    Args:
+        pages: The records of the store, a page at a time.
+        take: Gives the store records that it lost.
+        keep: Puts records of the store, and their vectors, into the copy.
     """
     done = Reconciled()
     lost = set(copy.versions())
@@ -53,7 +63,7 @@ def reconcile(
             record.id: (record, vector) for record, vector in copy.whole([each.record.id for each in page])
         }
         other = [each for each in page if _differs(each, known.get(each.record.id))]
-        copy.put((each.record, each.vector) for each in other)
+        keep((each.record, each.vector) for each in other)
         lost -= {each.record.id for each in page}
         done.compared += len(page)
         done.brought += len(other)

@@ -4,17 +4,26 @@ import contextlib
 import logging
 import os
 import threading
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from supervisor_memory.backends.journal_entries import Entry
 from supervisor_memory.backends.journal_place import Place, told
 from supervisor_memory.backends.link import Link, OutOfReach
 from supervisor_memory.backends.linked import Linked
-from supervisor_memory.backends.protocol import Commit, Committed, DecidesAgain, Erases
+from supervisor_memory.backends.lone import Lone
+from supervisor_memory.backends.protocol import Change, Commit, Committed, DecidesAgain, Erases
 from supervisor_memory.bridge import Bridge
-from supervisor_memory.errors import BackendError, Conflict, SupervisorMemoryError, WasErased
+from supervisor_memory.errors import (
+    BackendError,
+    Conflict,
+    DeadlineExceeded,
+    ReadOnlyStore,
+    SupervisorMemoryError,
+    WasErased,
+)
+from supervisor_memory.records import Record
 
 __all__ = ["Replay"]
 
@@ -23,6 +32,7 @@ _MOST_ATTEMPTS: Final = 3
 _ERASE_SECONDS: Final = 240.0
 _SHORTEST_WAIT: Final = 0.2
 _LONGEST_WAIT: Final = 5.0
+_TRIED_BEFORE_BURIED: Final = 20
 _log = logging.getLogger("supervisor_memory")
 
 
@@ -45,7 +55,7 @@ class Replay:
         self._place, self._store, self._erases, self._link = place, store, erases, link
         self._bridge = bridge
         path = place.database.path
-        self._lock_file = None if path is None else path.with_name("journal.lock")
+        self._lone = None if path is None else Lone(path.with_name("journal.lock"))
         self._stop = threading.Event()
         self._reset()
 
@@ -53,14 +63,17 @@ class Replay:
         self._pid = os.getpid()
         self._turn = threading.Lock()
         self._state = threading.Lock()
-        self._is_running = False
+        self._is_running = self._has_failed = False
+
+    def _notice_fork(self) -> None:
+        if self._pid != os.getpid():  # threads do not survive a fork, and leave their locks
+            self._reset()
 
     def wake(self) -> None:
         """Begin to apply what waits, unless that is going on."""
         if self._place.database.read_only:
             return
-        if self._pid != os.getpid():  # threads do not survive a fork
-            self._reset()
+        self._notice_fork()
         with self._state:
             if self._is_running or self._stop.is_set():
                 return
@@ -73,8 +86,12 @@ class Replay:
 
     def now(self) -> bool:
         """Apply what can be applied, in this thread. Whether nothing waits any more."""
-        with self._turn, self._alone() as is_alone:
-            return self._round() if is_alone else not self._is_left()
+        self._notice_fork()
+        with self._turn:
+            if self._lone is None:
+                return self._round()
+            with self._lone.turn() as is_ours:
+                return self._round() if is_ours else not self._is_left()
 
     def _run(self) -> None:
         wait = _SHORTEST_WAIT
@@ -93,12 +110,16 @@ class Replay:
                 self._is_running = False
 
     def _attempted(self) -> bool:
-        """Whether nothing is left to do. A failure in the background is heard of by the log alone."""
+        """Whether nothing is left to do. A failure in the background is heard of by the log alone, once."""
         try:
-            return self.now()
+            is_done = self.now() and not self._is_left()
         except Exception:  # noqa: BLE001  # it shall be tried again, whatever it was
-            _log.exception("what waits in the journal could not be applied; it is tried again")
+            if not self._has_failed and not self._stop.is_set():
+                _log.exception("what waits in the journal could not be applied; it is tried again")
+            self._has_failed = True
             return False
+        self._has_failed = False
+        return is_done
 
     def _is_left(self) -> bool:
         counts = self._place.entries.counts()
@@ -117,16 +138,17 @@ class Replay:
                     return False
         except OutOfReach:
             return False
-        if not self._is_left():
+        if self._is_left():
+            return False
+        if not entries.counts().get("dead"):  # nothing can mean what was merged any more
             entries.forget_merged()
-            return True
-        return False
+        return True
 
     def _apply(self, entry: Entry) -> bool:
         """Whether an entry is dealt with, one way or another."""
         try:
             done = self._store.apply(entry.commit)
-        except OutOfReach as error:
+        except (OutOfReach, ReadOnlyStore) as error:
             return self._gave_up(entry, error)
         except WasErased:
             self._end(entry, "commit.refused", reason="erased-before")
@@ -138,13 +160,16 @@ class Replay:
 
     def _again(self, entry: Entry, refusal: SupervisorMemoryError) -> bool:
         reason = _code_of(refusal)
+        if isinstance(refusal, Conflict) and (done := self._done_before(entry.commit)):
+            self._end(entry, "commit.applied", done=done)
+            return True
         if self.decide_again is None:
             self._bury(entry, reason)
             return True
         try:
             merged = self.decide_again(entry.commit, self._place.entries.became)
-        except OutOfReach:
-            raise
+        except (OutOfReach, ReadOnlyStore, DeadlineExceeded) as error:
+            return self._gave_up(entry, error)
         except WasErased:
             self._end(entry, "commit.refused", reason="erased-before")
             return True
@@ -155,11 +180,44 @@ class Replay:
         self._end(entry, "commit.decided-again", reason=reason)
         return True
 
-    def _gave_up(self, entry: Entry, error: OutOfReach) -> bool:
-        """Whether it is this entry that the store cannot take, and has been too often: the others go on."""
+    def _done_before(self, commit: Commit) -> Committed | None:
+        """What the store has made of a commit whose answer was lost; None when it has not taken it.
+
+        Whatever became of the records since: those that others have changed are left out.
+        """
+        if not all(_is_among(self._store.versions(change.record.id), change) for change in commit.changes):
+            return None
+        versions = {change.record.id: _version(change) for change in commit.changes}
+        stored = self._store.get(list(versions))
+        return Committed(commit.id, tuple(each for each in stored if each.version == versions[each.id]))
+
+    def _gave_up(self, entry: Entry, error: SupervisorMemoryError) -> bool:
+        """Whether it is this entry alone that the store cannot take, and has been too often.
+
+        It is the store that cannot take anything unless it takes another one.
+        """
         if not self._store.health().ok:
-            raise error
-        return self._count(entry, _code_of(error.__cause__ or error))
+            raise OutOfReach(f"{self._store.name} is not well", backend=self._store.name) from error
+        reason = _code_of(error.__cause__ or error)
+        if self._place.entries.note_attempt(entry.seq, reason) < _MOST_ATTEMPTS or not self._takes_another(
+            entry
+        ):
+            return False
+        self._bury(entry, reason)
+        return True
+
+    def _takes_another(self, entry: Entry) -> bool:
+        for other in self._place.entries.first("waiting", limit=_TRIED_BEFORE_BURIED):
+            if other.seq != entry.seq:
+                try:
+                    done = self._store.apply(other.commit)
+                except (OutOfReach, ReadOnlyStore):
+                    return False
+                except SupervisorMemoryError:  # it may be built on this one
+                    continue
+                self._end(other, "commit.applied", done=done)
+                return True
+        return False
 
     def _count(self, entry: Entry, reason: str) -> bool:
         if self._place.entries.note_attempt(entry.seq, reason) < _MOST_ATTEMPTS:
@@ -183,8 +241,8 @@ class Replay:
                 return
             if done is not None:
                 self._place.note(entry.commit, done)
-            if entry.state == "begun":
-                self._append_new(entry.commit)
+                if entry.state == "begun":
+                    self._append_new(entry.commit)
             self._place.tell(told(op, entry.commit, reason=reason))
 
     def _append_new(self, commit: Commit) -> None:
@@ -218,30 +276,18 @@ class Replay:
             return (str(error),)
         return ()
 
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[bool]:
-        """Whether no other process applies what waits in this journal."""
-        if self._lock_file is None:
-            yield True
-            return
-        with _locked(self._lock_file) as is_ours:
-            yield is_ours
+
+def _version(change: Change) -> int:
+    return (change.expects or 0) + 1
 
 
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[bool]:
-    import fcntl
-
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-            return
-        yield True
-    finally:
-        os.close(descriptor)
+def _is_among(versions: Sequence[Record], change: Change) -> bool:
+    """Whether a change made one of these versions."""
+    for each in versions:
+        if each.version == _version(change):
+            kept = {name: getattr(each, name) for name in ("version", "source", "embedder", "content_hash")}
+            return replace(change.record, **kept) == each
+    return False
 
 
 def _code_of(error: BaseException) -> str:

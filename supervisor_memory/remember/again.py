@@ -41,6 +41,8 @@ def decide_again(
         elif record.layer == "history":
             if now is None:
                 _commit(Change(replace(record, version=1)), "add", view)
+        elif now is not None and now.status == "deleted" and now.updated_at >= record.updated_at:
+            continue  # whoever deleted it said so later
         elif now is not None and now.status == "active" and now.content_hash == record.content_hash:
             _lay_over(record, now, view)
         else:
