@@ -15,14 +15,16 @@ from supervisor_memory.interfaces.cli import app
 
 ROOT = Path(__file__).parent.parent
 READMES = ("README.md", "README.zh-CN.md")
-DOCS = ("architecture", "cli", "requirements", "settings")
+DOCS = tuple(page.relative_to(ROOT).as_posix() for page in sorted(ROOT.glob("docs/*.md")))
 HOSTS = [page.relative_to(ROOT).as_posix() for page in sorted(ROOT.glob("docs/*/*.md"))]
-PAGES = (*READMES, "CHANGELOG.md", "CONTRIBUTING.md", *(f"docs/{name}.md" for name in DOCS), *HOSTS)
+PAGES = (*READMES, "CHANGELOG.md", "CONTRIBUTING.md", *DOCS, *HOSTS)
 REQUIREMENTS = (
     *(f"T-{number}" for number in range(1, 72)),
     *(f"T-A{number}" for number in range(1, 8)),
     *(f"T-{number}" for number in range(90, 93)),
 )
+OF_TESTS = ("QDRANT_TEST_URL", "QDRANT_TEST_KEY")
+"""What only the tests read."""
 
 REASONS = ("later: ", "not followed: ", "out of scope")
 
@@ -36,11 +38,13 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text_of(page), re.DOTALL | re.MULTILINE)
 
 
-PROGRAMS = [(page, number) for page in READMES for number in range(len(blocks(page, "python")))]
+PROGRAMS = [
+    (page, number) for page in (*READMES, "docs/journal.md") for number in range(len(blocks(page, "python")))
+]
 
 
 @pytest.mark.parametrize(("page", "number"), PROGRAMS)
-def test_each_program_of_a_readme_runs_as_it_stands(page: str, number: int, tmp_path: Path) -> None:
+def test_each_program_of_a_page_runs_as_it_stands(page: str, number: int, tmp_path: Path) -> None:
     code = blocks(page, "python")[number]
     environment = {k: v for k, v in os.environ.items() if k not in Settings.env_names().values()}
     environment |= {"PYTHONPATH": str(ROOT), "MEMORY_BACKEND": "sqlite", "CHAT_MODEL": ""}
@@ -89,7 +93,7 @@ def test_links_between_pages_lead_somewhere(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_names_of_settings_in_the_pages_exist(page: str) -> None:
-    known = set(Settings.env_names().values())
+    known = {*Settings.env_names().values(), *OF_TESTS}
     assert set(re.findall(r"\b(?:MEMORY|EMBEDDING|QDRANT)_[A-Z_]*[A-Z]\b", text_of(page))) <= known
 
 
