@@ -8,7 +8,7 @@ from supervisor_memory.backends.journal_place import Place
 from supervisor_memory.backends.link import Link
 from supervisor_memory.backends.protocol import Commit, Committed, Health, Ids, MemoryBackend
 from supervisor_memory.backends.verbs import Verbs
-from supervisor_memory.errors import BackendError
+from supervisor_memory.errors import BackendError, BackendUnavailable
 from supervisor_memory.records import Filter, Hits, Query, Record
 
 __all__ = ["Linked"]
@@ -77,7 +77,15 @@ class Linked(Verbs):
         return self._ask(self._read_seconds, Sequence, self._store.versions, record_id)
 
     def health(self) -> Health:
-        return self._ask(self._write_seconds, Health, self._store.health)
+        """How it is; one that says it is not well is as good as one that does not answer."""
+
+        def asked() -> Health:
+            health = self._store.health()
+            if isinstance(health, Health) and not health.ok:
+                raise BackendUnavailable(health.message or "it is not well", backend=self.name)
+            return health
+
+        return self._ask(self._write_seconds, Health, asked)
 
     def close(self) -> None:
         """Let go of the store."""
