@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo chat test slow lint bench clean
+.PHONY: help demo chat test slow faults lint bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -12,8 +12,9 @@ help:
 	@echo "make chat   talk to the demo team yourself"
 	@echo "make test   the tests"
 	@echo "make slow   the longest tests: Qdrant's own engine, a hundred users to erase, more kills"
+	@echo "make faults thousands of kills, full disks, damaged files, and the table of what was counted: 15 minutes"
 	@echo "make lint   ruff, mypy --strict, import-linter"
-	@echo "make bench  import weight, cost of a turn and of a node call, beside the bare graph"
+	@echo "make bench  import weight, cost of a turn and a node call beside the bare graph, of writes and searches beside their peers"
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "supervisor-memory needs Python 3.11 or newer; set PYTHON=python3.x")'
@@ -35,6 +36,9 @@ test: $(READY)
 slow: $(READY)
 	QDRANT_ENGINE_TESTS=1 ERASE_USERS=100 ERASE_KILLS=40 $(BIN)/python -m pytest -n auto tests/backends tests/test_erase.py
 
+faults: $(READY)
+	FAULTS=long ERASE_KILLS=100 $(BIN)/python -m pytest -n auto tests/faults tests/audit/test_verify.py tests/backends/test_erase.py
+
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -44,6 +48,8 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/turn_cost.py
 	$(BIN)/python benchmarks/node_cost.py
+	$(BIN)/python benchmarks/write_cost.py
+	$(BIN)/python benchmarks/qdrant_cost.py --rounds 10 --block 10
 	$(BIN)/python benchmarks/import_weight.py
 
 clean:

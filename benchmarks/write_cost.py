@@ -203,7 +203,7 @@ def single_writes(made: dict[str, Write], *, rounds: int, size: int) -> None:
             f"{statistics.median(wall[name]) * 1000:7.2f} ms wall"
             + ("" if name == OURS else f"   {statistics.median(ratios):5.2f} x our CPU")
         )
-    print("(target: SqliteStore.put with an index costs at least 2 x our CPU)\n")
+    print("(target, not reached: at least 2 x our CPU for SqliteStore with an index)\n")
 
 
 def concurrent_writes(made: dict[str, Write], *, rounds: int, each: int) -> None:
