@@ -15,6 +15,7 @@ __all__ = ["Arrival", "Moved", "Reading", "Refused", "Tally"]
 _TAKEN_TOGETHER: Final = 5_000  # large: `json` writes its whole file each time
 _TAKEN_BYTES: Final = 32 * 1024 * 1024
 _NAMED: Final = 1_000
+_WORDS: Final = ("exported", "added", "replaced", "same", "older", "left_out", "refused")
 _PLACES: Final = ("content_hash", "attribute")
 _Waiting: TypeAlias = tuple[int | None, Stored, int]
 """The number of a line, what it brings, and its size in bytes."""
@@ -68,7 +69,8 @@ class Tally:
             self.refused.append(Refused(line, record_id, reason, told))
 
     def told(self) -> Moved:
-        return Moved(dict(self.counts), tuple(self.refused))
+        counts = {what: self.counts[what] for what in _WORDS if self.counts[what]}
+        return Moved(counts, tuple(self.refused))
 
 
 @dataclass(slots=True)
