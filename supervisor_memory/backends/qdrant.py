@@ -404,6 +404,7 @@ class QdrantBackend(Verbs):
             self._has_settled = False
             with contextlib.suppress(BackendError):  # else the parts stay, and the next commit says so
                 self._undo(plan, commit.id)
+                self._erasing.tidy(record.user_id for record in staged.records.values())
                 self._settle()
             raise
         if lost is not None:
@@ -413,6 +414,8 @@ class QdrantBackend(Verbs):
             self._arrive(plan.leaving)
         except BackendError:
             self._has_settled = False
+            with contextlib.suppress(BackendError):  # else the next commit does
+                self._erasing.tidy(record.user_id for record in staged.records.values())
             raise
         self._audit.append([*commit.audit, _event("commit.done", commit)], at=self._clock())
 

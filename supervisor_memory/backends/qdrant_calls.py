@@ -243,7 +243,8 @@ class QdrantCalls:
             self._check_done("write", self._call("write", apply))
 
     def remove(self, name: str, points: Sequence[str]) -> None:
-        """Delete points by their ids."""
+        """Delete points by their ids; they are gone, too, where their collection is."""
+        done = models.UpdateResult(status=models.UpdateStatus.COMPLETED)
         for some in _chunks(points):
             remove = partial(
                 self._client.delete,
@@ -252,7 +253,7 @@ class QdrantCalls:
                 wait=True,
                 ordering=models.WriteOrdering.STRONG,
             )
-            self._check_done("write", [self._call("write", remove)])
+            self._check_done("write", [self._call("write", remove, missing=done)])
 
     def drop(self, name: str) -> None:
         """Delete a collection with all its points."""

@@ -175,9 +175,12 @@ class RemoteErasing(ABC):
             BackendError: the store failed.
         """
         self._audit.refuse_erased(records)
-        refused, _ = self._refused(records, asking or self._read)
+        refused, is_begun = self._refused(records, asking or self._read)
         if refused:
             raise _was_erased(refused, records)
+        if is_begun and self._drops:
+            self.catch_up()  # so that it can be written the next time, whoever began it
+            raise _is_erased_now()
 
     def refuse_late(self, records: Sequence[Record]) -> None:
         """The same for records that were just written: an erasure may have come in between.
@@ -195,7 +198,7 @@ class RemoteErasing(ABC):
             self.tidy(record.user_id for record in refused)
             raise _was_erased(refused, records)
         if is_begun and self._drops:
-            raise BackendUnavailable("the user is being erased at this moment; try again")
+            raise _is_erased_now()
 
     def _refused(self, records: Sequence[Record], asking: Asking) -> tuple[Sequence[Record], bool]:
         """Those that are refused, and whether the erasure of a user is under way."""
@@ -339,3 +342,7 @@ def _was_erased(refused: Collection[Record], records: Collection[Record]) -> Was
         "was written; what is said anew is remembered again",
         record_ids=tuple(record.id for record in refused),
     )
+
+
+def _is_erased_now() -> BackendUnavailable:
+    return BackendUnavailable("a user of these records is being erased, so nothing was written; try again")
