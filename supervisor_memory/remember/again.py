@@ -12,6 +12,7 @@ from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.flow import Inserting, Remembering, run
 from supervisor_memory.ports import Deciding
 from supervisor_memory.records import AuditEvent, Candidate, Filter, Record, Scope
+from supervisor_memory.remember.decide import OLDER
 
 __all__ = ["decide_again"]
 
@@ -46,7 +47,7 @@ def decide_again(
         elif now is not None and now.status == "active" and now.content_hash == record.content_hash:
             _lay_over(record, now, view)
         else:
-            merged |= _say_again(record, insert, view)
+            merged |= _say_again(record, now, insert, view)
     return merged
 
 
@@ -81,7 +82,9 @@ def _lay_over(record: Record, now: Record, view: Deciding) -> None:
         _commit(Change(shall_be, expects=now.version), "update", view)
 
 
-def _say_again(record: Record, insert: tuple[Inserting, ...], view: Deciding) -> Mapping[str, str]:
+def _say_again(
+    record: Record, now: Record | None, insert: tuple[Inserting, ...], view: Deciding
+) -> Mapping[str, str]:
     source = record.source
     said = Remembering(
         Scope(record.user_id, source.agent_id, source.session_id, source.run_id, record.task),
@@ -89,7 +92,12 @@ def _say_again(record: Record, insert: tuple[Inserting, ...], view: Deciding) ->
         family=record.family,
         created_at=record.updated_at,
     )
-    kept = {result.id for result in run(insert, said, view).results if result.id}
+    results = run(insert, said, view).results
+    if now is None and any(result.reason == OLDER for result in results):
+        # It was acknowledged, so it is in history as it would be, had the store been there.
+        back = replace(record, version=1, status="stale", valid_to=view.now, vector=None, embedder=None)
+        _commit(Change(back), "supersede", view)
+    kept = {result.id for result in results if result.id}
     return {} if not kept or record.id in kept else {record.id: min(kept)}
 
 

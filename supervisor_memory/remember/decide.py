@@ -42,8 +42,10 @@ from supervisor_memory.terms import terms
 if TYPE_CHECKING:
     from supervisor_memory.records import Vector
 
-__all__ = ["decide", "expiry", "likeness"]
+__all__ = ["OLDER", "decide", "expiry", "likeness"]
 
+OLDER = "older-than-what-is-known"
+"""Why a statement of the past that contradicts a later one is skipped."""
 _TRIES = 20
 _RIVALS = 5
 _EQUALS = 200  # verbatim imports may say the same any number of times
@@ -264,7 +266,7 @@ def _place(
     if old is not rival or _is_compatible(old, new, candidate, view):
         return _merge(old, new, candidate, draft, view)
     if said.created_at is not None and new.updated_at < old.updated_at:
-        return draft.skip(old, "older-than-what-is-known")
+        return draft.skip(old, OLDER)
     return draft.change(old, _changed(old, new, new.content), "updated", "contradicts")
 
 

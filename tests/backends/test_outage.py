@@ -236,6 +236,8 @@ def test_of_two_that_contradict_the_later_one_wins_and_the_other_stays_in_histor
         online.write(four, user_id="alice")
     comes_back(store, offline)
     assert texts(store) == [four]
+    known = store.behind.list(Filter(user_id="alice", statuses=None), limit=9)
+    assert DELAYED in {version.content for r in known for version in store.behind.versions(r.id)}
 
 
 def test_what_was_deleted_while_it_waited_is_deleted_in_what_it_became(store: Unreliable) -> None:
