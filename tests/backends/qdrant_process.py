@@ -62,7 +62,8 @@ class _KeptDouble(QdrantDouble):
     """A double over a directory. Which fields are indexed lies beside the points, as local mode has none."""
 
     def __init__(self, directory: Path) -> None:
-        super().__init__(QdrantClient(path=str(directory / "points"), force_disable_check_same_thread=True))
+        super().__init__()
+        self.engine = QdrantClient(path=str(directory / "points"), force_disable_check_same_thread=True)
         self._file = directory / "indexes.json"
         if self._file.exists():
             self.indexes = json.loads(self._file.read_text())
