@@ -45,6 +45,7 @@ MOST_BYTES: Final = 8 * 1024 * 1024
 """Of a line, its end included."""
 
 _MOST_VERSIONS: Final = 100_000
+_MOST_MISSING: Final = 1_000
 _MOST_DIMENSIONS: Final = 65_536
 _DEEPEST: Final = 64
 _INTEGERS: Final = range(-(2**63), 2**64)
@@ -238,6 +239,8 @@ def _stored(line: _RecordLine) -> Stored:
         if line.vector.embedder != line.record.embedder:
             raise _damaged("its vector is of another embedder than its record says")
         vector = _vector(line.vector.float32)
+    if record.version - len(line.versions) > _MOST_MISSING:  # stores ask for each of them
+        raise _damaged(f"it is of version {record.version:,} and brings {len(line.versions):,} earlier ones")
     return Stored(record, tuple(map(_record, line.versions)), vector)
 
 

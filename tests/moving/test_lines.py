@@ -119,6 +119,7 @@ BAD = {
     "a status nobody knows": (("record", "status"), "secret"),
     "a version of 0": (("record", "version"), 0),
     "a version that no history has": (("record", "version"), 10**12),
+    "a version whose history is missing": (("record", "version"), 50_000),
     "a version that is true": (("record", "version"), True),
     "a time that is text": (("record", "created_at"), "now"),
     "a time in the far future": (("record", "updated_at"), 1e300),
@@ -241,3 +242,12 @@ def test_what_stands_behind_the_end_and_another_beginning_are_told_of() -> None:
 def test_a_text_file_object_is_named_as_what_it_is() -> None:
     with pytest.raises(InvalidContent, match="rb"):
         new_memory().import_from(io.StringIO("x\n"))  # type: ignore[arg-type]
+
+
+def test_a_record_that_comes_twice_is_taken_once_and_another_of_its_id_is_refused() -> None:
+    memory = new_memory()
+    other = changed(LINES[0], ("record", "importance"), 0.75)
+    moved = memory.import_from(file_of(LINES[0], LINES[0], other))
+    assert moved.counts == {"added": 1, "same": 1, "refused": 1}
+    assert [(each.line, each.reason) for each in moved.refused] == [(4, "other-record")]
+    assert_same(all_of(memory.backend), STORED[:1])
