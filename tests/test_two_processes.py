@@ -1,4 +1,4 @@
-"""What one process learns, the next one knows: promised for json and sqlite, and not for in_memory."""
+"""What one process learns, the next one knows: promised for all but in_memory."""
 
 import json
 import os
@@ -26,6 +26,7 @@ with SupervisorMemory.from_env() as memory:
     kept = memory.get_all(user_id="u1")
     print(json.dumps([note.text, [h.record.content for h in hits], sorted(r.content for r in kept)]))
 """
+PERSISTENT = ("json", "sqlite", "qdrant")
 PREFERENCE = "From now on always answer in tables."
 CONCLUSION = "Late flights fell by 5 percent in March 2013 at Newark."
 
@@ -35,6 +36,7 @@ def run(script: str, backend: str, path: Path, **more: str) -> subprocess.Comple
         **os.environ,
         "MEMORY_BACKEND": backend,
         "MEMORY_PATH": str(path / "store"),
+        "QDRANT_URL": str(path / "qdrant"),
         "EMBEDDING_MODEL": "none",
         **more,
     }
@@ -55,7 +57,7 @@ def answer(done: subprocess.CompletedProcess[str]) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("backend", ["json", "sqlite"])
+@pytest.mark.parametrize("backend", PERSISTENT)
 @pytest.mark.parametrize("model", ["none", "all-MiniLM-L6-v2"])
 def test_a_preference_and_a_conclusion_reach_the_next_process(
     tmp_path: Path, backend: str, model: str
@@ -80,7 +82,7 @@ def test_in_memory_forgets_and_says_so_in_one_line(tmp_path: Path) -> None:
     assert answer(run(SECOND, "in_memory", tmp_path)) == ["", [], []]
 
 
-@pytest.mark.parametrize("backend", ["json", "sqlite"])
+@pytest.mark.parametrize("backend", PERSISTENT)
 def test_two_processes_that_say_the_same_leave_one_record(tmp_path: Path, backend: str) -> None:
     for _ in range(2):
         run(FIRST, backend, tmp_path)
