@@ -7,17 +7,18 @@ import contextlib
 import os
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
 import apsw
 
-from supervisor_memory.errors import BackendError, BackendUnavailable, CorruptStore, ReadOnlyStore
+from supervisor_memory.database_errors import translated
+from supervisor_memory.errors import BackendUnavailable, CorruptStore, ReadOnlyStore
+from supervisor_memory.forks import known, readers, wait_for_forks
 from supervisor_memory.place import File, file_at, log_of, prepare
 
-__all__ = ["Database", "Opened", "Step", "has_table", "translated"]
+__all__ = ["Database", "Opened", "Step", "has_table"]
 
 Step: TypeAlias = Callable[[apsw.Connection], object]
 """Takes a file from one format to the next, inside a transaction."""
@@ -25,8 +26,6 @@ Step: TypeAlias = Callable[[apsw.Connection], object]
 APPLICATION_ID: Final = 0x534D454D  # "SMEM", shown by file(1)
 LOCK_SECONDS: Final = 5.0
 IDLE_READERS: Final = 8
-READERS_SECONDS: Final = 1.0
-"""How long a fork waits for other threads that read."""
 _abandoned: list[apsw.Connection] = []  # of a parent process: to close them here could harm its locks
 
 
@@ -74,7 +73,7 @@ class Database:
         self._reset()
         if path is not None:
             prepare(path, read_only=read_only)
-            _live.add(self)
+            known.add(self)
         with self._translating():
             self._become_ours()
 
@@ -154,7 +153,7 @@ class Database:
         self._notice_fork()
         self._take_lock()
         try:
-            connection = self._writer_connection()
+            connection = self._current_writer()
             connection.set_busy_timeout(int((self._lock_seconds if seconds is None else seconds) * 1000))
             # The first emptying takes the zeros over what was deleted into the file, before it gets shorter.
             if not self._empty_log(connection):
@@ -164,7 +163,7 @@ class Database:
         except apsw.BusyError:
             return self._in_the_way()
         except apsw.Error as error:
-            return str(translated(error, where=self.where))
+            return str(translated(error, where=self.where, waited=self._lock_seconds))
         finally:
             if self._writer is not None:
                 self._writer.set_busy_timeout(int(self._lock_seconds * 1000))
@@ -193,7 +192,7 @@ class Database:
                 ):  # a reader elsewhere may be in the way; the next will do
                     self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             self._close_connections()
-        _live.discard(self)
+        known.discard(self)
 
     def _reset(self) -> None:
         self._pid = os.getpid()
@@ -301,9 +300,8 @@ class Database:
 
     def _take_reader(self) -> Opened:
         current = file_at(self._address)
-        # Never the writer's lock: a reader must not wait for a writer that waits for another process.
-        with _readers:
-            _readers.wait_for(lambda: not _forks)
+        with readers:
+            wait_for_forks()
             self._reading += 1
             outdated = [each for each in self._idle if each.file != current]
             self._idle = [each for each in self._idle if each.file == current]
@@ -320,9 +318,9 @@ class Database:
         return connection
 
     def _give_back(self, connection: Opened | None) -> None:
-        with _readers:
+        with readers:
             self._reading -= 1
-            _readers.notify_all()
+            readers.notify_all()
             if connection is not None and not self._closed and len(self._idle) < IDLE_READERS:
                 self._idle.append(connection)
                 return
@@ -335,7 +333,7 @@ class Database:
         return self._writer
 
     def _close_connections(self) -> None:
-        with _readers:
+        with readers:
             idle, self._idle = self._idle, []
         for connection in (self._writer, *idle):
             if connection is not None:
@@ -468,99 +466,28 @@ class Database:
     def _translating(self) -> Iterator[None]:
         try:
             yield
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:
             raise translated(error, where=self.where, waited=self._lock_seconds) from error
-        except UnicodeDecodeError as error:
-            raise CorruptStore(
-                f"a text in {self.where} is damaged ({error.reason}); it is left as it is: run "
-                "`supervisor-memory audit verify --deep`, then `supervisor-memory repair`",
-                path=self.where,
-            ) from error
 
-    def _before_fork(self) -> None:
+    @property
+    def is_read(self) -> bool:
+        return self._reading > 0
+
+    def before_fork(self) -> None:
         """Let no other thread write while this one forks."""
         self._is_held = self._lock.acquire(timeout=self._lock_seconds) and not self._depth_of_this_thread()
 
-    def _let_go(self) -> None:
+    def let_go(self) -> None:
         """Hand a child nothing open: SQLite would believe that the child holds its parent's locks."""
         if self._is_held:
             self._close_connections()
 
-    def _after_fork(self) -> None:
+    def after_fork(self) -> None:
         if self._pid != os.getpid():
             self._notice_fork()
         else:
             with contextlib.suppress(RuntimeError):  # it was not to be had before
                 self._lock.release()
-
-
-_live: "weakref.WeakSet[Database]" = weakref.WeakSet()
-_readers = threading.Condition()
-_forks: list[int] = []  # threads that fork just now; no reader begins meanwhile
-
-
-def _before_fork() -> None:
-    live = list(_live)
-    for database in live:
-        database._before_fork()
-    _readers.acquire()
-    _forks.append(threading.get_ident())
-    # Who reads holds connections, and locks of the caches, that a child would never get back.
-    _readers.wait_for(lambda: not any(each._reading > 0 for each in live), timeout=READERS_SECONDS)
-    for database in live:
-        database._let_go()
-
-
-def _after_fork() -> None:
-    _forks.clear()
-    _readers.notify_all()
-    _readers.release()
-    for database in list(_live):
-        database._after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
-
-
-def translated(error: apsw.Error, *, where: str, waited: float = LOCK_SECONDS) -> BackendError:
-    """What an error of SQLite means to a caller; to be raised `from` it."""
-    match error:
-        case apsw.BusyError() | apsw.LockedError():
-            return BackendUnavailable(
-                f"{where} was locked by another process for more than {waited:g} s; try again, or look for "
-                "a process that holds it",
-                path=where,
-            )
-        case apsw.CorruptError() | apsw.NotADBError() | apsw.FormatError():
-            return CorruptStore(
-                f"{where} is damaged or no SQLite file ({error}); it is left as it is: run "
-                "`supervisor-memory repair`, or restore a backup",
-                path=where,
-            )
-        case apsw.SQLError() if "malformed JSON" in str(error):
-            return CorruptStore(
-                f"a record in {where} cannot be read ({error}); it is left as it is: restore a backup",
-                path=where,
-            )
-        case apsw.ReadOnlyError() | apsw.PermissionsError():
-            return ReadOnlyStore(
-                f"{where} can be read but not written ({error}); check its owner and mode", path=where
-            )
-        case apsw.CantOpenError():
-            return BackendUnavailable(
-                f"{where} cannot be opened ({error}); check that its directory exists and is writable",
-                path=where,
-            )
-        case apsw.FullError():
-            return BackendError(f"no room left for {where}; nothing was saved: free some space", path=where)
-        case apsw.IOError():
-            return BackendError(
-                f"the disk refused {where} ({error}); nothing was saved: look at its space, quota and health",
-                path=where,
-            )
-        case _:
-            return BackendError(f"{where}: {type(error).__name__}: {error}", path=where)
 
 
 def has_table(connection: apsw.Connection, name: str) -> bool:
