@@ -26,8 +26,8 @@ _SERVER: Final = (
     "finds enough of them; its write-ahead log and its snapshots hold them until they are replaced",
 )
 _LOCAL: Final = (
-    "the files of Qdrant's local mode: deleted points stay readable in the free pages of its SQLite files; "
-    "it is for development, and removing the directory is the only way",
+    "the files of Qdrant's local mode, which is for development: deleted points stay in the free pages of "
+    "its SQLite files, unless Python's SQLite is built with SECURE_DELETE",
 )
 _SECRET: Final = point_id("\0the secret of erasures")
 _STONE: Final = ["tombstone", "erased_at", "commit", "secret", "of", "also"]
