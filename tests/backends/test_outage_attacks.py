@@ -1,0 +1,457 @@
+"""What could go wrong around a journal, tried: lost answers, forks, late calls, erasures in between."""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from supervisor_memory.backends.breaker import Breaker
+from supervisor_memory.backends.link import Link, OutOfReach
+from supervisor_memory.backends.protocol import Change, Commit
+from supervisor_memory.bridge import Bridge
+from supervisor_memory.errors import BackendUnavailable, WasErased
+from supervisor_memory.records import AuditEvent, Filter, Record, content_hash
+from supervisor_memory.testing.backend_contract import NOW, contents, query, tea, with_vector
+from tests.backends.test_outage import (
+    DELAYED,
+    comes_back,
+    journal_around,
+    memory_over,
+    ops,
+    texts,
+    until,
+)
+from tests.backends.unreliable import Unreliable
+
+
+@pytest.fixture
+def store() -> Unreliable:
+    return Unreliable()
+
+
+def reworded(record: Record, text: str, **values: Any) -> Record:
+    return replace(record, content=text, content_hash=content_hash(text), **values)
+
+
+def of_alice(**values: Any) -> Filter:
+    return Filter(user_id="alice", **values)
+
+
+class LosesAnswers(Unreliable):
+    """A line that is cut after a commit has passed, as often as `losing` says."""
+
+    losing = 0
+
+    def batch(self, *args: Any, **options: Any) -> Any:
+        done = super().batch(*args, **options)
+        if self.losing:
+            self.losing -= 1
+            self.how = "refuses"
+            raise BackendUnavailable("the line was cut before the answer came")
+        return done
+
+
+# Lost answers
+
+
+def test_what_was_deleted_elsewhere_after_a_lost_answer_does_not_come_back() -> None:
+    store = LosesAnswers()
+    offline, online = memory_over(store), memory_over(Unreliable(store.behind))
+    store.losing = 1
+    said = offline.write(DELAYED, user_id="alice").id
+    assert online.delete(said, user_id="alice") == 1
+    comes_back(store, offline)
+    assert texts(store) == []
+    assert "commit.applied" in ops(offline)
+
+
+def test_what_was_appended_before_the_answer_was_lost_is_not_appended_again() -> None:
+    store = LosesAnswers()
+    offline, online = memory_over(store), memory_over(Unreliable(store.behind))
+    said = offline.write("The user has a dog.", user_id="alice").id
+    store.losing = 1
+    offline.update(said, content="It is called Bruno.", metadata={"strategy": "append"}, merge=True)
+    online.update(said, content="It is brown.", metadata={"strategy": "append"}, merge=True)
+    comes_back(store, offline)
+    (text,) = texts(store)
+    assert text.count("Bruno") == 1
+    assert len(store.behind.versions(said)) == 3
+
+
+def test_a_later_deletion_elsewhere_stands_against_an_earlier_change_that_waited(store: Unreliable) -> None:
+    offline, online = memory_over(store, copies=True), memory_over(Unreliable(store.behind))
+    said = offline.write(DELAYED, user_id="alice").id
+    store.how = "refuses"
+    offline.update(said, content="Delayed means more than 4 days late.")
+    time.sleep(0.01)
+    online.delete(said)
+    comes_back(store, offline)
+    assert texts(store) == []
+
+
+def test_the_copy_has_what_was_applied_before_its_answer_was_lost() -> None:
+    store = LosesAnswers()
+    memory = memory_over(store, copies=True)
+    store.losing = 1
+    memory.write(DELAYED, user_id="alice")
+    comes_back(store, memory)
+    store.how = "refuses"
+    assert [record.content for record in memory.get_all(user_id="alice")] == [DELAYED]
+
+
+def test_a_call_that_is_answered_late_is_applied_once(store: Unreliable, tmp_path: Path) -> None:
+    journal = journal_around(store, tmp_path, write_seconds=0.1)
+    first = tea("one")
+    store.how, store.hang_seconds = "hangs", 0.6
+    assert not journal.batch(Commit((Change(first),))).applied
+    store.how = "works"
+    changed = journal.batch(Commit((Change(reworded(first, "two"), expects=1),)))
+    assert changed.saved
+    until(lambda: not any(journal.backlog().values()))
+    time.sleep(0.7)
+    assert [each.content for each in store.behind.versions(first.id)] == ["one", "two"]
+
+
+# Readers
+
+
+class _Meanwhile(Unreliable):
+    """Something happens after an answer was made and before it is read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.then: Callable[[], object] | None = None
+
+    def _over_the_line(self, method: str, *args: Any, **options: Any) -> Any:
+        answer = super()._over_the_line(method, *args, **options)
+        if self.then is not None and method in {"search", "list", "versions"}:
+            then, self.then = self.then, None
+            then()
+        return answer
+
+
+@pytest.mark.parametrize("read", ["search", "list", "versions"])
+def test_what_is_applied_while_somebody_reads_is_in_what_is_read(tmp_path: Path, read: str) -> None:
+    store = _Meanwhile()
+    journal = journal_around(store, tmp_path, replays=False)
+    record = tea()
+    store.how = "refuses"
+    journal.write([record])
+    store.how = "works"
+    until(lambda: journal._link.breaker.is_closed or not journal._link.breaker.open_for)
+    store.then = journal.replay
+    found: Sequence[Record] = {
+        "search": lambda: [hit.record for hit in journal.search(query("tea"), limit=5)],
+        "list": lambda: journal.list(of_alice(), limit=5),
+        "versions": lambda: journal.versions(record.id),
+    }[read]()
+    assert [each.id for each in found] == [record.id]
+    assert store.then is None
+    assert not any(journal.backlog().values())
+
+
+def test_hits_that_are_about_to_be_deleted_leave_their_places_to_others(store: Unreliable) -> None:
+    journal = journal_around(store, replays=False)
+    records = [tea(f"tea {'tea ' * (9 - number)}{number}") for number in range(9)]
+    journal.write(records)
+    store.how = "refuses"
+    journal.batch(
+        Commit(tuple(Change(replace(record, status="deleted"), expects=1) for record in records[:4]))
+    )
+    store.how = "works"
+    journal._link.breaker.worked()
+    found = [hit.record.id for hit in journal.search(query("tea"), limit=3)]
+    assert len(found) == 3
+    assert not {record.id for record in records[:4]} & set(found)
+
+
+def test_messages_of_a_session_that_wait_are_not_counted_among_the_rest(store: Unreliable) -> None:
+    journal = journal_around(store, replays=False)
+    message = tea("hello", family="session_messages", layer="history")
+    journal.write([message, tea("one")])
+    store.how = "refuses"
+    journal.batch(Commit((Change(replace(message, status="deleted"), expects=1),)))
+    store.how = "works"
+    journal._link.breaker.worked()
+    assert journal.count(of_alice()) == len(journal.list(of_alice(), limit=9)) == 1
+
+
+def test_the_version_of_a_change_with_a_vector_is_told_right_while_nothing_is_known_of_the_record(
+    store: Unreliable,
+) -> None:
+    journal = journal_around(store, replays=False)
+    record = tea("one")
+    store.how = "refuses"
+    changed = with_vector(reworded(record, "two"), np.ones(4, dtype=np.float32))
+    done = journal.batch(Commit((Change(changed, expects=1),)))
+    assert [each.version for each in done.records] == [2]
+    assert journal.get([record.id])[0].version == 2
+
+
+def test_a_vector_of_any_length_waits_as_one_of_length_one(store: Unreliable) -> None:
+    journal = journal_around(store)
+    store.how = "refuses"
+    journal.write([with_vector(tea("one"), np.array([0.1, 0.0], dtype=np.float32))])
+    (hit,) = journal.search(query("zzz", vector=np.array([1.0, 0.0], dtype=np.float32)), limit=5)
+    assert hit.parts["cosine"] == pytest.approx(1.0)
+
+
+# A store that answers, and takes nothing
+
+
+class _TakesNothing(Unreliable):
+    """A store without room: it can be asked, and not written to. `poisoned` ids it can never take."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_full = False
+        self.poisoned: set[str] = set()
+
+    def batch(self, *args: Any, **options: Any) -> Any:
+        (commit,) = args
+        if self.is_full or self.poisoned & {change.record.id for change in commit.changes}:
+            raise BackendUnavailable("no room left")
+        return super().batch(*args, **options)
+
+
+def test_a_store_without_room_makes_no_dead_letters() -> None:
+    store = _TakesNothing()
+    journal = journal_around(store, replays=False)
+    store.is_full = True
+    for number in range(5):
+        assert not journal.batch(Commit((Change(tea(f"tea {number}")),))).applied
+    for _ in range(12):
+        journal._link.breaker.worked()
+        assert not journal.replay()
+    assert (journal.backlog().get("waiting"), journal.backlog().get("dead")) == (5, None)
+    store.is_full = False
+    assert journal.replay()
+    assert len(texts(store)) == 5
+
+
+def test_a_commit_that_the_store_alone_cannot_take_blocks_the_others_for_three_tries() -> None:
+    store = _TakesNothing()
+    journal = journal_around(store, replays=False)
+    bad, good = tea("bad"), [tea(f"good {number}") for number in range(3)]
+    store.poisoned = {bad.id}
+    journal.write([bad])
+    for record in good:
+        journal.write([record])
+    for _ in range(4):
+        journal._link.breaker.worked()
+        journal.replay()
+    assert texts(store) == ["good 0", "good 1", "good 2"]
+    assert [letter.commit.changes[0].record.id for letter in journal.dead_letters(9)] == [bad.id]
+
+
+def test_what_means_a_dead_letter_still_knows_what_it_became(store: Unreliable) -> None:
+    journal = journal_around(store, replays=False)
+    journal._place.entries.note_merged({"was": "is"})
+    store.how = "refuses"
+    journal.write([tea("one")])
+    store.behind.write([tea("one")])
+    store.how = "works"
+    journal._link.breaker.worked()
+    journal.replay()  # nobody decides again
+    assert journal.backlog().get("dead") == 1
+    journal.replay()
+    assert journal._place.entries.became("was") == "is"
+
+
+# Callers in a hurry
+
+
+def test_callers_who_leave_it_no_time_do_not_make_a_store_be_out_of_reach() -> None:
+    breaker, bridge = Breaker(failures=3, seconds=60), Bridge()
+    link = Link("a store", bridge, breaker)
+
+    def slow() -> str:
+        time.sleep(0.15)
+        return "an answer"
+
+    def hurried() -> None:
+        with pytest.raises(OutOfReach):
+            link.call(2.0, slow)
+
+    for _ in range(5):
+        bridge.within(0.1, hurried)
+    assert breaker.is_closed
+    assert link.call(2.0, slow) == "an answer"
+
+
+def test_callers_in_a_hurry_are_not_the_ones_who_try_whether_it_is_back() -> None:
+    now = 0.0
+    breaker, bridge = Breaker(failures=1, seconds=30, clock=lambda: now), Bridge()
+    link = Link("a store", bridge, breaker)
+    breaker.failed()
+    now = 31.0
+
+    def hurried() -> None:
+        with pytest.raises(OutOfReach):
+            link.call(2.0, lambda: "an answer")
+
+    bridge.within(0.1, hurried)
+    assert link.call(2.0, lambda: "an answer") == "an answer"
+    assert breaker.is_closed
+
+
+# Processes
+
+
+def forked(work: Callable[[], object]) -> int:
+    """A child of this process that does something and ends; its id."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    return child
+
+
+def test_a_child_that_is_forked_during_a_replay_does_not_keep_its_parents_turn(tmp_path: Path) -> None:
+    store = _Meanwhile()
+    journal = journal_around(store, tmp_path, replays=False)
+    store.how = "refuses"
+    journal.write([tea()])
+    store.how = "works"
+    until_told, tell = os.pipe()
+
+    def waits() -> None:
+        os.close(tell)
+        os.read(until_told, 1)
+
+    lone = journal._replay._lone
+    assert lone is not None
+    with lone.turn() as is_ours:
+        assert is_ours
+        child = forked(waits)
+    try:
+        journal._link.breaker.worked()
+        assert journal.replay()
+    finally:
+        os.close(tell)
+        os.close(until_told)
+        os.waitpid(child, 0)
+
+
+def test_a_child_can_replay_what_its_parent_was_replaying_when_it_forked(
+    store: Unreliable, tmp_path: Path
+) -> None:
+    journal = journal_around(store, tmp_path, replays=False)
+    store.how = "refuses"
+    journal.write([tea()])
+    out, into = os.pipe()
+    with journal._replay._turn:
+        child = forked(lambda: os.write(into, b"%d" % journal.replay()))
+    os.close(into)
+    try:
+        until(lambda: os.waitpid(child, os.WNOHANG)[0] == child)
+        assert os.read(out, 1) == b"0"
+    finally:
+        os.close(out)
+
+
+def test_a_directory_that_is_gone_is_said_as_an_error_of_ours(store: Unreliable, tmp_path: Path) -> None:
+    journal = journal_around(store, tmp_path / "journal", replays=False)
+    for file in (tmp_path / "journal").iterdir():
+        file.unlink()
+    (tmp_path / "journal").rmdir()
+    with pytest.raises(BackendUnavailable):
+        journal.replay()
+    with pytest.raises(BackendUnavailable):
+        journal.write([tea()])
+    assert texts(store) == []
+
+
+def test_what_was_taken_but_not_noted_is_noted_by_itself(
+    store: Unreliable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("supervisor_memory.backends.replay._ORPHANED_AFTER", 0.0)
+    journal = journal_around(store, tmp_path)
+    note, calls = journal._place.entries.remove, []
+
+    def once_without_room(seq: int) -> bool:
+        calls.append(seq)
+        if len(calls) == 1:
+            raise BackendUnavailable("no room left")
+        return note(seq)
+
+    monkeypatch.setattr(type(journal._place.entries), "remove", lambda _, seq: once_without_room(seq))
+    with pytest.raises(BackendUnavailable):
+        journal.write([tea()])
+    until(lambda: not any(journal.backlog().values()))
+    assert [row.op for row in journal.audit.tail(9)] == ["memory.write", "commit.applied"]
+    assert len(texts(store)) == 1
+
+
+def test_other_processes_see_every_change_of_what_waits(store: Unreliable, tmp_path: Path) -> None:
+    one, two = (journal_around(store, tmp_path, replays=False) for _ in range(2))
+    store.how = "refuses"
+    records = [tea(f"tea {number}") for number in range(4)]
+    entries = one._place.entries
+    seqs = [entries.begin(Commit((Change(record),)), at=NOW) for record in records]
+    for seq in (seqs[0], seqs[1], seqs[3]):
+        entries.mark(seq, "waiting")
+    assert contents(two.list(of_alice(), limit=9)) == ["tea 0", "tea 1", "tea 3"]
+    entries.mark(seqs[1], "dead")
+    entries.mark(seqs[2], "waiting")  # as many as before, from the same first to the same last
+    assert contents(two.list(of_alice(), limit=9)) == ["tea 0", "tea 2", "tea 3"]
+    entries.forget("alice")
+    assert contents(two.list(of_alice(), limit=9)) == []
+
+
+# Erasures in between
+
+
+class _ErasesMeanwhile(_Meanwhile):
+    def _over_the_line(self, method: str, *args: Any, **options: Any) -> Any:
+        if self.then is not None and method == "get":
+            then, self.then = self.then, None
+            then()
+        return super()._over_the_line(method, *args, **options)
+
+
+def test_what_a_user_said_is_not_kept_once_the_user_was_erased_in_between(tmp_path: Path) -> None:
+    store = _ErasesMeanwhile()
+    journal = journal_around(store, tmp_path, replays=False)
+    store.how = "refuses"
+    journal.write([tea(user="bob")])
+    store.how = "works"
+    journal._link.breaker.worked()
+    store.then = lambda: journal.erase("alice", at=NOW + 1)
+    with pytest.raises(WasErased):
+        journal.write([tea("alice's secret")])
+    assert journal.search(query("secret"), limit=5).items == ()
+    assert [entry.commit.changes[0].record.user_id for entry in journal.waiting(9)] == ["bob"]
+
+
+def test_the_copy_takes_nothing_of_a_user_who_was_erased_while_the_store_answered(tmp_path: Path) -> None:
+    store = Unreliable()
+    journal = journal_around(store, tmp_path, copies=True, replays=False)
+    record = tea()
+    done = journal._store.apply(Commit((Change(record),)))
+    journal.erase("alice", at=NOW + 1)
+    journal._place.note(Commit((Change(record),)), done)
+    assert journal._place.copy is not None
+    assert journal._place.copy.versions() == {}
+
+
+# Odd things in a commit
+
+
+def test_an_event_may_tell_of_anything(store: Unreliable, tmp_path: Path) -> None:
+    journal = journal_around(store, tmp_path)
+    event = AuditEvent("add", user_id="alice", detail={"cosine": np.float32(0.5), "path": tmp_path})
+    journal.batch(Commit((Change(tea("one")),), (event,)))
+    store.how = "refuses"
+    again = replace(event, id="another")
+    assert not journal.batch(Commit((Change(tea("two")),), (again,))).applied
+    store.how = "works"
+    until(lambda: not any(journal.backlog().values()))
+    assert texts(store) == ["one", "two"]
