@@ -49,6 +49,7 @@ __all__ = [
 T = TypeVar("T")
 _LATEST = 1e12
 """Seconds since 1970; more is milliseconds by mistake."""
+_ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,21 +120,31 @@ def as_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
     if metadata is None:
         return {}
     try:
-        text = json.dumps(dict(metadata), allow_nan=False, ensure_ascii=False)
-        size = len(text.encode())
-        copy = cast("dict[str, Any]", json.loads(text))
+        copy = cast("dict[str, Any]", json.loads(_json_in_bounds(dict(metadata))))
+    except ContentTooLarge:
+        raise
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidContent(
             f"metadata cannot be kept as JSON: {error}; use text, numbers, lists and dictionaries"
         ) from error
-    if size > MAX_CONTENT_BYTES:
-        raise ContentTooLarge(
-            f"metadata of {size:,} bytes is over the limit of {MAX_CONTENT_BYTES:,} for one record; "
-            "store a file and remember its path",
-            size=size,
-        )
     _check_ttl(copy.get("ttl"))
     return copy
+
+
+def _json_in_bounds(values: dict[str, Any]) -> str:
+    """The values as JSON, given up as soon as they are too large."""
+    parts: list[str] = []
+    size = 0
+    for part in _ENCODER.iterencode(values):
+        parts.append(part)
+        size += len(part.encode())
+        if size > MAX_CONTENT_BYTES:
+            raise ContentTooLarge(
+                f"metadata is over the limit of {MAX_CONTENT_BYTES:,} bytes for one record; store a file and "
+                "remember its path",
+                size=size,
+            )
+    return "".join(parts)
 
 
 def _check_ttl(ttl: object) -> None:

@@ -48,6 +48,7 @@ Complete = Callable[[str], str]
 _EMBED_SHARE = 0.5  # of the time left, so that a hanging embedder leaves time for a search by words
 _MODEL_SHARE = 0.8  # of the time left, so that a hanging model leaves time for the commit
 _KNOWN_QUERIES = 64
+_LONGEST_SAID = 1_000
 _log = logging.getLogger("supervisor_memory")
 
 
@@ -211,7 +212,7 @@ class Ports:
 
     def note_fault(self, step: str, error: BaseException) -> None:
         self.faults.append(Fault(step, type(error).__name__))
-        _log.warning("memory goes on without the %s: %s: %s", step, type(error).__name__, error)
+        _log.warning("memory goes on without the %s: %s: %s", step, type(error).__name__, _one_line(error))
 
 
 class _NoStore:
@@ -359,6 +360,12 @@ def _expected(value: object, kind: type[T] | tuple[type[T], ...], verb: str) -> 
 
 
 def guarded(function: Callable[[], T], *, otherwise: Callable[[BaseException], T]) -> T:
+def _one_line(error: BaseException) -> str:
+    """What an error says, which may hold what others said: it must not look like another line of the log."""
+    said = str(error)[:_LONGEST_SAID]
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in said)
+
+
     """Run a memory step that must never break the graph around it.
 
     What ends the process or the task passes; everything else is answered by `otherwise`, which says
@@ -369,7 +376,7 @@ def guarded(function: Callable[[], T], *, otherwise: Callable[[BaseException], T
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except (BackendError, DeadlineExceeded) as error:
-        _log.warning("memory is degraded: %s", error)
+        _log.warning("memory is degraded: %s", _one_line(error))
         return otherwise(error)
     except BaseException as error:  # noqa: BLE001  # some libraries' errors are no Exception
         _log.exception("memory failed; the graph goes on without it")

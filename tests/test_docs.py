@@ -97,7 +97,7 @@ def test_names_of_settings_in_the_pages_exist(page: str) -> None:
     assert set(re.findall(r"\b(?:MEMORY|EMBEDDING|QDRANT)_[A-Z_]*[A-Z]\b", text_of(page))) <= known
 
 
-@pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("page", ["docs/architecture.md", "docs/threats.md", "CONTRIBUTING.md"])
 def test_files_that_the_pages_name_exist(page: str) -> None:
     named = re.findall(r"`((?:[a-z_]+/)+[a-z_0-9]*(?:\.py)?)`", text_of(page))
     missing = [

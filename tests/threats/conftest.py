@@ -1,0 +1,20 @@
+"""Every kind of store for what is promised of each, and how long to try to break it."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from supervisor_memory.backends.protocol import MemoryBackend
+from tests.stores import opened
+
+EXAMPLES = int(os.environ.get("THREAT_EXAMPLES", "25"))
+"""How many inputs are made up for a test and a backend; `make slow` asks for many more."""
+STORES = ("in_memory", "json", "sqlite", "qdrant")
+
+
+@pytest.fixture(params=STORES)
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryBackend]:
+    with opened(request.param, tmp_path) as backend:
+        yield backend

@@ -1,0 +1,59 @@
+"""What is read back from a file or a server is JSON and numbers: nothing in it can run."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import supervisor_memory
+from supervisor_memory.audit.log import GENESIS, row_hash
+
+PACKAGE = Path(supervisor_memory.__file__).parent
+BANNED_MODULES = {
+    *("pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "marshal", "shelve", "msgpack"),
+    *("ormsgpack", "yaml", "jsonpickle", "dbm", "imp", "codeop"),
+}
+BANNED_CALLS = {"eval", "exec", "compile", "__import__", "os.system", "os.popen", "numpy.load", "np.load"}
+ALLOWED = {("embedding/e5.py", "np.load")}  # a file of the package, and never with allow_pickle
+
+
+def named(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return f"{named(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def is_true(value: ast.expr) -> bool:
+    return not (isinstance(value, ast.Constant) and value.value is False)
+
+
+def dangers(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from {alias.name.partition(".")[0] for alias in node.names} & BANNED_MODULES
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from {node.module.partition(".")[0]} & BANNED_MODULES
+        elif isinstance(node, ast.Call):
+            yield from {named(node.func)} & BANNED_CALLS
+            if any(word.arg in ("allow_pickle", "shell") and is_true(word.value) for word in node.keywords):
+                yield ast.unparse(node)
+
+
+def test_the_search_for_dangers_finds_them() -> None:
+    harmless = "f(shell=False)\nre.compile('a')"
+    text = f"import pickle\nfrom yaml import load\neval('1')\nnp.load(f)\nf(allow_pickle=True)\n{harmless}"
+    assert sorted(dangers(ast.parse(text))) == ["eval", "f(allow_pickle=True)", "np.load", "pickle", "yaml"]
+
+
+@pytest.mark.parametrize(
+    "path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: p.relative_to(PACKAGE).as_posix()
+)
+def test_no_module_reads_anything_that_could_run(path: Path) -> None:
+    name = path.relative_to(PACKAGE).as_posix()
+    found = {each for each in dangers(ast.parse(path.read_text("utf-8"))) if (name, each) not in ALLOWED}
+    assert not found
+
+
+def test_a_row_of_the_audit_log_is_hashed_over_its_bytes_without_reading_them() -> None:
+    assert row_hash("log", GENESIS, b"\x80\x04not json") != row_hash("log", GENESIS, b"\x80\x04not JSON")
