@@ -316,8 +316,9 @@ def test_only_completed_counts_as_done(double: QdrantDouble, instance: Instances
 
 
 def test_a_server_that_trickles_holds_up_no_turn(double: QdrantDouble) -> None:
-    memory = SupervisorMemory(QUICK, backend=QdrantBackend(client_of(double)))
-    memory.write("I like green tea.", user_id="alice", kind="user-profile")
+    backend = QdrantBackend(client_of(double))
+    backend.write([tea("I like green tea.")])  # collections and indexes take longer than a turn may
+    memory = SupervisorMemory(QUICK, backend=backend)
     double.after = lambda asked, answer: replace(answer, pause=0.05)
     start = time.monotonic()
     note = memory.recall("what tea do I like?", scope=Scope("alice"))
