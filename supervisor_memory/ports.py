@@ -359,13 +359,13 @@ def _expected(value: object, kind: type[T] | tuple[type[T], ...], verb: str) -> 
     )
 
 
-def guarded(function: Callable[[], T], *, otherwise: Callable[[BaseException], T]) -> T:
 def _one_line(error: BaseException) -> str:
     """What an error says, which may hold what others said: it must not look like another line of the log."""
     said = str(error)[:_LONGEST_SAID]
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in said)
 
 
+def guarded(function: Callable[[], T], *, otherwise: Callable[[BaseException], T]) -> T:
     """Run a memory step that must never break the graph around it.
 
     What ends the process or the task passes; everything else is answered by `otherwise`, which says
