@@ -15,7 +15,7 @@ from typing import Any, Final
 import apsw
 
 from supervisor_memory.backends.open import open_backend
-from supervisor_memory.backends.protocol import MemoryBackend
+from supervisor_memory.backends.protocol import Journals, MemoryBackend
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.embedding.languages import reads
 from supervisor_memory.embedding.open import open_embedder
@@ -34,11 +34,16 @@ _LATEST: Final = 1_000
 _PAGE: Final = 10_000
 _AUDIT: Final = "audit.db"
 _OTHERS: Final = 0o077
+_NOTHING_WAITS: Final = {"begun": 0, "waiting": 0, "dead": 0, "erasures": 0}
 
 
 @dataclass(frozen=True)
 class BackendState:
-    """`ok` is None where there is nothing to check yet: the store is made by its first use."""
+    """`ok` is None where there is nothing to check yet: the store is made by its first use.
+
+    `backlog` is how much waits in the store's journal for it: commits by state ("begun", "waiting", "dead")
+    and "erasures"; None where there is no journal.
+    """
 
     name: str
     persistent: bool
@@ -47,6 +52,7 @@ class BackendState:
     location: str = ""
     message: str = ""
     details: dict[str, str] = field(default_factory=dict)
+    backlog: dict[str, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -168,12 +174,16 @@ def _look_at_backend(settings: Settings, embedder: EmbedderState) -> tuple[Backe
             return replace(state, message="no store yet; it is made at its first use"), nothing
         audit = settings.path / _AUDIT
         has_audit = settings.backend != "qdrant" or audit.exists()
-        backend = open_backend(settings.backend, settings.path if has_audit else None, settings)
+        backend = open_backend(
+            settings.backend, settings.path if has_audit else None, settings, replays=False
+        )
         try:
             health = backend.health()
             if health.ok and health.persistent and not has_audit:
                 health = replace(health, message=f"no audit log yet; {audit} is made at its first use")
-            state = BackendState(exists=True, **asdict(health))
+            backlog = {**_NOTHING_WAITS, **backend.backlog()} if isinstance(backend, Journals) else None
+            state = BackendState(exists=True, backlog=backlog, **asdict(health))
+            state = replace(state, location=state.location or _location(settings))
             return state, _measure(backend, settings, embedder) if health.ok else nothing
         finally:
             backend.close()
@@ -183,10 +193,14 @@ def _look_at_backend(settings: Settings, embedder: EmbedderState) -> tuple[Backe
             persistent,
             exists=True,
             ok=False,
-            location=str(_masked(settings.qdrant_url) if settings.backend == "qdrant" else settings.path),
+            location=_location(settings),
             message=str(error),
         )
         return state, nothing
+
+
+def _location(settings: Settings) -> str:
+    return str(_masked(settings.qdrant_url) if settings.backend == "qdrant" else settings.path)
 
 
 def _directory_to_make(settings: Settings) -> Path | None:
@@ -306,6 +320,11 @@ def _warnings(
         yield f"not persistent: {backend.message or 'memories are lost when the process ends'}"
     if backend.ok and backend.persistent and backend.message:
         yield f"backend {backend.name}: {backend.message}"
+    if waiting := (backend.backlog or {}).get("waiting"):
+        yield (
+            f"{waiting:,} commits are saved on this machine and wait for {backend.name}; a process that has "
+            "memory open applies them, see `supervisor-memory backlog`"
+        )
     if embedder.loads is None and settings.embedding_model != "none":
         yield f"embedder: {embedder.message}"
     if embedder.reads_chinese is False:

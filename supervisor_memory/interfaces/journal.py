@@ -1,6 +1,7 @@
 """The commands for a store that may be out of reach: what waits for it, and whether the copy is as it is."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -14,11 +15,11 @@ from supervisor_memory.interfaces.store import existing_memory
 
 if TYPE_CHECKING:
     from supervisor_memory.backends.journal_entries import Entry
-    from supervisor_memory.memory import SupervisorMemory
 
 __all__ = ["add_commands"]
 
 _SHOWN: Final = 100
+_NOTHING: Final = {"begun": 0, "waiting": 0, "dead": 0, "erasures": 0}
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -36,14 +37,22 @@ def backlog(
 ) -> None:
     """Show what is saved here and waits for the store, and what the store refuses for good (dead letters).
 
-    Asks the store nothing. Exit code 1 when there are dead letters.
+    Asks the store nothing and makes no file. Exit code 1 when there are dead letters.
     """
-    with existing_memory(told_settings(env_file), embedder=False) as memory:
-        journal = _journal_of(memory)
-        retried = journal.retry_dead_letters() if retry else 0
-        counts = dict(journal.backlog())
-        waiting = [_told(entry) for entry in journal.waiting(_SHOWN)]
-        dead = [_told(entry) for entry in journal.dead_letters(_SHOWN)]
+    from supervisor_memory.audit.log import AUDIT_FILE_NAME
+    from supervisor_memory.backends.journal_entries import Entries
+    from supervisor_memory.database import Database
+
+    settings = told_settings(env_file)
+    _need_journal(settings.backend)
+    counts, retried, waiting, dead = dict(_NOTHING), 0, [], []
+    if (file := settings.path / AUDIT_FILE_NAME).exists():
+        with closing(Database(file)) as database:
+            entries = Entries(database)
+            retried = entries.retry_dead() if retry else 0
+            counts |= {**entries.counts(), "erasures": len(entries.erasures())}
+            waiting = [_told(entry) for entry in entries.first("waiting", limit=_SHOWN)]
+            dead = [_told(entry) for entry in entries.first("dead", limit=_SHOWN)]
     if json:
         typer.echo(as_json({"counts": counts, "retried": retried, "waiting": waiting, "dead": dead}))
     else:
@@ -62,8 +71,11 @@ def reconcile(*, json: Json = False, env_file: EnvFile = None) -> None:
 
     Exit code 1 when the store does not take something back.
     """
-    with existing_memory(told_settings(env_file), embedder=True) as memory:
-        done = _journal_of(memory).reconcile()
+    settings = told_settings(env_file)
+    _need_journal(settings.backend)
+    with existing_memory(settings, embedder=True) as memory:
+        assert isinstance(memory.backend, Journals)
+        done = memory.backend.reconcile()
     if json:
         counts = {name: getattr(done, name) for name in ("compared", "brought", "restored", "forgotten")}
         typer.echo(as_json({**counts, "refused": done.refused}))
@@ -78,12 +90,11 @@ def reconcile(*, json: Json = False, env_file: EnvFile = None) -> None:
         raise typer.Exit(FAILED)
 
 
-def _journal_of(memory: "SupervisorMemory") -> Journals:
-    if isinstance(memory.backend, Journals):
-        return memory.backend
-    raise BackendError(
-        f"MEMORY_BACKEND={memory.backend.name} is on this machine and has no journal: nothing ever waits"
-    )
+def _need_journal(backend: str) -> None:
+    if backend != "qdrant":
+        raise BackendError(
+            f"MEMORY_BACKEND={backend} keeps records on this machine and has no journal: nothing ever waits"
+        )
 
 
 def _told(entry: "Entry") -> dict[str, Any]:

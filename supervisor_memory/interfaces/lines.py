@@ -115,9 +115,10 @@ def _backend_lines(diagnosis: "Diagnosis") -> Iterable[tuple[str, str]]:
     yield "name", f"{backend.name}, {works}"
     yield "kept", "on disk" if backend.persistent else "in this process only, not persistent"
     yield "where", backend.location
+    yield from backend.details.items()
     if backend.message:
         yield "note", backend.message
-    if backend.exists:
+    if backend.exists and backend.ok:
         yield "records", f"{capacity.active:,} active; MEMORY_CAPACITY {capacity.limit:,} a namespace"
         yield "over", ", ".join(f"{name} ({count:,})" for name, count in capacity.over) or "no namespace"
 

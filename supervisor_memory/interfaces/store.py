@@ -22,8 +22,13 @@ def store_exists(settings: Settings) -> bool:
 
 
 def store_files(settings: Settings) -> list[Path]:
-    """The files of the store, by name; the directory itself comes first. None where there is no store."""
-    if not store_exists(settings):
+    """The files of the store, by name; the directory itself comes first. None where there is no store.
+
+    Of a store that is elsewhere: its journal and audit log.
+    """
+    if not store_exists(settings) and not (
+        settings.backend == "qdrant" and (settings.path / "audit.db").exists()
+    ):
         return []
     folder = settings.path.absolute()
     return [folder, *sorted(file for file in folder.iterdir() if file.name.startswith(_PREFIXES))]
