@@ -204,12 +204,14 @@ def _as_it_shall_be(change: Change, before: Record | None) -> Record:
     Where nothing is known of it before, one that only brings a vector is taken for a new version. What is
     built on that is decided again.
     """
-    record, expects = change.record, change.expects
-    shall_be = replace(record, version=(expects or 0) + 1, content_hash=content_hash(record.content))
+    record, expects, source = change.record, change.expects, change.record.source
+    version, embedder = (expects or 0) + 1, record.embedder
     if before is not None:
-        is_same = brings_a_vector_alone(change, before)
-        return replace(shall_be, source=before.source, version=shall_be.version - is_same)
-    return replace(shall_be, embedder=None) if expects is None and record.vector is None else shall_be
+        version, source = version - brings_a_vector_alone(change, before), before.source
+    elif expects is None and record.vector is None:
+        embedder = None
+    words = content_hash(record.content)
+    return replace(record, version=version, content_hash=words, embedder=embedder, source=source)
 
 
 def _best(found: Mapping[str, Hit], limit: int) -> Hits:

@@ -2,21 +2,28 @@
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from supervisor_memory.audit.verify import verified
 from supervisor_memory.backends.breaker import Breaker
+from supervisor_memory.backends.in_memory import InMemoryBackend
 from supervisor_memory.backends.link import Link, OutOfReach
 from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.errors import BackendUnavailable, WasErased
 from supervisor_memory.records import AuditEvent, Filter, Record, content_hash
-from supervisor_memory.testing.backend_contract import NOW, contents, query, tea, with_vector
+from supervisor_memory.testing.backend_contract import EMBEDDER, NOW, contents, query, tea, with_vector
 from tests.backends.test_outage import (
     DELAYED,
     comes_back,
@@ -145,11 +152,12 @@ def test_what_is_applied_while_somebody_reads_is_in_what_is_read(tmp_path: Path,
     store.how = "works"
     until(lambda: journal._link.breaker.is_closed or not journal._link.breaker.open_for)
     store.then = journal.replay
-    found: Sequence[Record] = {
+    asks: dict[str, Callable[[], Sequence[Record]]] = {
         "search": lambda: [hit.record for hit in journal.search(query("tea"), limit=5)],
         "list": lambda: journal.list(of_alice(), limit=5),
         "versions": lambda: journal.versions(record.id),
-    }[read]()
+    }
+    found = asks[read]()
     assert [each.id for each in found] == [record.id]
     assert store.then is None
     assert not any(journal.backlog().values())
@@ -447,7 +455,8 @@ def test_the_copy_takes_nothing_of_a_user_who_was_erased_while_the_store_answere
 
 def test_an_event_may_tell_of_anything(store: Unreliable, tmp_path: Path) -> None:
     journal = journal_around(store, tmp_path)
-    event = AuditEvent("add", user_id="alice", detail={"cosine": np.float32(0.5), "path": tmp_path})
+    detail: Any = {"cosine": np.float32(0.5), "path": tmp_path}
+    event = AuditEvent("add", user_id="alice", detail=detail)
     journal.batch(Commit((Change(tea("one")),), (event,)))
     store.how = "refuses"
     again = replace(event, id="another")
@@ -455,3 +464,173 @@ def test_an_event_may_tell_of_anything(store: Unreliable, tmp_path: Path) -> Non
     store.how = "works"
     until(lambda: not any(journal.backlog().values()))
     assert texts(store) == ["one", "two"]
+
+
+# Any order of things
+
+_TIMES = st.sampled_from([NOW - 100, NOW, NOW + 100])
+_DONE = st.lists(
+    st.tuples(
+        st.sampled_from(["add", "add", "change", "delete", "renew"]),
+        st.integers(0, 9),
+        st.sampled_from(["user_profile", "domain_facts", "session_messages"]),
+        st.sampled_from([None, "reports"]),
+        st.sampled_from([None, NOW - 50, NOW + 50]),
+        st.sampled_from([None, (1.0, 0.0), (0.6, 0.8), (0.0, 1.0)]),
+        _TIMES,
+    ),
+    min_size=1,
+    max_size=14,
+)
+
+
+def _commits(done: Sequence[tuple[Any, ...]]) -> Iterator[Commit]:
+    """What was done, as commits that all can be applied one after another."""
+    records: list[Record] = []
+    for number, (what, which, family, task, expires_at, vector, at) in enumerate(done):
+        values = {"updated_at": at, "expires_at": expires_at}
+        if vector is not None:
+            values |= {"vector": np.array(vector, dtype=np.float32), "embedder": EMBEDDER}
+        if what == "add" or not records:
+            layer = "history" if family == "session_messages" else "abstract"
+            new = tea(f"tea number {number}", id=f"r{number}", family=family, task=task, layer=layer)
+            records.append(replace(new, **values))
+            yield Commit((Change(records[-1]),))
+            continue
+        old = records[which % len(records)]
+        text = f"tea anew {number}" if what == "change" else old.content
+        status: Any = "deleted" if what == "delete" else "active"
+        if what == "renew":
+            values = {"metadata": {"renewed": number}}
+        new = replace(reworded(old, text), status=status, version=old.version + 1, **values)
+        records[which % len(records)] = replace(new, vector=None)
+        yield Commit((Change(new, expects=old.version),))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    done=_DONE,
+    passed=st.integers(0, 14),
+    begin=st.integers(0, 3),
+    limit=st.integers(0, 12),
+    family=st.sampled_from([None, "user_profile", "session_messages"]),
+    statuses=st.sampled_from([("active",), ("active", "deleted"), None]),
+)
+def test_what_waits_over_a_store_reads_as_if_it_were_there(  # noqa: PLR0917
+    done: Sequence[tuple[Any, ...]], passed: int, begin: int, limit: int, family: str | None, statuses: Any
+) -> None:
+    plain, store = InMemoryBackend(), Unreliable()
+    with closing(journal_around(store, replays=False)) as journal:
+        for number, commit in enumerate(_commits(done)):
+            plain.batch(commit)
+            store.how = "works" if number < passed else "refuses"
+            journal.batch(commit)
+        store.how = "works"
+        journal._link.breaker.worked()
+        where = of_alice(families=None if family is None else (family,), statuses=statuses)
+        assert journal.count(where) == plain.count(where)
+        assert journal.list(where, limit=limit, offset=begin) == plain.list(where, limit=limit, offset=begin)
+        names = [f"r{number}" for number in range(len(done))]
+        assert journal.get(names) == plain.get(names)
+        for name in names:
+            assert [v.content for v in journal.versions(name)] == [v.content for v in plain.versions(name)]
+        vector = np.array((0.8, 0.6), dtype=np.float32)
+        for asked in (query("tea", vector=vector), query("anew", families=("user_profile",))):
+            mine, theirs = (
+                {hit.record.id: hit.parts.get("cosine") for hit in each.search(asked, limit=99)}
+                for each in (journal, plain)
+            )
+            assert mine == pytest.approx(theirs)
+            few = [hit.record.id for hit in journal.search(asked, limit=2) if "cosine" in hit.parts]
+            assert set(few) <= set(mine)
+        assert journal.replay()
+        assert (
+            journal.list(where, limit=99) == store.behind.list(where, limit=99) == plain.list(where, limit=99)
+        )
+
+
+class Outages(RuleBasedStateMachine):
+    """A line that comes and goes, processes that end, and one other instance that minds its own records."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.directory = TemporaryDirectory()
+        self.store = Unreliable()
+        self.others = journal_around(Unreliable(self.store.behind))
+        self.told: dict[str, list[str]] = {}
+        self.number = 0
+        self.open()
+
+    def open(self) -> None:
+        self.journal = journal_around(self.store, Path(self.directory.name), replays=False, copies=True)
+
+    @rule()
+    def add(self) -> None:
+        record = tea(self.words(), id=f"r{self.number}")
+        self.commit(record, None)
+
+    @rule(which=st.integers(0, 20), is_deleted=st.booleans())
+    def change(self, which: int, is_deleted: bool) -> None:
+        if not self.told:
+            return
+        name = sorted(self.told)[which % len(self.told)]
+        (old,) = self.journal.get([name]) or (None,)
+        if old is None:  # the store is out of reach, and the answer of an earlier one was lost
+            return
+        new = replace(old, status="deleted") if is_deleted else reworded(old, self.words())
+        self.commit(replace(new, updated_at=NOW + self.number), old.version)
+
+    @rule(how=st.sampled_from(["works", "refuses", "loses the answer"]))
+    def line(self, how: str) -> None:
+        self.store.how = how
+        self.journal._link.breaker.worked()
+
+    @rule()
+    def replay(self) -> None:
+        self.journal.replay()
+
+    @rule()
+    def process_ends(self) -> None:
+        self.journal._place.database.close()  # as a kill does: nothing more is written
+        self.open()
+
+    @rule()
+    def another_instance_writes(self) -> None:
+        self.others.write([tea(self.words(), user="bob")])
+
+    def words(self) -> str:
+        self.number += 1
+        return f"statement {self.number}"
+
+    def commit(self, record: Record, expects: int | None) -> None:
+        version = (expects or 0) + 1
+        event = AuditEvent(
+            "add", user_id="alice", record_id=record.id, version_after=version, after=record.content
+        )
+        assert self.journal.batch(Commit((Change(record, expects),), (event,))).saved
+        self.told.setdefault(record.id, []).append(record.content)
+
+    @invariant()
+    def what_was_told_is_known(self) -> None:
+        for name, said in self.told.items():
+            (record,) = self.journal.get([name])
+            assert record.content == said[-1]
+
+    def teardown(self) -> None:
+        self.line("works")
+        assert self.journal.replay()
+        assert not any(self.journal.backlog().values())
+        for name, said in self.told.items():
+            assert [version.content for version in self.store.behind.versions(name)] == said
+            rows = self.journal.audit.tail(999, record_id=name)
+            assert [row.event["version_after"] for row in rows] == list(range(1, len(said) + 1))
+        copy = self.journal._place.copy
+        assert copy is not None
+        assert copy.versions() == {name: len(said) for name, said in self.told.items()}
+        assert verified(self.journal.audit, self.journal.get).problems == []
+        self.journal.close()
+        self.directory.cleanup()
+
+
+TestOutages = Outages.TestCase
+TestOutages.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
