@@ -205,11 +205,15 @@ def _insert(connection: apsw.Connection, table: str, rows: Sequence[tuple[object
 
 def _lost_records(found: Salvaged) -> dict[str, str]:
     """Records that the log tells of, that were not erased, and of which nothing is left."""
-    keys = found.keys()
+    # An erasure takes both: the record's key, and the name that its user has in the log.
+    keys, names = found.keys(), {row[1] for row in found.tables.get("subjects", ())}
+    names_of = {row.record_id: row.subject for row in found.audit.values()}
     return {
         record_id: "nothing of it is left"
         for record_id in found.last_versions()
-        if record_id in keys and record_id not in found.records and record_id not in found.versions
+        if record_id not in found.records
+        and record_id not in found.versions
+        and (record_id in keys or names_of[record_id] in names)
     }
 
 

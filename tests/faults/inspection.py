@@ -11,7 +11,7 @@ import apsw
 
 from supervisor_memory.audit.log import GENESIS, row_hash
 from supervisor_memory.backends import lexicon
-from supervisor_memory.backends.tables import namespace_text, record_of
+from supervisor_memory.backends.tables import SCHEMA, STEPS, namespace_text, record_of
 from supervisor_memory.database import Database, has_table
 from supervisor_memory.records import Record
 from supervisor_memory.terms import terms
@@ -40,7 +40,9 @@ class Found:
 def inspected(directory: Path) -> Found:
     """Look at all of `memory.db` in a directory. A file that holds nothing yet is fine."""
     found = Found()
-    with closing(Database(directory / "memory.db")) as database, database.reading() as connection:
+    # With its schema: a file whose maker was killed is empty, and becomes a store here.
+    file = Database(directory / "memory.db", schema=SCHEMA, steps=STEPS)
+    with closing(file) as database, database.reading() as connection:
         if (said := connection.pragma("integrity_check")) != "ok":
             found.damage.append(str(said))
         if not has_table(connection, "audit"):

@@ -131,7 +131,7 @@ def test_a_parent_that_forks_while_its_threads_write_and_read_and_its_children_a
 ) -> None:
     done = threading.Event()
     counts = [0] * 4
-    with closing(SqliteBackend(tmp_path)) as backend:
+    with closing(SqliteBackend(tmp_path, lock_seconds=60)) as backend:  # so many are not served in turn
         backend.write([with_vector(tea("first tea"), direction(0))])
 
         def work(me: int) -> None:
