@@ -35,7 +35,6 @@ from supervisor_memory.flow import Outcome, Recipe, Remembering, Turn, recall, r
 from supervisor_memory.hints import Hints
 from supervisor_memory.messages import LONGEST_READ, MessagesLike, last_user_text, readable
 from supervisor_memory.models import as_completion, as_embedder
-from supervisor_memory.moving.mover import Mover
 from supervisor_memory.ports import Ports, Services, guarded
 from supervisor_memory.recall.route import route
 from supervisor_memory.recall.summary import summary
@@ -77,7 +76,7 @@ if TYPE_CHECKING:
     from supervisor_memory.graph.middleware import MemoryMiddleware
     from supervisor_memory.moving.arrival import Moved
     from supervisor_memory.moving.files import File
-    from supervisor_memory.moving.mover import Progress
+    from supervisor_memory.moving.mover import Mover, Progress
 
 __all__ = ["SupervisorMemory"]
 
@@ -152,7 +151,6 @@ class SupervisorMemory:
             trail=self._trail,
         )
         self._eraser = Eraser(self.services)
-        self._mover = Mover(self.services, self._trail)
         if isinstance(self.backend, Journals):
             self.backend.decides_again(functools.partial(self._decide_again, self.backend.store))
         self.is_fenced = False
@@ -417,7 +415,7 @@ class SupervisorMemory:
         Raises:
             BackendError, OSError: it failed; what was written so far can be resumed.
         """
-        return self._mover.export(file, user_id=user_id, resume=resume, progress=progress)
+        return self._mover().export(file, user_id=user_id, resume=resume, progress=progress)
 
     def import_from(
         self, file: "File", *, user_id: str | None = None, progress: "Progress | None" = None
@@ -430,7 +428,7 @@ class SupervisorMemory:
             InvalidContent: it is no export at all; nothing was taken.
             BackendError: the store failed; some may have been taken. Import it again.
         """
-        return self._mover.import_from(file, user_id=user_id, progress=progress)
+        return self._mover().import_from(file, user_id=user_id, progress=progress)
 
     def copy_to(
         self,
@@ -441,7 +439,7 @@ class SupervisorMemory:
     ) -> "Moved":
         """Copy all records into another store as they are, as an export and an import would."""
         backend = target.backend if isinstance(target, SupervisorMemory) else target
-        return self._mover.copy_to(backend, user_id=user_id, progress=progress)
+        return self._mover().copy_to(backend, user_id=user_id, progress=progress)
 
     # --- reading
 
@@ -894,6 +892,11 @@ class SupervisorMemory:
         ports = self._ports(self.settings.write_timeout_ms * len(commit.changes))  # nobody waits
         view = replace(ports, services=replace(ports.services, backend=store)).deciding()
         return decide_again(commit, became, insert=self.recipe.insert, view=view)
+
+    def _mover(self) -> "Mover":
+        from supervisor_memory.moving.mover import Mover
+
+        return Mover(self.services, self._trail)
 
     def report(self, *events: AuditEvent) -> None:
         """Audit something that changed no record; a store that cannot take it does not raise here."""
