@@ -164,6 +164,11 @@ class JournalBackend(Verbs):
         except SupervisorMemoryError:
             place.entries.remove(seq)
             raise
+        return self._noted(commit, seq, done)
+
+    def _noted(self, commit: Commit, seq: int, done: Committed) -> Committed:
+        """Take out what the store has taken, with its events."""
+        place = self._place
         with place.database.writing(durable=False):  # a power cut brings the entry back with its events
             if place.entries.remove(seq):
                 place.note(commit, done)
@@ -184,8 +189,11 @@ class JournalBackend(Verbs):
                 if not place.entries.mark(seq, "waiting", reason=reason):  # it was taken for left behind
                     return Committed(commit.id, tuple(staged.results))
                 place.audit.append([*commit.audit, deferred], at=place.clock())
-        except (Conflict, InvalidContent, BadVector, RecordNotFound, WasErased):
+        except (Conflict, InvalidContent, BadVector, RecordNotFound, WasErased) as error:
             if seq is not None:
+                # The answer alone may have been lost: then it is the commit itself that is in the way.
+                if isinstance(error, Conflict) and (done := self._replay.done_before(commit)):
+                    return self._noted(commit, seq, done)
                 place.entries.remove(seq)
             raise
         self._wake()

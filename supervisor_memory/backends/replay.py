@@ -160,7 +160,7 @@ class Replay:
 
     def _again(self, entry: Entry, refusal: SupervisorMemoryError) -> bool:
         reason = _code_of(refusal)
-        if isinstance(refusal, Conflict) and (done := self._done_before(entry.commit)):
+        if isinstance(refusal, Conflict) and (done := self.done_before(entry.commit)):
             self._end(entry, "commit.applied", done=done)
             return True
         if self.decide_again is None:
@@ -180,7 +180,7 @@ class Replay:
         self._end(entry, "commit.decided-again", reason=reason)
         return True
 
-    def _done_before(self, commit: Commit) -> Committed | None:
+    def done_before(self, commit: Commit) -> Committed | None:
         """What the store has made of a commit whose answer was lost; None when it has not taken it.
 
         Whatever became of the records since: those that others have changed are left out.

@@ -28,6 +28,7 @@ from tests.backends.test_outage import (
     DELAYED,
     comes_back,
     journal_around,
+    journal_of,
     memory_over,
     ops,
     texts,
@@ -50,15 +51,16 @@ def of_alice(**values: Any) -> Filter:
 
 
 class LosesAnswers(Unreliable):
-    """A line that is cut after a commit has passed, as often as `losing` says."""
+    """A line that is cut after a commit has passed, as often as `losing` says, and then stays as `then`."""
 
     losing = 0
+    then = "refuses"
 
     def batch(self, *args: Any, **options: Any) -> Any:
         done = super().batch(*args, **options)
         if self.losing:
             self.losing -= 1
-            self.how = "refuses"
+            self.how = self.then
             raise BackendUnavailable("the line was cut before the answer came")
         return done
 
@@ -88,6 +90,24 @@ def test_what_was_appended_before_the_answer_was_lost_is_not_appended_again() ->
     (text,) = texts(store)
     assert text.count("Bruno") == 1
     assert len(store.behind.versions(said)) == 3
+
+
+def test_a_store_that_lost_one_answer_and_is_there_again_has_applied_it_once() -> None:
+    store = LosesAnswers()
+    store.then = "works"
+    memory = memory_over(store, copies=True)
+    store.losing = 1
+    said = memory.write("The user has a dog.", user_id="alice")
+    assert (said.status, said.applied) == ("added", True)
+    store.losing = 1
+    memory.update(said.id, content="It is called Bruno.", metadata={"strategy": "append"}, merge=True)
+    (text,) = texts(store)
+    assert text.count("Bruno") == 1
+    assert ops(memory) == ["add", "update"]
+    copy = journal_of(memory)._place.copy
+    assert copy is not None
+    assert copy.versions() == {said.id: 2}
+    assert not any(journal_of(memory).backlog().values())
 
 
 def test_a_later_deletion_elsewhere_stands_against_an_earlier_change_that_waited(store: Unreliable) -> None:
