@@ -1,19 +1,23 @@
 """Backends, embedders and models that fail in every way, for tests."""
 
+import functools
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.backends.in_memory import InMemoryBackend
-from supervisor_memory.backends.protocol import Commit, Committed
+from supervisor_memory.backends.protocol import Change, Commit, Committed, Health, Ids, MemoryBackend
 from supervisor_memory.embedding.hashing import HashingEmbedder
-from supervisor_memory.records import Filter, Hits, Query, Record
+from supervisor_memory.records import Filter, Hits, Query, Record, WriteResult
 
-__all__ = ["FAULTS", "FaultyBackend", "FaultyEmbedder", "NotAnException", "faulty_model"]
+__all__ = ["FAULTS", "LOST", "FaultyBackend", "FaultyEmbedder", "NotAnException", "faulty_model"]
 
 HANG_SECONDS = 3.0
+LOST = "loses the answer of what it has done"
+"""A fault of a backend alone, beside those of `FAULTS`."""
 
 
 class NotAnException(BaseException):
@@ -33,52 +37,79 @@ FAULTS: dict[str, Callable[[], Any]] = {
 }
 
 
-class FaultyBackend(InMemoryBackend):
-    """Works until `break_`."""
+class FaultyBackend:
+    """A real backend that works until `break_`.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._faults: dict[str, Callable[[], Any]] = {}
+    Args:
+        behind: None: one in memory.
+    """
+
+    def __init__(self, behind: MemoryBackend | None = None) -> None:
+        self.behind = InMemoryBackend() if behind is None else behind
+        self._faults: dict[str, Callable[[Callable[[], Any]], Any]] = {}
+
+    @property
+    def name(self) -> str:
+        return self.behind.name
+
+    @property
+    def audit(self) -> AuditLog:
+        return self.behind.audit
 
     def break_(self, method: str, fault: str) -> None:
-        self._faults[method] = FAULTS[fault]
+        self._faults[method] = _loses_the_answer if fault == LOST else lambda _: FAULTS[fault]()
 
     def mend(self) -> None:
         self._faults.clear()
 
-    def _call(self, method: str, working: Callable[[], Any]) -> Any:
-        return self._faults.get(method, working)()
+    def _call(self, method: str, *args: Any, **options: Any) -> Any:
+        work = functools.partial(getattr(self.behind, method), *args, **options)
+        return self._faults[method](work) if method in self._faults else work()
 
     def search(self, query: Query, *, limit: int) -> Hits:
-        work = super().search
-        return self._call("search", lambda: work(query, limit=limit))  # type: ignore[no-any-return]
+        return self._call("search", query, limit=limit)  # type: ignore[no-any-return]
 
-    def list(self, where: Filter, *, limit: int, offset: int = 0) -> Any:
-        work = super().list
-        return self._call("list", lambda: work(where, limit=limit, offset=offset))
+    def write(self, records: Sequence[Record]) -> Sequence[WriteResult]:
+        return self._call("write", records)  # type: ignore[no-any-return]
 
-    def get(self, ids: Any) -> Any:
-        work = super().get
-        return self._call("get", lambda: work(ids))
+    def update(self, changes: Sequence[Change]) -> Sequence[WriteResult]:
+        return self._call("update", changes)  # type: ignore[no-any-return]
 
-    def versions(self, record_id: str) -> Any:
-        work = super().versions
-        return self._call("versions", lambda: work(record_id))
-
-    def count(self, where: Filter) -> int:
-        work = super().count
-        return self._call("count", lambda: work(where))  # type: ignore[no-any-return]
+    def delete(self, target: Ids | Filter) -> int:
+        return self._call("delete", target)  # type: ignore[no-any-return]
 
     def batch(self, commit: Commit) -> Committed:
-        work = super().batch
-        return self._call("batch", lambda: work(commit))  # type: ignore[no-any-return]
+        return self._call("batch", commit)  # type: ignore[no-any-return]
+
+    def get(self, ids: Ids) -> Sequence[Record]:
+        return self._call("get", ids)  # type: ignore[no-any-return]
+
+    def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
+        return self._call("list", where, limit=limit, offset=offset)  # type: ignore[no-any-return]
+
+    def count(self, where: Filter) -> int:
+        return self._call("count", where)  # type: ignore[no-any-return]
+
+    def versions(self, record_id: str) -> Sequence[Record]:
+        return self._call("versions", record_id)  # type: ignore[no-any-return]
+
+    def health(self) -> Health:
+        return self._call("health")  # type: ignore[no-any-return]
+
+    def close(self) -> None:
+        self.behind.close()
 
     def contents(self) -> Sequence[Record]:
         self.mend()
         return [
-            *self.list(Filter(), limit=999),
-            *self.list(Filter(families=("session_messages",)), limit=999),
+            *self.behind.list(Filter(), limit=999),
+            *self.behind.list(Filter(families=("session_messages",)), limit=999),
         ]
+
+
+def _loses_the_answer(work: Callable[[], Any]) -> Any:
+    work()
+    raise ConnectionError("the line was cut before the answer came")
 
 
 class FaultyEmbedder(HashingEmbedder):

@@ -1,15 +1,18 @@
 """Whatever breaks underneath: the flows answer in time, degraded; direct verbs raise typed errors."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
+from supervisor_memory.backends.protocol import MemoryBackend
 from supervisor_memory.errors import BackendError, DeadlineExceeded, SupervisorMemoryError
 from supervisor_memory.testing.scripted import ScriptedModel
 from tests.faulty import FAULTS, FaultyBackend, FaultyEmbedder, faulty_model
+from tests.stores import opened
 
 ALICE = Scope("alice", session_id="s1")
 SECONDS = 0.3
@@ -24,7 +27,14 @@ QUICK: dict[str, Any] = {
 LOUD = [fault for fault in FAULTS if fault not in ("answers None",)]
 
 
-def memory_over(backend: FaultyBackend, **options: Any) -> SupervisorMemory:
+@pytest.fixture(params=["in_memory", "json", "sqlite", "qdrant"])
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FaultyBackend]:
+    """A real one of each kind, that can be made to fail."""
+    with opened(request.param, tmp_path / "store") as behind:
+        yield FaultyBackend(behind)
+
+
+def memory_over(backend: MemoryBackend, **options: Any) -> SupervisorMemory:
     return SupervisorMemory(Settings(**QUICK), backend=backend, **options)
 
 
@@ -41,8 +51,9 @@ def timed(call: Callable[[], Any]) -> tuple[Any, float]:
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("method", ["search", "list", "batch"])
-def test_recall_answers_in_time_whatever_the_store_does(method: str, fault: str) -> None:
-    backend = FaultyBackend()
+def test_recall_answers_in_time_whatever_the_store_does(
+    backend: FaultyBackend, method: str, fault: str
+) -> None:
     memory = memory_over(backend)
     memory.write("Always answer in tables", user_id="alice", kind="user-profile")
     backend.break_(method, fault)
@@ -61,8 +72,9 @@ def test_recall_answers_in_time_whatever_the_store_does(method: str, fault: str)
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("method", ["search", "list", "batch"])
-def test_remember_answers_in_time_whatever_the_store_does(method: str, fault: str) -> None:
-    backend = FaultyBackend()
+def test_remember_answers_in_time_whatever_the_store_does(
+    backend: FaultyBackend, method: str, fault: str
+) -> None:
     memory = memory_over(backend)
     backend.break_(method, fault)
     results, seconds = timed(lambda: memory.remember("Always answer in tables. The moon is up.", ALICE))
@@ -93,8 +105,7 @@ DIRECT: dict[str, tuple[str, Callable[[SupervisorMemory, str], Any]]] = {
 
 @pytest.mark.parametrize("fault", ["raises", "raises no Exception", "hangs"])
 @pytest.mark.parametrize("verb", DIRECT)
-def test_a_direct_verb_raises_a_typed_error_in_time(verb: str, fault: str) -> None:
-    backend = FaultyBackend()
+def test_a_direct_verb_raises_a_typed_error_in_time(backend: FaultyBackend, verb: str, fault: str) -> None:
     memory = memory_over(backend)
     id_ = memory.write("Always answer in tables", user_id="alice").id
     before = backend.contents()
@@ -113,8 +124,7 @@ def test_a_direct_verb_raises_a_typed_error_in_time(verb: str, fault: str) -> No
 @pytest.mark.parametrize(
     "verb", ["write", "add", "add_many", "update", "delete", "search", "get_all", "delete_all"]
 )
-def test_garbage_from_the_store_is_a_typed_error(verb: str) -> None:
-    backend = FaultyBackend()
+def test_garbage_from_the_store_is_a_typed_error(backend: FaultyBackend, verb: str) -> None:
     memory = memory_over(backend)
     id_ = memory.write("Always answer in tables", user_id="alice").id
     method, call = DIRECT[verb]
@@ -127,8 +137,7 @@ EMBEDDER_FAULTS = [*FAULTS, "wrong dimension", "NaN", "zero"]
 
 
 @pytest.mark.parametrize("fault", EMBEDDER_FAULTS)
-def test_a_failing_embedder_leaves_words(fault: str) -> None:
-    backend = FaultyBackend()
+def test_a_failing_embedder_leaves_words(backend: FaultyBackend, fault: str) -> None:
     memory = memory_over(backend, embedder=FaultyEmbedder(fault))
     result, seconds = timed(lambda: memory.write("GMV excludes refunds", user_id="alice"))
     assert result.saved
@@ -190,8 +199,7 @@ def test_the_reason_in_the_audit_is_a_code() -> None:
 
 
 @pytest.mark.parametrize("fault", LOUD)
-def test_a_failing_model_changes_nothing_but_the_audit(fault: str) -> None:
-    backend = FaultyBackend()
+def test_a_failing_model_changes_nothing_but_the_audit(backend: FaultyBackend, fault: str) -> None:
     memory = memory_over(backend, llm=faulty_model(fault))
     results, seconds = timed(lambda: memory.remember("GMV means total sales. Later: the moon is up.", ALICE))
     assert seconds < BOUND
