@@ -11,7 +11,7 @@ from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
 from supervisor_memory.backends.protocol import MemoryBackend
 from supervisor_memory.errors import BackendError, DeadlineExceeded, SupervisorMemoryError
 from supervisor_memory.testing.scripted import ScriptedModel
-from tests.faulty import FAULTS, FaultyBackend, FaultyEmbedder, faulty_model
+from tests.faulty import FAULTS, LOST, FaultyBackend, FaultyEmbedder, faulty_model
 from tests.stores import opened
 
 ALICE = Scope("alice", session_id="s1")
@@ -85,6 +85,16 @@ def test_remember_answers_in_time_whatever_the_store_does(
     if method != "batch":
         assert ("remember", "degraded") in outcomes(backend)
         assert backend.contents() == []
+
+
+def test_a_write_whose_answer_is_lost_is_there_once_however_often_it_is_said(backend: FaultyBackend) -> None:
+    memory = memory_over(backend)
+    backend.break_("batch", LOST)
+    results = memory.remember("Always answer in tables.", ALICE)
+    assert not any(result.saved for result in results)
+    backend.mend()
+    memory.remember("Always answer in tables.", ALICE)
+    assert [r.content for r in backend.contents() if r.kind == "user-profile"] == ["Always answer in tables."]
 
 
 DIRECT: dict[str, tuple[str, Callable[[SupervisorMemory, str], Any]]] = {

@@ -81,7 +81,9 @@ class Link:
         except SupervisorMemoryError:
             self._worked()
             raise
-        except Exception as error:  # a client's own, whose text may name hosts and keys
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException as error:  # a client's own, some of which are no Exception
             raise self._failed(error) from error
         self._worked()
         return answer
