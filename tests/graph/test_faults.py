@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,10 +15,17 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphRecursionError
 from langgraph.graph import START
 from langgraph.types import Command, RetryPolicy, interrupt
+from qdrant_client import QdrantClient
 
 from supervisor_memory import SupervisorMemory
+from supervisor_memory.audit.log import RelayedLog
+from supervisor_memory.backends.breaker import Breaker
 from supervisor_memory.backends.in_memory import InMemoryBackend
+from supervisor_memory.backends.journal import JournalBackend
+from supervisor_memory.backends.protocol import MemoryBackend
+from supervisor_memory.backends.qdrant import QdrantBackend
 from supervisor_memory.errors import BackendUnavailable
+from tests.faulty import FaultyBackend
 from tests.graph.graphs import (
     ASK,
     CANARY,
@@ -35,6 +43,7 @@ from tests.graph.graphs import (
     team,
     texts,
 )
+from tests.stores import opened
 
 HOW = pytest.mark.parametrize("how", ["sync", "async"])
 READS = ("search", "list", "get")
@@ -46,6 +55,13 @@ class Odd(BaseException):
 
 
 ERRORS = [BackendUnavailable("down"), Odd("odd"), asyncio.CancelledError()]
+
+
+@pytest.fixture(params=["in_memory", "json", "sqlite", "qdrant"])
+def inner(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryBackend]:
+    """A store of each kind, that others are made of which fail."""
+    with opened(request.param, tmp_path / "store") as backend:
+        yield backend
 
 
 async def played(wrap: Callable[[Any], Any], how: str = "sync") -> list[tuple[str, str, str | None]]:
@@ -63,21 +79,49 @@ def degraded(memory: SupervisorMemory) -> set[str]:
 @HOW
 @pytest.mark.parametrize("error", ERRORS, ids=repr)
 @pytest.mark.parametrize("methods", [READS, ("audit",), ("batch",)], ids=",".join)
-async def test_a_backend_that_fails_changes_no_answer(how: str, error: BaseException, methods: Any) -> None:
-    inner = InMemoryBackend()
-    with open_memory(backend=inner) as healthy:
-        seed(healthy)
-        bare = await played(lambda builder: builder)
-        backend = Broken(inner, **dict.fromkeys(methods, raising(error)))
-        memory = open_memory(backend=backend, settings=BRIEF)
-        assert await played(memory.attach, how) == bare
-        if methods == READS:
-            assert degraded(healthy) == {"recall", "remember"}
+async def test_a_backend_that_fails_changes_no_answer(
+    inner: MemoryBackend, how: str, error: BaseException, methods: Any
+) -> None:
+    healthy = open_memory(backend=inner)
+    seed(healthy)
+    bare = await played(lambda builder: builder)
+    backend = Broken(inner, **dict.fromkeys(methods, raising(error)))
+    memory = open_memory(backend=backend, settings=BRIEF)
+    assert await played(memory.attach, how) == bare
+    if methods == READS:
+        assert degraded(healthy) == {"recall", "remember"}
 
 
 @HOW
-async def test_a_backend_that_hangs_costs_its_deadline_and_no_more(how: str) -> None:
-    inner = InMemoryBackend()
+@pytest.mark.parametrize("answer", ["garbage", None], ids=repr)
+async def test_a_backend_that_answers_garbage_changes_no_answer(
+    inner: MemoryBackend, how: str, answer: Any
+) -> None:
+    bare = await played(lambda builder: builder)
+    backend = Broken(inner, **dict.fromkeys(READS, lambda *_args, **_options: answer))
+    memory = open_memory(backend=backend, settings=BRIEF)
+    assert await played(memory.attach, how) == bare
+    assert degraded(memory) == {"recall", "remember"}
+
+
+@HOW
+async def test_a_store_that_fails_behind_a_journal_changes_no_answer_and_takes_all_later(how: str) -> None:
+    store = FaultyBackend(QdrantBackend(QdrantClient(":memory:"), audit=RelayedLog()))
+    journal = JournalBackend(store, breaker=Breaker(seconds=0.05), read_seconds=0.2, write_seconds=0.2)
+    memory = open_memory(backend=journal)
+    for method in ("search", "list", "get", "batch", "health"):
+        store.break_(method, "raises")
+    bare = await played(lambda builder: builder)
+    assert await played(memory.attach, how) == bare
+    assert {"recall", "commit.deferred"} <= degraded(memory)
+    store.mend()
+    while any(journal.backlog().values()):
+        journal.replay()
+    assert sum("Use tables" in r.content for r in store.contents() if r.layer == "abstract") == 1
+
+
+@HOW
+async def test_a_backend_that_hangs_costs_its_deadline_and_no_more(inner: MemoryBackend, how: str) -> None:
     backend = Broken(inner, **dict.fromkeys(READS, hanging()))
     memory = open_memory(backend=backend, settings=BRIEF)
     bare = await played(lambda builder: builder)
