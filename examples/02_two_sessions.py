@@ -2,7 +2,7 @@
 
 Run: make demo        (or: .venv/bin/python examples/02_two_sessions.py)
 Everything runs offline, on 336,776 real flights. The chat model is rule-based unless CHAT_MODEL names
-a real one; the memory is the real one. Another backend: MEMORY_BACKEND=json make demo
+a real one; the memory is the real one. Another backend: MEMORY_BACKEND=json make demo, or a line in .env.
 """
 
 import argparse
@@ -27,6 +27,7 @@ console = Console(highlight=False)
 console.width = min(console.width, 110) if console.is_terminal else 110
 
 STORE = Path(".demo/two_sessions")
+PLACE = {"backend": "MEMORY_BACKEND", "path": "MEMORY_PATH", "qdrant_prefix": "QDRANT_PREFIX"}
 FIRST = "Which three airlines had the highest share of delayed flights from JFK in June?"
 LATER = "And which three airlines had the highest share of delayed flights from LaGuardia in June?"
 SESSIONS = {
@@ -48,15 +49,21 @@ def main() -> None:
     if session := parser.parse_args().session:
         return run_session(session)
 
-    environment = {"MEMORY_BACKEND": "sqlite", "MEMORY_PATH": str(STORE), **os.environ}
-    shutil.rmtree(STORE, ignore_errors=True)  # the demo begins with nothing remembered
+    said = Settings.from_env()
+    kept = {
+        "MEMORY_BACKEND": "sqlite" if said.origin("backend") == "default" else said.backend,
+        "MEMORY_PATH": str(STORE),  # not that of .env: the demo begins with nothing remembered
+        "QDRANT_PREFIX": "demo",
+    }
+    environment = {**kept, **os.environ}
+    forget(Settings.from_env(**{name: environment[env] for name, env in PLACE.items()}))
     model = config().chat_model or "rule-based (no language model; set CHAT_MODEL for a real one)"
     console.print(f"backend [bold]{environment['MEMORY_BACKEND']}[/] · chat model [bold]{model}[/]")
     if environment["MEMORY_BACKEND"] == "in_memory":
         console.print("[yellow]in_memory forgets at the end of each process: session 2 will know nothing[/]")
     for session in SESSIONS:
         subprocess.run([sys.executable, __file__, "--session", session], check=True, env=environment)
-    where = f"MEMORY_BACKEND={environment['MEMORY_BACKEND']} MEMORY_PATH={environment['MEMORY_PATH']}"
+    where = " ".join(f"{name}={environment[name]}" for name in PLACE.values())
     command = Path(sys.executable).with_name("supervisor-memory")
     shown = command.relative_to(Path.cwd()) if command.is_relative_to(Path.cwd()) else command
     console.print(
@@ -78,10 +85,19 @@ def main() -> None:
     )
 
 
+def forget(settings: Settings) -> None:
+    """Begin with nothing remembered."""
+    shutil.rmtree(STORE, ignore_errors=True)
+    if settings.backend == "qdrant":
+        with SupervisorMemory(settings) as memory:
+            for user in {user for user, _ in SESSIONS.values()}:
+                memory.erase(user_id=user, confirm=True)
+
+
 def run_session(session: str) -> None:
     user, asks = SESSIONS[session]
     console.rule(TITLES[session].format(pid=os.getpid()), align="left")
-    with SupervisorMemory(Settings.from_env(env_file=None)) as memory:
+    with SupervisorMemory.from_env() as memory:
         shown = ShowNotes(memory)
         logging.getLogger("supervisor_memory").addHandler(shown)
         graph = memory.attach(build_team(tools=memory.tools())).compile()

@@ -29,11 +29,11 @@ def ask_worker() -> str:
 
 worker = create_agent(ScriptedModel(script=[call_of("count_rows"), "3"] * 2), [count_rows], name="worker")
 model = ScriptedModel(script=[call_of("transfer_to_worker"), "3", call_of("ask_worker"), "3"])
-memory, store = SupervisorMemory(), InMemoryStore()
+memory, store = SupervisorMemory.from_env(), InMemoryStore()
 store.put(("memories", "ada"), "payee", {"content": "pay to A"})  # who holds the store itself may do all
 team = memory.attach(create_supervisor([worker], model=model)).compile(store=memory.guard(store))
 boss = create_agent(model, [ask_worker], middleware=[memory.middleware()], store=memory.guard(store))
 for title, graph in {"create_supervisor": team, "create_agent": boss}.items():
     graph.invoke({"messages": [("user", "How many payments?")]}, {"configurable": {"user_id": "ada"}})
     print(f"memory after {title}:", {item.key: item.value["content"] for item in store.search(())})
-print("audit:", *((r.event["agent_id"], r.event["reason"]) for r in memory.backend.audit.tail(9)), sep="\n  ")
+print("audit:", *((r.event["agent_id"], r.event["reason"]) for r in memory.backend.audit.tail(6)), sep="\n  ")

@@ -92,12 +92,15 @@ def test_another_user_gets_the_plain_answer(memory: SupervisorMemory, output: Pa
     assert theirs["final_answer"] == answer(team.compile(), QUESTION, user="bo", thread="3")["final_answer"]
 
 
-def run_example(name: str, tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    settings = {n: v for n, v in os.environ.items() if not n.startswith(("MEMORY_", "EMBEDDING_", "CHAT_"))}
+def run_example(
+    name: str, tmp_path: Path, *, cwd: Path = EXAMPLES.parent, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    names = ("MEMORY_", "EMBEDDING_", "CHAT_", "QDRANT_")
+    settings = {name: value for name, value in os.environ.items() if not name.startswith(names)}
     return subprocess.run(
         [sys.executable, str(EXAMPLES / name)],
-        env=settings | {"MEMORY_PATH": str(tmp_path / "memory"), "COLUMNS": "110", **environment},
-        cwd=EXAMPLES.parent,
+        env=settings | {"COLUMNS": "110", **environment},
+        cwd=cwd,
         capture_output=True,
         text=True,
         timeout=300,
@@ -105,9 +108,7 @@ def run_example(name: str, tmp_path: Path, **environment: str) -> subprocess.Com
     )
 
 
-@pytest.mark.parametrize("backend", ["sqlite", "json"])
-def test_the_demo_is_the_same_on_another_backend_by_environment_alone(backend: str, tmp_path: Path) -> None:
-    told = run_example("02_two_sessions.py", tmp_path, MEMORY_BACKEND=backend).stdout
+def assert_it_is_the_demo(told: str) -> None:
     first, second, third = re.split(r"Session [123] ·", told)[1:]
     processes = set(re.findall(r"process (\d+)", told))
     assert len(processes) == 3, "three interpreters"
@@ -121,8 +122,39 @@ def test_the_demo_is_the_same_on_another_backend_by_environment_alone(backend: s
     assert "Try next" in third
 
 
+def test_the_demo_is_the_same_on_another_backend_by_environment_alone(tmp_path: Path) -> None:
+    path = str(tmp_path / "memory")
+    told = run_example("02_two_sessions.py", tmp_path, MEMORY_BACKEND="json", MEMORY_PATH=path).stdout
+    assert_it_is_the_demo(told)
+    assert (tmp_path / "memory" / "memory.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("lines", "kept_in"),
+    [
+        ("MEMORY_BACKEND=sqlite", ".demo/two_sessions/memory.db"),
+        ("MEMORY_BACKEND=qdrant\nQDRANT_URL=./points", "points"),
+    ],
+    ids=["sqlite", "qdrant"],
+)
+def test_the_demo_is_the_same_on_another_backend_by_the_env_file_alone(
+    lines: str, kept_in: str, tmp_path: Path
+) -> None:
+    (tmp_path / ".env").write_text(f"{lines}\nEMBEDDING_MODEL=all-MiniLM-L6-v2\n")
+    for _ in range(2):  # it begins with nothing remembered
+        assert_it_is_the_demo(run_example("02_two_sessions.py", tmp_path, cwd=tmp_path).stdout)
+    assert (tmp_path / kept_in).exists()
+
+
+def test_an_example_over_qdrant_in_memory_says_that_it_is_volatile(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("MEMORY_BACKEND=qdrant\nQDRANT_URL=:memory:\n")
+    done = run_example("01_attach.py", tmp_path, cwd=tmp_path)
+    assert [line for line in done.stderr.splitlines() if "volatile" in line]
+    assert "ada: Which three airlines" in done.stdout
+
+
 def test_a_volatile_memory_says_so_in_one_line(tmp_path: Path) -> None:
-    done = run_example("01_attach.py", tmp_path, MEMORY_BACKEND="in_memory")
+    done = run_example("01_attach.py", tmp_path, cwd=tmp_path, MEMORY_BACKEND="in_memory")
     warned = [line for line in done.stderr.splitlines() if "volatile" in line]
     assert len(warned) == 1
     assert "MEMORY_BACKEND=sqlite" in warned[0]
