@@ -109,7 +109,8 @@ class State:
         """Take up a record as another store has it, whatever is here."""
         before = self.records.get(record.id)
         if before is not None:
-            self.history.setdefault(record.id, []).append(before)
+            if before.version != record.version:
+                self.history.setdefault(record.id, []).append(before)
             self._leave_places(before)
         self._taken.update((place, record.id) for place in places(record))
         if vector is None:

@@ -183,6 +183,21 @@ def test_what_is_applied_while_somebody_reads_is_in_what_is_read(tmp_path: Path,
     assert not any(journal.backlog().values())
 
 
+def test_a_vector_that_waits_makes_no_other_version_of_what_waits(store: Unreliable) -> None:
+    journal = journal_around(store, replays=False)
+    record = tea("one")
+    store.how = "refuses"
+    journal.write([record])
+    again = with_vector(journal.get([record.id])[0], np.ones(4, dtype=np.float32))
+    done = journal.batch(Commit((Change(again, expects=1),)))
+    assert [each.version for each in done.records] == [1]
+    store.how = "works"
+    journal._link.breaker.worked()
+    assert [each.version for each in journal.versions(record.id)] == [1]
+    assert journal.replay()
+    assert len(store.behind.versions(record.id)) == 1
+
+
 def test_hits_that_are_about_to_be_deleted_leave_their_places_to_others(store: Unreliable) -> None:
     journal = journal_around(store, replays=False)
     records = [tea(f"tea {'tea ' * (9 - number)}{number}") for number in range(9)]
@@ -519,9 +534,13 @@ def _commits(done: Sequence[tuple[Any, ...]]) -> Iterator[Commit]:
             continue
         old = records[which % len(records)]
         text = f"tea anew {number}" if what == "change" else old.content
-        status: Any = "deleted" if what == "delete" else "active"
+        # What comes to life again while it waits is found by its words alone: its vector is in the store.
+        values["expires_at"] = old.expires_at
+        status: Any = "deleted" if what == "delete" else old.status
         if what == "renew":
-            values = {"metadata": {"renewed": number}}
+            values["metadata"] = {"renewed": number}
+        # A vector alone that waits is taken for a version, where nothing is known of the record before.
+        values |= {"importance": number / 100}
         new = replace(reworded(old, text), status=status, version=old.version + 1, **values)
         records[which % len(records)] = replace(new, vector=None)
         yield Commit((Change(new, expects=old.version),))
