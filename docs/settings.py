@@ -22,6 +22,26 @@ lower case, without `MEMORY_`: `Settings(top_k=3)`.
 
 `supervisor-memory doctor` shows what is set, and from where; `supervisor-memory doctor --all` shows all.
 
+## One backend or another
+
+These lines of `.env` are all that changes; the examples and the end-to-end test run on each.
+
+| Records are kept | Lines |
+|---|---|
+| in this process | `MEMORY_BACKEND=in_memory`, or none |
+| in a readable file | `MEMORY_BACKEND=json` `MEMORY_PATH=directory` |
+| in a SQLite file | `MEMORY_BACKEND=sqlite` `MEMORY_PATH=directory` |
+| on a Qdrant server | `MEMORY_BACKEND=qdrant` `QDRANT_URL=http://host:6333` `QDRANT_KEY=…` |
+| the same, and a copy here | also `MEMORY_DUAL_WRITE=true` |
+| in a directory, as Qdrant's client does | `MEMORY_BACKEND=qdrant` `QDRANT_URL=./points` |
+| the same in this process | `MEMORY_BACKEND=qdrant` `QDRANT_URL=:memory:` |
+
+With `qdrant`, `MEMORY_PATH` holds the [journal](journal.md) and the audit log; the last two are for
+development. It needs the extra `qdrant`. A LangGraph store is
+[given in Python](hosts/keep_your_database.md).
+
+## All settings
+
 | Name | Default | Values | Meaning |
 |---|---|---|---|
 """
