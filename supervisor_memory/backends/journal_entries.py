@@ -54,7 +54,11 @@ _COLUMNS: Final = "seq, commit_id, state, at, attempts, reason, body"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A commit in the journal. `at` is when it was begun, in seconds since 1970."""
+    """A commit in the journal. `at` is when it was begun, in seconds since 1970.
+
+    One that cannot be read, for another release wrote it or the file is damaged, is not `is_legible`: its
+    commit is empty.
+    """
 
     seq: int
     commit: Commit
@@ -62,6 +66,7 @@ class Entry:
     at: float
     attempts: int = 0
     reason: str = ""
+    is_legible: bool = True
 
 
 class Entries:
@@ -165,6 +170,9 @@ class Entries:
             rows: Any = connection.execute(f"SELECT {_COLUMNS} FROM journal").fetchall()
             for row in rows:
                 entry = _entry(row)
+                if not entry.is_legible and user_id in str(row[-1]):
+                    connection.execute("DELETE FROM journal WHERE seq = ?", (entry.seq,))
+                    continue
                 kept = tuple(c for c in entry.commit.changes if c.record.user_id != user_id)
                 events = tuple(event for event in entry.commit.audit if event.user_id != user_id)
                 if len(kept) == len(entry.commit.changes) and len(events) == len(entry.commit.audit):
@@ -220,7 +228,10 @@ class Entries:
 
 def _entry(row: Sequence[Any]) -> Entry:
     seq, commit_id, state, at, attempts, reason, body = row
-    return Entry(seq, _decoded(commit_id, body), state, at, attempts, reason)
+    try:
+        return Entry(seq, _decoded(commit_id, body), state, at, attempts, reason)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return Entry(seq, Commit(id=commit_id), state, at, attempts, reason, is_legible=False)
 
 
 def _encoded(commit: Commit) -> str:

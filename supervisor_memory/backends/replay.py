@@ -146,6 +146,9 @@ class Replay:
 
     def _apply(self, entry: Entry) -> bool:
         """Whether an entry is dealt with, one way or another."""
+        if not entry.is_legible:
+            self._bury(entry, "illegible")
+            return True
         try:
             done = self._store.apply(entry.commit)
         except (OutOfReach, ReadOnlyStore) as error:
@@ -255,7 +258,13 @@ class Replay:
     def _erase(self, user_id: str, at: float) -> None:
         if self._erases is None:
             return
-        erased = self._link.call(_ERASE_SECONDS, self._erases.erase, user_id, at=at)
+        try:
+            erased = self._link.call(_ERASE_SECONDS, self._erases.erase, user_id, at=at)
+        except OutOfReach:
+            raise
+        except BackendError as error:  # others shall not wait for it
+            _log.error("a user who was erased is still in %s, it is tried again: %s", self._store.name, error)
+            return
         if not erased.pending:
             self._place.entries.end_erasure(user_id)
             self.finish_erasures()

@@ -308,6 +308,25 @@ def test_dead_letters_can_be_let_wait_again(store: Unreliable) -> None:
     assert texts(store) == ["one"]
 
 
+def test_an_entry_that_cannot_be_read_is_a_dead_letter_and_blocks_nobody(
+    store: Unreliable, tmp_path: Path
+) -> None:
+    before = journal_around(store, tmp_path)
+    store.how = "refuses"
+    before.write([tea("one")])
+    before.write([tea("two")])
+    before.close()
+    journal = journal_around(store, tmp_path)
+    with journal._place.database.writing() as connection:
+        connection.execute("UPDATE journal SET body = '{\"changes\": 7}' WHERE seq = 1")
+    assert [record.content for record in journal.list(Filter(user_id="alice"), limit=9)] == ["two"]
+    store.how = "works"
+    assert journal.replay()
+    assert journal.backlog() == {"dead": 1, "erasures": 0}
+    assert texts(store) == ["two"]
+    assert [letter.reason for letter in journal.dead_letters(9)] == ["illegible"]
+
+
 # Crashes, processes, threads
 
 KILLED = """
