@@ -344,9 +344,12 @@ class QdrantCalls:
                 if missing is not None and _says_no_collection(error):
                     return missing
                 self._ready.clear()
-                # Its text goes to the log alone: it may hold what was sent, and ours may reach a model.
-                _log.warning("%s failed in a %s", self.address, verb, exc_info=error)
-                raise self._translated(verb, error) from error
+                told = self._translated(verb, error)
+                # Its text goes to the log alone: it may hold what was sent, and ours may reach a model. Where
+                # the server is out of reach a trace of a hundred lines says no more than the text.
+                trace = None if isinstance(told, BackendUnavailable) else error
+                _log.warning("%s failed in a %s: %s", self.address, verb, error, exc_info=trace)
+                raise told from error
         if answer is None:
             raise BackendError(
                 f"{self.address} answered a {verb} with nothing; look whether it is a Qdrant server",
