@@ -29,7 +29,8 @@ _TABLES: Final = (
     # AUTOINCREMENT: the number of an entry that went is never another's.
     """CREATE TABLE IF NOT EXISTS journal(
         seq INTEGER PRIMARY KEY AUTOINCREMENT, commit_id TEXT NOT NULL, state TEXT NOT NULL, at REAL NOT NULL,
-        attempts INTEGER NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '', body TEXT NOT NULL)""",
+        attempts INTEGER NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '', together TEXT,
+        body TEXT NOT NULL)""",
     "CREATE INDEX IF NOT EXISTS journal_by_state ON journal(state, seq)",
     # Records that waited and then were merged into others: what was said of them means those.
     "CREATE TABLE IF NOT EXISTS journal_merged(id TEXT PRIMARY KEY, became TEXT NOT NULL) WITHOUT ROWID",
@@ -49,12 +50,14 @@ _TABLES: Final = (
         WHERE NOT EXISTS (SELECT 1 FROM journal_moves)""",
 )
 _PAGE: Final = 500
-_COLUMNS: Final = "seq, commit_id, state, at, attempts, reason, body"
+_COLUMNS: Final = "seq, commit_id, state, at, attempts, reason, together, body"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A commit in the journal. `at` is when it was begun, in seconds since 1970.
+
+    `together` is the id of the commit that it is applied with others as; None: it is applied alone.
 
     One that cannot be read, for another release wrote it or the file is damaged, is not `is_legible`: its
     commit is empty.
@@ -66,6 +69,7 @@ class Entry:
     at: float
     attempts: int = 0
     reason: str = ""
+    together: str | None = None
     is_legible: bool = True
 
 
@@ -108,9 +112,16 @@ class Entries:
             rows: Any = connection.execute(note, (reason, seq)).fetchall()
         return int(rows[0][0]) if rows else 0
 
+    def join(self, numbers: Sequence[int], commit_id: str | None) -> None:
+        """Say that entries are applied together as this commit; None: each alone again."""
+        change = "UPDATE journal SET together = ? WHERE seq IN (SELECT value FROM json_each(?))"
+        with self._database.writing() as connection:
+            connection.execute(change, (commit_id, json.dumps(numbers)))
+
     def retry_dead(self) -> int:
         """Let the dead wait again; how many."""
-        again = "UPDATE journal SET state = 'waiting', attempts = 0 WHERE state = 'dead' RETURNING seq"
+        again = """UPDATE journal SET state = 'waiting', attempts = 0, together = NULL
+            WHERE state = 'dead' RETURNING seq"""
         with self._database.writing() as connection:
             return len(connection.execute(again).fetchall())
 
@@ -181,9 +192,8 @@ class Entries:
                 body = _encoded(replace(entry.commit, changes=kept, audit=events))
                 connection.execute("DELETE FROM journal WHERE seq = ?", (entry.seq,))
                 if kept:
-                    values = (entry.seq, entry.commit.id, entry.state, entry.at, entry.attempts, entry.reason)
                     connection.execute(
-                        f"INSERT INTO journal({_COLUMNS}) VALUES(?,?,?,?,?,?,?)", (*values, body)
+                        f"INSERT INTO journal({_COLUMNS}) VALUES(?,?,?,?,?,?,?,?)", (*row[:-1], body)
                     )
         return gone
 
@@ -227,9 +237,9 @@ class Entries:
 
 
 def _entry(row: Sequence[Any]) -> Entry:
-    seq, commit_id, state, at, attempts, reason, body = row
+    seq, commit_id, state, at, attempts, reason, together, body = row
     try:
-        return Entry(seq, _decoded(commit_id, body), state, at, attempts, reason)
+        return Entry(seq, _decoded(commit_id, body), state, at, attempts, reason, together)
     except (ValueError, KeyError, TypeError, AttributeError):
         return Entry(seq, Commit(id=commit_id), state, at, attempts, reason, is_legible=False)
 

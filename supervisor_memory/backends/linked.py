@@ -47,10 +47,14 @@ class Linked(Verbs):
     def audit(self) -> AuditLog:
         return self._place.audit
 
-    def apply(self, commit: Commit) -> Committed:
-        """Apply the changes of a commit; its events are the caller's to audit."""
+    def apply(self, commit: Commit, *, seconds: float = 0.0) -> Committed:
+        """Apply the changes of a commit; its events are the caller's to audit.
+
+        Args:
+            seconds: How long the store may take, where that is longer than for any other write.
+        """
         bare = Commit(commit.changes, (), commit.id)
-        return self._ask(self._write_seconds, Committed, self._store.batch, bare)
+        return self._ask(max(self._write_seconds, seconds), Committed, self._store.batch, bare)
 
     def batch(self, commit: Commit) -> Committed:
         """Apply a commit, then audit it."""

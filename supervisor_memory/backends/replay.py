@@ -14,6 +14,7 @@ from supervisor_memory.backends.link import Link, OutOfReach
 from supervisor_memory.backends.linked import Linked
 from supervisor_memory.backends.lone import Lone
 from supervisor_memory.backends.protocol import Change, Commit, Committed, DecidesAgain, Erases
+from supervisor_memory.backends.together import as_one, divided, next_together
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.errors import (
     BackendError,
@@ -30,6 +31,7 @@ __all__ = ["Replay"]
 _ORPHANED_AFTER: Final = 60.0
 _MOST_ATTEMPTS: Final = 3
 _ERASE_SECONDS: Final = 240.0
+_TOGETHER_SECONDS: Final = 30.0
 _SHORTEST_WAIT: Final = 0.2
 _LONGEST_WAIT: Final = 5.0
 _TRIED_BEFORE_BURIED: Final = 20
@@ -133,8 +135,8 @@ class Replay:
                 self._erase(user_id, at)
             for orphan in entries.orphans(before=self._place.clock() - _ORPHANED_AFTER):
                 self._apply(orphan)
-            while not self._stop.is_set() and (first := entries.first("waiting")):
-                if not self._apply(first[0]):
+            while not self._stop.is_set() and (next_ones := next_together(entries))[1]:
+                if not self._apply_all(*next_ones):
                     return False
         except OutOfReach:
             return False
@@ -143,6 +145,25 @@ class Replay:
         if not entries.counts().get("dead"):  # nothing can mean what was merged any more
             entries.forget_merged()
         return True
+
+    def _apply_all(self, commit_id: str, entries: Sequence[Entry]) -> bool:
+        """Whether these are dealt with: together, or one by one where the store refuses them so."""
+        if not commit_id:
+            return self._apply(entries[0])
+        try:
+            done = self._store.apply(as_one(commit_id, entries), seconds=_TOGETHER_SECONDS)
+        except (OutOfReach, ReadOnlyStore) as error:
+            if self._place.entries.note_attempt(entries[0].seq, _code_of(error)) < _MOST_ATTEMPTS:
+                return False
+        except SupervisorMemoryError:
+            pass  # whose fault it was shows when each is tried alone
+        else:
+            with self._place.database.writing(durable=False):
+                for entry, own in divided(done, entries):
+                    self._end(entry, "commit.applied", done=own)
+            return True
+        self._place.entries.join([entry.seq for entry in entries], None)
+        return all(self._apply(entry) for entry in entries)
 
     def _apply(self, entry: Entry) -> bool:
         """Whether an entry is dealt with, one way or another."""

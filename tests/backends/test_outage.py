@@ -513,3 +513,58 @@ def test_what_waited_of_a_user_does_not_come_back_after_the_erasure(
     copying.write(DELAYED, user_id="alice")
     comes_back(store, copying)
     assert texts(store) == [DELAYED]
+
+
+# A backlog
+
+
+def test_a_backlog_is_applied_many_at_a_time_and_each_is_told_of(store: Unreliable) -> None:
+    memory = memory_over(store)
+    store.how = "refuses"
+    written = [memory.write(f"Ticket {number} was closed.", user_id="alice") for number in range(150)]
+    memory.update(written[0].id, content="Ticket 0 was opened again.", user_id="alice")
+    store.asked.clear()
+    comes_back(store, memory)
+    assert store.asked.count("batch") < 30
+    assert ops(memory).count("commit.applied") == 151
+    assert len(texts(store)) == 150
+    assert "Ticket 0 was opened again." in texts(store)
+
+
+def test_of_many_the_one_that_is_refused_is_decided_again_and_the_others_are_applied(
+    store: Unreliable,
+) -> None:
+    offline = memory_over(store)
+    store.how = "refuses"
+    for number in range(20):
+        offline.write(f"Ticket {number} was closed.", user_id="alice")
+    memory_over(Unreliable(store.behind)).write("Ticket 7 was closed.", user_id="alice")
+    comes_back(store, offline)
+    assert texts(store) == sorted(f"Ticket {number} was closed." for number in range(20))
+    assert ops(offline).count("commit.applied") == 19
+    assert ops(offline).count("commit.decided-again") == 1
+
+
+def test_what_was_cut_off_halfway_is_applied_as_the_same_commit_again(
+    store: Unreliable, tmp_path: Path
+) -> None:
+    journal = journal_around(store, tmp_path, replays=False)
+    store.how = "refuses"
+    for number in range(5):
+        journal.write([tea(f"tea {number}")])
+    store.how = "works"
+    tried = []
+
+    def dies(commit: Commit) -> Any:
+        tried.append(commit.id)
+        raise KeyboardInterrupt
+
+    store.behind.batch = dies  # type: ignore[method-assign]
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            journal_around(store, tmp_path, replays=False).replay()
+    assert len(tried) == 2
+    assert len(set(tried)) == 1
+    del store.behind.batch
+    assert journal.replay()
+    assert texts(store) == [f"tea {number}" for number in range(5)]
