@@ -24,13 +24,13 @@ from supervisor_memory.backends import sqlite
 from supervisor_memory.backends.matrices import Matrices
 from supervisor_memory.backends.protocol import Change, MemoryBackend
 from supervisor_memory.backends.sqlite import SqliteBackend
-from supervisor_memory.place import refuse_network_file_system
 from supervisor_memory.errors import (
     BackendError,
     BackendUnavailable,
     CorruptStore,
     ReadOnlyStore,
 )
+from supervisor_memory.place import refuse_network_file_system
 from supervisor_memory.records import AuditEvent, Filter, Query
 from supervisor_memory.terms import terms
 from supervisor_memory.testing.backend_contract import (
