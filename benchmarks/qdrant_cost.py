@@ -20,9 +20,16 @@ from typing import Any
 import numpy as np
 from qdrant_client import QdrantClient, models
 
-from supervisor_memory.backends.points import DENSE, READ, WORDS, record_point, searched_words, visible
 from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.backends.qdrant import QdrantBackend
+from supervisor_memory.backends.qdrant_server.points import (
+    DENSE,
+    READ,
+    WORDS,
+    record_point,
+    searched_words,
+    visible,
+)
 from supervisor_memory.records import AuditEvent, Filter, Query, Record, Source, new_id
 from supervisor_memory.terms import terms
 from tests.backends.qdrant_double import Answer, Asked, QdrantDouble, running

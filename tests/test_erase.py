@@ -266,7 +266,7 @@ def test_a_backend_that_cannot_erase_says_so_and_removes_nothing() -> None:
 
 def test_the_memory_of_the_process_lets_go_of_the_texts(memory: SupervisorMemory) -> None:
     from supervisor_memory import terms
-    from supervisor_memory.backends import tables
+    from supervisor_memory.backends.sqlite_file import tables
 
     memory.write("Tea at five.", user_id="ada")
     memory.search("tea", user_id="ada")

@@ -11,11 +11,11 @@ from langgraph.store.base import BaseStore
 from supervisor_memory.audit.log import AuditLog, open_log
 from supervisor_memory.backends.candidates import searched_user
 from supervisor_memory.backends.changes import copied, places, plain
+from supervisor_memory.backends.langgraph_store.calls import StoreCalls
+from supervisor_memory.backends.langgraph_store.erasing import StoreErasing
+from supervisor_memory.backends.langgraph_store.items import Found, Layout, Owner, part_of, parts
 from supervisor_memory.backends.protocol import Change, Commit, Committed, Erased, Health, Ids, Stored, Taken
 from supervisor_memory.backends.state import Staged, State
-from supervisor_memory.backends.store_calls import StoreCalls
-from supervisor_memory.backends.store_erasing import StoreErasing
-from supervisor_memory.backends.store_items import Found, Layout, Owner, part_of, parts
 from supervisor_memory.backends.taking import as_commit, pages, staged_in
 from supervisor_memory.backends.verbs import Verbs
 from supervisor_memory.errors import BackendError, SettingsError

@@ -7,9 +7,9 @@ from typing import Final
 __all__ = ["MODULES_THAT_KEEP_TEXTS", "forget_texts"]
 
 MODULES_THAT_KEEP_TEXTS: Final = (
-    "supervisor_memory.backends.lexicon",
-    "supervisor_memory.backends.points",
-    "supervisor_memory.backends.tables",
+    "supervisor_memory.backends.sqlite_file.lexicon",
+    "supervisor_memory.backends.qdrant_server.points",
+    "supervisor_memory.backends.sqlite_file.tables",
     "supervisor_memory.graph.addresses",
     "supervisor_memory.recall.rank",
     "supervisor_memory.records",

@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Final
 
 from supervisor_memory.audit.log import AuditLog, RelayedLog
-from supervisor_memory.backends.breaker import Breaker
 from supervisor_memory.backends.candidates import searched_user
 from supervisor_memory.backends.changes import plain, vector_to_store
 from supervisor_memory.backends.erasing import forget_texts
-from supervisor_memory.backends.journal_entries import Entry
-from supervisor_memory.backends.journal_place import Place, told
-from supervisor_memory.backends.link import Link, OutOfReach
-from supervisor_memory.backends.linked import Linked
-from supervisor_memory.backends.overlay import Overlay
+from supervisor_memory.backends.journalling.breaker import Breaker
+from supervisor_memory.backends.journalling.entries import Entry
+from supervisor_memory.backends.journalling.link import Link, OutOfReach
+from supervisor_memory.backends.journalling.linked import Linked
+from supervisor_memory.backends.journalling.overlay import Overlay
+from supervisor_memory.backends.journalling.place import Place, told
+from supervisor_memory.backends.journalling.reconcile import Reconciled, reconcile
+from supervisor_memory.backends.journalling.replay import Replay
 from supervisor_memory.backends.protocol import (
     Commit,
     Committed,
@@ -31,8 +33,6 @@ from supervisor_memory.backends.protocol import (
     Stored,
     Taken,
 )
-from supervisor_memory.backends.reconcile import Reconciled, reconcile
-from supervisor_memory.backends.replay import Replay
 from supervisor_memory.backends.state import State
 from supervisor_memory.backends.verbs import EVERYTHING, Verbs
 from supervisor_memory.bridge import Bridge

@@ -12,7 +12,7 @@ from supervisor_memory.errors import SettingsError
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
-    from supervisor_memory.backends.collection_names import Division
+    from supervisor_memory.backends.qdrant_server.collection_names import Division
 
 __all__ = ["BACKENDS", "CHOICES", "Remote", "open_backend"]
 
@@ -98,7 +98,7 @@ def _open_qdrant(path: Path | None, remote: Remote | None, *, replays: bool) -> 
     from supervisor_memory.audit.log import RelayedLog
     from supervisor_memory.backends.journal import JournalBackend
     from supervisor_memory.backends.qdrant import QdrantBackend
-    from supervisor_memory.backends.qdrant_url import IN_MEMORY, connect, is_server
+    from supervisor_memory.backends.qdrant_server.url import IN_MEMORY, connect, is_server
 
     client = connect(
         remote.qdrant_url,

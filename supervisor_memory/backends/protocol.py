@@ -11,8 +11,8 @@ from supervisor_memory.records import AuditEvent, Filter, Hits, Query, Record, W
 
 if TYPE_CHECKING:
     from supervisor_memory.audit.log import AuditLog
-    from supervisor_memory.backends.journal_entries import Entry
-    from supervisor_memory.backends.reconcile import Reconciled
+    from supervisor_memory.backends.journalling.entries import Entry
+    from supervisor_memory.backends.journalling.reconcile import Reconciled
     from supervisor_memory.records import Vector
 
 __all__ = [

@@ -15,8 +15,12 @@ from qdrant_client import QdrantClient, models
 from supervisor_memory.audit.log import AuditLog, open_log
 from supervisor_memory.backends.candidates import searched_terms, searched_user, searched_vector
 from supervisor_memory.backends.changes import Place, clash, copied, places, plain
-from supervisor_memory.backends.collection_names import CollectionNames, Division
-from supervisor_memory.backends.points import (
+from supervisor_memory.backends.protocol import Commit, Committed, Erased, Health, Ids, Stored, Taken
+from supervisor_memory.backends.qdrant_server.calls import WRITTEN_TOGETHER, QdrantCalls
+from supervisor_memory.backends.qdrant_server.collection_names import CollectionNames, Division
+from supervisor_memory.backends.qdrant_server.erasing import QdrantErasing
+from supervisor_memory.backends.qdrant_server.moving import histories, stored_page
+from supervisor_memory.backends.qdrant_server.points import (
     Found,
     Marker,
     current,
@@ -32,11 +36,7 @@ from supervisor_memory.backends.points import (
     version_point,
     visible,
 )
-from supervisor_memory.backends.protocol import Commit, Committed, Erased, Health, Ids, Stored, Taken
-from supervisor_memory.backends.qdrant_calls import WRITTEN_TOGETHER, QdrantCalls
-from supervisor_memory.backends.qdrant_erasing import QdrantErasing
-from supervisor_memory.backends.qdrant_moving import histories, stored_page
-from supervisor_memory.backends.qdrant_search import Candidates, requests_for
+from supervisor_memory.backends.qdrant_server.search import Candidates, requests_for
 from supervisor_memory.backends.state import Staged, State
 from supervisor_memory.backends.taking import as_commit, pages, staged_in
 from supervisor_memory.backends.verbs import Verbs

@@ -18,12 +18,12 @@ import apsw
 from supervisor_memory.audit.log import AUDIT_FILE_NAME, AuditLog
 from supervisor_memory.audit.verify import LOST, verified
 from supervisor_memory.backends import json_file, sqlite
-from supervisor_memory.backends.pages import Pages
 from supervisor_memory.backends.protocol import Ids, Stored
-from supervisor_memory.backends.salvage import Salvaged, from_json, from_pages
 from supervisor_memory.backends.snapshot import decoded, encoded
+from supervisor_memory.backends.sqlite_file.pages import Pages
+from supervisor_memory.backends.sqlite_file.salvage import Salvaged, from_json, from_pages
+from supervisor_memory.backends.sqlite_file.tables import SCHEMA, STEPS, Writing
 from supervisor_memory.backends.state import Staged, State
-from supervisor_memory.backends.tables import SCHEMA, STEPS, Writing
 from supervisor_memory.database import Database
 from supervisor_memory.errors import BackendError, BackendUnavailable, Conflict, WasErased
 from supervisor_memory.place import log_of

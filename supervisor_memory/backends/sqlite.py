@@ -13,19 +13,19 @@ import numpy as np
 import numpy.typing as npt
 
 from supervisor_memory.audit.log import AuditLog
-from supervisor_memory.backends import lexicon
-from supervisor_memory.backends.answers import Answers
 from supervisor_memory.backends.candidates import as_hits, searched_terms, searched_user, searched_vector
 from supervisor_memory.backends.changes import Vector, copied, in_order_of_application
-from supervisor_memory.backends.conditions import of_namespaces, of_records, visible
 from supervisor_memory.backends.erasing import forget_texts
-from supervisor_memory.backends.group import Group
-from supervisor_memory.backends.matrices import Matrices, Space
 from supervisor_memory.backends.matrix import Matrix, descending
 from supervisor_memory.backends.postings import idf, score
 from supervisor_memory.backends.protocol import Commit, Committed, Erased, Health, Ids, Stored, Taken
-from supervisor_memory.backends.sqlite_moving import TableShelf, stored_page
-from supervisor_memory.backends.tables import SCHEMA, STEPS, Writing, counted, record_of, remove
+from supervisor_memory.backends.sqlite_file import lexicon
+from supervisor_memory.backends.sqlite_file.answers import Answers
+from supervisor_memory.backends.sqlite_file.conditions import of_namespaces, of_records, visible
+from supervisor_memory.backends.sqlite_file.group import Group
+from supervisor_memory.backends.sqlite_file.matrices import Matrices, Space
+from supervisor_memory.backends.sqlite_file.moving import TableShelf, stored_page
+from supervisor_memory.backends.sqlite_file.tables import SCHEMA, STEPS, Writing, counted, record_of, remove
 from supervisor_memory.backends.taking import pages, take_all
 from supervisor_memory.backends.verbs import Verbs
 from supervisor_memory.database import LOCK_SECONDS, Database, Opened

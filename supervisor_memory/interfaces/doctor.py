@@ -208,7 +208,7 @@ def _directory_to_make(settings: Settings) -> Path | None:
     url = settings.qdrant_url
     if url is None or find_spec("qdrant_client") is None:
         return None
-    from supervisor_memory.backends.qdrant_url import is_server
+    from supervisor_memory.backends.qdrant_server.url import is_server
 
     place = None if is_server(url) or url == ":memory:" else Path(url).expanduser()
     return place if place is not None and not place.exists() else None

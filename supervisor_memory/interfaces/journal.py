@@ -14,7 +14,7 @@ from supervisor_memory.interfaces.printable import as_json, one_line
 from supervisor_memory.interfaces.store import existing_memory
 
 if TYPE_CHECKING:
-    from supervisor_memory.backends.journal_entries import Entry
+    from supervisor_memory.backends.journalling.entries import Entry
 
 __all__ = ["add_commands"]
 
@@ -40,7 +40,7 @@ def backlog(
     Asks the store nothing and makes no file. Exit code 1 when there are dead letters.
     """
     from supervisor_memory.audit.log import AUDIT_FILE_NAME
-    from supervisor_memory.backends.journal_entries import Entries
+    from supervisor_memory.backends.journalling.entries import Entries
     from supervisor_memory.database import Database
 
     settings = told_settings(env_file)

@@ -25,11 +25,11 @@ from langgraph.store.sqlite.aio import AsyncSqliteStore
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.audit.log import AuditLog
-from supervisor_memory.backends import store_calls
 from supervisor_memory.backends.base_store import BaseStoreBackend
 from supervisor_memory.backends.in_memory import InMemoryBackend
+from supervisor_memory.backends.langgraph_store import calls as store_calls
+from supervisor_memory.backends.langgraph_store.items import label
 from supervisor_memory.backends.protocol import Commit, MemoryBackend
-from supervisor_memory.backends.store_items import label
 from supervisor_memory.database import Database
 from supervisor_memory.errors import (
     BackendError,

@@ -8,9 +8,9 @@ from typing import Any
 import apsw
 import pytest
 
-from supervisor_memory.backends.group import Group
 from supervisor_memory.backends.protocol import Change, Commit, Committed
 from supervisor_memory.backends.sqlite import SqliteBackend
+from supervisor_memory.backends.sqlite_file.group import Group
 from supervisor_memory.errors import Conflict
 from supervisor_memory.records import AuditEvent, Filter, Record, new_id
 

@@ -9,8 +9,8 @@ from qdrant_client import QdrantClient
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.audit.log import RelayedLog
-from supervisor_memory.backends.breaker import Breaker
 from supervisor_memory.backends.journal import JournalBackend
+from supervisor_memory.backends.journalling.breaker import Breaker
 from supervisor_memory.backends.qdrant import QdrantBackend
 from tests.faulty import FAULTS, LOST, FaultyBackend
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
-from supervisor_memory.backends.breaker import Breaker
 from supervisor_memory.backends.in_memory import InMemoryBackend
 from supervisor_memory.backends.journal import JournalBackend
+from supervisor_memory.backends.journalling.breaker import Breaker
 from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.errors import BackendUnavailable, Conflict, InvalidContent
 from supervisor_memory.records import Filter, Record, content_hash
@@ -321,7 +321,7 @@ def test_an_entry_that_cannot_be_read_is_a_dead_letter_and_blocks_nobody(
         connection.execute("UPDATE journal SET body = '{\"changes\": 7}' WHERE seq = 1")
     assert [record.content for record in journal.list(Filter(user_id="alice"), limit=9)] == ["two"]
     store.how = "works"
-    assert journal.replay()
+    until(journal.replay)
     assert journal.backlog() == {"dead": 1, "erasures": 0}
     assert texts(store) == ["two"]
     assert [letter.reason for letter in journal.dead_letters(9)] == ["illegible"]
@@ -566,5 +566,5 @@ def test_what_was_cut_off_halfway_is_applied_as_the_same_commit_again(
     assert len(tried) == 2
     assert len(set(tried)) == 1
     del store.behind.batch
-    assert journal.replay()
+    until(journal.replay)
     assert texts(store) == [f"tea {number}" for number in range(5)]

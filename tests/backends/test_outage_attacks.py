@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from supervisor_memory.audit.verify import verified
-from supervisor_memory.backends.breaker import Breaker
 from supervisor_memory.backends.in_memory import InMemoryBackend
-from supervisor_memory.backends.link import Link, OutOfReach
+from supervisor_memory.backends.journalling.breaker import Breaker
+from supervisor_memory.backends.journalling.link import Link, OutOfReach
 from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.errors import BackendUnavailable, WasErased
@@ -415,7 +415,7 @@ def test_a_directory_that_is_gone_is_said_as_an_error_of_ours(store: Unreliable,
 def test_what_was_taken_but_not_noted_is_noted_by_itself(
     store: Unreliable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("supervisor_memory.backends.replay._ORPHANED_AFTER", 0.0)
+    monkeypatch.setattr("supervisor_memory.backends.journalling.replay._ORPHANED_AFTER", 0.0)
     journal = journal_around(store, tmp_path)
     note, calls = journal._place.entries.remove, []
 

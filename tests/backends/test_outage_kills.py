@@ -12,8 +12,8 @@ import apsw
 import pytest
 
 from supervisor_memory.audit.verify import verified
-from supervisor_memory.backends.breaker import Breaker
 from supervisor_memory.backends.journal import JournalBackend
+from supervisor_memory.backends.journalling.breaker import Breaker
 from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.backends.sqlite import SqliteBackend
 from supervisor_memory.errors import BackendUnavailable
@@ -49,7 +49,7 @@ class Line(SqliteBackend):
 
 @pytest.fixture
 def reopen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], JournalBackend]:
-    monkeypatch.setattr("supervisor_memory.backends.replay._ORPHANED_AFTER", 0.0)
+    monkeypatch.setattr("supervisor_memory.backends.journalling.replay._ORPHANED_AFTER", 0.0)
     return lambda: JournalBackend(
         Line(tmp_path / "store"),
         tmp_path / "journal",

@@ -204,9 +204,9 @@ def test_a_prefix_that_cannot_begin_a_name_is_refused(prefix: Any) -> None:
 
 
 def test_more_records_than_a_page_are_all_read_whatever_the_ties(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("supervisor_memory.backends.qdrant_calls._PAGE", 7)
-    monkeypatch.setattr("supervisor_memory.backends.qdrant_calls._MOST_IN_ORDER", 12)
-    monkeypatch.setattr("supervisor_memory.backends.qdrant_calls.WRITTEN_TOGETHER", 3)
+    monkeypatch.setattr("supervisor_memory.backends.qdrant_server.calls._PAGE", 7)
+    monkeypatch.setattr("supervisor_memory.backends.qdrant_server.calls._MOST_IN_ORDER", 12)
+    monkeypatch.setattr("supervisor_memory.backends.qdrant_server.calls.WRITTEN_TOGETHER", 3)
     monkeypatch.setattr("supervisor_memory.backends.qdrant.WRITTEN_TOGETHER", 3)
     backend = in_memory()
     stored = [tea(f"tea {n}", updated_at=1e9 + n // 5) for n in range(40)]
@@ -241,7 +241,7 @@ def test_damaged_points_are_named_and_left_alone() -> None:
 
 
 def test_terms_that_share_a_number_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("supervisor_memory.backends.points._index", lambda term: 1)
+    monkeypatch.setattr("supervisor_memory.backends.qdrant_server.points._index", lambda term: 1)
     backend = in_memory()
     backend.write([tea("green tea"), tea("black coffee")])
     assert contents(backend.search(query("coffee"), limit=5)) == ["black coffee"]
@@ -361,7 +361,7 @@ def test_certificates_that_cannot_be_read_are_a_wrong_setting(tmp_path: Path) ->
 
 
 def test_every_key_that_filters_use_has_an_index() -> None:
-    from supervisor_memory.backends import points
+    from supervisor_memory.backends.qdrant_server import points
 
     record = with_vector(tea(subject="s", attribute="a", task="t"), direction(0))
     payload: Any = points.record_point(record, None, commit="c").payload

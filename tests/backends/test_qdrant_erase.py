@@ -17,9 +17,9 @@ from qdrant_client.http.exceptions import ResponseHandlingException
 
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.audit.log import Access
-from supervisor_memory.backends.points import INDEXES, INDEXES_OF_VERSIONS
 from supervisor_memory.backends.protocol import MemoryBackend
 from supervisor_memory.backends.qdrant import QdrantBackend
+from supervisor_memory.backends.qdrant_server.points import INDEXES, INDEXES_OF_VERSIONS
 from supervisor_memory.errors import BackendError, Conflict, RecordNotFound, WasErased
 from supervisor_memory.records import Record
 from supervisor_memory.testing.backend_contract import (

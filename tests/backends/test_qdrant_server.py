@@ -16,11 +16,11 @@ import pytest
 from qdrant_client import AsyncQdrantClient, QdrantClient
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
-from supervisor_memory.backends import qdrant_calls
 from supervisor_memory.backends.open import open_backend
 from supervisor_memory.backends.protocol import Change, Commit, MemoryBackend
 from supervisor_memory.backends.qdrant import QdrantBackend
-from supervisor_memory.backends.qdrant_calls import QdrantCalls
+from supervisor_memory.backends.qdrant_server import calls as qdrant_calls
+from supervisor_memory.backends.qdrant_server.calls import QdrantCalls
 from supervisor_memory.errors import BackendError, BackendUnavailable, Conflict, SettingsError
 from supervisor_memory.interfaces.doctor import diagnose
 from supervisor_memory.records import AuditEvent, Filter, Record, new_id

@@ -21,9 +21,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from supervisor_memory.backends import sqlite
-from supervisor_memory.backends.matrices import Matrices
 from supervisor_memory.backends.protocol import Change, MemoryBackend
 from supervisor_memory.backends.sqlite import SqliteBackend
+from supervisor_memory.backends.sqlite_file.matrices import Matrices
 from supervisor_memory.errors import (
     BackendError,
     BackendUnavailable,

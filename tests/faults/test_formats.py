@@ -15,7 +15,7 @@ import pytest
 
 from supervisor_memory.backends import sqlite
 from supervisor_memory.backends.sqlite import SqliteBackend
-from supervisor_memory.backends.tables import SCHEMA, STEPS
+from supervisor_memory.backends.sqlite_file.tables import SCHEMA, STEPS
 from supervisor_memory.database import Database, Step
 from supervisor_memory.errors import BackendUnavailable
 from supervisor_memory.records import Filter

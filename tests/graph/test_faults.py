@@ -19,9 +19,9 @@ from qdrant_client import QdrantClient
 
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.audit.log import RelayedLog
-from supervisor_memory.backends.breaker import Breaker
 from supervisor_memory.backends.in_memory import InMemoryBackend
 from supervisor_memory.backends.journal import JournalBackend
+from supervisor_memory.backends.journalling.breaker import Breaker
 from supervisor_memory.backends.protocol import MemoryBackend
 from supervisor_memory.backends.qdrant import QdrantBackend
 from supervisor_memory.errors import BackendUnavailable

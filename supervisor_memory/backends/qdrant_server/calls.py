@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final, TypeVar
 
 from qdrant_client import QdrantClient, models
 
-from supervisor_memory.backends.points import (
+from supervisor_memory.backends.qdrant_server.points import (
     DENSE,
     INDEXES,
     INDEXES_OF_VERSIONS,

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from supervisor_memory.backends.journal_entries import Entry
-from supervisor_memory.backends.journal_place import Place, told
-from supervisor_memory.backends.link import Link, OutOfReach
-from supervisor_memory.backends.linked import Linked
-from supervisor_memory.backends.lone import Lone
+from supervisor_memory.backends.journalling.entries import Entry
+from supervisor_memory.backends.journalling.link import Link, OutOfReach
+from supervisor_memory.backends.journalling.linked import Linked
+from supervisor_memory.backends.journalling.lone import Lone
+from supervisor_memory.backends.journalling.place import Place, told
+from supervisor_memory.backends.journalling.together import as_one, divided, next_together
 from supervisor_memory.backends.protocol import Change, Commit, Committed, DecidesAgain, Erases
-from supervisor_memory.backends.together import as_one, divided, next_together
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.errors import (
     BackendError,

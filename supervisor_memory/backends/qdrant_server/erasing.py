@@ -11,10 +11,10 @@ from typing import Final
 from qdrant_client import models
 
 from supervisor_memory.audit.log import AuditLog
-from supervisor_memory.backends.collection_names import CollectionNames
-from supervisor_memory.backends.points import READ, found, point_id
 from supervisor_memory.backends.protocol import Ids
-from supervisor_memory.backends.qdrant_calls import QdrantCalls
+from supervisor_memory.backends.qdrant_server.calls import QdrantCalls
+from supervisor_memory.backends.qdrant_server.collection_names import CollectionNames
+from supervisor_memory.backends.qdrant_server.points import READ, found, point_id
 from supervisor_memory.backends.remote_erasing import Answers, Held, RemoteErasing, Tombstone, is_doomed
 from supervisor_memory.errors import CorruptStore
 from supervisor_memory.records import Record

@@ -8,7 +8,7 @@ from typing import Final
 
 from supervisor_memory.backends.candidates import as_hits, searched_vector
 from supervisor_memory.backends.changes import brings_a_vector_alone, copied, vector_to_store
-from supervisor_memory.backends.journal_entries import Entries, Entry, Stamp
+from supervisor_memory.backends.journalling.entries import Entries, Entry, Stamp
 from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.backends.state import Staged, State
 from supervisor_memory.records import Filter, Hit, Hits, Query, Record, content_hash

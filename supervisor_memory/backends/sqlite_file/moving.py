@@ -10,7 +10,7 @@ import numpy as np
 
 from supervisor_memory.backends.changes import copied
 from supervisor_memory.backends.protocol import Stored
-from supervisor_memory.backends.tables import Writing, record_of
+from supervisor_memory.backends.sqlite_file.tables import Writing, record_of
 from supervisor_memory.records import Record
 
 __all__ = ["TableShelf", "stored_page"]

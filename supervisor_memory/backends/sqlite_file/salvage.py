@@ -13,8 +13,8 @@ import numpy as np
 
 from supervisor_memory.audit.log import GENESIS, AuditRow, commitment, row_hash
 from supervisor_memory.backends.changes import Vector
-from supervisor_memory.backends.pages import Pages, Row, Value
 from supervisor_memory.backends.protocol import Stored
+from supervisor_memory.backends.sqlite_file.pages import Pages, Row, Value
 from supervisor_memory.records import Record
 
 __all__ = ["Salvaged", "from_json", "from_pages"]

@@ -7,9 +7,9 @@ from typing import Final
 from langgraph.store.base import GetOp, Item, PutOp
 
 from supervisor_memory.audit.log import AuditLog
+from supervisor_memory.backends.langgraph_store.calls import StoreCalls
+from supervisor_memory.backends.langgraph_store.items import Found, Layout
 from supervisor_memory.backends.remote_erasing import Answers, Held, RemoteErasing, Tombstone, is_doomed
-from supervisor_memory.backends.store_calls import StoreCalls
-from supervisor_memory.backends.store_items import Found, Layout
 from supervisor_memory.errors import CorruptStore
 from supervisor_memory.records import Record
 

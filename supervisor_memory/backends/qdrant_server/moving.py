@@ -5,10 +5,10 @@ from itertools import islice
 
 from qdrant_client import models
 
-from supervisor_memory.backends.collection_names import CollectionNames
-from supervisor_memory.backends.points import Found, found, point_id, version_id
 from supervisor_memory.backends.protocol import Stored
-from supervisor_memory.backends.qdrant_calls import QdrantCalls
+from supervisor_memory.backends.qdrant_server.calls import QdrantCalls
+from supervisor_memory.backends.qdrant_server.collection_names import CollectionNames
+from supervisor_memory.backends.qdrant_server.points import Found, found, point_id, version_id
 from supervisor_memory.records import SESSION_FAMILY, Filter, Record
 
 __all__ = ["histories", "stored_page"]

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from supervisor_memory.audit.log import AuditLog
-from supervisor_memory.backends.journal_place import Place
-from supervisor_memory.backends.link import Link
+from supervisor_memory.backends.journalling.link import Link
+from supervisor_memory.backends.journalling.place import Place
 from supervisor_memory.backends.protocol import Commit, Committed, Health, Ids, MemoryBackend
 from supervisor_memory.backends.verbs import Verbs
 from supervisor_memory.errors import BackendError, BackendUnavailable

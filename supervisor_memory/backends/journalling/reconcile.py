@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
-from supervisor_memory.backends.local_copy import LocalCopy
+from supervisor_memory.backends.journalling.local_copy import LocalCopy
 from supervisor_memory.backends.protocol import Stored, Taken
 from supervisor_memory.records import Record
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Final, ParamSpec, TypeVar
 
-from supervisor_memory.backends.breaker import Breaker
+from supervisor_memory.backends.journalling.breaker import Breaker
 from supervisor_memory.bridge import Bridge, seconds_left
 from supervisor_memory.errors import (
     BackendError,

@@ -7,10 +7,10 @@ from typing import Final
 
 import apsw
 
-from supervisor_memory.backends import lexicon
 from supervisor_memory.backends.changes import Vector, as_stored, clash, vector_to_store
-from supervisor_memory.backends.conditions import NOT_SAID_IN_A_SESSION
 from supervisor_memory.backends.protocol import Change, Stored
+from supervisor_memory.backends.sqlite_file import lexicon
+from supervisor_memory.backends.sqlite_file.conditions import NOT_SAID_IN_A_SESSION
 from supervisor_memory.database import Step
 from supervisor_memory.errors import Conflict, CorruptStore
 from supervisor_memory.records import Namespace, Record

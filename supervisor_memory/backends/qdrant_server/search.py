@@ -9,8 +9,8 @@ from qdrant_client import models
 
 from supervisor_memory.backends.candidates import as_hits
 from supervisor_memory.backends.changes import Vector, copied
-from supervisor_memory.backends.points import DENSE, READ, WORDS, searched_words, seen
 from supervisor_memory.backends.postings import idf, score
+from supervisor_memory.backends.qdrant_server.points import DENSE, READ, WORDS, searched_words, seen
 from supervisor_memory.records import Hits, Query, Record
 from supervisor_memory.terms import terms
 

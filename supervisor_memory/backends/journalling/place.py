@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from supervisor_memory.audit.log import AUDIT_FILE_NAME, AuditLog
-from supervisor_memory.backends.journal_entries import Entries
-from supervisor_memory.backends.local_copy import LocalCopy
+from supervisor_memory.backends.journalling.entries import Entries
+from supervisor_memory.backends.journalling.local_copy import LocalCopy
 from supervisor_memory.backends.protocol import Commit, Committed
 from supervisor_memory.database import Database
 from supervisor_memory.errors import WasErased

@@ -7,7 +7,7 @@ again, which a store completes.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from supervisor_memory.backends.journal_entries import Entries, Entry
+from supervisor_memory.backends.journalling.entries import Entries, Entry
 from supervisor_memory.backends.protocol import Commit, Committed
 from supervisor_memory.records import new_id
 

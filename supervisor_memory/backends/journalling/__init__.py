@@ -1,0 +1,1 @@
+"""What the journal is made of: entries, what waits laid over the store, replay, a copy."""

@@ -1,0 +1,1 @@
+"""What the Qdrant backend is made of: points, calls, searches, erasing, moving."""

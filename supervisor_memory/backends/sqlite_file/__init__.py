@@ -1,0 +1,1 @@
+"""What the SQLite backend is made of: tables, words, vectors, group commit, salvage."""
