@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from math import inf
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, ParamSpec, TypeVar
 
 from supervisor_memory.errors import DeadlineExceeded
@@ -23,6 +23,8 @@ __all__ = ["Bridge", "finished", "seconds_left"]
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_IDLE_SECONDS = 5.0
+"""How long a thread waits for work before it ends; the next call begins another."""
 _INNER_THREADS = 16
 _OUTER_THREADS = 32
 _SOON = 0.02
@@ -42,7 +44,7 @@ def seconds_left() -> float:
 
 
 class _Workers:
-    """A pool of daemon threads that grows to `size`; what is handed in keeps its caller's context."""
+    """Daemon threads, `size` at most, as many as are needed; what is handed in keeps its caller's context."""
 
     def __init__(self, name: str, *, size: int) -> None:
         self._name = name
@@ -81,7 +83,14 @@ class _Workers:
     def _work(self) -> None:
         jobs, lock = self._jobs, self._lock
         while True:
-            job = jobs.get()
+            try:
+                job = jobs.get(timeout=_IDLE_SECONDS)
+            except Empty:
+                with lock:
+                    if self._busy < self._threads:  # else a job is on its way to the queue
+                        self._threads -= 1
+                        return
+                continue
             job()
             with lock:
                 self._busy -= 1

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from supervisor_memory import bridge as bridge_module
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.errors import DeadlineExceeded
 
@@ -156,3 +157,15 @@ def test_a_step_that_hangs_inside_a_call_leaves_the_call_its_time() -> None:
         return "went on"
 
     assert bridge.within(5, outer) == "went on"
+
+
+def test_threads_that_have_nothing_to_do_end_and_others_begin_when_there_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bridge_module, "_IDLE_SECONDS", 0.02)
+    bridge = Bridge()
+    for _ in range(3):
+        thread = bridge.within(5, threading.current_thread)
+        assert thread is not threading.current_thread()
+        thread.join(timeout=10)
+        assert not thread.is_alive()
