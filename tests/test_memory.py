@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import io
 import logging
 import threading
 import time
@@ -569,6 +570,10 @@ CONVERSATION: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("delete_all", (), {"user_id": "u1", "confirm": True}),
     ("erase", (), {"user_id": "u1"}),
     ("erase", (), {"user_id": "u1", "confirm": True}),
+    ("reembed", (), {"user_id": "u1"}),
+    ("export", (io.BytesIO(),), {"user_id": "u1"}),
+    ("import_from", (io.BytesIO(b"no line of ours"),), {}),
+    ("copy_to", (InMemoryBackend(),), {"user_id": "u1"}),
     ("flush", (), {}),
     ("close", (), {}),
 ]
@@ -588,7 +593,7 @@ def _plain(value: Any) -> Any:
         return value.tokens, len(value.ids), value.degraded
     if isinstance(value, (str, int, bool)) or value is None:
         return value
-    if hasattr(value, "should_read") or hasattr(value, "pending"):
+    if any(hasattr(value, name) for name in ("should_read", "pending", "counts", "embedded")):
         return value
     return [_plain(each) for each in value]
 

@@ -1,5 +1,6 @@
 """Whatever is put, found and deleted, and however the labels look alike: a store is a dictionary."""
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ Labels: TypeAlias = tuple[str, ...]
 Model: TypeAlias = dict[Labels, dict[str, dict[str, Any]]]
 
 SETTINGS = Settings(embedding_model="none", search_timeout_ms=60_000, write_timeout_ms=60_000)
+EXAMPLES = int(os.environ.get("STORE_EXAMPLES", "2000"))
 LABELS = (
     *("1", "12", "%", "_", "//", "*", "\u200b", "1\u200b", "K", "\u212a", "k", "%25", "%2E", "null"),
     *("memories", "_store", " 1", "1\n", "session_messages", "\u00e9", "e\u0301"),
@@ -113,7 +115,7 @@ def follow(store: MemoryStore, given: list[Op]) -> None:
     agrees(store, [*(SearchOp(prefix, limit=1_000) for prefix in sorted(prefixes)), *held], model)
 
 
-@settings(max_examples=9_800, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(operations)
 def test_a_store_in_memory_is_a_dictionary(given_operations: list[Op]) -> None:
     follow(store_over(InMemoryBackend()), given_operations)
