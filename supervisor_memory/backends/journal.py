@@ -68,7 +68,7 @@ class JournalBackend(Verbs):
 
     Args:
         store: The backend around which it is; its own audit log is not used. Closed with the journal.
-        path: The directory of the journal and its audit log, `audit.db`. Processes of one machine may share
+        path: The directory of the journal and its audit log, `journal.db`. Processes of one machine may share
             it. None: in memory, so that nothing survives this process.
         copies: Keep a copy of what the store takes, and read that while the store is out of reach.
         replays: Whether this process applies what waits; False for one that only looks.
@@ -387,7 +387,8 @@ class JournalBackend(Verbs):
         records = self._all_of(user_id)
         with place.database.writing():
             removed = place.audit.erase(user_id, records, at=at)
-            place.entries.forget(user_id)
+            if waited := place.entries.forget(user_id):
+                removed["waiting"] = waited
             if place.copy is not None:
                 place.copy.erase(user_id)
             place.entries.begin_erasure(user_id, at=at)
@@ -397,7 +398,11 @@ class JournalBackend(Verbs):
             done = self._link.call(_LONG, store.erase, user_id, at=at)
         except BackendError as error:
             self._wake()
-            return Erased(removed, (str(error), *self._replay.finish_erasures()))
+            told = (
+                f"{self.name} may still hold records of the user; they are removed when it answers again, by "
+                f"what runs then over {place.database.where} ({error})"
+            )
+            return Erased(removed, (told, *self._replay.finish_erasures()))
         if not done.pending:
             place.entries.end_erasure(user_id)
         return Erased(

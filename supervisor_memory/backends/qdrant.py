@@ -271,7 +271,7 @@ class QdrantBackend(Verbs):
             self.name,
             ok=ok,
             persistent=not self._calls.is_volatile,
-            location=f"{self._calls.address} ({self._names.prefix})",
+            location=f"{self._calls.address}, prefix {self._names.prefix}",
             message=message,
             details=details,
         )

@@ -15,7 +15,9 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
+from supervisor_memory.backends.protocol import Journals
 from supervisor_memory.errors import (
+    BackendError,
     ConfirmationRequired,
     IdentityError,
     InvalidContent,
@@ -313,6 +315,11 @@ def verify(
     from supervisor_memory.audit.verify import verified
 
     with _open(env_file) as memory:
+        if deep and isinstance(memory.backend, Journals):
+            raise BackendError(
+                f"the records of {memory.backend.name} are changed by other instances too, and those have logs "
+                "of their own: --deep compares a store of this machine. Without it, the rows are proved"
+            )
         found = verified(memory.backend.audit, memory.backend.get if deep else None)
     if json:
         typer.echo(as_json(asdict(found)))

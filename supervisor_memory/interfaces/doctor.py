@@ -32,7 +32,7 @@ _CHINESE: Final = "以后默认用表格"
 _LOADING_SECONDS: Final = 120.0
 _LATEST: Final = 1_000
 _PAGE: Final = 10_000
-_AUDIT: Final = "audit.db"
+_JOURNAL: Final = "journal.db"
 _OTHERS: Final = 0o077
 _NOTHING_WAITS: Final = {"begun": 0, "waiting": 0, "dead": 0, "erasures": 0}
 
@@ -172,7 +172,7 @@ def _look_at_backend(settings: Settings, embedder: EmbedderState) -> tuple[Backe
         if settings.backend == "qdrant" and (place := _directory_to_make(settings)) is not None:
             state = BackendState("qdrant", persistent=True, exists=False, ok=None, location=str(place))
             return replace(state, message="no store yet; it is made at its first use"), nothing
-        audit = settings.path / _AUDIT
+        audit = settings.path / _JOURNAL
         has_audit = settings.backend != "qdrant" or audit.exists()
         backend = open_backend(
             settings.backend, settings.path if has_audit else None, settings, replays=False

@@ -39,14 +39,14 @@ def backlog(
 
     Asks the store nothing and makes no file. Exit code 1 when there are dead letters.
     """
-    from supervisor_memory.audit.log import AUDIT_FILE_NAME
     from supervisor_memory.backends.journalling.entries import Entries
+    from supervisor_memory.backends.journalling.place import JOURNAL_FILE_NAME
     from supervisor_memory.database import Database
 
     settings = told_settings(env_file)
     _need_journal(settings.backend)
     counts, retried, waiting, dead = dict(_NOTHING), 0, [], []
-    if (file := settings.path / AUDIT_FILE_NAME).exists():
+    if (file := settings.path / JOURNAL_FILE_NAME).exists():
         with closing(Database(file)) as database:
             entries = Entries(database)
             retried = entries.retry_dead() if retry else 0

@@ -27,7 +27,7 @@ def store_files(settings: Settings) -> list[Path]:
     Of a store that is elsewhere: its journal and audit log.
     """
     if not store_exists(settings) and not (
-        settings.backend == "qdrant" and (settings.path / "audit.db").exists()
+        settings.backend == "qdrant" and (settings.path / "journal.db").exists()
     ):
         return []
     folder = settings.path.absolute()
@@ -57,11 +57,10 @@ def existing_memory(settings: Settings, *, embedder: bool) -> "SupervisorMemory"
         )
     from supervisor_memory.memory import SupervisorMemory
 
-    if embedder:
-        return SupervisorMemory(settings)
-    # Who only looks applies nothing that waits: without the embedder it would be decided otherwise.
+    # Who only looks applies nothing that waits.
     backend = open_backend(settings.backend, settings.path, settings, replays=False)
-    return SupervisorMemory(settings.model_copy(update={"embedding_model": "none"}), backend=backend)
+    known = settings if embedder else settings.model_copy(update={"embedding_model": "none"})
+    return SupervisorMemory(known, backend=backend)
 
 
 def memory_to_fill(settings: Settings) -> "SupervisorMemory":

@@ -592,7 +592,7 @@ def test_settings_from_the_environment_are_enough(
         assert "tables" in memory.recall("how many flights?", scope=Scope("alice")).text
     assert all(a.collection.startswith("team~") for a in double.asked if a.collection)
     assert max(len(a.collection.split("~")) for a in double.asked) == 4
-    assert (tmp_path / "audit.db").exists()
+    assert (tmp_path / "journal.db").exists()
 
 
 def test_doctor_shows_the_server(double: QdrantDouble, tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def test_doctor_tells_that_the_server_is_up_and_nothing_waits(server: QdrantDoub
     assert (backend["ok"], backend["persistent"], backend["message"]) == (True, True, "")
     assert backend["backlog"] == NOTHING
     assert server.url in backend["location"]
-    assert any(file["path"].endswith("audit.db") for file in told.json["files"])
+    assert any(file["path"].endswith("journal.db") for file in told.json["files"])
     origins = {each["env"]: each["origin"] for each in told.json["settings"]}
     assert (origins["MEMORY_BACKEND"], origins["QDRANT_URL"]) == ("environment", "environment")
     text = run("doctor").stdout

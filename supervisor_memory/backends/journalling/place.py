@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from supervisor_memory.audit.log import AUDIT_FILE_NAME, AuditLog
+from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.backends.journalling.entries import Entries
 from supervisor_memory.backends.journalling.local_copy import LocalCopy
 from supervisor_memory.backends.protocol import Commit, Committed
@@ -14,7 +14,9 @@ from supervisor_memory.database import Database
 from supervisor_memory.errors import WasErased
 from supervisor_memory.records import AuditEvent, Record
 
-__all__ = ["Place", "told"]
+__all__ = ["JOURNAL_FILE_NAME", "Place", "told"]
+
+JOURNAL_FILE_NAME: Final = "journal.db"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class Place:
     @classmethod
     def in_directory(cls, path: Path | None, *, copies: bool, clock: Callable[[], float]) -> "Place":
         """The place in a directory, or with None in memory."""
-        database = Database(None if path is None else Path(path) / AUDIT_FILE_NAME)
+        database = Database(None if path is None else Path(path) / JOURNAL_FILE_NAME)
         copy = LocalCopy(database) if copies else None
         return cls(database, Entries(database), AuditLog(database), copy, clock)
 
