@@ -317,8 +317,8 @@ def verify(
     with _open(env_file) as memory:
         if deep and isinstance(memory.backend, Journals):
             raise BackendError(
-                f"the records of {memory.backend.name} are changed by other instances too, which have logs of "
-                "their own: --deep compares a store of this machine. Without it, the rows are proved"
+                f"the records of {memory.backend.name} are changed by other instances too, whose logs are "
+                "elsewhere: --deep compares a store of this machine. Without it, the rows are proved"
             )
         found = verified(memory.backend.audit, memory.backend.get if deep else None)
     if json:
