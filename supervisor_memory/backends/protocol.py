@@ -11,7 +11,6 @@ from supervisor_memory.records import AuditEvent, Filter, Hits, Query, Record, W
 
 if TYPE_CHECKING:
     from supervisor_memory.audit.log import AuditLog
-    from supervisor_memory.backends.journalling.entries import Entry
     from supervisor_memory.backends.journalling.reconcile import Reconciled
     from supervisor_memory.records import Vector
 
@@ -313,18 +312,6 @@ class Journals(Protocol):
 
     def replay(self) -> bool:
         """Apply what waits, now and in this thread. Whether nothing waits any more."""
-        ...
-
-    def waiting(self, limit: int) -> "Sequence[Entry]":
-        """The first commits that wait, in order."""
-        ...
-
-    def dead_letters(self, limit: int) -> "Sequence[Entry]":
-        """The first commits that the store refuses for good; they wait for a person."""
-        ...
-
-    def retry_dead_letters(self) -> int:
-        """Let the dead letters wait again; how many."""
         ...
 
     def reconcile(self) -> "Reconciled":

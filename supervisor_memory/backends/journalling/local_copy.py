@@ -60,10 +60,9 @@ class LocalCopy:
         """
         with self._database.writing() as connection:
             for record, vector in records:
-                data = json.dumps(record.to_dict(), ensure_ascii=False, separators=(",", ":"))
                 numbers = None if vector is None else np.asarray(vector, "<f4").tobytes()
-                embedder = record.embedder
-                connection.execute(_PUT, (record.id, record.user_id, record.version, data, embedder, numbers))
+                known = (record.id, record.user_id, record.version, record.to_json(), record.embedder)
+                connection.execute(_PUT, (*known, numbers))
                 connection.execute(_CHANGED, (record.user_id,))
 
     def remove(self, ids: Iterable[str]) -> None:
@@ -74,16 +73,13 @@ class LocalCopy:
                 users: Any = connection.execute(gone, (record_id,)).fetchall()
                 connection.executemany(_CHANGED, users)
 
-    def erase(self, user_id: str) -> int:
-        """Forget a user; how many records went."""
+    def erase(self, user_id: str) -> None:
+        """Forget a user."""
         with self._database.writing() as connection:
-            rows = connection.execute(
-                "DELETE FROM copies WHERE user_id = ? RETURNING 1", (user_id,)
-            ).fetchall()
+            connection.execute("DELETE FROM copies WHERE user_id = ?", (user_id,))
             connection.execute("DELETE FROM copied_users WHERE user_id = ?", (user_id,))
         with self._lock:
             self._states.clear()
-        return len(rows)
 
     def search(self, query: Query, *, limit: int) -> Hits:
         """Candidates by meaning and by words, at most `limit` of each."""
