@@ -2,8 +2,9 @@
 
 from supervisor_memory.flow import Recipe
 from supervisor_memory.recall.format import format_note
+from supervisor_memory.recall.gate import drop_already_said, gate
 from supervisor_memory.recall.query import route_turn, write_query
-from supervisor_memory.recall.rank import drop_already_said, gate, rank
+from supervisor_memory.recall.rank import rank
 from supervisor_memory.recall.search import add_standing, search_store
 from supervisor_memory.remember.decide import decide
 from supervisor_memory.remember.gather import gather, keep_messages
