@@ -65,13 +65,29 @@ class Settings(BaseSettings):
     weight_source: float = _named(
         "MEMORY_WEIGHT_SOURCE", 0.1, "γ: weight of who said it in the score.", ge=0, le=1000
     )
+    weight_importance: float = _named(
+        "MEMORY_WEIGHT_IMPORTANCE", 0.0, "δ: weight of a record's importance in the score.", ge=0, le=1000
+    )
+    weight_reads: float = _named(
+        "MEMORY_WEIGHT_READS",
+        0.0,
+        "ρ: weight of how often a record was handed out, by this machine's access log.",
+        ge=0,
+        le=1000,
+    )
     decay_lambda: float = _named("MEMORY_DECAY_LAMBDA", 0.0231, "λ per day; 0.0231 halves in 30 days.", ge=0)
     decay_lambdas: Mapping[Kind, float] = _named(
         "MEMORY_DECAY_LAMBDAS",
         {"user-profile": 0.0, "identity": 0.0, "domain-facts": 0.0038},
         "λ per kind where it differs: preferences do not age, definitions halve in half a year.",
     )
-    decay_floor: float = _named("MEMORY_DECAY_FLOOR", 0.05, "Least recency an old record keeps.", ge=0, le=1)
+    decay_floor: float = _named(
+        "MEMORY_DECAY_FLOOR",
+        0.05,
+        "Least recency an old record keeps; metadata.pinned keeps all of it.",
+        ge=0,
+        le=1,
+    )
     source_boosts: Mapping[SourceClass, float] = _named(
         "MEMORY_SOURCE_BOOSTS",
         {"user": 1.0, "agent": 0.6, "system": 0.5, "tool": 0.3},
@@ -215,6 +231,17 @@ class Settings(BaseSettings):
         """λ per day for a kind."""
         return self.decay_lambdas.get(kind, self.decay_lambda)
 
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """The parts of a score → their weights."""
+        return {
+            "relevance": self.weight_relevance,
+            "decay": self.weight_decay,
+            "source": self.weight_source,
+            "importance": self.weight_importance,
+            "reads": self.weight_reads,
+        }
+
     @field_validator("decay_lambdas", "ttl_days", mode="after")
     @classmethod
     def _not_negative(cls, value: Mapping[Kind, float]) -> Mapping[Kind, float]:
@@ -234,11 +261,12 @@ class Settings(BaseSettings):
     def _are_families(cls, value: Mapping[str, str]) -> Mapping[str, str]:
         return {check_name(agent, what="agent id"): check_family(family) for agent, family in value.items()}
 
-    @field_validator("weight_source", mode="after")
+    @field_validator("weight_reads", mode="after")
     @classmethod
     def _some_weight(cls, value: float, info: Any) -> float:
-        if value + info.data.get("weight_relevance", 1) + info.data.get("weight_decay", 1) <= 0:
-            raise ValueError("all three weights are 0; one must be positive")
+        others = ("weight_relevance", "weight_decay", "weight_source", "weight_importance")
+        if value + sum(info.data.get(other, 1) for other in others) <= 0:
+            raise ValueError("all weights of the score are 0; one must be positive")
         return value
 
 

@@ -1,40 +1,24 @@
-"""Rank: how relevant, how recent, said by whom. Pure functions of values.
-
-    S = (α·relevance + β·decay + γ·source) / (α + β + γ)
+"""Rank: how relevant a record is, and its place by that and what else weighs in (`weights.py`).
 
 The threshold reads relevance alone, which is made of absolute parts, so that the best of nonsense
-stays nonsense; decay and source only order what passed.
+stays nonsense; the rest of the score only orders what passed.
 """
 
-import math
 from collections.abc import Collection
 from dataclasses import replace
 from functools import lru_cache
 
 from supervisor_memory.flow import Recalling
 from supervisor_memory.ports import ReadStore
+from supervisor_memory.recall.weights import parts_of, weighted
 from supervisor_memory.records import Hit, Record
 from supervisor_memory.settings import Settings
 from supervisor_memory.terms import terms
 
-__all__ = ["coverage", "decay", "rank", "relevance", "score"]
+__all__ = ["coverage", "rank", "relevance", "score"]
 
-SECONDS_A_DAY = 86_400.0
 _AGREEMENT = 0.25  # what a second signal adds to what the best one left open
 _NAMED = 0.8  # relevance of a definition whose term the question uses
-
-
-def decay(age_days: float, *, rate: float, floor: float = 0.0) -> float:
-    """Weight of a record by age: 1 when new, `exp(-rate·age)` later, never under `floor`.
-
-    Args:
-        age_days: Days since the record last changed. Negative (a clock that jumped) and NaN count as 0.
-        rate: λ per day, 0 or more. ln 2 / 30 halves in 30 days.
-
-    Source: exponential forgetting, Ebbinghaus 1885.
-    """
-    age = age_days if age_days > 0 else 0.0
-    return max(floor, math.exp(-min(rate * age, 700.0)))
 
 
 @lru_cache(maxsize=8192)
@@ -71,20 +55,13 @@ def score(hit: Hit, *, asked: frozenset[str], dense: float | None, now: float, s
     named = bool(subject) and subject <= asked
     covered = coverage(asked, record)
     evidence = relevance(dense, covered, named=named)
-    recency = decay(
-        (now - record.updated_at) / SECONDS_A_DAY,
-        rate=settings.decay_of(record.kind),
-        floor=settings.decay_floor,
-    )
-    source = settings.source_boosts.get(record.source.source_class, 0.0)
-    weights = (settings.weight_relevance, settings.weight_decay, settings.weight_source)
-    total = sum(w * v for w, v in zip(weights, (evidence, recency, source), strict=True)) / sum(weights)
-    parts = {**hit.parts, "relevance": evidence, "coverage": covered, "decay": recency, "source": source}
+    beside = parts_of(record, now=now, settings=settings)
+    parts = {**hit.parts, "relevance": evidence, "coverage": covered, **beside}
     if dense is not None:
         parts["sim"] = dense
     if named:
         parts["named"] = _NAMED
-    return Hit(record, total, parts)
+    return Hit(record, weighted(parts, settings), parts)
 
 
 def rank(plan: Recalling, view: ReadStore) -> Recalling:

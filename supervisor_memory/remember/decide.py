@@ -13,7 +13,7 @@ from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.errors import Conflict, WasErased
 from supervisor_memory.flow import Remembering
 from supervisor_memory.ports import Deciding
-from supervisor_memory.recall.rank import SECONDS_A_DAY
+from supervisor_memory.recall.weights import SECONDS_A_DAY
 from supervisor_memory.records import (
     SESSION_FAMILY,
     AuditEvent,

@@ -12,7 +12,8 @@ from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.embedding.protocol import Calibration
 from supervisor_memory.flow import Recalling, Turn
 from supervisor_memory.recall.gate import drop_already_said, gate
-from supervisor_memory.recall.rank import coverage, decay, rank, relevance, score
+from supervisor_memory.recall.rank import coverage, rank, relevance, score
+from supervisor_memory.recall.weights import decay
 from supervisor_memory.records import Hit, Hits, Message, Query, Record, Scope, Source
 from supervisor_memory.settings import Settings
 from supervisor_memory.terms import terms
