@@ -114,7 +114,7 @@ def as_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
     """A copy of the metadata as JSON gives it back.
 
     Raises:
-        InvalidContent: JSON cannot hold it, or `ttl` is no positive number of seconds.
+        InvalidContent: JSON cannot hold it, `ttl` is no positive number of seconds, or `use_when` no text.
         ContentTooLarge: over 64 KiB.
     """
     if metadata is None:
@@ -128,6 +128,8 @@ def as_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
             f"metadata cannot be kept as JSON: {error}; use text, numbers, lists and dictionaries"
         ) from error
     _check_ttl(copy.get("ttl"))
+    if (told := copy.get("use_when")) is not None:
+        copy["use_when"] = _checked_use_when(told)
     return copy
 
 
@@ -156,6 +158,18 @@ def _check_ttl(ttl: object) -> None:
         sound = False
     if not sound:
         raise InvalidContent(f"metadata.ttl is {str(ttl)[:40]!r}; pass a positive number of seconds")
+
+
+def _checked_use_when(told: object) -> str:
+    try:
+        return check_content(cast("str", told))
+    except ContentTooLarge:
+        raise
+    except InvalidContent as error:
+        raise InvalidContent(
+            f"metadata.use_when cannot be kept: {error}. Say in words when the record is of use, or leave it "
+            "out"
+        ) from error
 
 
 def _number(value: object) -> float:

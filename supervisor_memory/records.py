@@ -5,9 +5,11 @@ One word per thing: docs/architecture.md lists them all.
 
 import hashlib
 import json
+import math
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
@@ -45,6 +47,7 @@ __all__ = [
     "Source",
     "SourceClass",
     "Status",
+    "Wanted",
     "WriteResult",
     "WriteStatus",
     "check_content",
@@ -78,6 +81,8 @@ _NOT_IN_NAMES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _NOT_USERS = frozenset({"none", "null", "undefined", "nan"})
 _NOT_IN_CONTENT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _FAMILY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,95}\Z")
+_METADATA_KEY = re.compile(r"[A-Za-z0-9_.\-]{1,64}\Z")
+_MOST_WANTED = 50
 
 
 def new_id() -> str:
@@ -244,7 +249,10 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a record comes from. Set once, never changed by an update."""
+    """Where a record comes from. Set once, never changed by an update.
+
+    `message_id` is the message it was said in or, for what an agent brought, the user's that it answers.
+    """
 
     source_class: SourceClass = "user"
     agent_id: str | None = None
@@ -273,8 +281,9 @@ class Record:
 
     Times are seconds since 1970 by this machine's clock. `subject` and `attribute` say what a
     statement is about ("delayed", "definition"): one active record a namespace for each pair.
-    `use_when` is set by `metadata["use_when"]`. `vector` travels only towards a backend: records
-    that come back have None; an update with `vector=None` and an `embedder` keeps the stored one.
+    `ref_id` is the session message it was read from, None where no message was kept. `vector` travels
+    only towards a backend: records that come back have None; an update with `vector=None` and an
+    `embedder` keeps the stored one.
     """
 
     id: str
@@ -316,6 +325,22 @@ class Record:
     def task(self) -> str | None:
         return self.namespace[2] if len(self.namespace) == _TASK_SEGMENTS else None
 
+    @property
+    def use_when(self) -> str | None:
+        """The situation it is for, as `metadata["use_when"]` tells it; None: it speaks for itself."""
+        told = self.metadata.get("use_when")
+        return told if isinstance(told, str) and told.strip() else None
+
+    @property
+    def embedded_text(self) -> str:
+        """What its vector is of: `use_when` where there is one, else the content."""
+        return self.use_when or self.content
+
+    @property
+    def searched_text(self) -> str:
+        """What is searched by words: the content and `use_when`."""
+        return self.content if self.use_when is None else f"{self.content}\n{self.use_when}"
+
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary that JSON can hold; the vector stays behind."""
         values = {name: getattr(self, name) for name in Record.__slots__ if name != "vector"}
@@ -353,7 +378,8 @@ class Candidate:
 
     `content` is the speaker's own words. `subject` and `attribute` say what the statement is about
     and which property of it; `value` is that property, normalised, where there is one ("table").
-    `evidence` is the span it came from. `strategy` is the merge strategy asked for, None by kind.
+    `evidence` is the span it came from, `ref_id` the session message that holds it, where one is kept.
+    `strategy` is the merge strategy asked for, None by kind.
     """
 
     content: str
@@ -367,6 +393,68 @@ class Candidate:
     strategy: str | None = None
     evidence: str = ""
     confidence: float = 1.0
+    ref_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A key of a record's metadata, and the values it may have.
+
+    `texts` are those values as JSON spells them, so that every store compares the same: True is not 1,
+    1 and 1.0 are one number, and None is a null that is there, not a key that is missing. What is a list
+    or a mapping in a record equals none of them.
+    """
+
+    key: str
+    texts: frozenset[str]
+
+    @classmethod
+    def of(cls, key: str, *values: object) -> "Wanted":
+        """Raises InvalidContent for a key that is no plain name, and for values that cannot be compared."""
+        if not isinstance(key, str) or not _METADATA_KEY.match(key):
+            raise InvalidContent(
+                f"metadata cannot be looked for by the key {str(key)[:40]!r}; a key is 1 to 64 letters, digits, "
+                "'_', '.' or '-'",
+                key=str(key)[:64],
+            )
+        if not 0 < len(values) <= _MOST_WANTED:
+            raise InvalidContent(
+                f"metadata.{key} has {len(values)} values to choose from; give 1 to {_MOST_WANTED}, or leave "
+                "the key out",
+                key=key,
+            )
+        return cls(key, frozenset(text for value in values for text in _spelled(key, value)))
+
+    def matches(self, metadata: Mapping[str, Any]) -> bool:
+        value = metadata.get(self.key, ())
+        return isinstance(value, _SCALARS) and _COMPACT.encode(value) in self.texts
+
+
+_SCALARS = (str, int, float, type(None))  # bool is an int
+
+
+def _spelled(key: str, value: object) -> Iterator[str]:
+    """A value as JSON may spell it: equal numbers are one value."""
+    if not isinstance(value, _SCALARS) or (isinstance(value, float) and not math.isfinite(value)):
+        told = repr(value)[:40] if isinstance(value, float) else f"a {type(value).__name__}"
+        raise InvalidContent(
+            f"metadata.{key} is {told}, which nothing equals; give text, a finite number, a boolean, None, or a "
+            "list of these (there are no operators; times are compared by 'since' and 'until')",
+            key=key,
+        )
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    try:
+        yield _COMPACT.encode(value)
+    except ValueError as error:  # Python writes no more than 4,300 digits
+        raise InvalidContent(
+            f"metadata.{key} is a number too long to be kept; give it as text", key=key
+        ) from error
+    if isinstance(value, int) and not isinstance(value, bool):
+        yield from () if value else ("-0.0",)
+        with suppress(OverflowError):
+            if float(value) == value:
+                yield repr(float(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,7 +463,9 @@ class Filter:
 
     `tasks=(None,)` means records without a task segment, `(None, "t")` those and task t's.
     `families=None` means every family but the session messages. `not_embedded_by` means records without
-    a vector of the embedder with this fingerprint.
+    a vector of the embedder with this fingerprint. A record has all of the `tags`, and of each key in
+    `metadata` one of its values. `since` and `until` are about `created_at`, when it was said, in seconds
+    since 1970: from the one on, and before the other. That a record was corrected later does not move it.
     """
 
     user_id: str | None = None
@@ -389,6 +479,10 @@ class Filter:
     subject: str | None = None
     attribute: str | None = None
     not_embedded_by: str | None = None
+    tags: tuple[str, ...] | None = None
+    since: float | None = None
+    until: float | None = None
+    metadata: tuple[Wanted, ...] | None = None
 
     def names_something(self) -> bool:
         """Whether it is narrower than "everything": by user, ids or session."""
@@ -412,6 +506,10 @@ class Filter:
             and self.subject in (None, record.subject)
             and self.attribute in (None, record.attribute)
             and (self.not_embedded_by is None or self.not_embedded_by != record.embedder)
+            and (self.tags is None or set(self.tags) <= set(record.tags))
+            and (self.since is None or self.since <= record.created_at)
+            and (self.until is None or record.created_at < self.until)
+            and (self.metadata is None or all(each.matches(record.metadata) for each in self.metadata))
         )
 
 
@@ -440,11 +538,12 @@ class Hit:
         return f"{self.score:.2f} {self.record.content!r} ({parts})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Hits(Sequence[Hit]):
     """Hits, best first. `degraded` says that a part of the search did not work; `notes` say which.
 
-    `namespaces` is how many the store looked into; None: it does not tell.
+    `notes` also say what of a long question was read. `namespaces` is how many the store looked into;
+    None: it does not tell. `print(hits)` shows a hit a line.
     """
 
     items: tuple[Hit, ...] = ()
@@ -466,6 +565,23 @@ class Hits(Sequence[Hit]):
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.items)
+
+    def __repr__(self) -> str:
+        first = [f"{hit.score:.2f} {_shortened(hit.record.content)!r}" for hit in self.items[:_SHOWN]]
+        more = [f"{len(self) - _SHOWN} more"] if len(self) > _SHOWN else []
+        state = ["degraded"] if self.degraded else []
+        return f"<Hits {', '.join([f'{len(self)} found', *state])}: {'; '.join([*first, *more, *self.notes])}>"
+
+    def __str__(self) -> str:
+        return "\n".join([*map(str, self.items), *self.notes]) or "nothing found"
+
+
+_SHOWN = 3
+_SHOWN_OF_A_TEXT = 40
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN_OF_A_TEXT else text[: _SHOWN_OF_A_TEXT - 1] + "…"
 
 
 @dataclass(frozen=True, slots=True)
