@@ -21,7 +21,7 @@ from rich.table import Table
 from agents.team import build_team
 from common.config import config
 from supervisor_memory import Note, Scope, Settings, SupervisorMemory
-from supervisor_memory.interfaces.why import why
+from supervisor_memory.explain import why
 
 console = Console(highlight=False)
 console.width = min(console.width, 110) if console.is_terminal else 110

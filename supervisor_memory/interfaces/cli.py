@@ -140,7 +140,7 @@ def search(
             text, user_id=user, limit=limit, threshold=threshold, families=family, agent_id="operator"
         )
     if json:
-        from supervisor_memory.interfaces.why import why
+        from supervisor_memory.explain import why
 
         found = [
             {

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.console import Console
 from rich.text import Text
 
+from supervisor_memory.explain import why
 from supervisor_memory.interfaces.printable import moment, one_line, printable
-from supervisor_memory.interfaces.why import why
 from supervisor_memory.records import Hits, Record
 
 if TYPE_CHECKING:

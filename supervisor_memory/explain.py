@@ -1,0 +1,97 @@
+"""Why a record was handed out, or not, in words: the parts of a score, the reasons, and a table of both.
+
+It takes plain values, so that hits can print themselves; docs/ranking.md tells how to read the table.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+__all__ = ["REASONS", "Row", "table", "why"]
+
+REASONS: Mapping[str, str] = MappingProxyType(
+    {
+        "kept": "handed out",
+        "standing": "handed out whatever the question: a preference that stands (MEMORY_STANDING_NOTES)",
+        "below-threshold": "not relevant enough: under the threshold (MEMORY_MIN_SCORE)",
+        "after-knee": "relevance falls off sharply before it (MEMORY_KNEE)",
+        "over-limit": "relevant, but beyond the number that is handed out (MEMORY_TOP_K, MEMORY_MAX_NOTES)",
+        "over-budget": "relevant, but it does not fit into the note (MEMORY_MAX_CONTEXT_TOKENS)",
+        "already-said": "the reader sees it anyway",
+        "left-out": "left out by an operator of the recipe",
+    }
+)
+"""What may become of a candidate: a code for programs and logs → words for people."""
+
+_NAMES = {"sim": "meaning", "coverage": "words", "decay": "recency"}
+_FIRST = ("relevance", "sim", "coverage", "named")
+_LAST = ("decay", "source", "importance", "reads")
+_RAW = frozenset({"cosine", "bm25", "standing"})  # of a scale of their own, or told by the reason
+_WIDTH = 60
+_FORMULA = (
+    "score: the mean of relevance, recency, source, … by their weights (MEMORY_WEIGHT_*); "
+    "the threshold reads relevance alone."
+)
+
+
+class Row(NamedTuple):
+    """One candidate of a search. `rank` is None where it was dropped; `reason` is a code of `REASONS`."""
+
+    rank: int | None
+    score: float
+    parts: Mapping[str, float]
+    reason: str
+    text: str
+
+
+def why(parts: Mapping[str, float]) -> str:
+    """Why a record was found, for people: `parts` are those of a `Hit`.
+
+    Source: docs/cli.md explains each word.
+    """
+    signals = [f"meaning {parts['sim']:.2f}"] if "sim" in parts else []
+    signals.append(f"words {parts.get('coverage', 0.0):.2f}")
+    if "named" in parts:
+        signals.append("defines a word of the question")
+    reasons = ["always recalled"] if parts.get("standing") else []
+    reasons.append(f"relevance {parts.get('relevance', 0.0):.2f} ({', '.join(signals)})")
+    reasons.append(f"recency {parts.get('decay', 0.0):.2f}")
+    reasons.append(f"source {parts.get('source', 0.0):.2f}")
+    return ", ".join(reasons)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The candidates for people, a line each, and what the words in it mean."""
+    columns = _columns(row.parts for row in rows)
+    head = ("#", "score", *(_NAMES.get(name, name) for name in columns), "reason", "record")
+    lines = [head, *(_line(row, columns) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    shown = ["  ".join(_aligned(line, widths)).rstrip() for line in lines]
+    legend = (
+        f"{reason}: {REASONS.get(reason, 'as an operator of the recipe says')}."
+        for reason in dict.fromkeys(row.reason for row in rows)
+    )
+    return "\n".join((*shown, "", _FORMULA, *legend))
+
+
+def _columns(parts: Iterable[Mapping[str, float]]) -> list[str]:
+    """The parts that any row has: relevance and what it is made of, then what else weighs in."""
+    names = {name for each in parts for name in each} - _RAW
+    signals = sorted(names - {*_FIRST, *_LAST})
+    return [name for name in (*_FIRST, *signals, *_LAST) if name in names]
+
+
+def _line(row: Row, columns: Sequence[str]) -> tuple[str, ...]:
+    rank = "–" if row.rank is None else str(row.rank)
+    values = (f"{row.parts[name]:.2f}" if name in row.parts else "·" for name in columns)
+    text = row.text if len(row.text) <= _WIDTH else f"{row.text[: _WIDTH - 1]}…"
+    return (rank, f"{row.score:.2f}", *values, row.reason, repr(text)[1:-1])
+
+
+def _aligned(line: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
+    """Numbers to the right; the last two columns, which are words, to the left."""
+    for place, (cell, width) in enumerate(zip(line, widths, strict=True)):
+        if place < len(line) - 2:
+            yield cell.rjust(width)
+        else:
+            yield cell if place == len(line) - 1 else cell.ljust(width)
