@@ -5,11 +5,9 @@ One word per thing: docs/architecture.md lists them all.
 
 import hashlib
 import json
-import math
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
@@ -18,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
 import uuid_utils
 
 from supervisor_memory.errors import ContentTooLarge, InvalidContent, InvalidName, MissingUser
+from supervisor_memory.wanted import Wanted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +46,6 @@ __all__ = [
     "Source",
     "SourceClass",
     "Status",
-    "Wanted",
     "WriteResult",
     "WriteStatus",
     "check_content",
@@ -81,8 +79,6 @@ _NOT_IN_NAMES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _NOT_USERS = frozenset({"none", "null", "undefined", "nan"})
 _NOT_IN_CONTENT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _FAMILY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,95}\Z")
-_METADATA_KEY = re.compile(r"[A-Za-z0-9_.\-]{1,64}\Z")
-_MOST_WANTED = 50
 
 
 def new_id() -> str:
@@ -397,75 +393,16 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A key of a record's metadata, and the values it may have.
-
-    `texts` are those values as JSON spells them, so that every store compares the same: True is not 1,
-    1 and 1.0 are one number, and None is a null that is there, not a key that is missing. What is a list
-    or a mapping in a record equals none of them.
-    """
-
-    key: str
-    texts: frozenset[str]
-
-    @classmethod
-    def of(cls, key: str, *values: object) -> "Wanted":
-        """Raises InvalidContent for a key that is no plain name, and for values that cannot be compared."""
-        if not isinstance(key, str) or not _METADATA_KEY.match(key):
-            raise InvalidContent(
-                f"metadata cannot be looked for by the key {str(key)[:40]!r}; a key is 1 to 64 letters, digits, "
-                "'_', '.' or '-'",
-                key=str(key)[:64],
-            )
-        if not 0 < len(values) <= _MOST_WANTED:
-            raise InvalidContent(
-                f"metadata.{key} has {len(values)} values to choose from; give 1 to {_MOST_WANTED}, or leave "
-                "the key out",
-                key=key,
-            )
-        return cls(key, frozenset(text for value in values for text in _spelled(key, value)))
-
-    def matches(self, metadata: Mapping[str, Any]) -> bool:
-        value = metadata.get(self.key, ())
-        return isinstance(value, _SCALARS) and _COMPACT.encode(value) in self.texts
-
-
-_SCALARS = (str, int, float, type(None))  # bool is an int
-
-
-def _spelled(key: str, value: object) -> Iterator[str]:
-    """A value as JSON may spell it: equal numbers are one value."""
-    if not isinstance(value, _SCALARS) or (isinstance(value, float) and not math.isfinite(value)):
-        told = repr(value)[:40] if isinstance(value, float) else f"a {type(value).__name__}"
-        raise InvalidContent(
-            f"metadata.{key} is {told}, which nothing equals; give text, a finite number, a boolean, None, or a "
-            "list of these (there are no operators; times are compared by 'since' and 'until')",
-            key=key,
-        )
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    try:
-        yield _COMPACT.encode(value)
-    except ValueError as error:  # Python writes no more than 4,300 digits
-        raise InvalidContent(
-            f"metadata.{key} is a number too long to be kept; give it as text", key=key
-        ) from error
-    if isinstance(value, int) and not isinstance(value, bool):
-        yield from () if value else ("-0.0",)
-        with suppress(OverflowError):
-            if float(value) == value:
-                yield repr(float(value))
-
-
-@dataclass(frozen=True, slots=True)
 class Filter:
     """Which records are meant. A field that is None does not restrict; all that are set must hold.
 
     `tasks=(None,)` means records without a task segment, `(None, "t")` those and task t's.
     `families=None` means every family but the session messages. `not_embedded_by` means records without
-    a vector of the embedder with this fingerprint. A record has all of the `tags`, and of each key in
-    `metadata` one of its values. `since` and `until` are about `created_at`, when it was said, in seconds
-    since 1970: from the one on, and before the other. That a record was corrected later does not move it.
+    a vector of the embedder with this fingerprint. A record has all of `tags`, and each key of `metadata`
+    with a value that is wanted.
+
+    `since` and `until` are about `created_at`, when it was said, in seconds since 1970: from the one on and
+    before the other. A record that was corrected later is still of then.
     """
 
     user_id: str | None = None
@@ -509,7 +446,7 @@ class Filter:
             and (self.tags is None or set(self.tags) <= set(record.tags))
             and (self.since is None or self.since <= record.created_at)
             and (self.until is None or record.created_at < self.until)
-            and (self.metadata is None or all(each.matches(record.metadata) for each in self.metadata))
+            and (self.metadata is None or all(each.is_in(record.metadata) for each in self.metadata))
         )
 
 
@@ -542,8 +479,8 @@ class Hit:
 class Hits(Sequence[Hit]):
     """Hits, best first. `degraded` says that a part of the search did not work; `notes` say which.
 
-    `notes` also say what of a long question was read. `namespaces` is how many the store looked into;
-    None: it does not tell. `print(hits)` shows a hit a line.
+    `notes` also say how much of a long question was read. `namespaces` is how many the store looked into;
+    None: it does not tell. `print(hits)` shows one hit a line.
     """
 
     items: tuple[Hit, ...] = ()
@@ -567,10 +504,10 @@ class Hits(Sequence[Hit]):
         return iter(self.items)
 
     def __repr__(self) -> str:
-        first = [f"{hit.score:.2f} {_shortened(hit.record.content)!r}" for hit in self.items[:_SHOWN]]
-        more = [f"{len(self) - _SHOWN} more"] if len(self) > _SHOWN else []
-        state = ["degraded"] if self.degraded else []
-        return f"<Hits {', '.join([f'{len(self)} found', *state])}: {'; '.join([*first, *more, *self.notes])}>"
+        told = [f"{hit.score:.2f} {_shortened(hit.record.content)!r}" for hit in self.items[:_SHOWN]]
+        told += [f"{len(self) - _SHOWN} more"] if len(self) > _SHOWN else []
+        found = f"{len(self)} found{', degraded' if self.degraded else ''}"
+        return f"<Hits {': '.join([found, *filter(None, ['; '.join([*told, *self.notes])])])}>"
 
     def __str__(self) -> str:
         return "\n".join([*map(str, self.items), *self.notes]) or "nothing found"

@@ -1,10 +1,11 @@
 """A filter means the same in SQL as in Python, and the three backends answer alike."""
 
+import math
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from supervisor_memory.errors import Conflict
 from supervisor_memory.records import SESSION_FAMILY, Filter, Query, Record, Source
 from supervisor_memory.terms import terms
 from supervisor_memory.testing.backend_contract import direction, tea
+from supervisor_memory.wanted import Wanted, spelled
 
 USERS = ("alice", "Alice", "%", "1", "12", "a\x00b")
 FAMILIES = ("user_profile", "user", SESSION_FAMILY)
@@ -26,14 +28,54 @@ TASKS = (None, "t", "T", "t%")
 NAMES = (None, "x", "X", "", "茶")
 STATUSES = ("active", "pending", "deleted")
 KINDS = ("identity", "experience")
+TAGS = ("茶", "tea", "te", "Tea", "t'a", 't"a', "\\", "\n\x00", "", "\ud800")
+KEYS = ("a", "A", "a.b", "-", "0")
+TIMES = (0.0, 1.0, 1.1, 1_767_571_200.123_456, 1_767_571_200.123_457, -5.5)
+VALUES = (
+    *(None, True, False, 0, 1, -1, 0.0, -0.0, 1.0, 0.1, 1e16, 10**16, 2**53 + 1, float(2**53), 1e300),
+    *(
+        10**300,
+        int(1e300),
+        2**64,
+        -(2**63),
+        "",
+        "1",
+        "true",
+        "null",
+        "茶",
+        "q\"uo'te",
+        "\\",
+        "a\nb\x00c",
+        "\x7f",
+    ),
+    *("</memory>", "' OR 1=1 --", "\u2028", "\ue000", "😀"),
+)
 CONTENTS = ("green tea", "tea", "tea tea cake", "绿茶很好喝", "coffee in the morning", "")
 
 names = st.sampled_from(NAMES)
+times = st.sampled_from(TIMES) | st.floats(-1e11, 1e11)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+values = st.sampled_from(VALUES) | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
 optional_user = st.none() | st.sampled_from(USERS) | st.text(max_size=3)
 
 
 def some_of(values: tuple[object, ...]) -> st.SearchStrategy[tuple[object, ...] | None]:
     return st.none() | st.lists(st.sampled_from(values), max_size=3).map(tuple)
+
+
+metadata = st.dictionaries(
+    st.sampled_from((*KEYS, 'b"', "茶")),
+    values | st.lists(values, max_size=2) | st.just({"a": 1}),
+    max_size=4,
+)
+wanted_metadata = st.lists(
+    st.builds(
+        lambda key, some: Wanted.of(key, *some),
+        st.sampled_from(KEYS),
+        st.lists(values | st.just("\ud800"), min_size=1, max_size=12),
+    ),
+    max_size=2,
+).map(tuple)
 
 
 @st.composite
@@ -53,6 +95,9 @@ def records(draw: st.DrawFn) -> list[Record]:
             attribute=draw(names),
             source=Source(session_id=draw(names)),
             updated_at=draw(st.sampled_from((1.0, 2.0))),
+            created_at=draw(times),
+            tags=tuple(draw(st.lists(st.sampled_from(TAGS[:-1]), max_size=3))),
+            metadata=draw(metadata),
             expires_at=draw(st.sampled_from((None, 5.0, 50.0))),
             **draw(
                 st.sampled_from(
@@ -64,6 +109,12 @@ def records(draw: st.DrawFn) -> list[Record]:
     ]
 
 
+BY_CONTENT: dict[str, st.SearchStrategy[Any]] = {
+    "tags": st.none() | st.lists(st.sampled_from(TAGS), max_size=2).map(tuple),
+    "since": st.none() | times,
+    "until": st.none() | times,
+    "metadata": st.none() | wanted_metadata,
+}
 filters = st.builds(
     Filter,
     user_id=optional_user,
@@ -77,7 +128,10 @@ filters = st.builds(
     subject=names,
     attribute=names,
     not_embedded_by=st.sampled_from((None, "e", "E", "\ud800")),
+    **BY_CONTENT,
 )
+usual = st.builds(Filter, user_id=st.sampled_from(USERS), **BY_CONTENT)
+"""Filters that leave some records, so that what they say of metadata is put to the test."""
 
 
 @pytest.fixture(scope="module")
@@ -87,14 +141,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
-@given(stored=records(), wanted=st.lists(filters, min_size=1, max_size=12))
+@given(stored=records(), wanted=st.lists(filters | usual, min_size=1, max_size=12))
 def test_sql_agrees_with_the_meaning_of_a_filter(
     place: Iterator[Path], stored: list[Record], wanted: list[Filter]
 ) -> None:
     with closing(SqliteBackend(next(place))) as backend:
         backend.write(stored)
         kept = backend.get([record.id for record in stored])
-        for where in wanted:
+        for where in (*wanted, *map(of_what_it_holds, kept)):
             expected = sorted(filter(where.matches, kept), key=lambda r: (r.updated_at, r.id), reverse=True)
             assert list(backend.list(where, limit=99)) == expected
             assert backend.count(where) == len(expected)
@@ -105,6 +159,21 @@ def test_sql_agrees_with_the_meaning_of_a_filter(
                 assert {hit.record.id for hit in found} == {
                     r.id for r in expected if r.id in seen and (r.embedder or "tea" in terms(r.content))
                 }
+
+
+def of_what_it_holds(record: Record) -> Filter:
+    """A filter of all that can be said of a record's tags, time and metadata."""
+    said = {key: value for key, value in record.metadata.items() if key in KEYS and spelled(value)}
+    where = Filter(
+        families=(record.family,),
+        statuses=None,
+        tags=record.tags,
+        since=record.created_at,
+        until=math.nextafter(record.created_at, math.inf),
+        metadata=tuple(Wanted.of(key, value) for key, value in said.items()),
+    )
+    assert where.matches(record)
+    return where
 
 
 Step: TypeAlias = tuple[str, int, str, tuple[str | None, str | None], int | None]

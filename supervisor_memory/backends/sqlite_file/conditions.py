@@ -68,6 +68,21 @@ def _of_record(where: Filter) -> Iterator[Condition]:
     if where.not_embedded_by is not None:
         vector, bindings = _is("embedder", where.not_embedded_by)
         yield f"NOT EXISTS (SELECT 1 FROM vectors WHERE vectors.key = records.key AND {vector})", bindings
+    yield from _of_data(where)
+
+
+def _of_data(where: Filter) -> Iterator[Condition]:
+    """What must hold of the record itself, which the row holds as JSON; `Record.to_json` wrote it."""
+    if where.since is not None:
+        yield "json_extract(records.data, '$.created_at') >= ?", (where.since,)
+    if where.until is not None:
+        yield "json_extract(records.data, '$.created_at') < ?", (where.until,)
+    for tag in where.tags or ():
+        held, bindings = _is("tag.value", tag)
+        yield f"EXISTS (SELECT 1 FROM json_each(records.data, '$.tags') AS tag WHERE {held})", bindings
+    for wanted in where.metadata or ():
+        value, texts = _in("records.data -> ?", sorted(wanted.texts))
+        yield value, (f'$.metadata."{wanted.key}"', *texts)
 
 
 def _in_task(tasks: Sequence[str | None]) -> Condition:

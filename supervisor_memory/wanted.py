@@ -1,0 +1,85 @@
+"""A value that a record's metadata shall have: what a filter compares, and how. Pure."""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from supervisor_memory.errors import InvalidContent
+
+__all__ = ["Wanted", "spelled"]
+
+_KEY = re.compile(r"[A-Za-z0-9_.\-]{1,64}\Z")
+_MOST_VALUES = 50
+_SCALARS = (str, int, float, type(None))  # bool is an int
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A key of metadata, and the values it may have.
+
+    `texts` are these values as JSON spells them, so that every store compares alike: True is not 1, 1 and
+    1.0 are one number, None is a null that is there and not a key that is missing. A list or a mapping in
+    a record equals none of them. `a.b` is a key with a dot in it, no path.
+    """
+
+    key: str
+    texts: frozenset[str]
+
+    @classmethod
+    def of(cls, key: str, *values: object) -> "Wanted":
+        """The key with one of these values.
+
+        Raises:
+            InvalidContent: the key is no plain name, there is no value or over 50, or one is no text, finite
+                number, boolean or None.
+        """
+        if not isinstance(key, str) or not _KEY.match(key):
+            raise InvalidContent(
+                f"metadata has no key {str(key)[:40]!r} to look for; a key is 1 to 64 letters, digits, '_', "
+                "'.' or '-'",
+                key=str(key)[:64],
+            )
+        if not 0 < len(values) <= _MOST_VALUES:
+            raise InvalidContent(
+                f"metadata.{key} has {len(values)} values to choose from; give 1 to {_MOST_VALUES}, or leave "
+                "the key out",
+                key=key,
+            )
+        return cls(key, frozenset(text for value in values for text in _spellings(key, value)))
+
+    def is_in(self, metadata: Mapping[str, Any]) -> bool:
+        """Whether a record with this metadata is meant."""
+        return self.key in metadata and spelled(metadata[self.key]) in self.texts
+
+
+def spelled(value: object) -> str | None:
+    """How a record's JSON spells a value that can be compared; None: it cannot be."""
+    return _COMPACT.encode(value) if isinstance(value, _SCALARS) else None
+
+
+def _spellings(key: str, value: object) -> Iterator[str]:
+    """A value as JSON may spell it: a number can be written in several ways."""
+    if not isinstance(value, _SCALARS) or (isinstance(value, float) and not math.isfinite(value)):
+        told = str(value) if isinstance(value, float) else f"a {type(value).__name__}"
+        raise InvalidContent(
+            f"metadata.{key} is {told}; give text, a finite number, a boolean, None or a list of these. "
+            "There are no operators; 'since' and 'until' compare times",
+            key=key,
+        )
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    try:
+        yield _COMPACT.encode(value)
+    except ValueError as error:  # Python writes 4,300 digits and no more
+        raise InvalidContent(
+            f"metadata.{key} is a number of too many digits; give it as text", key=key
+        ) from error
+    if isinstance(value, int) and not isinstance(value, bool):
+        yield from () if value else ("-0.0",)
+        with suppress(OverflowError):
+            yield from (repr(float(value)),) if float(value) == value else ()
