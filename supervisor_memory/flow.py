@@ -11,13 +11,15 @@ their stage. A recipe names the operators; `recipes/default.py` is the one that 
                post-insert      (upkeep)                        Maintaining
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from supervisor_memory.ports import Deciding, Maintaining, NoStore, Ports, ReadStore
 from supervisor_memory.records import (
     Candidate,
+    Considered,
+    Hit,
     Hits,
     Message,
     Note,
@@ -39,7 +41,8 @@ class Turn:
     """What is asked, for whom. `messages` are what the reader sees anyway.
 
     `purpose` "note" wants a text to inject, so routing, standing preferences and the token budget
-    apply; "hits" wants the search alone. None leaves `limit` and `threshold` to the settings.
+    apply; "hits" wants the search alone. None leaves `limit` and `threshold` to the settings. `explain`
+    also wants to know what became of each candidate.
     """
 
     text: str
@@ -49,17 +52,30 @@ class Turn:
     families: tuple[str, ...] | None = None
     limit: int | None = None
     threshold: float | None = None
+    explain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Recalling:
-    """What travels through the stages of recall."""
+    """What travels through the stages of recall. `dropped` is filled for a turn that wants it explained."""
 
     turn: Turn
     route: Route = field(default_factory=lambda: Route(should_read=True, should_write=False))
     query: Query | None = None
     hits: Hits = field(default_factory=Hits)
     note: Note = field(default_factory=Note)
+    dropped: tuple[Considered, ...] = ()
+
+    def keeping(self, hits: Iterable[Hit], *, others: str) -> "Recalling":
+        """Go on with some of the hits. `others` is the code, of `explain.py`, of what became of the rest."""
+        kept = tuple(hits)
+        if len(kept) == len(self.hits):
+            return replace(self, hits=replace(self.hits, items=kept))
+        dropped = self.dropped
+        if self.turn.explain:
+            ids = {hit.record.id for hit in kept}
+            dropped += tuple(Considered(hit, others) for hit in self.hits if hit.record.id not in ids)
+        return replace(self, hits=replace(self.hits, items=kept), dropped=dropped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +136,12 @@ def recall(turn: Turn, ports: Ports, recipe: Recipe) -> Recalling:
     plan = run(recipe.pre_retrieval, Recalling(turn), ports.no_store())
     found = run(recipe.retrieval, plan, ports.read_store())
     told = run(recipe.post_retrieval, found, ports.read_store()) if found.hits else found
-    hits = replace(told.hits, degraded=ports.degraded or told.hits.degraded, notes=_notes(told.hits, ports))
+    hits = replace(
+        told.hits,
+        degraded=ports.degraded or told.hits.degraded,
+        notes=_notes(told.hits, ports),
+        considered=_considered(found.hits, told) if turn.explain else (),
+    )
     return replace(told, hits=hits, note=replace(told.note, hits=hits, degraded=hits.degraded))
 
 
@@ -138,6 +159,15 @@ def run(operators: Sequence[Callable[[V, W], V]], value: V, view: W) -> V:
     for operator in operators:
         value = operator(value, view)
     return value
+
+
+def _considered(candidates: Hits, told: Recalling) -> tuple[Considered, ...]:
+    """What became of each candidate: those handed out, then the others, the best of them first."""
+    kept = [Considered(hit, "standing" if "standing" in hit.parts else "kept") for hit in told.hits]
+    known = {each.hit.record.id for each in (*kept, *told.dropped)}
+    unsaid = (Considered(hit, "left-out") for hit in candidates if hit.record.id not in known)
+    dropped = sorted((*told.dropped, *unsaid), key=lambda each: -each.hit.score)
+    return (*kept, *dropped)
 
 
 def _notes(hits: Hits, ports: Ports) -> tuple[str, ...]:

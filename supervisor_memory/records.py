@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
 import uuid_utils
 
 from supervisor_memory.errors import ContentTooLarge, InvalidContent, InvalidName, MissingUser
+from supervisor_memory.explain import Row, table
 from supervisor_memory.wanted import Wanted
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ __all__ = [
     "SESSION_FAMILY",
     "AuditEvent",
     "Candidate",
+    "Considered",
     "Filter",
     "Hit",
     "Hits",
@@ -475,18 +477,28 @@ class Hit:
         return f"{self.score:.2f} {self.record.content!r} ({parts})"
 
 
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """A candidate of a search and what became of it: a code, which `supervisor_memory.explain` words."""
+
+    hit: Hit
+    reason: str = "kept"
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Hits(Sequence[Hit]):
     """Hits, best first. `degraded` says that a part of the search did not work; `notes` say which.
 
     `notes` also say how much of a long question was read. `namespaces` is how many the store looked into;
-    None: it does not tell. `print(hits)` shows one hit a line.
+    None: it does not tell. `print(hits)` shows one hit a line; with `considered`, which `explain=True`
+    asks for, a table of all candidates.
     """
 
     items: tuple[Hit, ...] = ()
     degraded: bool = False
     notes: tuple[str, ...] = ()
     namespaces: int | None = None
+    considered: tuple[Considered, ...] = field(default=(), compare=False)
 
     @overload
     def __getitem__(self, index: int) -> Hit: ...
@@ -510,7 +522,18 @@ class Hits(Sequence[Hit]):
         return f"<Hits {': '.join([found, *filter(None, ['; '.join([*told, *self.notes])])])}>"
 
     def __str__(self) -> str:
-        return "\n".join([*map(str, self.items), *self.notes]) or "nothing found"
+        found = [self._table()] if self.considered else [*map(str, self.items)]
+        return "\n".join([*found, *self.notes]) or "nothing found"
+
+    def _table(self) -> str:
+        ranks = {hit.record.id: rank for rank, hit in enumerate(self.items, start=1)}
+        told = ((each.hit, each.reason) for each in self.considered)
+        return table(
+            [
+                Row(ranks.get(hit.record.id), hit.score, hit.parts, reason, hit.record.content)
+                for hit, reason in told
+            ]
+        )
 
 
 _SHOWN = 3

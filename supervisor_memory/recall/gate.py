@@ -6,7 +6,7 @@ from dataclasses import replace
 from supervisor_memory.flow import Recalling
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.recall.search import least_relevance
-from supervisor_memory.records import Hits, Record
+from supervisor_memory.records import Record
 
 __all__ = ["drop_already_said", "gate"]
 
@@ -33,7 +33,7 @@ def drop_already_said(plan: Recalling, view: ReadStore) -> Recalling:
         return plan
     said = _squeezed("\n".join(message.content for message in plan.turn.messages))
     kept = tuple(hit for hit in plan.hits if not any(_says(said, text) for text in _tellings(hit.record)))
-    return replace(plan, hits=Hits(kept, plan.hits.degraded, plan.hits.notes))
+    return plan.keeping(kept, others="already-said")
 
 
 def _tellings(record: Record) -> list[str]:
