@@ -71,15 +71,16 @@ class Draft:
         else:
             record = replace(live.record, layer="abstract", metadata=self._metadata(live.record))
         kept_time = None if live is None or live.ttl is not None else live.record.expires_at
-        return replace(
+        record = replace(
             record,
             content=self.text,
             content_hash="",
             updated_at=view.now,
             expires_at=kept_time if self.ttl is None else view.now + self.ttl * SECONDS_A_MINUTE,
-            vector=self.vector,
-            embedder=None if self.vector is None else self.embedder,
         )
+        if record.use_when is not None:  # its vector is of that, and stays
+            return record
+        return replace(record, vector=self.vector, embedder=None if self.vector is None else self.embedder)
 
     def _new(self, record_id: str | None, now: float) -> Record:
         return Record(

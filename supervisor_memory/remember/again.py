@@ -32,7 +32,7 @@ def decide_again(
     Raises:
         WasErased: the user was erased after this was said.
     """
-    superseded = {change.record.ref_id for change in commit.changes}
+    superseded = {event.record_id for event in commit.audit if event.op == "supersede"}
     merged: dict[str, str] = {}
     for record in (change.record for change in commit.changes):
         now = _stored(became(record.id), record, view)
@@ -78,6 +78,10 @@ def _lay_over(record: Record, now: Record, view: Deciding) -> None:
         expires_at=record.expires_at,
         updated_at=max(now.updated_at, record.updated_at),
     )
+    if shall_be.embedded_text != now.embedded_text:
+        [vector] = view.embed([shall_be.embedded_text])
+        embedder = view.embedder if vector is not None else None
+        shall_be = replace(shall_be, vector=vector, embedder=embedder.fingerprint if embedder else None)
     if shall_be != now:
         _commit(Change(shall_be, expects=now.version), "update", view)
 
@@ -113,6 +117,7 @@ def _candidate(record: Record) -> Candidate:
         tags=record.tags,
         metadata=record.metadata,
         evidence=record.content,
+        ref_id=record.ref_id,
     )
 
 

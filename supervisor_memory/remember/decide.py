@@ -178,9 +178,8 @@ class _Draft:
             back = replace(old, status="stale", valid_to=new.updated_at, version=old.version + 1)
             self.pending[old.id] = Change(back, expects=staged.expects if staged else old.version)
             self._audit("supersede", old, back, reason)
-            new = replace(new, ref_id=old.id)
         self.pending[new.id] = Change(new)
-        self._note(status, None, new, reason)
+        self._note(status, None, new, reason, in_place_of=old.id)
 
     def refuse(self, reason: str) -> None:
         """Something that could not be kept at all."""
@@ -197,16 +196,36 @@ class _Draft:
     def skip(self, old: Record, reason: str) -> None:
         self._note("skipped", old, old, reason)
 
-    def _note(self, status: WriteStatus, old: Record | None, new: Record, reason: str) -> None:
+    def _note(
+        self,
+        status: WriteStatus,
+        old: Record | None,
+        new: Record,
+        reason: str,
+        *,
+        in_place_of: str | None = None,
+    ) -> None:
         self.results.append(WriteResult(id=new.id, status=status, reason=reason, version=new.version))
-        self._audit(_OPS[status], old, new, reason, **self._own_id())
+        self._audit(_OPS[status], old, new, reason, in_place_of=in_place_of, **self._own_id())
 
     def _own_id(self) -> dict[str, str]:
         """The id that the event of a decision has to have, if any: once, for one decision has one event."""
         event_id, self._event_id = self._event_id, None
         return {} if event_id is None else {"id": event_id}
 
-    def _audit(self, op: str, old: Record | None, new: Record, reason: str, **own_id: str) -> None:
+    def _audit(
+        self,
+        op: str,
+        old: Record | None,
+        new: Record,
+        reason: str,
+        *,
+        in_place_of: str | None = None,
+        **own_id: str,
+    ) -> None:
+        detail: dict[str, str] = {"kind": new.kind, "layer": new.layer}
+        if in_place_of is not None:
+            detail["in_place_of"] = in_place_of
         self.events.append(
             self._event(
                 op,
@@ -220,7 +239,7 @@ class _Draft:
                 outcome="skipped" if op == "skip" else "ok",
                 reason=reason,
                 source_class=new.source.source_class,
-                detail={"kind": new.kind, "layer": new.layer},
+                detail=detail,
                 **own_id,
             )
         )
@@ -293,6 +312,7 @@ def _record(candidate: Candidate, vector: "Vector | None", said: Remembering, vi
         metadata=dict(candidate.metadata),
         tags=candidate.tags,
         source=candidate.source,
+        ref_id=candidate.ref_id,
         subject=candidate.subject if candidate.attribute else None,
         attribute=candidate.attribute if candidate.subject else None,
         valid_from=when,
@@ -362,7 +382,8 @@ def _rivals(new: Record, draft: _Draft, view: Deciding) -> Iterator[tuple[Record
         now=view.now,
     )
     stored = [h for h in view.search(query, limit=_RIVALS) if h.record.id not in draft.pending]
-    found = [(hit.record, hit.parts.get("cosine")) for hit in stored]
+    # A vector of `use_when` does not say what the record says: there words alone decide.
+    found = [(h.record, h.parts.get("cosine") if h.record.use_when is None else None) for h in stored]
     found += [(record, _cosine(new.vector, record.vector)) for record in draft.active]
     for record, cosine in found:
         if (record.namespace, record.kind) == (new.namespace, new.kind) and record.layer != "history":
@@ -428,6 +449,7 @@ def _changed(old: Record, new: Record, text: str) -> Record:
         expires_at=_longer(old.expires_at, new.expires_at),
         metadata={**kept, **new.metadata},
         tags=tuple(dict.fromkeys((*old.tags, *new.tags))),
+        ref_id=new.ref_id or old.ref_id,
         subject=new.subject or old.subject,
         attribute=new.attribute or old.attribute,
         vector=new.vector if is_new else None,
@@ -447,19 +469,31 @@ def _not_there_yet(records: Sequence[Record], view: Deciding) -> list[Record]:
 
 
 def _with_vectors(changes: Sequence[Change], view: Deciding) -> tuple[Change, ...]:
-    """Vectors for texts that have none yet: merged ones and verbatim imports, not session messages."""
-    bare = [c for c in changes if c.record.vector is None and _wants_vector(c.record)]
-    fresh = dict(zip((c.record.id for c in bare), view.embed([c.record.content for c in bare]), strict=True))
-    if not any(vector is not None for vector in fresh.values()) or view.embedder is None:
-        return tuple(changes)
-    name = view.embedder.fingerprint
+    """Vectors for what has none yet: merged texts, verbatim imports, and `use_when`.
+
+    Until here a record's vector is that of its content, which is what was compared.
+    """
+    bare = [c for c in changes if _wants_vector(c.record) and not _has_its_vector(c.record)]
+    vectors = view.embed([c.record.embedded_text for c in bare])
+    fresh = {c.record.id: vector for c, vector in zip(bare, vectors, strict=True)}
+    embedder = view.embedder if any(vector is not None for vector in vectors) else None
+    name = embedder.fingerprint if embedder else None
     return tuple(
-        replace(c, record=replace(c.record, vector=v, embedder=name))
-        if (v := fresh.get(c.record.id)) is not None
-        else c
+        replace(c, record=_embedded(c.record, fresh[c.record.id], name)) if c.record.id in fresh else c
         for c in changes
     )
 
 
+def _embedded(record: Record, vector: "Vector | None", embedder: str | None) -> Record:
+    """The record with its vector; where there is none, a stored one stays, one of the content does not."""
+    if vector is None and record.vector is None:
+        return record
+    return replace(record, vector=vector, embedder=None if vector is None else embedder)
+
+
 def _wants_vector(record: Record) -> bool:
     return record.status == "active" and record.family != SESSION_FAMILY
+
+
+def _has_its_vector(record: Record) -> bool:
+    return record.vector is not None and record.use_when is None

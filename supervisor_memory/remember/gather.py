@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from supervisor_memory.arguments import as_tags
 from supervisor_memory.errors import ContentTooLarge, InvalidContent
 from supervisor_memory.flow import Remembering
 from supervisor_memory.messages import LONGEST_READ
-from supervisor_memory.ports import ReadStore
+from supervisor_memory.ports import NoStore, ReadStore
 from supervisor_memory.recall.format import strip_notes
 from supervisor_memory.records import SESSION_FAMILY, Candidate, Message, Record, Source, check_content
 from supervisor_memory.remember import extract
@@ -23,27 +23,31 @@ __all__ = ["gather", "keep_messages", "sharpen", "with_metadata"]
 
 _OWN_WORDS = 2 / 3
 """Share of a statement's terms that must be the user's for it to be the user's statement."""
+_APART = 1e-6  # seconds between two messages of one turn; times since 1970 have no finer place
 
 
 def gather(said: Remembering, view: ReadStore) -> Remembering:
-    """Candidates by rules: what the user stated, what an agent brought."""
+    """Candidates by rules: what the user stated, what an agent brought. Each points to its message."""
     scope = said.scope
     source = Source("user", None, scope.session_id, scope.run_id)
+    kept = _session_messages(said, view)
     found = [
-        candidate
-        for message in said.messages
+        replace(candidate, ref_id=record.id if record else None)
+        for message, record in zip(said.messages, kept, strict=True)
         if message.role == "user"
         for candidate in extract.from_user(replace(message, content=_read(message.content)), source=source)
     ]
     if scope.agent_id is not None:
         answer, conclusion = said.outcome.final_answer, said.outcome.conclusion
-        found += extract.from_agent(
+        brought = extract.from_agent(
             agent_id=scope.agent_id,
             final_answer=_own(answer) if isinstance(answer, str) else None,
             conclusion=_own(conclusion) if isinstance(conclusion, str) else conclusion,
             side_effects=said.outcome.side_effects,
-            source=replace(source, source_class="agent", agent_id=scope.agent_id),
+            source=replace(source, source_class="agent", agent_id=scope.agent_id, message_id=said.turn_id),
         )
+        spoken = next((r.id for r in reversed(kept) if r and r.source.source_class == "agent"), None)
+        found += [replace(candidate, ref_id=spoken) for candidate in brought]
     return replace(said, candidates=(*said.candidates, *_clean(found)))
 
 
@@ -79,8 +83,10 @@ def sharpen(said: Remembering, view: ReadStore) -> Remembering:
         return replace(said, skipped=(*said.skipped, "the-model-answered-no-json-list"))
     scope = said.scope
     source = Source("user", scope.agent_id, scope.session_id, scope.run_id)
+    kept = [record for record in _session_messages(said, view) if record is not None]
     found = _by_their_speaker(extract.from_llm(data, source=source), said.messages)
-    return replace(said, candidates=(*said.candidates, *_clean(found)))
+    with_message = (replace(each, ref_id=_said_in(each, kept)) for each in found)
+    return replace(said, candidates=(*said.candidates, *_clean(with_message)))
 
 
 def _by_their_speaker(found: Iterable[Candidate], messages: Iterable[Message]) -> Iterator[Candidate]:
@@ -94,38 +100,57 @@ def _by_their_speaker(found: Iterable[Candidate], messages: Iterable[Message]) -
             yield replace(candidate, source=replace(candidate.source, source_class="agent"))
 
 
+def _said_in(candidate: Candidate, kept: Sequence[Record]) -> str | None:
+    """The message that holds most of what a model read out of a conversation; None when none holds any."""
+    words = set(terms(candidate.content))
+    shared = [(len(words.intersection(terms(record.content))), record.id) for record in kept]
+    most, record_id = max(shared, key=lambda pair: pair[0], default=(0, None))
+    return record_id if most else None
+
+
 def keep_messages(said: Remembering, view: ReadStore) -> Remembering:
     """What was said, word for word, as session messages. What cannot be kept is reported as skipped."""
     spoken = [m for m in said.messages if m.role in ("user", "assistant")]
     skipped = tuple(code for message in spoken if (code := _obstacle(message)))
-    said = replace(said, skipped=(*said.skipped, *skipped))
+    kept = [record for record in _session_messages(said, view) if record is not None]
+    return replace(said, skipped=(*said.skipped, *skipped), verbatim=(*said.verbatim, *kept))
+
+
+def _session_messages(said: Remembering, view: NoStore) -> Sequence[Record | None]:
+    """The session message that each message becomes, None for one that is not kept.
+
+    Their ids come from what was said where, so that a turn that runs again adds nothing. Their times are
+    a microsecond apart, so that what was said at once stays in order.
+    """
     if not view.settings.keep_messages or said.scope.session_id is None:
-        return said
-    return replace(said, verbatim=(*said.verbatim, *_session_records(said, view.now)))
-
-
-def _session_records(said: Remembering, now: float) -> Iterator[Record]:
-    """Their ids come from what was said where, so that a turn that runs again adds nothing."""
-    scope = said.scope
-    when = now if said.created_at is None else said.created_at
+        return [None] * len(said.messages)
+    when = view.now if said.created_at is None else said.created_at
     seen: Counter[tuple[str, str]] = Counter()
-    for message in said.messages:
+    kept: list[Record | None] = []
+    for place, message in enumerate(said.messages):
         if message.role not in ("user", "assistant") or _obstacle(message) is not None:
+            kept.append(None)
             continue
         text = check_content(strip_notes(message.content))
         seen[message.role, text] += 1
-        where = (scope.session_id, scope.run_id, message.id, message.name)
-        is_user = message.role == "user"
-        yield Record(
-            id=session_message_id(said, message, text, seen[message.role, text]),
-            namespace=scope.namespace(SESSION_FAMILY),
-            content=text,
-            kind="task-traces",
-            layer="history",
-            created_at=when,
-            updated_at=when,
-            source=Source("user", None, *where) if is_user else Source("agent", message.name, *where),
-        )
+        kept.append(_session_message(said, message, text, seen[message.role, text], when + place * _APART))
+    return kept
+
+
+def _session_message(said: Remembering, message: Message, text: str, nth: int, when: float) -> Record:
+    scope = said.scope
+    where = (scope.session_id, scope.run_id, message.id, message.name)
+    is_user = message.role == "user"
+    return Record(
+        id=session_message_id(said, message, text, nth),
+        namespace=scope.namespace(SESSION_FAMILY),
+        content=text,
+        kind="task-traces",
+        layer="history",
+        created_at=when,
+        updated_at=when,
+        source=Source("user", None, *where) if is_user else Source("agent", message.name, *where),
+    )
 
 
 def _obstacle(message: Message) -> str | None:

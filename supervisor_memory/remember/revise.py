@@ -39,10 +39,11 @@ def revision(
         updated_at=view.now,
         expires_at=expiry(old.kind, kept, view.now, view.settings) if "ttl" in metadata else old.expires_at,
     )
-    if text != old.content:
-        vector = view.embed([text])[0]
+    if new.embedded_text != old.embedded_text:
+        [vector] = view.embed([new.embedded_text])
         embedder = view.embedder if vector is not None else None
         new = replace(new, vector=vector, embedder=embedder.fingerprint if embedder else None)
+    if text != old.content:
         new = _about(new, old, given=metadata)
     return Commit((Change(new, expects=old.version),), (_event("update", old, actor=actor, after=text),))
 

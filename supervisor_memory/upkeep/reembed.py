@@ -97,7 +97,7 @@ class _Reembedding:
             fresh = [record for record in page if record.id not in self._seen]
             self._seen.update(record.id for record in fresh)
             embedded = self._done.embedded
-            legible = [record for record in fresh if reads(record.content, embedder=self._embedder)]
+            legible = [record for record in fresh if reads(record.embedded_text, embedder=self._embedder)]
             self._done = replace(self._done, unread=self._done.unread + len(fresh) - len(legible))
             for start in range(0, len(legible), _TOGETHER):
                 some = legible[start : start + _TOGETHER]
@@ -113,7 +113,7 @@ class _Reembedding:
     def _vectors(self, records: Sequence[Record]) -> "dict[str, Vector]":
         """Text → vector. Where the embedder fails on many, each is tried alone: it may be one of them."""
         ports = self._ports()
-        texts = list(dict.fromkeys(record.content for record in records))
+        texts = list(dict.fromkeys(record.embedded_text for record in records))
         found = dict(zip(texts, ports.deciding().embed(texts), strict=True))
         if ports.degraded:
             for text in texts:
@@ -131,8 +131,8 @@ class _Reembedding:
 
     def _write(self, records: Sequence[Record], known: "dict[str, Vector]", *, tries: int = _TRIES) -> None:
         """Write the vectors in one commit; what others changed meanwhile is read and decided again."""
-        taken = [record for record in records if record.content in known]
-        refused = [record.id for record in records if record.content not in known]
+        taken = [record for record in records if record.embedded_text in known]
+        refused = [record.id for record in records if record.embedded_text not in known]
         if taken:
             try:
                 self._ports().deciding().commit(self._commit(taken, known))
@@ -150,13 +150,13 @@ class _Reembedding:
         for part in (records[:half], records[half:]):
             where = replace(self._where, ids=tuple(record.id for record in part))
             waiting = self._ports().read_store().list(where, limit=len(part)) if part else ()
-            changed = [record for record in waiting if record.content not in known]
+            changed = [record for record in waiting if record.embedded_text not in known]
             self._write(waiting, {**known, **(self._vectors(changed) if changed else {})}, tries=tries)
 
     def _commit(self, records: Sequence[Record], known: "dict[str, Vector]") -> Commit:
         name = self._embedder.fingerprint
         changes = tuple(
-            Change(replace(record, vector=known[record.content], embedder=name), expects=record.version)
+            Change(replace(record, vector=known[record.embedded_text], embedder=name), expects=record.version)
             for record in records
         )
         detail: dict[str, str | int] = {"records": len(records), "embedder": name}

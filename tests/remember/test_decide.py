@@ -134,7 +134,9 @@ def test_the_users_words_take_the_place_of_an_agents_and_can_no_longer_be_change
     world.say("delayed means over 15 minutes", subject="delayed", value="15", by="agent")
     world.say("delayed means over 99 minutes", subject="delayed", value="99", by="agent")
     (mine,) = [r for r in world.active if r.source.source_class == "user"]
-    assert (mine.content, mine.ref_id) == ("delayed means over 30 minutes", agents.id)
+    assert mine.content == "delayed means over 30 minutes"
+    (told,) = (row for row in world.backend.audit.tail(50, record_id=mine.id) if row.event["op"] == "update")
+    assert told.event["detail"]["in_place_of"] == agents.id
     assert world.backend.get([agents.id])[0].status == "stale"
 
 

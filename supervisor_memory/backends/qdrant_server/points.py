@@ -162,7 +162,7 @@ def record_point(
         return models.PointStruct(
             id=point_id(record.id),
             payload={**payload, "record": record.to_json(), **_filtered_by(record)},
-            vector={**vectors, **_words(record.content)},
+            vector={**vectors, **_words(record.searched_text)},
         )
     payload |= {"status": _MOVED, "moved_to": marker.moved_to}
     if not marker.has_arrived:

@@ -95,7 +95,7 @@ class Candidates:
 
     def _scores(self, asked: Sequence[str]) -> dict[str, float]:
         """BM25 of the candidates that share a term, with statistics of the candidates alone."""
-        held = {key: terms(record.content) for key, record in self._records.items()}
+        held = {key: terms(record.searched_text) for key, record in self._records.items()}
         counts = Counter(term for words in held.values() for term in set(words))
         worth = {term: idf(len(held), counts[term]) for term in asked if counts[term]}
         if not worth:

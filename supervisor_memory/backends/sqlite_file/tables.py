@@ -190,7 +190,7 @@ class Writing:
             lexicon.forget(self._connection, record.user_id, key)
             self._count(before[0], records=-1, words=-len(terms(before[1])))
         if after is not None:
-            words = terms(record.content)
+            words = terms(record.searched_text)
             lexicon.put(
                 self._connection,
                 record.user_id,
@@ -251,12 +251,12 @@ def remove(connection: apsw.Connection, user_id: str) -> None:
 
 def _index_again(connection: apsw.Connection, user_id: str) -> None:
     rows = connection.execute(
-        "SELECT key, namespace, json_extract(data, '$.content') FROM records "
-        "WHERE user_id = ? AND status = 'active'",
+        "SELECT key, namespace, data FROM records WHERE user_id = ? AND status = 'active'",
         (user_id,),
     )
-    for key, namespace, content in rows:
-        lexicon.put(connection, user_id, int(key), namespace=str(namespace), terms=terms(str(content)))
+    for key, namespace, data in rows:
+        words = terms(record_of(data).searched_text)
+        lexicon.put(connection, user_id, int(key), namespace=str(namespace), terms=words)
 
 
 _OF_USER: Final = {
@@ -270,7 +270,7 @@ def _indexed(record: Record | None) -> tuple[Namespace, str] | None:
     """What of a record the lexical index holds; None when it does not hold it."""
     if record is None or record.status != "active":
         return None
-    return record.namespace, record.content
+    return record.namespace, record.searched_text
 
 
 def _values(record: Record, revision: int) -> tuple[str | int | float | None, ...]:
