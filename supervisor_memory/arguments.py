@@ -2,10 +2,12 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, TypeVar, cast, get_args
+from datetime import date, datetime, timedelta
+from difflib import get_close_matches
+from typing import Any, Final, TypeVar, cast, get_args
 
 from supervisor_memory.errors import (
     ContentTooLarge,
@@ -18,6 +20,8 @@ from supervisor_memory.messages import MessagesLike, as_messages
 from supervisor_memory.records import (
     KINDS,
     MAX_CONTENT_BYTES,
+    Filter,
+    Kind,
     Message,
     Record,
     Scope,
@@ -28,11 +32,13 @@ from supervisor_memory.records import (
     check_name,
     new_id,
 )
+from supervisor_memory.wanted import Wanted
 
 __all__ = [
     "Item",
     "as_epoch",
     "as_families",
+    "as_filter",
     "as_metadata",
     "as_tags",
     "check_amount",
@@ -90,8 +96,11 @@ def check_scope(scope: object) -> None:
         )
 
 
-def as_epoch(when: float | datetime | None) -> float | None:
+def as_epoch(when: float | datetime | None, *, what: str = "created_at") -> float | None:
     """Seconds since 1970; a datetime without a zone is local time.
+
+    Args:
+        what: The word for the error message.
 
     Raises:
         InvalidContent: not a time, NaN, or so large that it must be milliseconds.
@@ -104,8 +113,7 @@ def as_epoch(when: float | datetime | None) -> float | None:
         seconds = math.nan
     if not abs(seconds) <= _LATEST:  # NaN too
         raise InvalidContent(
-            f"created_at is {str(when)[:40]!r}; pass seconds since 1970 or a datetime",
-            created_at=str(when)[:40],
+            f"{what} is {_shown(when)}; pass seconds since 1970 or a datetime", **{what: _shown(when)}
         )
     return seconds
 
@@ -203,17 +211,157 @@ def as_families(families: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(check_family(family) for family in families)
 
 
-def check_amount(number: int, *, what: str, least: int = 1) -> int:
-    """Return a limit or an offset that makes sense.
+def as_filter(where: Mapping[str, Any] | None) -> Filter:
+    """Which records are asked for, of whichever user; docs/searching.md describes the keys.
+
+    Args:
+        where: `kind` and `tags`, one or a list; `since` and `until`, a time as seconds since 1970, a
+            datetime, a date or ISO text; `metadata`, a mapping of its keys to one value or a list of values.
+            What is None does not restrict, except in `metadata`.
+
+    Raises:
+        InvalidContent: a key is not one of these, or its value cannot be compared; the message names it.
+    """
+    if where is None:
+        return Filter()
+    if not isinstance(where, Mapping):
+        raise InvalidContent(f"where is {_shown(where)}; pass a mapping such as {{'tags': ['work']}}")
+    if unknown := [key for key in where if key not in _WHERE]:
+        raise _unknown(unknown[0])
+    read = {_WHERE[key][0]: _WHERE[key][1](value) for key, value in where.items() if value is not None}
+    asked = Filter(**read)
+    if asked.since is not None and asked.until is not None and asked.since >= asked.until:
+        raise InvalidContent("where.since is not before where.until, so nothing can lie between; swap them")
+    return asked
+
+
+def _unknown(key: object) -> InvalidContent:
+    near = get_close_matches(key[:64], _WHERE, n=1) if isinstance(key, str) else []
+    return InvalidContent(
+        f"where has no key {_shown(key)}; {f'did you mean {near[0]!r}? ' if near else ''}its keys are "
+        f"{', '.join(_WHERE)}. What is in a record's metadata is asked for by where['metadata']",
+        key=_shown(key),
+    )
+
+
+def _kinds(value: object) -> tuple[Kind, ...]:
+    kinds = _one_or_many(value, what="where.kind")
+    for kind in kinds:
+        check_kind("" if kind is None else kind, what="where.kind")
+    return kinds
+
+
+def _tags(value: object) -> tuple[str, ...]:
+    tags = _one_or_many(value, what="where.tags")
+    for tag in tags:
+        if not isinstance(tag, str):
+            raise InvalidContent(f"where.tags holds {_shown(tag)}; a tag is text", key="tags")
+    return tags
+
+
+def _metadata(value: object) -> tuple[Wanted, ...]:
+    if not isinstance(value, Mapping):
+        raise InvalidContent(
+            f"where.metadata is {_shown(value)}; pass a mapping such as {{'project': 'apollo'}}",
+            key="metadata",
+        )
+    if len(value) > _MOST_WANTED:
+        raise InvalidContent(
+            f"where.metadata has {len(value)} keys; ask for at most {_MOST_WANTED} at once", key="metadata"
+        )
+    return tuple(Wanted.of(key, *_values(some)) for key, some in value.items())
+
+
+def _since(value: object) -> float:
+    return _moment(value, what="where.since", days=0)
+
+
+def _until(value: object) -> float:
+    return _moment(value, what="where.until", days=1)
+
+
+_MOST_WANTED: Final = 50
+_WHERE: Final[Mapping[str, tuple[str, Callable[[object], Any]]]] = {
+    "kind": ("kinds", _kinds),
+    "tags": ("tags", _tags),
+    "since": ("since", _since),
+    "until": ("until", _until),
+    "metadata": ("metadata", _metadata),
+}
+"""What `where` may hold → the field of a filter that it becomes, and how it is read."""
+
+
+def _one_or_many(value: object, *, what: str) -> tuple[Any, ...]:
+    values = _values(value)
+    if not 0 < len(values) <= _MOST_WANTED:
+        raise InvalidContent(
+            f"{what} is a list of {len(values)}; give 1 to {_MOST_WANTED}, or leave it out", key=what
+        )
+    return values
+
+
+def _values(value: object) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else (value,)
+
+
+def _moment(value: object, *, what: str, days: int) -> float:
+    """A time in seconds since 1970.
+
+    Args:
+        days: What a date without a time of day is moved by: until a day means until its end.
+    """
+    told = _read_time(value) if isinstance(value, str) else value
+    if isinstance(told, date) and not isinstance(told, datetime):
+        told = datetime(told.year, told.month, told.day) + timedelta(days=min(days, (date.max - told).days))
+    seconds = None if isinstance(told, str) else as_epoch(cast("float | datetime", told), what=what)
+    if seconds is None:
+        raise InvalidContent(
+            f"{what} is {_shown(value)}; pass '2026-01-31', '2026-01-31T18:00+08:00', a datetime, or seconds "
+            "since 1970",
+            key=what,
+        )
+    return seconds
+
+
+def _read_time(text: str) -> float | date | str:
+    """A time that is written as a number or in ISO 8601; what is neither as it is."""
+    text = text.strip()
+    if _SECONDS.fullmatch(text):
+        return float(text)
+    for read in (date.fromisoformat, datetime.fromisoformat):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text
+
+
+_SECONDS: Final = re.compile(r"-?[0-9]{9,13}(\.[0-9]{1,9})?")  # shorter ones are dates: 20260131
+
+
+def _shown(value: object) -> str:
+    """A stranger's value in an error: short, and never all digits of a huge number."""
+    if isinstance(value, int) and abs(value) > _MOST:
+        return "a huge number"
+    if value is None or isinstance(value, (str, int, float, date)):
+        return f"{str(value)[:40]!r}"
+    return f"a {type(value).__name__}"
+
+
+_MOST: Final = 10**15
+
+
+def check_amount(number: int, *, what: str, least: int = 1, most: int = _MOST) -> int:
+    """Return a limit or an offset that makes sense. More than `most` is `most`.
 
     Raises:
         InvalidContent: no whole number, or too small.
     """
     if isinstance(number, bool) or not isinstance(number, int) or number < least:
         raise InvalidContent(
-            f"{what} is {str(number)[:40]!r}; use a whole number from {least}", what=what, value=str(number)
+            f"{what} is {_shown(number)}; use a whole number from {least}", what=what, value=_shown(number)
         )
-    return number
+    return min(number, most)
 
 
 def check_threshold(threshold: float | None) -> float | None:
@@ -232,10 +380,10 @@ def check_threshold(threshold: float | None) -> float | None:
     return float(threshold)
 
 
-def check_kind(kind: object) -> None:
+def check_kind(kind: object, *, what: str = "kind") -> None:
     """Raise InvalidContent unless `kind` is one, or None."""
     if kind is not None and kind not in KINDS:
-        raise InvalidContent(f"kind is {str(kind)[:40]!r}; use one of {', '.join(KINDS)}", kind=str(kind))
+        raise InvalidContent(f"{what} is {_shown(kind)}; use one of {', '.join(KINDS)}", kind=_shown(kind))
 
 
 def check_source_class(source_class: object) -> None:

@@ -39,10 +39,10 @@ class Wanted:
                 number, boolean or None.
         """
         if not isinstance(key, str) or not _KEY.match(key):
+            told = key[:40] if isinstance(key, str) else type(key).__name__
             raise InvalidContent(
-                f"metadata has no key {str(key)[:40]!r} to look for; a key is 1 to 64 letters, digits, '_', "
-                "'.' or '-'",
-                key=str(key)[:64],
+                f"metadata has no key {told!r}; a key is 1 to 64 letters, digits, '_', '.' or '-'",
+                key=told,
             )
         if not 0 < len(values) <= _MOST_VALUES:
             raise InvalidContent(
