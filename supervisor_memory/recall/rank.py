@@ -27,10 +27,10 @@ def _term_set(text: str) -> frozenset[str]:
 
 
 def coverage(asked: Collection[str], record: Record) -> float:
-    """Share of the question's terms that the record holds, in its text or its tags, in [0, 1]."""
+    """Share of the question's terms that the record holds, in its text, `use_when` or tags, in [0, 1]."""
     if not asked:
         return 0.0
-    held = _term_set(record.content)
+    held = _term_set(record.searched_text)
     if record.tags:
         held = held | _term_set(" ".join(record.tags))
     return sum(term in held for term in asked) / len(asked)
