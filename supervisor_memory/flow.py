@@ -19,6 +19,7 @@ from supervisor_memory.ports import Deciding, Maintaining, NoStore, Ports, ReadS
 from supervisor_memory.records import (
     Candidate,
     Considered,
+    Filter,
     Hit,
     Hits,
     Message,
@@ -41,8 +42,9 @@ class Turn:
     """What is asked, for whom. `messages` are what the reader sees anyway.
 
     `purpose` "note" wants a text to inject, so routing, standing preferences and the token budget
-    apply; "hits" wants the search alone. None leaves `limit` and `threshold` to the settings. `explain`
-    also wants to know what became of each candidate.
+    apply; "hits" wants the search alone. None leaves `limit` and `threshold` to the settings. `where` is what
+    is asked of records beside their user, family and task. `explain` also wants to know what became of each
+    candidate.
     """
 
     text: str
@@ -50,6 +52,7 @@ class Turn:
     purpose: Literal["note", "hits"] = "note"
     messages: tuple[Message, ...] = ()
     families: tuple[str, ...] | None = None
+    where: Filter = field(default_factory=Filter)
     limit: int | None = None
     threshold: float | None = None
     explain: bool = False

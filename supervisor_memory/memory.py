@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, Ty
 from supervisor_memory.arguments import (
     as_epoch,
     as_families,
+    as_filter,
     as_metadata,
     check_amount,
     check_backend,
@@ -39,9 +40,9 @@ from supervisor_memory.ports import Ports, Services, guarded
 from supervisor_memory.recall.route import route
 from supervisor_memory.recall.summary import summary
 from supervisor_memory.recipes.default import DEFAULT
+from supervisor_memory.recipes.recent import RECENT
 from supervisor_memory.records import (
     AuditEvent,
-    Filter,
     Hits,
     Kind,
     Message,
@@ -85,6 +86,7 @@ T = TypeVar("T")
 G = TypeVar("G")
 _log = logging.getLogger("supervisor_memory")
 _CHUNK = 64
+_MOST_HITS = 1_000_000
 
 
 def _twin(
@@ -449,6 +451,7 @@ class SupervisorMemory:
         *,
         user_id: str,
         families: Sequence[str] | None = None,
+        where: Mapping[str, Any] | None = None,
         limit: int | None = None,
         threshold: float | None = None,
         agent_id: str | None = None,
@@ -457,13 +460,20 @@ class SupervisorMemory:
     ) -> Hits:
         """The records that bear on a question, best first, each with the parts of its score.
 
+        A question that is empty, or spaces, asks for what is pinned (`metadata["pinned"]` is True) and then
+        for what is newest, each by its last update; no threshold applies. Of a longer question the first
+        8,000 characters are read, and the hits' `notes` say so.
+
         Args:
             families: None: all of the user's but session messages.
-            limit: None: MEMORY_TOP_K.
+            where: Which records may be found at all, however many others are more like the question:
+                `{"kind": …, "tags": […], "since": …, "until": …, "metadata": {…}}`; see docs/searching.md.
+            limit: None: MEMORY_TOP_K. At most 1,000,000.
             threshold: Least relevance in [0, 1]. None: MEMORY_MIN_SCORE; 0: the best `limit`,
                 whatever they are.
 
         Raises:
+            InvalidContent: an argument cannot be what it is for.
             BackendError, DeadlineExceeded: the store failed. A failing embedder does not raise: the hits
                 are `degraded` and found by words alone.
         """
@@ -474,11 +484,12 @@ class SupervisorMemory:
             scope=Scope(user_id, agent_id, session_id, None, task),
             purpose="hits",
             families=as_families(families),
-            limit=None if limit is None else check_amount(limit, what="limit"),
+            where=as_filter(where),
+            limit=None if limit is None else check_amount(limit, what="limit", most=_MOST_HITS),
             threshold=check_threshold(threshold),
         )
         ports = self._ports(self.settings.search_timeout_ms)
-        found = recall(turn, ports, self.recipe)
+        found = recall(turn, ports, self.recipe if query.strip() else RECENT)
         self._trail.accessed("search", found.hits, turn.scope, ports=ports)
         if found.hits.degraded:
             self._trail.degraded("search", turn.scope, ports.reasons, ports=ports)
@@ -496,14 +507,24 @@ class SupervisorMemory:
         return self._curator.find(id, user_id, op="get")
 
     def get_all(
-        self, *, user_id: str, limit: int = 100, offset: int = 0, families: Sequence[str] | None = None
+        self,
+        *,
+        user_id: str,
+        limit: int = 100,
+        offset: int = 0,
+        families: Sequence[str] | None = None,
+        where: Mapping[str, Any] | None = None,
     ) -> list[Record]:
-        """A user's active records, most recently updated first; session messages only by family."""
+        """A user's active records, most recently updated first; session messages only by family.
+
+        Args:
+            where: Only those records, as in `search`.
+        """
         scope = Scope(user_id)
-        check_amount(limit, what="limit")
-        check_amount(offset, what="offset", least=0)
-        where = Filter(user_id=scope.user_id, families=as_families(families))
-        found = list(islice(self._curator.every(where), offset, offset + limit))
+        most = check_amount(limit, what="limit")
+        start = check_amount(offset, what="offset", least=0)
+        asked = replace(as_filter(where), user_id=scope.user_id, families=as_families(families))
+        found = list(islice(self._curator.every(asked), start, start + most))
         self._trail.accessed("list", found, scope)
         return found
 

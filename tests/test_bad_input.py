@@ -1,6 +1,7 @@
 """What cannot be taken is refused: a typed error says what, which, what to do; nothing is written."""
 
 import math
+import sys
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -252,12 +253,85 @@ def test_a_query_that_is_no_text_is_refused(memory: SupervisorMemory, query: Any
     assert "query" in refused(memory, lambda: memory.search(query, user_id="u1"), InvalidContent)
 
 
-@pytest.mark.parametrize(
-    "query", ["", " ", "\x00", "\ud800", "\u200b", '" OR *', "a AND NOT (", "x" * 100_000, "%"]
-)
+@pytest.mark.parametrize("query", ["\x00", "\ud800", "\u200b", '" OR *', "a AND NOT (", "x" * 100_000, "%"])
 def test_any_text_can_be_asked(memory: SupervisorMemory, query: str) -> None:
     assert len(memory.search(query, user_id="u1")) == 0
     assert len(memory.search(query, user_id="u1", threshold=0)) == 1
+
+
+WHERE: list[tuple[Any, str]] = [
+    (5, "where is '5'"),
+    ([("tags", "x")], "where is a list"),
+    ("tags=x", "where is 'tags=x'"),
+    ({"tag": "x"}, "'tag'; did you mean 'tags'?"),
+    ({"sinse": 0}, "'sinse'; did you mean 'since'?"),
+    ({"user_id": "u2"}, "no key 'user_id'; its keys are kind, tags, since, until, metadata"),
+    ({"$or": []}, "no key '$or'"),
+    ({5: 1}, "no key '5'"),
+    ({10**5000: 1}, "no key a huge number"),
+    ({BIG: 1}, "no key 'xxx"),
+    ({"kind": "user_profile"}, "where.kind is 'user_profile'; use one of user-profile"),
+    ({"kind": {"$in": ["identity"]}}, "where.kind is a dict"),
+    ({"kind": []}, "where.kind is a list of 0"),
+    ({"kind": [None]}, "where.kind is ''"),
+    ({"tags": 5}, "where.tags holds '5'"),
+    ({"tags": {"a": 1}}, "where.tags holds a dict"),
+    ({"tags": ()}, "where.tags is a list of 0"),
+    ({"tags": ["t"] * 51}, "where.tags is a list of 51"),
+    ({"since": "yesterday"}, "where.since is 'yesterday'; pass '2026-01-31'"),
+    ({"since": ""}, "where.since is ''"),
+    ({"since": math.nan}, "where.since is 'nan'"),
+    ({"since": -math.inf}, "where.since is '-inf'"),
+    ({"since": True}, "where.since is 'True'"),
+    ({"since": 1.7e12}, "where.since is '1700000000000.0'"),
+    ({"since": "1700000000000"}, "where.since is '1700000000000.0'"),
+    ({"until": 10**5000}, "where.until is a huge number"),
+    ({"until": {"$lt": 5}}, "where.until is a dict"),
+    ({"since": "2026-02-01", "until": "2026-01-31"}, "where.since is not before where.until"),
+    ({"metadata": "x"}, "where.metadata is 'x'; pass a mapping"),
+    ({"metadata": [("a", 1)]}, "where.metadata is a list"),
+    ({"metadata": dict.fromkeys(map(str, range(51)), 1)}, "where.metadata has 51 keys"),
+    ({"metadata": {"a": {"$gt": 1}}}, "metadata.a is a dict"),
+    ({"metadata": {"a": {}}}, "metadata.a is a dict"),
+    ({"metadata": {"a": [[1]]}}, "metadata.a is a list"),
+    ({"metadata": {"a": []}}, "metadata.a has 0 values"),
+    ({"metadata": {"a": list(range(51))}}, "metadata.a has 51 values"),
+    ({"metadata": {"a": math.nan}}, "metadata.a is nan"),
+    ({"metadata": {"a": [1, math.inf]}}, "metadata.a is inf"),
+    ({"metadata": {"a": b"x"}}, "metadata.a is a bytes"),
+    ({"metadata": {"a": 10**5000}}, "metadata.a is a number of too many digits"),
+    ({"metadata": {"": 1}}, "metadata has no key ''"),
+    ({"metadata": {"a b": 1}}, "metadata has no key 'a b'"),
+    ({"metadata": {'a"]': 1}}, "metadata has no key"),
+    ({"metadata": {"茶": 1}}, "metadata has no key '茶'"),
+    ({"metadata": {"a" * 65: 1}}, "metadata has no key"),
+    ({"metadata": {"a\n": 1}}, "metadata has no key"),
+    ({"metadata": {5: 1}}, "metadata has no key 'int'"),
+]
+
+
+@pytest.mark.parametrize(("where", "told"), WHERE, ids=lambda value: repr(type(value)))
+def test_a_filter_that_cannot_be_one_is_refused_by_the_name_of_what_is_wrong(
+    memory: SupervisorMemory, where: Any, told: str
+) -> None:
+    for call in (
+        lambda: memory.search("tea", user_id="u1", where=where),
+        lambda: memory.search("", user_id="u1", where=where),
+        lambda: memory.get_all(user_id="u1", where=where),
+    ):
+        assert told in refused(memory, call, InvalidContent)
+
+
+@pytest.mark.parametrize(
+    "limit", [10**6, 10**9, sys.maxsize, 2**63, 10**300], ids=lambda limit: f"{limit:.0e}"
+)
+@pytest.mark.parametrize("query", ["tea", ""])
+def test_a_huge_limit_means_all(memory: SupervisorMemory, limit: int, query: str) -> None:
+    memory.write("tea is hot and green", user_id="u1")
+    assert len(memory.search(query, user_id="u1", limit=limit)) == 2
+    assert len(memory.search(query, user_id="u1", limit=limit, threshold=0)) == 2
+    assert len(memory.get_all(user_id="u1", limit=limit)) == 2
+    assert memory.get_all(user_id="u1", limit=limit, offset=limit) == []
 
 
 @pytest.mark.parametrize("id_", [None, "", 5, "no-such", BIG, "\ud800", "\x00", ["a"]])

@@ -5,7 +5,7 @@ from dataclasses import replace
 from supervisor_memory.flow import Recalling
 from supervisor_memory.ports import NoStore
 from supervisor_memory.recall.route import route
-from supervisor_memory.records import Filter, Query
+from supervisor_memory.records import Hits, Query
 from supervisor_memory.terms import terms
 
 __all__ = ["route_turn", "write_query"]
@@ -28,8 +28,8 @@ def write_query(plan: Recalling, view: NoStore) -> Recalling:
     """The question in words and, where an embedder works, as a vector."""
     if not plan.route.should_read:
         return plan
-    turn, text = plan.turn, plan.turn.text[:_QUERY_CHARACTERS]
-    vector = view.embed_query(text)
+    turn, text = plan.turn, _encodable(plan.turn.text[:_QUERY_CHARACTERS]).strip()
+    vector = view.embed_query(text) if text else None
     embedder = view.embedder if vector is not None else None
     query = Query(
         text=text,
@@ -37,10 +37,22 @@ def write_query(plan: Recalling, view: NoStore) -> Recalling:
         vector=vector,
         embedder=embedder.fingerprint if embedder else None,
         now=view.now,
-        where=Filter(
+        where=replace(
+            turn.where,
             user_id=turn.scope.user_id,
             families=turn.families or plan.route.families or None,
             tasks=turn.scope.tasks,
         ),
     )
-    return replace(plan, query=query)
+    return replace(plan, query=query, hits=Hits(notes=_notes(len(turn.text))))
+
+
+def _encodable(text: str) -> str:
+    """The text without lone surrogates, which no embedder takes."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _notes(characters: int) -> tuple[str, ...]:
+    if characters <= _QUERY_CHARACTERS:
+        return ()
+    return (f"the question has {characters:,} characters; the first {_QUERY_CHARACTERS:,} were read",)

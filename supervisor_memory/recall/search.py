@@ -22,7 +22,7 @@ def search_store(plan: Recalling, view: ReadStore) -> Recalling:
     hits = view.search(plan.query, limit=max(_CANDIDATES, min(4 * wanted, _MOST), wanted))
     if plan.turn.purpose == "hits" and not least_relevance(plan.turn, view.settings) and len(hits) < wanted:
         hits = _filled(hits, plan.query, wanted, view)
-    return replace(plan, hits=hits)
+    return replace(plan, hits=replace(hits, notes=(*plan.hits.notes, *hits.notes)))
 
 
 def least_relevance(turn: Turn, settings: Settings) -> float:
