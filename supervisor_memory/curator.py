@@ -2,11 +2,12 @@
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
 
 from supervisor_memory.errors import BackendUnavailable, Conflict, RecordNotFound
 from supervisor_memory.ports import Ports
+from supervisor_memory.recall.said import in_order
 from supervisor_memory.records import SESSION_FAMILY, Filter, Record, Scope, Status, WriteResult
 from supervisor_memory.remember.revise import deletion, revision
 from supervisor_memory.trail import Trail
@@ -53,6 +54,16 @@ class Curator:
             if len(page) < _PAGE:
                 return
             start += _PAGE
+
+    def session_of(self, record: Record) -> list[Record]:
+        """What was said in the session that a record was read in, in order; empty where it was not kept."""
+        where = Filter(user_id=record.user_id, tasks=(record.task,))
+        ids = tuple(each for each in (record.id, record.ref_id) if each is not None)
+        held = {each.id: each for each in self.every(replace(where, ids=ids))}
+        origin = held.get(record.ref_id or "", record)
+        if origin.source.session_id is None:
+            return in_order(held.values())
+        return in_order(self.every(replace(where, session_id=origin.source.session_id)))
 
     def update(
         self, id: str, user_id: str | None, content: str | None, metadata: Mapping[str, Any], *, merge: bool

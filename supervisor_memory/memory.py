@@ -31,18 +31,21 @@ from supervisor_memory.backends.protocol import Commit, Journals, MemoryBackend
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.curator import Curator
 from supervisor_memory.eraser import Eraser, Receipt
-from supervisor_memory.errors import ConfirmationRequired, InvalidContent
+from supervisor_memory.errors import ConfirmationRequired, InvalidContent, RecordNotFound
 from supervisor_memory.flow import Outcome, Recipe, Remembering, Turn, recall, remember
 from supervisor_memory.hints import Hints
 from supervisor_memory.messages import LONGEST_READ, MessagesLike, last_user_text, readable
 from supervisor_memory.models import as_completion, as_embedder
 from supervisor_memory.ports import Ports, Services, guarded
 from supervisor_memory.recall.route import route
+from supervisor_memory.recall.said import in_order, said_around
 from supervisor_memory.recall.summary import summary
+from supervisor_memory.recall.topics import Topic, table_of_contents
 from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.recipes.recent import RECENT
 from supervisor_memory.records import (
     AuditEvent,
+    Filter,
     Hits,
     Kind,
     Message,
@@ -457,6 +460,7 @@ class SupervisorMemory:
         agent_id: str | None = None,
         session_id: str | None = None,
         task: str | None = None,
+        explain: bool = False,
     ) -> Hits:
         """The records that bear on a question, best first, each with the parts of its score.
 
@@ -471,6 +475,8 @@ class SupervisorMemory:
             limit: None: MEMORY_TOP_K. At most 1,000,000.
             threshold: Least relevance in [0, 1]. None: MEMORY_MIN_SCORE; 0: the best `limit`,
                 whatever they are.
+            explain: Whether to tell what became of each candidate, in the hits' `considered`;
+                `print(hits)` then shows a table.
 
         Raises:
             InvalidContent: an argument cannot be what it is for.
@@ -487,6 +493,7 @@ class SupervisorMemory:
             where=as_filter(where),
             limit=None if limit is None else check_amount(limit, what="limit", most=_MOST_HITS),
             threshold=check_threshold(threshold),
+            explain=explain,
         )
         ports = self._ports(self.settings.search_timeout_ms)
         found = recall(turn, ports, self.recipe if query.strip() else RECENT)
@@ -536,6 +543,61 @@ class SupervisorMemory:
         """
         return self._curator.versions(id, user_id)
 
+    # --- going deeper: what there is, then `search` and `get`, then what was said
+
+    def topics(self, *, user_id: str, task: str | None = None, max_tokens: int | None = None) -> list[Topic]:
+        """The table of contents: what is remembered, `str(topic)` a line; see docs/disclosure.md.
+
+        Args:
+            max_tokens: What all lines may take together; those of pinned, important and new records come
+                first. None: MEMORY_MAX_CONTEXT_TOKENS.
+
+        Raises:
+            BackendError, DeadlineExceeded: the store failed.
+        """
+        scope = Scope(user_id, task=task)
+        most = self.settings.max_context_tokens if max_tokens is None else max_tokens
+        check_amount(most, what="max_tokens", least=0)
+        where = Filter(user_id=scope.user_id, tasks=scope.tasks)
+        records = {record.id: record for record in self._curator.every(where)}
+        counter = self.services.count_tokens
+        topics = table_of_contents(records.values(), most_tokens=most, count_tokens=counter)
+        self._trail.accessed("topics", [records[id_] for each in topics for id_ in each.quoted], scope)
+        return topics
+
+    def messages(self, id: str, *, user_id: str | None = None, around: int = 2) -> list[Record]:
+        """The session message that a record was read from, with those before and after it, in order.
+
+        Empty where what was said was not kept. For a message: itself, and those around it.
+
+        Args:
+            user_id: Given: the record must be this user's. None: the operator reads, and the log says so.
+            around: How many messages before it, and how many after.
+
+        Raises:
+            RecordNotFound: there is no such record, or it is another user's.
+        """
+        check_amount(around, what="around", least=0)
+        record = self._curator.find(id, user_id, op="messages")
+        said = list(said_around(record, self._curator.session_of(record), around=around))
+        self._trail.accessed("messages", said, Scope(record.user_id), by_operator=user_id is None)
+        return said
+
+    def session(self, session_id: str, *, user_id: str) -> list[Record]:
+        """Everything that was said to this user in a session, and imported of it, in order.
+
+        Raises:
+            RecordNotFound: nothing is kept of such a session, or it is another user's.
+        """
+        scope = Scope(user_id, session_id=session_id)
+        said = in_order(self._curator.every(Filter(user_id=scope.user_id, session_id=session_id)))
+        if not said:
+            raise RecordNotFound(
+                f"nothing is kept of session {session_id[:64]!r} of user {scope.user_id!r}", id=session_id
+            )
+        self._trail.accessed("session", said, scope)
+        return said
+
     # --- deciding and phrasing
 
     def route(self, text: str, scope: Scope, *, policy: Literal["default"] = "default") -> Route:
@@ -561,13 +623,21 @@ class SupervisorMemory:
 
     # --- the two flows of a graph
 
-    def recall(self, messages: MessagesLike, scope: Scope, *, query: str | None = None) -> Note:
+    def recall(
+        self,
+        messages: MessagesLike,
+        scope: Scope,
+        *,
+        query: str | None = None,
+        explain: bool = False,
+    ) -> Note:
         """The note for a model call: what the reader should know of the past. Never raises for memory's sake.
 
         Args:
             messages: What the reader sees. What stands there is not repeated in the note.
             scope: `agent_id` is the sub-agent that will read the note; None: the supervisor.
             query: What to look for; None: the latest thing the user said.
+            explain: Whether the note's `hits` tell what became of each candidate, as in `search`.
         """
         check_scope(scope)
         if not self.settings.enabled:
@@ -577,7 +647,7 @@ class SupervisorMemory:
         def look() -> Note:
             seen = _clipped(messages)
             asked = last_user_text(seen) if query is None else query[:LONGEST_READ]
-            found = recall(Turn(text=asked, scope=scope, messages=seen), ports, self.recipe)
+            found = recall(Turn(text=asked, scope=scope, messages=seen, explain=explain), ports, self.recipe)
             self._trail.accessed("inject", found.hits, scope, ports=ports)
             if found.note.degraded:
                 self._trail.degraded("recall", scope, ports.reasons, ports=ports)
@@ -873,6 +943,9 @@ class SupervisorMemory:
     aget = _twin(get)
     aget_all = _twin(get_all)
     ahistory = _twin(history)
+    atopics = _twin(topics)
+    amessages = _twin(messages)
+    asession = _twin(session)
     aroute = _twin(route)
     asummarize = _twin(summarize)
     arecall = _twin(recall)

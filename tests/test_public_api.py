@@ -21,7 +21,7 @@ NAMES = {
 }
 VERBS = (
     *("write", "add", "add_many", "search", "get", "get_all", "history", "update", "delete", "delete_all"),
-    *("erase", "reembed", "export", "import_from", "copy_to"),
+    *("topics", "messages", "session", "erase", "reembed", "export", "import_from", "copy_to"),
     *("route", "summarize", "recall", "remember", "flush", "close"),
 )
 
