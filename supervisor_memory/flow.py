@@ -166,7 +166,7 @@ def run(operators: Sequence[Callable[[V, W], V]], value: V, view: W) -> V:
 
 def _considered(candidates: Hits, told: Recalling) -> tuple[Considered, ...]:
     """What became of each candidate: those handed out, then the others, the best of them first."""
-    kept = [Considered(hit, "standing" if "standing" in hit.parts else "kept") for hit in told.hits]
+    kept = [Considered(hit, hit.reason) for hit in told.hits]
     known = {each.hit.record.id for each in (*kept, *told.dropped)}
     unsaid = (Considered(hit, "left-out") for hit in candidates if hit.record.id not in known)
     dropped = sorted((*told.dropped, *unsaid), key=lambda each: -each.hit.score)

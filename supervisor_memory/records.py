@@ -472,6 +472,11 @@ class Hit:
     score: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def reason(self) -> str:
+        """Why it was handed out, as a code of `supervisor_memory.explain`."""
+        return "standing" if "standing" in self.parts else "kept"
+
     def __str__(self) -> str:
         parts = ", ".join(f"{name} {value:.2f}" for name, value in self.parts.items())
         return f"{self.score:.2f} {self.record.content!r} ({parts})"

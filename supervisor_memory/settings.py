@@ -56,6 +56,13 @@ class Settings(BaseSettings):
     min_score: float = _named(
         "MEMORY_MIN_SCORE", 0.3, "Relevance in [0, 1] below which a hit is dropped, before decay and boosts.", ge=0, le=1
     )  # fmt: skip
+    knee: float = _named(
+        "MEMORY_KNEE",
+        0.5,
+        "A note ends where a hit has less than this share of the relevance of the one before; 0: nowhere.",
+        ge=0,
+        le=0.95,
+    )
     weight_relevance: float = _named(
         "MEMORY_WEIGHT_RELEVANCE", 0.7, "α: weight of relevance in the score.", ge=0, le=1000
     )

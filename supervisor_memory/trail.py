@@ -71,7 +71,7 @@ class Trail:
         by_operator: bool = False,
         ports: Ports | None = None,
     ) -> None:
-        """Note in the access log who saw which record, in what order."""
+        """Note in the access log who saw which record, in what order and for what reason."""
         now = self.clock()
         entries = [
             Access(
@@ -84,6 +84,7 @@ class Trail:
                 record_id=each.record.id if isinstance(each, Hit) else each.id,
                 rank=rank,
                 score=each.score if isinstance(each, Hit) else None,
+                reason=each.reason if isinstance(each, Hit) else "",
             )
             for rank, each in enumerate(found, start=1)
         ]

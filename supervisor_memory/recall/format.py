@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from supervisor_memory.flow import Recalling
 from supervisor_memory.ports import NoStore, ReadStore
-from supervisor_memory.records import Hit, Kind, Note
+from supervisor_memory.records import Hit, Hits, Kind, Note
 from supervisor_memory.terms import language
 
-__all__ = ["FENCE", "format_note", "strip_notes"]
+__all__ = ["FENCE", "clean", "format_note", "strip_notes"]
 
 FENCE = "memory"
 _HEADERS = {
@@ -53,7 +53,17 @@ def format_note(plan: Recalling, view: ReadStore) -> Recalling:
     chosen, text, tokens = _fitting(plan.hits.items, language(plan.turn.text), view)
     ids = tuple(hit.record.id for hit in chosen)
     note = Note(text=text, ids=ids, tokens=tokens, reasons=plan.route.reasons)
-    return replace(plan, hits=replace(plan.hits, items=tuple(chosen)), note=note)
+    told = plan.keeping(chosen, others="over-budget")
+    return replace(told, hits=_with_leftovers(told.hits, len(plan.hits), view), note=note)
+
+
+def _with_leftovers(hits: Hits, before: int, view: NoStore) -> Hits:
+    """The hits of a note, with what is to be said of those that did not fit."""
+    if not (left := before - len(hits)):
+        return hits
+    most = view.settings.max_context_tokens
+    told = f"{left} of {before} records did not fit into the note: MEMORY_MAX_CONTEXT_TOKENS={most}"
+    return replace(hits, notes=(*hits.notes, told))
 
 
 def _fitting(hits: Sequence[Hit], tongue: str, view: NoStore) -> tuple[Sequence[Hit], str, int]:
@@ -91,11 +101,11 @@ def _line(hit: Hit, tongue: str) -> str:
     record = hit.record
     day = time.strftime("%Y-%m-%d", time.gmtime(max(record.updated_at, 0.0)))
     who = record.source.agent_id or record.source.speaker or record.source.source_class
-    frame = f"{day} · {_KINDS[tongue][record.kind]} · {_clean(who).translate(_NOT_IN_WHO)}"
-    return f"- [{frame}] {_clean(record.content)}"
+    frame = f"{day} · {_KINDS[tongue][record.kind]} · {clean(who).translate(_NOT_IN_WHO)}"
+    return f"- [{frame}] {clean(record.content)}"
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """One line, without characters that hide or reorder text, without anything that opens a tag."""
     if not text.isprintable():
         text = "".join(c for c in " ".join(text.split()) if unicodedata.category(c) not in ("Cf", "Cc", "Cs"))

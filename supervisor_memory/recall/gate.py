@@ -1,20 +1,33 @@
-"""Gate: which of the ranked hits are handed out. Pure functions of values."""
+"""Gate: which of the ranked hits are handed out. Pure functions of values.
+
+The threshold and the knee read relevance alone: the one in absolute terms, so that "nothing relevant" is an
+answer; the other by what the hits have among themselves, so that a clear answer comes without company.
+"""
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
+from itertools import pairwise
 
 from supervisor_memory.flow import Recalling
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.recall.search import least_relevance
-from supervisor_memory.records import Record
+from supervisor_memory.records import Hit, Record
 
-__all__ = ["drop_already_said", "gate"]
+__all__ = ["drop_already_said", "gate", "knee"]
 
 
 def gate(plan: Recalling, view: ReadStore) -> Recalling:
-    """Drop what is not relevant enough and what is over the limit. Standing preferences come first."""
+    """Drop what is not relevant enough, of a note what comes after its knee, and what is over the limit.
+
+    Standing preferences come first, whatever their relevance.
+    """
     turn, settings = plan.turn, view.settings
     least = least_relevance(turn, settings)
+    passed = plan.keeping((hit for hit in plan.hits if _passes(hit, least)), others="below-threshold")
+    if turn.purpose == "note" and least:
+        edge = knee((_relevance(hit) for hit in passed.hits), fall=settings.knee)
+        passed = passed.keeping((hit for hit in passed.hits if _passes(hit, edge)), others="after-knee")
     most = (
         turn.limit
         if turn.limit is not None
@@ -22,9 +35,37 @@ def gate(plan: Recalling, view: ReadStore) -> Recalling:
         if turn.purpose == "hits"
         else settings.max_notes
     )
-    standing = [hit for hit in plan.hits if "standing" in hit.parts]
-    kept = standing + [h for h in plan.hits if "standing" not in h.parts and h.parts["relevance"] >= least]
-    return replace(plan, hits=replace(plan.hits, items=tuple(kept[:most])))
+    standing_first = sorted(passed.hits, key=lambda hit: "standing" not in hit.parts)
+    done = passed.keeping(standing_first[:most], others="over-limit")
+    return done if passed.hits or not plan.hits else _nothing(done, plan, least)
+
+
+def knee(relevances: Iterable[float], *, fall: float) -> float:
+    """The least relevance before the first sharp fall, going down from the best; 0 where there is none.
+
+    Neighbours are compared, so that of two nearly equal hits never one alone is dropped, however far they
+    are from the best.
+
+    Args:
+        fall: A fall is sharp when the next has less than this share of the relevance; 0: none ever is.
+    """
+    falling = sorted(relevances, reverse=True)
+    return next((upper for upper, lower in pairwise(falling) if lower < fall * upper), 0.0)
+
+
+def _passes(hit: Hit, least: float) -> bool:
+    return "standing" in hit.parts or _relevance(hit) >= least
+
+
+def _relevance(hit: Hit) -> float:
+    return hit.parts["relevance"]
+
+
+def _nothing(done: Recalling, plan: Recalling, least: float) -> Recalling:
+    """Say that there was something, and that none of it is relevant."""
+    best = max(map(_relevance, plan.hits))
+    told = f"nothing relevant: the best of {len(plan.hits)} has {best:.2f}, the threshold is {least:.2f}"
+    return replace(done, hits=replace(done.hits, notes=(*done.hits.notes, told)))
 
 
 def drop_already_said(plan: Recalling, view: ReadStore) -> Recalling:
