@@ -728,13 +728,32 @@ def test_reads_are_logged_with_who_and_rank(memory: SupervisorMemory) -> None:
     memory.history(id_, user_id="u1")
     memory.summarize([id_], user_id="u1")
     rows = memory.backend.audit.accesses(9, record_id=id_)
-    assert [(row.op, row.agent_id) for row in rows] == [
-        ("search", None),
-        ("inject", "analyst"),
-        ("get", "operator"),
-        ("history", None),
-        ("summarize", None),
+    assert [(row.op, row.agent_id, row.reason) for row in rows] == [
+        ("search", None, "kept"),
+        ("inject", "analyst", "kept"),
+        ("get", "operator", ""),
+        ("history", None, ""),
+        ("summarize", None, ""),
     ]
+
+
+def test_a_standing_preference_is_logged_as_one(memory: SupervisorMemory) -> None:
+    id_ = memory.write("use tables", user_id="u1", kind="user-profile").id
+    memory.recall("how did sales develop?", Scope("u1"))
+    (row,) = memory.backend.audit.accesses(9, record_id=id_)
+    assert (row.op, row.rank, row.reason) == ("inject", 1, "standing")
+
+
+def test_what_was_dropped_is_told_and_not_logged_as_seen(memory: SupervisorMemory) -> None:
+    ids = [memory.write(text, user_id="u1").id for text in ("tea is hot", "the tea of Assam is black")]
+    hits = memory.search("tea is hot", user_id="u1", limit=1, explain=True)
+    assert [each.reason for each in hits.considered] == ["kept", "over-limit"]
+    assert {each.hit.record.id for each in hits.considered} == set(ids)
+    assert [row.record_id for row in memory.backend.audit.accesses(9, user_id="u1")] == [hits[0].record.id]
+    assert str(hits).splitlines()[1].split()[0] == "1"
+    note = memory.recall("is the tea hot?", Scope("u1"), explain=True)
+    assert {each.hit.record.id for each in note.hits.considered} == set(ids)
+    assert memory.recall("is the tea hot?", Scope("u1")).hits.considered == ()
 
 
 def test_bad_user_ids_are_refused_before_anything_is_looked_up(memory: SupervisorMemory) -> None:

@@ -24,13 +24,14 @@ from supervisor_memory.errors import (
     SettingsError,
     SupervisorMemoryError,
 )
+from supervisor_memory.explain import REASONS, why
 from supervisor_memory.interfaces import journal, moving, repairing
 from supervisor_memory.interfaces.options import FAILED, EnvFile, Json, say, settings_from, told_settings
 from supervisor_memory.interfaces.printable import as_json, one_line
 
 if TYPE_CHECKING:
     from supervisor_memory.memory import SupervisorMemory
-    from supervisor_memory.records import Record
+    from supervisor_memory.records import Hit, Hits, Record
 
 __all__ = ["app", "main"]
 
@@ -131,41 +132,34 @@ def search(
         ),
     ] = None,
     family: Family = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show every candidate, with what became of it and why.")
+    ] = False,
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
     """Search one user's memory as a graph would, and tell why each record was found."""
-    with _open(env_file, embedder=True) as memory:
-        hits = memory.search(
-            text, user_id=user, limit=limit, threshold=threshold, families=family, agent_id="operator"
-        )
-    if json:
-        from supervisor_memory.explain import why
-
-        found = [
-            {
-                "rank": rank,
-                "score": round(hit.score, 4),
-                "parts": {name: round(value, 4) for name, value in hit.parts.items()},
-                "why": why(hit.parts),
-                "record": hit.record.to_dict(),
-            }
-            for rank, hit in enumerate(hits, start=1)
-        ]
-        told = {
-            "query": text,
-            "user_id": user,
-            "degraded": hits.degraded,
-            "notes": [*hits.notes],
-            "hits": found,
-        }
-        typer.echo(as_json(told))
-        return
     from supervisor_memory.interfaces import lines
 
-    lines.show_hits(_console(), hits, user=user)
-    for note in hits.notes:
-        say(f"degraded: {note}")
+    with _open(env_file, embedder=True) as memory:
+        hits = memory.search(
+            text,
+            user_id=user,
+            limit=limit,
+            threshold=threshold,
+            families=family,
+            agent_id="operator",
+            explain=explain,
+        )
+    if json:
+        told = {"query": text, "user_id": user, "degraded": hits.degraded, "notes": [*hits.notes]}
+        typer.echo(as_json({**told, **_hits_told(hits, explain=explain)}))
+    elif explain and hits.considered:
+        lines.show_explanation(_console(), hits)
+    else:
+        lines.show_hits(_console(), hits, user=user)
+    for note in () if json else hits.notes:
+        say(f"degraded: {note}" if hits.degraded else note)
 
 
 @app.command(name="list")
@@ -330,6 +324,27 @@ def verify(
             typer.echo(f"problem: {one_line(problem)}")
     if found.problems:
         raise typer.Exit(FAILED)
+
+
+def _hits_told(hits: "Hits", *, explain: bool) -> dict[str, Any]:
+    """The hits as JSON has them, and with `explain` every candidate."""
+    found = [{"rank": rank, **_hit_told(hit)} for rank, hit in enumerate(hits, start=1)]
+    if not explain:
+        return {"hits": found}
+    considered = [
+        {"reason": each.reason, "told": REASONS.get(each.reason, ""), **_hit_told(each.hit)}
+        for each in hits.considered
+    ]
+    return {"hits": found, "considered": considered}
+
+
+def _hit_told(hit: "Hit") -> dict[str, Any]:
+    return {
+        "score": round(hit.score, 4),
+        "parts": {name: round(value, 4) for name, value in hit.parts.items()},
+        "why": why(hit.parts),
+        "record": hit.record.to_dict(),
+    }
 
 
 _ROWS: Final = 20

@@ -2,6 +2,7 @@
 reads no markup."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
@@ -14,10 +15,11 @@ from supervisor_memory.records import Hits, Record
 if TYPE_CHECKING:
     from supervisor_memory.interfaces.doctor import Diagnosis
 
-__all__ = ["show_audit", "show_diagnosis", "show_hits", "show_record", "show_records"]
+__all__ = ["show_audit", "show_diagnosis", "show_explanation", "show_hits", "show_record", "show_records"]
 
 _LINE: Final = 200
 _MICRO: Final = 1_000_000
+_MILLI: Final = 1_000
 _MEGA: Final = 1_000_000
 
 
@@ -29,6 +31,12 @@ def show_hits(console: Console, hits: Hits, *, user: str) -> None:
         _line(console, f"{rank}. {hit.score:.2f}  {one_line(hit.record.content, most=_LINE)}")
         _line(console, f"   {why(hit.parts)}", style="dim")
         _line(console, f"   {_described(hit.record)}", style="dim")
+
+
+def show_explanation(console: Console, hits: Hits) -> None:
+    """Every candidate, in a table; the words in it are explained below."""
+    for line in str(replace(hits, notes=())).splitlines():
+        _line(console, printable(line))
 
 
 def show_records(console: Console, records: Sequence[Record], *, user: str) -> None:
@@ -57,7 +65,11 @@ def show_record(
     _head(console, "seen by")
     for row in accesses:
         by = row["agent_id"] or "supervisor"
-        _line(console, f"{moment(row['ts_us'] / _MICRO)}  {one_line(by)}  {one_line(row['op'])}")
+        score = "" if row["score_milli"] is None else f"  score {row['score_milli'] / _MILLI:.2f}"
+        reason = f"  {one_line(row['reason'])}" if row["reason"] else ""
+        _line(
+            console, f"{moment(row['ts_us'] / _MICRO)}  {one_line(by)}  {one_line(row['op'])}{score}{reason}"
+        )
 
 
 def show_audit(console: Console, rows: Sequence[Mapping[str, Any]], *, with_record: bool = True) -> None:

@@ -54,6 +54,31 @@ def test_search_as_json_gives_each_hit_with_its_parts_and_its_record(run: Run, i
 
 
 @pytest.mark.usefixtures("ids")
+def test_search_explained_shows_every_candidate_and_what_became_of_it(run: Run) -> None:
+    asked = ("search", "when is a flight delayed?", "--user", "ada", "-n", "1", "--explain")
+    told = run(*asked).stdout
+    assert re.search(r"^ *# +score +relevance .* reason +record$", told, re.MULTILINE)
+    assert re.search(r"^ *1 +0\.\d\d .* kept +Delayed means arrival", told, re.MULTILINE)
+    assert "the threshold reads relevance alone" in told
+    data = run(*asked, "--json").json
+    first, *others = data["considered"]
+    assert (first["reason"], first["told"], first["record"]) == (
+        "kept",
+        "handed out",
+        data["hits"][0]["record"],
+    )
+    assert {each["reason"] for each in others} <= {"below-threshold", "over-limit"}
+
+
+@pytest.mark.usefixtures("ids")
+def test_search_says_when_nothing_was_relevant_enough(run: Run) -> None:
+    told = run("search", "delayed trains of Portugal in winter", "-u", "ada", "--threshold", "1")
+    assert told.stdout == "nothing relevant is remembered of ada\n"
+    assert "nothing relevant: the best of" in told.stderr
+    assert "degraded" not in told.stderr
+
+
+@pytest.mark.usefixtures("ids")
 def test_search_of_one_user_never_shows_another(run: Run) -> None:
     for query in ("Bo drinks coffee.", "coffee"):
         assert "coffee" not in run("search", query, "-u", "ada", "--threshold", "0").stdout
