@@ -298,7 +298,7 @@ class _Search:
             scores=self._scores(found.values()),
         )
 
-    def _fresh(self, matrices: Matrices, query: Query) -> Iterator[tuple[Matrix[int], Vector]]:
+    def _fresh(self, matrices: Matrices, query: Query) -> Iterator[tuple[Matrix, Vector]]:
         if (searched := searched_vector(query)) is None:
             return
         embedder, vector = searched
@@ -318,7 +318,7 @@ class _Search:
         cosines = [np.zeros(0, dtype=np.float32)]
         for matrix, vector in self._matrices:
             found, values = matrix.cosines(vector)
-            keys.extend(found)
+            keys.extend(found.tolist())
             cosines.append(values)
         order = descending(np.concatenate(cosines))
         return self._first_visible((keys[row] for row in order), self._limit)
@@ -345,7 +345,7 @@ class _Search:
         for each in found:
             if each.id not in self._scored:
                 self._scored[each.id] = score(
-                    terms(each.content), self._worth, average_length=self._average_length
+                    terms(each.searched_text), self._worth, average_length=self._average_length
                 )
         return {each.id: value for each in found if (value := self._scored[each.id]) > 0}
 

@@ -65,6 +65,8 @@ class State:
         self.history = dict(history or {})
         self.vectors = dict(vectors or {})
         self._taken = {place: r.id for r in self.records.values() for place in places(r)}
+        self._names: list[str] = []  # record ids; the place of one is its key in matrices
+        self._numbers: dict[str, int] = {}
         self._users: dict[str, dict[Namespace, _Indexes]] = {}
         for record in self.records.values():
             self._indexes(record.namespace).ids[record.id] = None
@@ -252,6 +254,13 @@ class State:
             spaces = list(self._users.get(where.user_id, {}).items())
         return [indexes for namespace, indexes in spaces if _may_hold(where, namespace)]
 
+    def number(self, record_id: str) -> int:
+        """The key of a record in matrices."""
+        number = self._numbers.setdefault(record_id, len(self._names))
+        if number == len(self._names):
+            self._names.append(record_id)
+        return number
+
     def _by_meaning(
         self, namespaces: Sequence["_Indexes"], query: Query
     ) -> tuple[Sequence[str], npt.NDArray[np.float32]]:
@@ -262,8 +271,8 @@ class State:
             assert searched is not None
             matrix = indexes.matrices().get((searched[0], len(searched[1])))
             if matrix is not None:
-                names, values = matrix.cosines(searched[1])
-                keys.extend(names)
+                numbers, values = matrix.cosines(searched[1])
+                keys.extend(self._names[number] for number in numbers.tolist())
                 cosines.append(values)
         return keys, np.concatenate(cosines)
 
@@ -313,16 +322,16 @@ class _Indexes:
         self.ids: dict[str, None] = {}
         self._state = state
         self._postings: Postings | None = None
-        self._matrices: dict[_Space, Matrix[str]] | None = None
+        self._matrices: dict[_Space, Matrix] | None = None
 
     def postings(self) -> Postings:
         if self._postings is None:
             self._postings = Postings()
             for record in self._active():
-                self._postings.put(record.id, terms(record.content))
+                self._postings.put(record.id, terms(record.searched_text))
         return self._postings
 
-    def matrices(self) -> Mapping[_Space, Matrix[str]]:
+    def matrices(self) -> Mapping[_Space, Matrix]:
         if self._matrices is None:
             self._matrices = {}
             for record in self._active():
@@ -335,7 +344,7 @@ class _Indexes:
         active = record.status == "active"
         if self._postings is not None:
             if active:
-                self._postings.put(record.id, terms(record.content))
+                self._postings.put(record.id, terms(record.searched_text))
             else:
                 self._postings.drop(record.id)
         self._drop_vector(record.id)
@@ -356,8 +365,8 @@ class _Indexes:
     def _put_vector(self, record_id: str, stored: StoredVector | None) -> None:
         if stored is not None and self._matrices is not None:
             space = stored[0], len(stored[1])
-            self._matrices.setdefault(space, Matrix(space[1])).put(record_id, stored[1])
+            self._matrices.setdefault(space, Matrix(space[1])).put(self._state.number(record_id), stored[1])
 
     def _drop_vector(self, record_id: str) -> None:
         for matrix in (self._matrices or {}).values():
-            matrix.drop(record_id)
+            matrix.drop(self._state.number(record_id))

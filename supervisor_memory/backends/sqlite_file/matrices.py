@@ -38,7 +38,7 @@ class Space:
 class _Loaded:
     lock: threading.Lock = field(default_factory=threading.Lock)
     revision: int = -1
-    matrix: Matrix[int] = field(default_factory=lambda: Matrix(1))
+    matrix: Matrix = field(default_factory=lambda: Matrix(1))
 
 
 class Matrices:
@@ -52,7 +52,7 @@ class Matrices:
         self._most_bytes = most_bytes
         self._reset()
 
-    def fresh(self, connection: apsw.Connection, space: Space, embedder: str, dim: int) -> Matrix[int]:
+    def fresh(self, connection: apsw.Connection, space: Space, embedder: str, dim: int) -> Matrix:
         """The matrix of a namespace, at least as new as the connection's view of it; keys are records'."""
         if self._pid != os.getpid():
             self._reset()
@@ -84,7 +84,7 @@ class Matrices:
                 size -= oldest.matrix.nbytes
 
 
-def _all_rows(connection: apsw.Connection, key: SpaceKey) -> Matrix[int]:
+def _all_rows(connection: apsw.Connection, key: SpaceKey) -> Matrix:
     namespace, embedder, dim = key
     rows: Sequence[Any] = connection.execute(
         "SELECT v.key, v.vector FROM records r CROSS JOIN vectors v ON v.key = r.key "
