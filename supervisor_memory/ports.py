@@ -7,7 +7,7 @@ in its type, and refused when tried. The deadline and the guard live here, once.
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn, ParamSpec, Protocol, TypeVar
 
@@ -47,6 +47,7 @@ Complete = Callable[[str], str]
 
 _EMBED_SHARE = 0.5  # of the time left, so that a hanging embedder leaves time for a search by words
 _MODEL_SHARE = 0.8  # of the time left, so that a hanging model leaves time for the commit
+_STEP_SHARE = 0.8  # of the time left, so that a hanging step leaves time for the answer
 _KNOWN_QUERIES = 64
 _LONGEST_SAID = 1_000
 _log = logging.getLogger("supervisor_memory")
@@ -92,6 +93,10 @@ class NoStore(Protocol):
     @property
     def settings(self) -> Settings: ...
     def count_tokens(self, text: str) -> int: ...
+    def attempt(self, step: str, function: Callable[[], T]) -> T | None:
+        """A step that recall can do without, in the time left: its result, or None when it failed or took
+        too long (then it is noted, by its name)."""
+
     def complete(self, prompt: str) -> str | None:
         """The model's answer; None when there is no model or it failed (then it is noted)."""
 
@@ -108,6 +113,8 @@ class ReadStore(NoStore, Protocol):
 
     def search(self, query: Query, *, limit: int) -> Hits: ...
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]: ...
+    def times_read(self, record_ids: Sequence[str]) -> Mapping[str, int]:
+        """How often each was read, by this machine's access log; none when it failed (then it is noted)."""
 
 
 class Deciding(ReadStore, Protocol):
@@ -252,6 +259,9 @@ class _NoStore:
     def count_tokens(self, text: str) -> int:
         return self._services.count_tokens(text)
 
+    def attempt(self, step: str, function: Callable[[], T]) -> T | None:
+        return self._ports.attempt(step, self._ports.left() * _STEP_SHARE, function)
+
     def complete(self, prompt: str) -> str | None:
         complete = self._services.complete
         if complete is None:
@@ -293,6 +303,10 @@ class _ReadStore(_NoStore):
         if isinstance(found, Incomplete):
             self._ports.note_absence(_READ_FROM_COPY if isinstance(found, Copied) else _OUT_OF_REACH)
         return [_expected(record, Record, "list") for record in listed]
+
+    def times_read(self, record_ids: Sequence[str]) -> Mapping[str, int]:
+        log = self._services.backend.audit
+        return self.attempt("access-log", lambda: log.times_read(record_ids)) or {}
 
 
 class _Deciding(_ReadStore):

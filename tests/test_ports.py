@@ -24,6 +24,7 @@ HERS = Filter(user_id="alice")
 POWERS: dict[str, Any] = {
     "search": lambda view: view.search(QUERY, limit=1),
     "list": lambda view: view.list(HERS, limit=1),
+    "times_read": lambda view: view.times_read(["an-id"]),
     "embed": lambda view: view.embed(["tea"]),
     "commit": lambda view: view.commit(Commit()),
 }
@@ -33,7 +34,7 @@ POWERS: dict[str, Any] = {
     ("stage", "allowed"),
     [
         ("no_store", set()),
-        ("read_store", {"search", "list"}),
+        ("read_store", {"search", "list", "times_read"}),
         ("deciding", set(POWERS)),
         ("maintaining", set(POWERS)),
     ],
@@ -183,3 +184,12 @@ def test_guarded_answers_an_error(error: BaseException) -> None:
 def test_guarded_lets_the_end_of_the_process_pass(end: BaseException) -> None:
     with pytest.raises(type(end)):
         guarded(failing(end), otherwise=lambda met: None)
+
+
+def test_a_step_that_fails_or_hangs_is_noted_and_left_out() -> None:
+    world = ports(seconds=0.2)
+    view = world.read_store()
+    assert view.attempt("counting", lambda: 1 + 1) == 2
+    assert view.attempt("dividing", lambda: 1 / 0) is None
+    assert view.attempt("sleeping", lambda: time.sleep(5)) is None
+    assert world.reasons == "dividing:ZeroDivisionError;sleeping:DeadlineExceeded"

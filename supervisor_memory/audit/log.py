@@ -86,6 +86,8 @@ _TABLES: Final = (
     "CREATE INDEX IF NOT EXISTS access_by_subject ON access(subject)",
     *tombstones.TABLES,
 )
+_TIMES_READ: Final = """SELECT value, (SELECT count(*) FROM
+    (SELECT 1 FROM access WHERE record_id = value LIMIT 100)) FROM json_each(?)"""
 _OF_SUBJECT: Final = (("accesses", "access"), ("record_keys", "record_keys"))
 """What is erased of a user: a word for it, and its table."""
 _OF_USER: Final = "(subject = ? OR record_id IN (SELECT value FROM json_each(?)))"
@@ -285,6 +287,13 @@ class AuditLog:
             wanted = _wanted(connection, user_id=user_id, record_id=record_id)
             rows = _last(connection, f"SELECT {_ACCESS_COLUMNS} FROM access", wanted, limit)
         return tuple(AccessRow(*row) for row in reversed(rows))
+
+    def times_read(self, record_ids: Sequence[str]) -> dict[str, int]:
+        """How often each of these was read, as far as that is written and kept; counted up to 100."""
+        with self._database.reading() as connection:
+            if not has_table(connection, "access"):
+                return {}
+            return dict(connection.execute(_TIMES_READ, (json.dumps(list(record_ids)),)).fetchall())
 
     def count(self) -> int:
         """How many rows the chain has."""

@@ -48,14 +48,22 @@ def relevance(dense: float | None, covered: float, *, named: bool) -> float:
     return signals[0] + _AGREEMENT * (1.0 - signals[0]) * signals[1]
 
 
-def score(hit: Hit, *, asked: frozenset[str], dense: float | None, now: float, settings: Settings) -> Hit:
+def score(
+    hit: Hit,
+    *,
+    asked: frozenset[str],
+    dense: float | None,
+    now: float,
+    settings: Settings,
+    times_read: int = 0,
+) -> Hit:
     """The hit with its score and the parts it is made of."""
     record = hit.record
     subject = _term_set(record.subject) if record.subject and record.kind == "domain-facts" else frozenset()
     named = bool(subject) and subject <= asked
     covered = coverage(asked, record)
     evidence = relevance(dense, covered, named=named)
-    beside = parts_of(record, now=now, settings=settings)
+    beside = parts_of(record, now=now, settings=settings, times_read=times_read)
     parts = {**hit.parts, "relevance": evidence, "coverage": covered, **beside}
     if dense is not None:
         parts["sim"] = dense
@@ -75,6 +83,7 @@ def rank(plan: Recalling, view: ReadStore) -> Recalling:
     embedder = view.embedder if plan.query.vector is not None else None
     calibration = embedder.calibration if embedder else None
     asked = frozenset(plan.query.terms)
+    read = view.times_read([hit.record.id for hit in plan.hits]) if view.settings.weight_reads else {}
     scored = [
         score(
             hit,
@@ -84,6 +93,7 @@ def rank(plan: Recalling, view: ReadStore) -> Recalling:
             else None,
             now=view.now,
             settings=view.settings,
+            times_read=read.get(hit.record.id, 0),
         )
         for hit in plan.hits
     ]

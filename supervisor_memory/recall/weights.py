@@ -46,8 +46,8 @@ def source(record: Record, settings: Settings) -> float:
 
 
 def importance(record: Record) -> float:
-    """The record's importance in [0, 1]; 0.5 unless somebody said otherwise."""
-    return min(max(record.importance, 0.0), 1.0)
+    """The record's importance in [0, 1]; 0.5 unless somebody said otherwise. NaN counts as 0."""
+    return min(max(0.0, record.importance), 1.0)
 
 
 def reads(times: int) -> float:

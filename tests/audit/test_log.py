@@ -286,3 +286,11 @@ def test_the_tables_are_made_once(tmp_path: Path) -> None:
     connection = apsw.Connection(str(tmp_path / "audit.db"))
     assert connection.execute("SELECT count(*) FROM audit").get == 1
     connection.close()
+
+
+def test_how_often_a_record_was_read_is_counted_up_to_a_hundred(log: AuditLog) -> None:
+    entries = [Access("search", NOW, user_id="u1", record_id="often")] * 150
+    log.record_access([*entries, Access("inject", NOW, user_id="u1", record_id="once")])
+    log.flush()
+    assert log.times_read(["often", "once", "never"]) == {"often": 100, "once": 1, "never": 0}
+    assert log.times_read([]) == {}
