@@ -26,6 +26,7 @@ from supervisor_memory.backends.qdrant_server.points import (
     current,
     found,
     holders,
+    is_told_by_server,
     of_commit,
     of_records,
     older,
@@ -39,7 +40,7 @@ from supervisor_memory.backends.qdrant_server.points import (
 from supervisor_memory.backends.qdrant_server.search import Candidates, requests_for
 from supervisor_memory.backends.state import Staged, State
 from supervisor_memory.backends.taking import as_commit, pages, staged_in
-from supervisor_memory.backends.verbs import Verbs
+from supervisor_memory.backends.verbs import EVERYTHING, Verbs
 from supervisor_memory.errors import BackendError, Conflict, WasErased
 from supervisor_memory.records import AuditEvent, Filter, Hits, Namespace, Query, Record
 
@@ -49,6 +50,7 @@ _INSERT: Final = models.UpdateMode.INSERT_ONLY
 _UPDATE: Final = models.UpdateMode.UPDATE_ONLY
 _UPSERT: Final = models.UpdateMode.UPSERT
 _TAKEN_TOGETHER: Final = 500
+_ALL_OF_A_USER: Final = 100_000
 _log = logging.getLogger("supervisor_memory")
 
 
@@ -159,6 +161,9 @@ class QdrantBackend(Verbs):
         candidates = Candidates()
         for collection in searched:
             self._ask(collection, query, condition, limit, candidates)
+        if candidates.without:  # in the place of others, which come when all are asked for
+            for collection in searched:
+                self._ask(collection, query, condition, max(limit, _ALL_OF_A_USER), candidates)
         if candidates.foreign:
             self._tell_foreign(user_id, candidates.foreign)
         return candidates.hits(searched_terms(query), limit)
@@ -177,7 +182,7 @@ class QdrantBackend(Verbs):
         records = [
             record
             for collection in self._searched(where)
-            for point in self._calls.newest(collection, condition, most=begin + most)
+            for point in self._newest(collection, where, condition, begin + most)
             if (record := found(point, collection).record) is not None and where.matches(record)
         ]
         records.sort(key=lambda record: (record.updated_at, record.id), reverse=True)
@@ -187,6 +192,8 @@ class QdrantBackend(Verbs):
         condition = of_records(where)
         if condition is None:
             return 0
+        if not is_told_by_server(where):
+            return len(self.list(where, limit=EVERYTHING))
         return sum(self._calls.count(collection, condition) for collection in self._searched(where))
 
     def versions(self, record_id: str) -> Sequence[Record]:
@@ -286,6 +293,14 @@ class QdrantBackend(Verbs):
             self._on_close()
 
     # Reading
+
+    def _newest(
+        self, collection: str, where: Filter, condition: models.Filter, most: int
+    ) -> Sequence[models.Record]:
+        """The newest points that match, as many as are wanted or more."""
+        if is_told_by_server(where):
+            return self._calls.newest(collection, condition, most=most)
+        return self._calls.all(collection, condition)
 
     def _searched(self, where: Filter) -> Sequence[str]:
         return [name for name in self._calls.collections() if self._names.may_hold(name, where)]

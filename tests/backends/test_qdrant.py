@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from qdrant_client import QdrantClient
+from qdrant_client import QdrantClient, models
 
 from supervisor_memory import Settings
 from supervisor_memory.backends.in_memory import InMemoryBackend
@@ -22,6 +22,7 @@ from supervisor_memory.errors import BackendUnavailable, CorruptStore, SettingsE
 from supervisor_memory.interfaces.doctor import diagnose
 from supervisor_memory.records import Filter, Query, Record
 from supervisor_memory.testing.backend_contract import (
+    EMBEDDER,
     BackendContract,
     Limit,
     PersistentBackendContract,
@@ -33,7 +34,18 @@ from supervisor_memory.testing.backend_contract import (
     tea,
     with_vector,
 )
-from tests.backends.test_filters import STEPS, Step, filters, outcome, records, search, state
+from supervisor_memory.wanted import Wanted
+from tests.backends.test_filters import (
+    STEPS,
+    Step,
+    filters,
+    of_what_it_holds,
+    outcome,
+    records,
+    search,
+    state,
+    usual,
+)
 
 
 def in_memory(**options: Any) -> QdrantBackend:
@@ -82,7 +94,7 @@ class TestLocalPath(PersistentBackendContract):
 @settings(deadline=None, max_examples=40)
 @given(
     stored=records(),
-    wanted=st.lists(filters, min_size=1, max_size=12),
+    wanted=st.lists(filters | usual, min_size=1, max_size=12),
     division=st.sampled_from(("family", "namespace")),
 )
 def test_filters_mean_what_they_mean_elsewhere(
@@ -91,7 +103,7 @@ def test_filters_mean_what_they_mean_elsewhere(
     backend, reference = in_memory(collections=division), InMemoryBackend()
     for each in (backend, reference):
         each.write(stored)
-    for where in wanted:
+    for where in (*wanted, *map(of_what_it_holds, reference.list(Filter(statuses=None), limit=99))):
         assert backend.list(where, limit=99) == reference.list(where, limit=99)
         assert backend.list(where, limit=2, offset=1) == reference.list(where, limit=2, offset=1)
         assert backend.count(where) == reference.count(where)
@@ -99,6 +111,26 @@ def test_filters_mean_what_they_mean_elsewhere(
             asked = Query("tea", where, ("tea",), direction(0) + direction(1), "e", 10.0)
             found, expected = backend.search(asked, limit=99), reference.search(asked, limit=99)
             assert {h.record.id: set(h.parts) for h in found} == {h.record.id: set(h.parts) for h in expected}
+
+
+def test_what_was_written_before_points_said_what_they_hold_is_found_by_it() -> None:
+    client = QdrantClient(":memory:")
+    backend = QdrantBackend(client)
+    held: dict[str, Any] = {"tags": ("drink",), "metadata": {"project": "apollo"}}
+    last = tea("tea at the end", updated_at=0.0, **held)
+    backend.write([with_vector(tea(f"tea {n}"), direction(0)) for n in range(200)])
+    backend.write([with_vector(last, direction(1)), with_vector(tea("newer tea", **held), direction(1))])
+    of_old = Filter(user_id="alice")
+    for collection in client.get_collections().collections:
+        client.delete_payload(collection.name, ["held"], models.Filter())
+    backend.update([changed(backend.list(of_old, limit=1)[0], importance=0.25)])
+    where = Filter("alice", tags=("drink",), metadata=(Wanted.of("project", "apollo", 1),))
+    assert contents(backend.list(where, limit=1)) == ["newer tea"]
+    assert backend.count(where) == 2
+    found = backend.search(Query("tea", where, ("tea",), direction(0), EMBEDDER), limit=1)
+    assert {"cosine", "bm25"} == set(found[0].parts)
+    assert set(contents(found)) <= {"newer tea", "tea at the end"}
+    assert not backend.audit.tail(9, op="search")
 
 
 @settings(deadline=None, max_examples=25)
@@ -366,4 +398,4 @@ def test_every_key_that_filters_use_has_an_index() -> None:
     record = with_vector(tea(subject="s", attribute="a", task="t"), direction(0))
     payload: Any = points.record_point(record, None, commit="c").payload
     assert set(points.INDEXES) <= set(payload) | {"session"}
-    assert set(payload) - set(points.INDEXES) == {"format", "record", "created_at"}
+    assert set(payload) - set(points.INDEXES) == {"format", "record"}

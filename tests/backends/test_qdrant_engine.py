@@ -28,7 +28,7 @@ from supervisor_memory.testing.backend_contract import (
     tea,
 )
 from tests.backends.qdrant_double import Asked, QdrantDouble, running
-from tests.backends.test_filters import filters, records
+from tests.backends.test_filters import filters, of_what_it_holds, records, usual
 from tests.backends.test_qdrant_server import TestServer, client_of, doing, once
 
 pytestmark = pytest.mark.skipif("QDRANT_ENGINE_TESTS" not in os.environ, reason="minutes long: make slow")
@@ -174,6 +174,8 @@ def _condition(condition: Any) -> Any:
         return _filter(condition)
     if isinstance(condition, models.HasIdCondition):
         return edge.HasIdCondition({str(each) for each in condition.has_id})
+    if isinstance(condition, models.IsEmptyCondition):
+        return edge.IsEmptyCondition(condition.is_empty.key)
     match condition.match:
         case models.MatchAny(any=values):
             return edge.FieldCondition(condition.key, match=edge.MatchAny(list(values)))
@@ -230,7 +232,7 @@ del TestServer  # its tests are in its own module
 
 
 @settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(stored=records(), wanted=st.lists(filters, min_size=1, max_size=8))
+@given(stored=records(), wanted=st.lists(filters | usual, min_size=1, max_size=8))
 def test_filters_mean_what_they_mean_elsewhere(
     double: QdrantDouble, stored: list[Record], wanted: list[Filter]
 ) -> None:
@@ -238,7 +240,7 @@ def test_filters_mean_what_they_mean_elsewhere(
     reference = InMemoryBackend()
     for each in (backend, reference):
         each.write(stored)
-    for where in wanted:
+    for where in (*wanted, *map(of_what_it_holds, reference.list(Filter(statuses=None), limit=99))):
         assert backend.list(where, limit=99) == reference.list(where, limit=99)
         assert backend.list(where, limit=2, offset=1) == reference.list(where, limit=2, offset=1)
         assert backend.count(where) == reference.count(where)

@@ -7,6 +7,7 @@ test holds the two together.
 
 import base64
 import binascii
+import hashlib
 import json
 import uuid
 import zlib
@@ -25,6 +26,7 @@ from supervisor_memory.backends.state import StoredVector
 from supervisor_memory.errors import CorruptStore
 from supervisor_memory.records import SESSION_FAMILY, Filter, Namespace, Record
 from supervisor_memory.terms import terms
+from supervisor_memory.wanted import spelled
 
 __all__ = [
     "DENSE",
@@ -37,6 +39,7 @@ __all__ = [
     "current",
     "found",
     "holders",
+    "is_told_by_server",
     "of_commit",
     "of_records",
     "older",
@@ -78,13 +81,14 @@ def _number() -> models.FloatIndexParams:
 
 _KEYWORDS: Final = (
     *("commit", "family", "task", "kind", "status", "layer"),
-    *("session", "content_hash", "subject", "attribute", "embedder"),
+    *("session", "content_hash", "subject", "attribute", "embedder", "held"),
 )
 INDEXES: Final[Mapping[str, Any]] = {
     "user": _keyword(is_tenant=True),
     **{name: _keyword() for name in _KEYWORDS},
     "version": _integer(),
     "moves": _integer(),
+    "created_at": _number(),
     "updated_at": _number(),
     "expires_at": _number(),
 }
@@ -230,6 +234,15 @@ def seen(point: models.ScoredPoint, collection: str) -> Record | None:
 # Filters
 
 
+def is_told_by_server(where: Filter) -> bool:
+    """Whether the server alone tells which records match.
+
+    It does not where tags or metadata are asked for: points that were written before `held` was do not say
+    what they hold, so that it answers with all of these, and the records themselves have to be looked at.
+    """
+    return not where.tags and not where.metadata
+
+
 def of_records(where: Filter) -> models.Filter | None:
     """What must hold of the point of a record that matches; None: none can."""
     must: list[models.Condition] = []
@@ -251,6 +264,12 @@ def of_records(where: Filter) -> models.Filter | None:
     ):
         if values is not None:
             must.append(_in(key, values))
+    if where.since is not None or where.until is not None:
+        said = models.Range(gte=where.since, lt=where.until)
+        must.append(models.FieldCondition(key="created_at", range=said))
+    if not is_told_by_server(where):
+        untold = models.IsEmptyCondition(is_empty=models.PayloadField(key="held"))
+        must.append(models.Filter(should=[untold, models.Filter(must=_holding(where))]))
     must_not: list[models.Condition] = [_in("status", [_MOVED])]
     if where.not_embedded_by is not None:
         must_not.append(_in("embedder", [where.not_embedded_by]))
@@ -368,10 +387,36 @@ def _filtered_by(record: Record) -> dict[str, Any]:
         "subject": record.subject,
         "attribute": record.attribute,
         "embedder": record.embedder,
+        "held": _held(record),
         "updated_at": float(record.updated_at),
         "expires_at": _NEVER_EXPIRES if record.expires_at is None else float(record.expires_at),
     }
     return {key: value for key, value in values.items() if value is not None}
+
+
+def _held(record: Record) -> list[str]:
+    """The record's tags and metadata, to be asked for; never empty, so that it says that it is there."""
+    said = ((key, spelled(value)) for key, value in record.metadata.items())
+    values = (f"{key}={text}" for key, text in said if text is not None)
+    return [_digest(each) for each in dict.fromkeys(["", *map(_tagged, record.tags), *values])]
+
+
+def _holding(where: Filter) -> list[models.Condition]:
+    """What must hold of a point whose record has these tags and this metadata."""
+    tags: list[models.Condition] = [_in("held", [_digest(_tagged(tag))]) for tag in where.tags or ()]
+    return tags + [
+        _in("held", [_digest(f"{wanted.key}={text}") for text in sorted(wanted.texts)])
+        for wanted in where.metadata or ()
+    ]
+
+
+def _tagged(tag: str) -> str:
+    return f" {tag}"  # with which no key of metadata that can be asked for begins
+
+
+def _digest(text: str) -> str:
+    # Short however long the value is. Should two be the same one day: the record is looked at again.
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def _task(task: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +12,7 @@ from supervisor_memory.backends.candidates import as_hits
 from supervisor_memory.backends.changes import Vector, copied
 from supervisor_memory.backends.postings import idf, score
 from supervisor_memory.backends.qdrant_server.points import DENSE, READ, WORDS, searched_words, seen
-from supervisor_memory.records import Hits, Query, Record
+from supervisor_memory.records import Filter, Hits, Query, Record
 from supervisor_memory.terms import terms
 
 __all__ = ["Candidates", "requests_for"]
@@ -56,11 +57,22 @@ def _request(**values: Any) -> models.QueryRequest:
     return models.QueryRequest.model_construct(**values)
 
 
+def _but_for_what_it_holds(where: Filter) -> Filter:
+    return replace(where, tags=None, metadata=None)
+
+
 class Candidates:
-    """What the collections answered, each hit looked at again."""
+    """What the collections answered, each hit looked at again.
+
+    Attributes:
+        foreign: Ids of what should not have been answered.
+        without: How many hits were of records without the tags or the metadata that is asked for, of which
+            the server could not tell.
+    """
 
     def __init__(self) -> None:
         self.foreign: list[str] = []
+        self.without = 0
         self._records: dict[str, Record] = {}
         self._meant: set[str] = set()
         self._cosines: dict[str, float] = {}
@@ -71,7 +83,10 @@ class Candidates:
             if way != _CROSSED:
                 record = seen(point, collection)
                 if record is None or not query.where.matches(record):
-                    self.foreign.append(key if record is None else record.id)
+                    if record is not None and _but_for_what_it_holds(query.where).matches(record):
+                        self.without += 1
+                    else:
+                        self.foreign.append(key if record is None else record.id)
                     continue
                 if not record.is_visible(query.now):
                     continue
