@@ -33,6 +33,7 @@ from supervisor_memory.tokens import count_tokens
 
 OWN = Path(__file__).parent / "quality"
 _CONTEXT = 10
+"""Items that go into a prompt, and the least that is searched for."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def answers(system: System, corpus: Corpus, *, k: int) -> Iterator[Answer]:
     with system(corpus) as search:
         for question in corpus.questions:
             begun = time.process_time()
-            found = search(question.text, k)
+            found = search(question.text, max(k, _CONTEXT))
             cpu_ms = 1_000 * (time.process_time() - begun)
             yield Answer(
                 question.category,
@@ -125,16 +126,17 @@ def measure(
     measured = systems(vectors, backend=options.backend)
     if options.ablate:
         measured |= ablations(vectors, backend=options.backend)
+    if options.only:
+        if unknown := set(options.only) - set(measured):
+            raise SystemExit(f"--only {', '.join(sorted(unknown))}: there are {', '.join(measured)}")
+        measured = {name: measured[name] for name in options.only}
     questions = [question.text for corpus in corpora for question in corpus.questions]
-    items = [item for corpus in corpora for item in corpus.items]
     print(f"\n{title}: {len(questions)} questions, {len(corpora)} corpora; embedder {embedder}", flush=True)
     if vectors is not None:
-        vectors.embed_documents([text for item in items for text in (item.text, item.said)])
         for question in questions:
             vectors.embed_query(question)
-        print(
-            f"embedding a question: {1_000 * vectors.query_seconds / len(questions):.1f} ms CPU", flush=True
-        )
+        cpu_ms = 1_000 * vectors.query_seconds / len(questions)
+        print(f"embedding a question: {cpu_ms:.1f} ms CPU", flush=True)
     results = {
         name: summary([answer for corpus in corpora for answer in answers(system, corpus, k=options.k)])
         for name, system in measured.items()
@@ -150,8 +152,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path, action="append", default=[], help="dialogues or facts, JSON")
     parser.add_argument("--facts", type=Path, help="labelled write attempts, JSON lines")
     parser.add_argument("--embedder", choices=(MINILM, E5, "none"), help="for every file")
-    parser.add_argument("--k", type=int, default=10, help="how many items a search gives (10)")
+    parser.add_argument("--k", type=int, default=10, help="a further cut; at least 10 are searched for")
     parser.add_argument("--backend", choices=("in_memory", "sqlite"), default="in_memory")
+    parser.add_argument("--only", action="append", metavar="SYSTEM", help="these alone, by name")
     parser.add_argument("--ablate", action="store_true", help="also ours with one thing changed each")
     parser.add_argument("--json", type=Path, help="write the figures there, too")
     options = parser.parse_args()

@@ -41,19 +41,30 @@ _USER = "reader"
 
 
 def systems(embedder: Embedder | None, *, backend: Literal["in_memory", "sqlite"]) -> dict[str, System]:
-    """Ours first, then what it is compared with. Without an embedder there is BM25 alone."""
-    found = {OURS: ours(embedder, backend=backend), "BM25": _ranked(_bm25)}
+    """Ours first, then what it is compared with. Without an embedder there is BM25 alone.
+
+    Texts are "Speaker: text" where there is a speaker, unless the name says otherwise.
+    """
+
+    def bm25(items: Sequence[Item]) -> Scoring:
+        return _bm25([item.said for item in items])
+
+    found = {
+        OURS: ours(embedder, backend=backend),
+        "BM25, text alone": _ranked(lambda items: _bm25([item.text for item in items])),
+        "BM25": _ranked(bm25),
+    }
     if embedder is None:
         return found
 
     def dense(items: Sequence[Item]) -> Scoring:
-        return _dense(items, embedder, [item.said for item in items])
+        return _dense([item.said for item in items], embedder)
 
     return found | {
-        "dense, text alone": _ranked(lambda items: _dense(items, embedder, [item.text for item in items])),
+        "dense, text alone": _ranked(lambda items: _dense([item.text for item in items], embedder)),
         "dense": _ranked(dense),
-        "BM25 + dense, RRF": _ranked(_fused(_reciprocal, _bm25, dense)),
-        "BM25 + dense, sum": _ranked(_fused(_scaled, _bm25, dense)),
+        "BM25 + dense, RRF": _ranked(_fused(_reciprocal, bm25, dense)),
+        "BM25 + dense, sum": _ranked(_fused(_scaled, bm25, dense)),
     }
 
 
@@ -130,20 +141,20 @@ def _ranked(scoring: Callable[[Sequence[Item]], Scoring]) -> System:
     return system
 
 
-def _dense(items: Sequence[Item], embedder: Embedder, texts: Sequence[str]) -> Scoring:
-    """The cosine of question and text; `texts` are the items as they are embedded."""
+def _dense(texts: Sequence[str], embedder: Embedder) -> Scoring:
+    """The cosine of question and text."""
     matrix = embedder.embed_documents(texts)
     return lambda question: (matrix @ embedder.embed_query(question)).astype(np.float64)
 
 
-def _bm25(items: Sequence[Item], *, k1: float = 1.5, b: float = 0.75) -> Scoring:
-    """Okapi BM25 over our terms of "Speaker: text", with the IDF of Lucene, which is never negative.
+def _bm25(texts: Sequence[str], *, k1: float = 1.5, b: float = 0.75) -> Scoring:
+    """Okapi BM25 over our terms, with the IDF of Lucene, which is never negative.
 
     Source: Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009.
     """
-    counts = [Counter(terms(item.said)) for item in items]
+    counts = [Counter(terms(text)) for text in texts]
     lengths = np.array([count.total() for count in counts], dtype=np.float64)
-    norms = k1 * (1 - b + b * lengths / max(lengths.mean(), 1.0)) if len(items) else lengths
+    norms = k1 * (1 - b + b * lengths / max(lengths.mean(), 1.0)) if texts else lengths
     rows: dict[str, list[int]] = {}
     for row, count in enumerate(counts):
         for term in count:
@@ -152,11 +163,11 @@ def _bm25(items: Sequence[Item], *, k1: float = 1.5, b: float = 0.75) -> Scoring
     def weights(term: str) -> tuple[npt.NDArray[np.int64], Scores]:
         where = np.array(rows[term], dtype=np.int64)
         times = np.array([counts[row][term] for row in rows[term]], dtype=np.float64)
-        idf = math.log(1 + (len(items) - len(where) + 0.5) / (len(where) + 0.5))
+        idf = math.log(1 + (len(texts) - len(where) + 0.5) / (len(where) + 0.5))
         return where, idf * times / (times + norms[where])
 
     def score(question: str) -> Scores:
-        total = np.zeros(len(items))
+        total = np.zeros(len(texts))
         for term in terms(question):
             if term in rows:
                 where, weight = weights(term)
