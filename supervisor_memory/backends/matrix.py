@@ -19,7 +19,7 @@ _Array = TypeVar("_Array", npt.NDArray[np.float32], npt.NDArray[np.int64])
 
 _FIRST_ROWS: Final = 16
 _FIRST_LOOK: Final = 64
-_SIEVED_FROM: Final = 4_000  # rows; below, the sieve costs more than it spares
+_SIEVED_FROM: Final = 5_000  # rows; below, the sieve costs more than it spares
 _MOST_COMPARED: Final = 8  # one row in so many: comparing more of them one by one costs as much as all
 _BYTES_A_NUMBER: Final = 32  # of an int object
 

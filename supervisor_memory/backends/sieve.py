@@ -21,7 +21,7 @@ Scanner: TypeAlias = Callable[[Codes, Codes], npt.NDArray[np.float32]]
 """Takes the codes of a query and of rows, one under the other; gives the inner product with each row."""
 
 _LARGEST: Final = 127
-_ENCODED_TOGETHER: Final = 4_096  # rows, so that building the copy takes some MB beside it and no more
+_ENCODED_TOGETHER: Final = 256  # rows, so that what is made of them on the way stays in the cache
 _ROUNDING: Final = 1e-5  # of float32 sums of products, in units of the two lengths
 _LOG = logging.getLogger(__name__)
 

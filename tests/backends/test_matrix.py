@@ -129,9 +129,9 @@ def test_of_equal_rows_the_smaller_keys_come_first() -> None:
 
 @pytest.mark.usefixtures("fast")
 def test_more_than_there_are_are_all_and_none_are_none() -> None:
-    vectors = random(5_000)
-    matrix = Matrix.of(range(5_000), vectors.copy())
-    assert sorted(matrix.nearest(vectors[9], 6_000)[0].tolist()) == list(range(5_000))
+    vectors = random(6_000)
+    matrix = Matrix.of(range(6_000), vectors.copy())
+    assert sorted(matrix.nearest(vectors[9], 7_000)[0].tolist()) == list(range(6_000))
     for empty in (
         matrix.nearest(vectors[9], 0),
         Matrix(384).nearest(vectors[9], 5),
@@ -199,7 +199,7 @@ def test_numpy_of_before_vecdot_gives_the_same(monkeypatch: pytest.MonkeyPatch) 
 def test_threads_that_search_while_others_write_see_whole_rows() -> None:
     """Every row is one of two vectors, so that any other cosine would be of a torn row or of a wrong key."""
     ends = random(2)
-    matrix = Matrix.of(range(5_000), np.repeat(ends[:1], 5_000, axis=0))
+    matrix = Matrix.of(range(6_000), np.repeat(ends[:1], 6_000, axis=0))
     allowed = [float(ends[0] @ ends[0]), float(ends[1] @ ends[0])]
     wrong: list[float] = []
     done = threading.Event()
