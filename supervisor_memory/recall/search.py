@@ -1,17 +1,23 @@
 """Fetch candidates: what resembles the question, and what the user wants whatever the question."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, islice
 
 from supervisor_memory.flow import Recalling, Turn
 from supervisor_memory.ports import ReadStore
-from supervisor_memory.records import FAMILIES, Filter, Hit, Hits, Query
+from supervisor_memory.records import FAMILIES, Filter, Hit, Hits, Query, Record
 from supervisor_memory.settings import Settings
+from supervisor_memory.statements import read_statements
+from supervisor_memory.wanted import Wanted
 
 __all__ = ["add_standing", "least_relevance", "search_store"]
 
 _CANDIDATES = 20  # of each signal, at least; ranking chooses among them
-_SPARE = 10  # some of the newest preferences may be past their time
 _MOST = 1_000
+_PROFILE = 100  # of the newest records about the user, among which the wishes are
+_PINNED = Wanted.of("pinned", True)  # noqa: FBT003
+_WISHED_OF_THE_USER = frozenset(("name", "format", "language", "chart", "unit", "verbosity", "decimals"))
 
 
 def search_store(plan: Recalling, view: ReadStore) -> Recalling:
@@ -39,9 +45,10 @@ def _filled(hits: Hits, query: Query, wanted: int, view: ReadStore) -> Hits:
 
 
 def add_standing(plan: Recalling, view: ReadStore) -> Recalling:
-    """The user's newest preferences, marked `standing`: "use tables" resembles no question.
+    """What the user wants of every answer, marked `standing`: "use tables" resembles no question.
 
-    They count against the note's limits like any other record.
+    What is pinned first, then wishes, then what else is known of the user, each the newest first. They
+    count against the note's limits like any other record.
     """
     most = view.settings.standing_notes
     if plan.query is None or plan.turn.purpose == "hits" or not most:
@@ -55,8 +62,7 @@ def add_standing(plan: Recalling, view: ReadStore) -> Recalling:
         tasks=plan.turn.scope.tasks,
         kinds=("user-profile",),
     )
-    newest = [record for record in view.list(where, limit=most + _SPARE) if record.is_visible(view.now)]
-    standing = {record.id: record for record in newest[:most]}
+    standing = {record.id: record for record in _standing(where, most, view)}
     found = [
         replace(hit, parts={**hit.parts, "standing": 1.0}) if hit.record.id in standing else hit
         for hit in plan.hits
@@ -64,3 +70,29 @@ def add_standing(plan: Recalling, view: ReadStore) -> Recalling:
     seen = {hit.record.id for hit in found}
     added = [Hit(record, parts={"standing": 1.0}) for id_, record in standing.items() if id_ not in seen]
     return replace(plan, hits=replace(plan.hits, items=(*found, *added)))
+
+
+def _standing(where: Filter, most: int, view: ReadStore) -> Sequence[Record]:
+    newest = view.list(where, limit=_PROFILE)
+    if len(newest) == _PROFILE:  # there may be older ones, which count when they are pinned
+        newest = [*view.list(replace(where, metadata=(_PINNED,)), limit=_PROFILE), *newest]
+    known = {record.id: record for record in newest if record.is_visible(view.now)}
+    pinned = [record for record in known.values() if record.metadata.get("pinned") is True]
+    wishes = (record for record in known.values() if _is_wish(record))
+    return list(islice(_each_once(chain(pinned, wishes, known.values())), most))
+
+
+def _each_once(records: Iterable[Record]) -> Iterator[Record]:
+    seen: set[str] = set()
+    for record in records:
+        if record.id not in seen:
+            seen.add(record.id)
+            yield record
+
+
+def _is_wish(record: Record) -> bool:
+    """Whether the user wants something ("use tables"), rather than tells something ("I live in Rome")."""
+    if record.attribute is not None:
+        return record.subject != "user" or record.attribute in _WISHED_OF_THE_USER
+    said = read_statements(record.content).all
+    return any(each.kind == "user-profile" and each.reason != "identity" for each in said)

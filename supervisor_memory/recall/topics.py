@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from supervisor_memory.recall.format import clean
+from supervisor_memory.recall.weights import importance
 from supervisor_memory.records import KINDS, Kind, Record
 from supervisor_memory.statements import MAX_SENTENCE, sentences
 from supervisor_memory.terms import CJK, language
@@ -83,7 +84,7 @@ def table_of_contents(
 
 
 def _place(record: Record) -> tuple[bool, float, float, str]:
-    return record.metadata.get("pinned") is not True, -record.importance, -record.updated_at, record.id
+    return record.metadata.get("pinned") is not True, -importance(record), -record.updated_at, record.id
 
 
 def _fitting(topics: Iterable[Topic], most: int, count_tokens: TokenCounter) -> list[Topic]:

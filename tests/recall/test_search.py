@@ -1,5 +1,9 @@
 """Fetching candidates: what resembles the question, and standing preferences."""
 
+from typing import Any
+
+import pytest
+
 from supervisor_memory.flow import Recalling, Turn, recall
 from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.records import Note, Record, Scope
@@ -65,6 +69,48 @@ def test_expired_preferences_do_not_hide_the_others() -> None:
     ]
     wish = record("answers as tables please", kind="user-profile", now=MONDAY - 100)
     assert note("what is the weather?", [*expired, wish]).ids == (wish.id,)
+
+
+def profile(text: str, age: float, **facts: Any) -> Record:
+    return record(text, kind="user-profile", now=MONDAY - age, **facts)
+
+
+@pytest.mark.parametrize(
+    ("wish", "facts"),
+    [
+        ("always cite the source", ["I work at Delta", "My manager is Bob", "went hiking in May"]),
+        ("以后都注明来源", ["我住在上海", "我的部门是市场部", "五月去爬山了"]),
+    ],
+)
+def test_facts_about_the_user_do_not_push_out_what_the_user_wants(wish: str, facts: list[str]) -> None:
+    newer = [profile(fact, age) for age, fact in enumerate(facts)]
+    wanted = profile(wish, 100)
+    table = profile("tables", 200, subject="answer", attribute="format")
+    told = note("what is the weather?", [*newer, wanted, table], standing_notes=3)
+    assert set(told.ids) == {wanted.id, table.id, newer[0].id}
+
+
+def test_to_be_called_by_a_name_is_a_wish_and_to_have_a_manager_is_none() -> None:
+    manager = profile("My manager is Bob", 1, subject="user", attribute="manager")
+    name = profile("Call me Jo", 2, subject="user", attribute="name")
+    assert note("what is the weather?", [manager, name], standing_notes=1).ids == (name.id,)
+
+
+def test_what_is_pinned_stands_before_all_other_however_old() -> None:
+    newer = [profile(f"always use tables of {n} columns", n) for n in range(150)]
+    pinned = profile("I am allergic to nuts", 9e6, metadata={"pinned": True})
+    told = note("what is the weather?", [*newer, pinned], standing_notes=2)
+    assert set(told.ids) == {pinned.id, newer[0].id}
+
+
+def test_what_is_pinned_and_expired_or_deleted_stands_no_more() -> None:
+    pinned: dict[str, Any] = {"metadata": {"pinned": True}}
+    expired = profile("expired", 1, expires_at=MONDAY - 1, **pinned)
+    deleted = profile("deleted", 2, status="deleted", **pinned)
+    almost = profile("pinned in words", 3, metadata={"pinned": "true"})
+    wish = profile("answers as tables please", 4, subject="answer", attribute="format")
+    told = note("what is the weather?", [expired, deleted, almost, wish], standing_notes=1)
+    assert told.ids == (wish.id,)
 
 
 def test_a_greeting_needs_nothing_from_memory() -> None:
