@@ -25,7 +25,7 @@ from typing import Any
 
 from quality.corpus import Corpus, read_corpora, read_merges
 from quality.metrics import mean, names, score
-from quality.systems import System, ablations, systems
+from quality.systems import OURS, System, ablations, systems
 from quality.vectors import Remembered
 
 from supervisor_memory.embedding.open import E5, MINILM, open_embedder
@@ -117,15 +117,31 @@ def table(results: Mapping[str, Mapping[str, Any]], *, k: int, deepest: str) -> 
     return "\n".join(lines)
 
 
+def verdict(given: Mapping[str, Sequence[Answer]], figure: str) -> str:
+    """Ours less the best of the others by one figure, with the interval that holds it 19 times in 20.
+
+    Questions are paired, so a hard one counts for neither. An interval with 0 in it is no difference.
+    """
+    others = {name: mean([a.figures for a in answered])[figure] for name, answered in given.items()}
+    own = others.pop(OURS)
+    best = max(others, key=others.__getitem__)
+    pairs = zip(given[OURS], given[best], strict=True)
+    gains = [ours.figures[figure] - other.figures[figure] for ours, other in pairs]
+    error = statistics.stdev(gains) / len(gains) ** 0.5 if len(gains) > 1 else float("inf")
+    gain = own - others[best]
+    about = f"{gain:+.3f} ± {1.96 * error:.3f}"
+    return f"{figure}: {own:.3f}, best other {others[best]:.3f} ({best}); difference {about}"
+
+
 def measure(
     title: str, corpora: Sequence[Corpus], *, embedder: str, deepest: str, options: argparse.Namespace
 ) -> dict[str, Any]:
     """Run every system over the corpora and print the table, categories by the recall named `deepest`."""
     opened = open_embedder(embedder, dimension=None)
     vectors = Remembered(opened) if opened is not None else None
-    measured = systems(vectors, backend=options.backend)
-    if options.ablate:
-        measured |= ablations(vectors, backend=options.backend)
+    compared = systems(vectors, backend=options.backend)
+    changed = ablations(vectors, backend=options.backend) if options.ablate else {}
+    measured = compared | changed
     if options.only:
         if unknown := set(options.only) - set(measured):
             raise SystemExit(f"--only {', '.join(sorted(unknown))}: there are {', '.join(measured)}")
@@ -137,11 +153,15 @@ def measure(
             vectors.embed_query(question)
         cpu_ms = 1_000 * vectors.query_seconds / len(questions)
         print(f"embedding a question: {cpu_ms:.1f} ms CPU", flush=True)
-    results = {
-        name: summary([answer for corpus in corpora for answer in answers(system, corpus, k=options.k)])
+    given = {
+        name: [answer for corpus in corpora for answer in answers(system, corpus, k=options.k)]
         for name, system in measured.items()
     }
+    results = {name: summary(answered) for name, answered in given.items()}
     print(table(results, k=options.k, deepest=deepest), flush=True)
+    rivals = {name: answered for name, answered in given.items() if name in compared}
+    if OURS in rivals and len(rivals) > 1:
+        print(*(verdict(rivals, figure) for figure in ("R@1", "R@5", "R@10")), sep="\n", flush=True)
     return {"data": title, "embedder": embedder, "k": options.k, "systems": results}
 
 
