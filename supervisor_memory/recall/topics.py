@@ -22,6 +22,7 @@ _Key: TypeAlias = tuple[Kind, frozenset[str]]
 
 _QUOTED: Final = 3  # records of a topic whose beginnings describe it
 _BEGINNING: Final = 16  # tokens of each
+_SHORTEST: Final = 8  # tokens of a line that says anything
 _LONGEST_NAME: Final = 64
 _MOST_NAMES: Final = 8
 _USER: Final = "user"
@@ -95,6 +96,8 @@ def _fitting(topics: Iterable[Topic], most: int, count_tokens: TokenCounter) -> 
         if size <= left:
             chosen.append(topic)
             left -= size
+        if left < _SHORTEST:
+            break
     return chosen
 
 
