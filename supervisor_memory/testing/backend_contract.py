@@ -53,6 +53,7 @@ from supervisor_memory.records import (
     new_id,
 )
 from supervisor_memory.terms import terms
+from supervisor_memory.wanted import Wanted
 
 __all__ = ["BackendContract", "Limit", "PersistentBackendContract", "direction", "query", "tea"]
 
@@ -97,6 +98,7 @@ ODD_TEXTS = (
     "\ufeffbyte order mark \u200b zero width",
     "x" * 60_000,
 )
+YES, NO = (True,), (False,)
 CANARIES = (
     "canary-content",
     "canary-after",
@@ -326,6 +328,104 @@ class BackendContract:
         assert backend.count(Filter(statuses=("pending", "active"))) == 3
         assert backend.count(Filter(statuses=())) == 0
         assert backend.count(Filter(attribute="a")) == 2
+
+    def test_all_tags_that_are_asked_for_have_to_be_held(self, backend: MemoryBackend) -> None:
+        tags = {
+            "tea one": ("drink", "热饮"),
+            "tea two": ("drink",),
+            "tea three": ("Drink", "drinks"),
+            "tea": (),
+        }
+        backend.write([with_vector(tea(text, tags=held), direction(0)) for text, held in tags.items()])
+        self._shows_only(
+            backend,
+            {
+                ("drink",): ["tea one", "tea two"],
+                ("热饮", "drink"): ["tea one"],
+                ("drink", "drink"): ["tea one", "tea two"],
+                ("drin",): [],
+                ("drink", "\ud800"): [],
+                (): sorted(tags),
+            },
+            "tags",
+        )
+
+    def test_since_and_until_are_about_when_it_was_said(self, backend: MemoryBackend) -> None:
+        said = {"tea one": NOW - 10.25, "tea two": NOW, "tea three": NOW + 10.25}
+        records = [with_vector(tea(text, created_at=when), direction(0)) for text, when in said.items()]
+        backend.write(records)
+        backend.update([changed(backend.get([records[0].id])[0], importance=1.0, updated_at=NOW + 99)])
+        self._shows_only(backend, {NOW: ["tea three", "tea two"], NOW + 10.25: ["tea three"]}, "since")
+        self._shows_only(backend, {NOW: ["tea one"], NOW - 10.25: [], NOW + 11: sorted(said)}, "until")
+        where = Filter(user_id="alice", since=NOW - 10.25, until=NOW + 10.25)
+        assert contents(backend.list(where, limit=9)) == ["tea one", "tea two"]
+
+    def test_metadata_has_to_have_one_of_the_values(self, backend: MemoryBackend) -> None:
+        metadata: dict[str, Mapping[str, Any]] = {
+            "tea one": {"n": 1, "project": "阿波罗"},
+            "tea two": {"n": True, "project": "apollo"},
+            "tea three": {"n": "1", "project": None},
+            "tea four": {"n": [1], "project": {"apollo": 1}, "a.b": "q\"uo'te"},
+            "tea five": {"n": 2**53 + 1, "a": {"b": 1}},
+        }
+        backend.write(
+            [with_vector(tea(text, metadata=held), direction(0)) for text, held in metadata.items()]
+        )
+        self._shows_only(
+            backend,
+            {
+                (Wanted.of("n", 1),): ["tea one"],
+                (Wanted.of("n", 1.0),): ["tea one"],
+                (Wanted.of("n", *YES),): ["tea two"],
+                (Wanted.of("n", *NO, 0, "True"),): [],
+                (Wanted.of("n", "1", *YES),): ["tea three", "tea two"],
+                (Wanted.of("n", 2**53 + 1),): ["tea five"],
+                (Wanted.of("n", 2**53, float(2**53)),): [],
+                (Wanted.of("project", "阿波罗", "apollo"),): ["tea one", "tea two"],
+                (Wanted.of("project", "apollo"), Wanted.of("n", 1)): [],
+                (Wanted.of("project", None),): ["tea three"],
+                (Wanted.of("a.b", 1, "q\"uo'te"),): ["tea four"],
+                (Wanted.of("missing", None, ""),): [],
+                (): sorted(metadata),
+            },
+            "metadata",
+        )
+
+    def _shows_only(self, backend: MemoryBackend, expected: Mapping[Any, Sequence[str]], field: str) -> None:
+        """What is listed, counted and found with each value of a field of the filter."""
+        for value, texts in expected.items():
+            where: Any = {field: value}
+            assert contents(backend.list(Filter(user_id="alice", **where), limit=9)) == list(texts)
+            assert backend.count(Filter(**where)) == len(texts)
+            assert contents(backend.search(query(vector=direction(0), **where), limit=9)) == list(texts)
+
+    def test_a_filter_is_applied_before_the_best_are_chosen(self, backend: MemoryBackend) -> None:
+        crowd = [
+            with_vector(tea(f"tea tea green tea {n}", updated_at=NOW + n), direction(0)) for n in range(120)
+        ]
+        last = tea(
+            "a word about tea, at the end of a longer text",
+            tags=("drink",),
+            metadata={"project": "apollo"},
+            created_at=NOW - 5,
+            updated_at=NOW - 5,
+            kind="identity",
+        )
+        by_meaning_alone = with_vector(replace(last, id=new_id(), content="coffee"), -direction(0))
+        backend.write([*crowd, with_vector(last, -direction(0)), by_meaning_alone])
+        both = sorted([last.content, "coffee"])
+        for restriction in (
+            {"tags": ("drink",)},
+            {"until": NOW},
+            {"metadata": (Wanted.of("project", "apollo"),)},
+            {"kinds": ("identity",)},
+        ):
+            asked = query("green tea", vector=direction(0), **restriction)
+            assert set(contents(backend.search(asked, limit=1))) <= set(both)
+            assert contents(backend.search(asked, limit=2)) == both
+            by_words = query("green tea", **restriction)
+            assert contents(backend.search(by_words, limit=1)) == [last.content]
+            assert contents(backend.list(Filter(user_id="alice", **restriction), limit=2)) == both
 
     def test_records_without_a_vector_of_an_embedder_can_be_asked_for(self, backend: MemoryBackend) -> None:
         embedded = with_vector(tea("tea one"), direction(0))
