@@ -1,5 +1,6 @@
 """What is live, where each setting came from, and what is wrong: gathered here, shown by `cli`."""
 
+import math
 import os
 import platform
 import re
@@ -22,17 +23,19 @@ from supervisor_memory.embedding.open import open_embedder
 from supervisor_memory.errors import SupervisorMemoryError
 from supervisor_memory.interfaces.store import store_exists, store_files
 from supervisor_memory.place import refuse_network_file_system
-from supervisor_memory.records import SESSION_FAMILY, Filter
+from supervisor_memory.recall.weights import decay
+from supervisor_memory.records import KINDS, SESSION_FAMILY, Filter
 from supervisor_memory.settings import Settings
 from supervisor_memory.upkeep.reembed import waiting_for
 
-__all__ = ["Diagnosis", "diagnose", "settings_shown"]
+__all__ = ["Diagnosis", "decay_buries", "diagnose", "settings_shown"]
 
 _CHINESE: Final = "以后默认用表格"
 _LOADING_SECONDS: Final = 120.0
 _LATEST: Final = 1_000
 _PAGE: Final = 10_000
 _JOURNAL: Final = "journal.db"
+_OLD_DAYS: Final = 3650.0
 _OTHERS: Final = 0o077
 _NOTHING_WAITS: Final = {"begun": 0, "waiting": 0, "dead": 0, "erasures": 0}
 
@@ -316,6 +319,7 @@ def _warnings(
 ) -> Iterator[str]:
     if not settings.enabled:
         yield "MEMORY_ENABLED is false: graphs run as if they were bare"
+    yield from decay_buries(settings)
     if not backend.persistent:
         yield f"not persistent: {backend.message or 'memories are lost when the process ends'}"
     if backend.ok and backend.persistent and backend.message:
@@ -340,6 +344,27 @@ def _warnings(
     for name, count in capacity.over:
         yield f"namespace {name} holds {count:,} active records, over MEMORY_CAPACITY={capacity.limit:,}"
     yield from _open_to_others(files)
+
+
+def decay_buries(settings: Settings) -> Iterator[str]:
+    """A warning when age outweighs relevance: when of two records of one source, an old one that answers
+    exactly ranks below one of today that only just passes the threshold."""
+    aged = {
+        kind: decay(_OLD_DAYS, rate=settings.decay_of(kind), floor=settings.decay_floor) for kind in KINDS
+    }
+    oldest = min(aged.values())
+    gap = settings.weight_relevance * (1 - settings.min_score)
+    if settings.weight_decay * (1 - oldest) <= gap:
+        return
+    kinds = ", ".join(kind for kind, left in aged.items() if settings.weight_decay * (1 - left) > gap)
+    most = math.floor(100 * gap / (1 - oldest)) / 100
+    least = math.ceil(100 * (1 - gap / settings.weight_decay)) / 100
+    yield (
+        f"decay buries the best match: a record of {kinds} that is ten years old and answers exactly ranks "
+        f"below one of today that only just passes MEMORY_MIN_SCORE={settings.min_score:g}; lower "
+        f"MEMORY_WEIGHT_DECAY={settings.weight_decay:g} to {most:g} or less, or raise "
+        f"MEMORY_DECAY_FLOOR={settings.decay_floor:g} to {least:g} or more"
+    )
 
 
 def _open_to_others(files: Sequence[FileState]) -> Iterator[str]:

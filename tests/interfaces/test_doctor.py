@@ -1,13 +1,20 @@
 """`supervisor-memory doctor`: what is live, why, and what is wrong."""
 
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.backends.json_file import JsonBackend
 from supervisor_memory.backends.protocol import Health
 from supervisor_memory.backends.sqlite import SqliteBackend
+from supervisor_memory.interfaces.doctor import decay_buries, diagnose
+from supervisor_memory.recall.weights import parts_of, weighted
+from supervisor_memory.testing.clock import MONDAY
+from supervisor_memory.testing.ports import record
 from tests.interfaces.conftest import Run
 
 KEYS = {
@@ -174,3 +181,38 @@ def test_an_embedder_that_breaks_in_its_own_way_is_a_problem(
     told = run("doctor")
     assert told.code == 1
     assert "problem: embedder: ZeroDivisionError: division by zero" in told.stdout
+
+
+def test_the_defaults_never_bury_the_best_match() -> None:
+    assert [*decay_buries(Settings())] == []
+
+
+def test_doctor_warns_when_decay_buries_the_best_match_and_names_what_to_change() -> None:
+    settings = Settings(weight_relevance=0.4, weight_decay=0.6, min_score=0.3, decay_floor=0.05)
+    (told,) = decay_buries(settings)
+    assert "task-traces, tool-effects, experience" in told
+    assert "user-profile" not in told
+    assert "MEMORY_WEIGHT_DECAY=0.6 to 0.29 or less" in told
+    assert "MEMORY_DECAY_FLOOR=0.05 to 0.54 or more" in told
+    assert told in diagnose(settings).warnings
+
+
+@given(st.floats(0, 5), st.floats(0.001, 5), st.floats(0, 1), st.floats(0, 1))
+def test_what_doctor_says_is_what_ranking_does_and_its_advice_helps(
+    alpha: float, beta: float, least: float, floor: float
+) -> None:
+    values = {"weight_relevance": alpha, "weight_decay": beta, "min_score": least, "decay_floor": floor}
+    settings = Settings(**values)
+    today = MONDAY + 3650 * 86_400
+    old = record("an old answer", kind="task-traces", now=MONDAY)
+    new = record("a new one", kind="task-traces", now=today)
+    answers = weighted({"relevance": 1.0, **parts_of(old, now=today, settings=settings)}, settings)
+    passes = weighted({"relevance": least, **parts_of(new, now=today, settings=settings)}, settings)
+    told = [*decay_buries(settings)]
+    assert bool(told) == (answers < passes) or answers == pytest.approx(passes)
+    if told:
+        for name, setting in (("weight_decay", "WEIGHT_DECAY"), ("decay_floor", "DECAY_FLOOR")):
+            advised = re.search(rf"MEMORY_{setting}=\S+ to (\S+) or", told[0])
+            assert advised is not None
+            wise = Settings(**{**values, name: float(advised[1])})
+            assert [*decay_buries(wise)] == [] or alpha * (1 - least) < 1e-6
