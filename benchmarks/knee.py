@@ -1,0 +1,96 @@
+"""Where should a note end? What each MEMORY_KNEE costs of the evidence, and what it saves of the rest.
+
+Run: python benchmarks/knee.py [--data FILE …]
+
+Each corpus of `quality.py` is one user's memory, and each question is asked as for a note: with its threshold
+and its number of records, without standing preferences. Columns: records a note; the share of the evidence in
+it; the share of its records that are evidence; the same for questions that have none: records a note.
+"""
+
+import argparse
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from quality.corpus import Corpus, read_corpora
+from quality.vectors import Remembered
+
+from supervisor_memory import Settings, SupervisorMemory
+from supervisor_memory.embedding.open import E5, MINILM, open_embedder
+from supervisor_memory.recall.gate import knee
+
+OWN = Path(__file__).parent / "quality"
+FALLS = (0.0, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+CANDIDATES = 20
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question: the relevance of each hit, and whether it is evidence; how much evidence there is."""
+
+    found: Sequence[tuple[float, bool]]
+    evidence: int
+
+
+def asked(corpus: Corpus, memory: SupervisorMemory) -> Iterator[Asked]:
+    """Ask all the questions of a corpus."""
+    entries = [
+        {"content": each.text}
+        | ({"speaker": each.speaker} if each.speaker else {})
+        | ({"created_at": each.created_at} if each.created_at is not None else {})
+        for each in corpus.items
+    ]
+    results = memory.add_many(entries, user_id="reader", infer=False)
+    ids = {result.id: item.id for result, item in zip(results, corpus.items, strict=True)}
+    for question in corpus.questions:
+        hits = memory.search(question.text, user_id="reader", limit=CANDIDATES)
+        if hits.degraded:
+            raise RuntimeError(f"the search was degraded, so its figures mean nothing: {hits.notes}")
+        found = [(hit.parts["relevance"], ids[hit.record.id] in question.evidence) for hit in hits]
+        yield Asked(found, len(question.evidence))
+
+
+def figures(questions: Sequence[Asked], *, fall: float, most: int) -> tuple[float, float, float, float]:
+    """Of notes that end where relevance falls so: the columns."""
+    notes = [(_note(each, fall=fall, most=most), each.evidence) for each in questions]
+    answerable = [(note, evidence) for note, evidence in notes if evidence]
+    handed = sum(len(note) for note, _ in answerable)
+    unanswerable = [len(note) for note, evidence in notes if not evidence]
+    return (
+        handed / len(answerable),
+        statistics.mean(sum(note) / evidence for note, evidence in answerable),
+        sum(sum(note) for note, _ in answerable) / max(handed, 1),
+        statistics.mean(unanswerable) if unanswerable else float("nan"),
+    )
+
+
+def _note(question: Asked, *, fall: float, most: int) -> list[bool]:
+    edge = knee((relevance for relevance, _ in question.found), fall=fall)
+    return [is_evidence for relevance, is_evidence in question.found if relevance >= edge][:most]
+
+
+def main() -> None:
+    """Print a table for each file."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, nargs="+", default=sorted(OWN.glob("*.json")))
+    for path in parser.parse_args().data:
+        opened = open_embedder(E5 if path.stem.endswith("zh") else MINILM, dimension=None)
+        embedder = Remembered(opened) if opened else None
+        questions: list[Asked] = []
+        for corpus in read_corpora(path):
+            settings = Settings(search_timeout_ms=60_000, write_timeout_ms=60_000)
+            standing_at = corpus.asked
+            options = {"clock": lambda at=standing_at: at} if standing_at is not None else {}
+            with SupervisorMemory(settings, embedder=embedder, **options) as memory:
+                questions += asked(corpus, memory)
+        print(f"\n{path.name}: {len(questions)} questions")
+        print("| MEMORY_KNEE | records | evidence | precision | records, no evidence |")
+        print("|---:|---:|---:|---:|---:|")
+        for fall in FALLS:
+            row = figures(questions, fall=fall, most=settings.max_notes)
+            print(f"| {fall:.1f} | " + " | ".join(f"{value:.3f}" for value in row) + " |")
+
+
+if __name__ == "__main__":
+    main()
