@@ -126,7 +126,9 @@ _ANNUAL_ZH: dict[str, Annual] = {
     "上半年": yearly_months(1, 6),
     "下半年": yearly_months(7, 12),
     **dict.fromkeys(("元旦", "跨年"), yearly((12, 31), (1, 4))),
-    **dict.fromkeys(("春节", "除夕", "过年"), yearly((1, 20), (2, 22))),  # these five by the moon
+    **dict.fromkeys(
+        ("春节", "除夕", "过年", "大年三十", "大年初", "正月"), yearly((1, 20), (2, 22))
+    ),  # these five by the moon
     "元宵": yearly((2, 4), (3, 7)),
     "端午": yearly((5, 25), (6, 26)),
     "中秋": yearly((9, 7), (10, 9)),
@@ -384,7 +386,8 @@ _OF = rf"(?:(?:,| of| in|-)? ?(?P<year>{_Y}){_WHOLE}|(?:,| of)? (?P<word>(?:last
 """The year behind a month or season."""
 _YEAR_ZH = (
     rf"(?:(?P<word>{_any_of(_YEARS_ZH)})"
-    rf"|(?<![\d.])(?P<year>{_Y}|\d\d(?= ?年 ?\d{{1,2}} ?月)) ?年(?!代|级|龄)度?)(?: ?的)? ?"
+    rf"|(?<![\d.])(?P<year>{_Y}|\d\d(?= ?年 ?(?:\d{{1,2}} ?月|[春夏秋冬国第q]|[上下]半))) ?年(?!代|级|龄)度?)"
+    r"(?: ?的)? ?"
 )
 _WEEKDAY_ZH = (  # 上周三个航班 is last week and three flights; 上周一共 is last week in all
     r"(?P<weekday>[一二三四五六日天])"
@@ -507,12 +510,16 @@ RULES = (
         r"(?-i:(?P<weekday>Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun))\b(?!,? \d)",
         _weekday,
     ),
-    _rule("on", rf"\bon the (?P<day>\d{{1,2}}){_TH}(?= ?(?:[?.,!;]|$|at\b|in\b))", _day_of_month),
+    _rule(
+        "on",
+        rf"\bon the (?P<day>\d{{1,2}}){_TH}(?= ?(?:[?.,!;]|$|(?:at|in|after|before|when|with|for|we|i)\b))",
+        _day_of_month,
+    ),
     # 2023年5月7日, 去年五月, 5月7日到10日, 5-7月, 第二季度, 2023年国庆, 去年, 90年代
     _rule(
         f"月 季度 {' '.join(_ANNUAL_ZH)}",
         rf"(?:{_YEAR_ZH})?(?<![\d.第])(?:{_MONTH_ZH}|第?(?P<nth>[1-4]) ?季度"
-        rf"|(?<![一二三四五六七八九十])(?P<name>{_any_of(_ANNUAL_ZH)})(?![二三四五六七八九十]))",
+        rf"|(?<![一二三四五六七八九十])(?P<name>{_any_of(_ANNUAL_ZH)})(?![二三四五六七八九十]|广场|大道|路))",
         _annual_zh,
     ),
     _rule("年", _YEAR_ZH, _year_zh),

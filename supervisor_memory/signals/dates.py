@@ -128,10 +128,10 @@ def _fit(each: DateRange, times: npt.NDArray[np.float64], now: float) -> npt.NDA
         late, early = times - each.end, each.start - times
         if each.year_open:
             # Around the year each time is both behind and ahead; the better of the two counts.
-            late, early_by = np.mod(late, YEAR), np.mod(early, YEAR)
-            fit = np.maximum(np.exp(-late / tail), np.exp(-early_by / tail_ahead))
-            fit[np.mod(-early, YEAR) < each.end - each.start] = 1.0
-            fit[np.abs(early) > YEAR / 2] *= OTHER_YEAR
+            behind, ahead = np.mod(late, YEAR), np.mod(early, YEAR)
+            fit = np.maximum(np.exp(-behind / tail), np.exp(-ahead / tail_ahead))
+            fit = np.where(np.mod(-early, YEAR) < each.end - each.start, 1.0, fit)
+            fit = np.where(np.abs(early) > YEAR / 2, OTHER_YEAR * fit, fit)
         else:
             fit = np.exp(-np.maximum(late, 0.0) / tail - np.maximum(early, 0.0) / tail_ahead)
     return np.nan_to_num(fit, nan=0.0).astype(np.float32)
