@@ -341,8 +341,9 @@ def test_the_length_of_a_range_says_how_exact_it_is() -> None:
 # --- whatever comes --------------------------------------------------------------------------------------
 
 WORDS = """
-last next this in on since before between and to ago of the week month year day May march 7 2023 31 99 Q2 - / .
-, 的 上 下 周 三 月 日 号 年 前 后 天 个 到 半 初 底 十 二 〇 第 季 度 国 庆 春 节 每 最 近
+last next this in on since before between and to ago of the week month year day May march 7 2023 31
+99 Q2 - / . ,
+的 上 下 周 三 月 日 号 年 前 后 天 个 到 半 初 底 十 二 〇 第 季 度 国 庆 春 节 每 最 近
 """
 PIECES = st.sampled_from(WORDS.split())
 TIMES = st.one_of(st.floats(), st.floats(-1e10, 1e10))
