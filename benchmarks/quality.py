@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from quality.corpus import Corpus, read_corpora, read_merges
+from quality.corpus import Corpus, Question, read_corpora, read_merges
 from quality.metrics import mean, names, score
 from quality.systems import OURS, System, ablations, systems
 from quality.vectors import Remembered
@@ -38,9 +38,10 @@ _CONTEXT = 10
 
 @dataclass(frozen=True)
 class Answer:
-    """One question as a system answered it."""
+    """One question as a system answered it: what it found, best first, and how good that is."""
 
-    category: str
+    question: Question
+    found: Sequence[str]
     figures: Mapping[str, float]
     tokens: int
     cpu_ms: float
@@ -70,7 +71,8 @@ def answers(system: System, corpus: Corpus, *, k: int) -> Iterator[Answer]:
             found = search(question.text, max(k, _CONTEXT))
             cpu_ms = 1_000 * (time.process_time() - begun)
             yield Answer(
-                question.category,
+                question,
+                found,
                 score(found, question.evidence, k=k),
                 sum(tokens[id_] for id_ in found[:_CONTEXT]),
                 cpu_ms,
@@ -79,7 +81,7 @@ def answers(system: System, corpus: Corpus, *, k: int) -> Iterator[Answer]:
 
 def summary(given: Sequence[Answer]) -> dict[str, Any]:
     """The figures of one system over all questions, and R@5 and R@10 of each category."""
-    categories = sorted({answer.category for answer in given})
+    categories = sorted({answer.question.category for answer in given})
     return {
         "n": len(given),
         **mean([answer.figures for answer in given]),
@@ -87,7 +89,7 @@ def summary(given: Sequence[Answer]) -> dict[str, Any]:
         "cpu_ms": statistics.mean(answer.cpu_ms for answer in given),
         "categories": {
             category: {
-                "n": len(own := [answer for answer in given if answer.category == category]),
+                "n": len(own := [answer for answer in given if answer.question.category == category]),
                 **mean([answer.figures for answer in own]),
             }
             for category in categories
@@ -162,7 +164,14 @@ def measure(
     rivals = {name: answered for name, answered in given.items() if name in compared}
     if OURS in rivals and len(rivals) > 1:
         print(*(verdict(rivals, figure) for figure in ("R@1", "R@5", "R@10")), sep="\n", flush=True)
-    return {"data": title, "embedder": embedder, "k": options.k, "systems": results}
+    asked = {name: [_row(answer) for answer in answered] for name, answered in given.items()}
+    return {"data": title, "embedder": embedder, "k": options.k, "systems": results, "answers": asked}
+
+
+def _row(answer: Answer) -> dict[str, Any]:
+    question = answer.question
+    told = {"q": question.text, "cat": question.category, "evidence": question.evidence}
+    return {**told, "found": answer.found, **answer.figures}
 
 
 def main() -> None:
@@ -176,7 +185,7 @@ def main() -> None:
     parser.add_argument("--backend", choices=("in_memory", "sqlite"), default="in_memory")
     parser.add_argument("--only", action="append", metavar="SYSTEM", help="these alone, by name")
     parser.add_argument("--ablate", action="store_true", help="also ours with one thing changed each")
-    parser.add_argument("--json", type=Path, help="write the figures there, too")
+    parser.add_argument("--json", type=Path, help="write the figures there, and each answer")
     options = parser.parse_args()
     # That a store in memory is lost at the end is said for each, and here it is meant.
     logging.getLogger("supervisor_memory").setLevel(logging.ERROR)
@@ -185,7 +194,7 @@ def main() -> None:
         for title, corpora, embedder, deepest in chosen(options)
     ]
     if options.json:
-        options.json.write_text(json.dumps(done, indent=1) + "\n", encoding="utf-8")
+        options.json.write_text(json.dumps(done, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

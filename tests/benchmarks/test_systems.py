@@ -97,5 +97,7 @@ def test_the_program_tells_a_table_and_writes_the_figures(tmp_path: Path) -> Non
     (measured,) = json.loads(figures.read_text(encoding="utf-8"))
     assert measured["systems"][OURS]["R@1"] == 1.0
     assert measured["systems"]["BM25"]["categories"]["single-hop"]["n"] == 1
+    assert measured["answers"][OURS][0]["found"][0] == "2"
     assert f"| {OURS:24} |" in done.stdout
+    assert "R@1: 1.000, best other 1.000" in done.stdout
     assert done.stderr == ""
