@@ -39,7 +39,9 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 PROGRAMS = [
-    (page, number) for page in (*READMES, "docs/journal.md") for number in range(len(blocks(page, "python")))
+    (page, number)
+    for page in (*READMES, "docs/disclosure.md", "docs/journal.md")
+    for number in range(len(blocks(page, "python")))
 ]
 
 

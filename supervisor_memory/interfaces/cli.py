@@ -25,7 +25,7 @@ from supervisor_memory.errors import (
     SupervisorMemoryError,
 )
 from supervisor_memory.explain import REASONS, why
-from supervisor_memory.interfaces import journal, moving, repairing
+from supervisor_memory.interfaces import contents, journal, moving, repairing
 from supervisor_memory.interfaces.options import FAILED, EnvFile, Json, say, settings_from, told_settings
 from supervisor_memory.interfaces.printable import as_json, one_line
 
@@ -191,15 +191,17 @@ def show(
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
-    """Show one record, its earlier versions, what was done to it, and who saw it last."""
+    """Show one record, what was said when it was made, its earlier versions, its audit, and who saw it."""
     with _open(env_file) as memory:
         record = memory.get(id)
         versions = memory.history(id)[:-1]
         rows = _audit_rows(memory, memory.backend.audit.tail(_ROWS, record_id=id))
         accesses = [asdict(row) for row in memory.backend.audit.accesses(_ROWS, record_id=id)]
+        messages = memory.messages(id)
     if json:
         told = {
             "record": record.to_dict(),
+            "messages": [message.to_dict() for message in messages],
             "versions": [version.to_dict() for version in versions],
             "audit": rows,
             "accesses": accesses,
@@ -208,7 +210,7 @@ def show(
         return
     from supervisor_memory.interfaces import lines
 
-    lines.show_record(_console(), record, versions, rows, accesses)
+    lines.show_record(_console(), record, versions, rows, accesses, messages=messages)
 
 
 @app.command()
@@ -401,6 +403,7 @@ def _console() -> Console:
     return Console(highlight=False, soft_wrap=False)
 
 
+contents.add_commands(app)
 moving.add_commands(app)
 repairing.add_commands(app)
 journal.add_commands(app)

@@ -53,10 +53,19 @@ def show_record(
     versions: Sequence[Record],
     rows: Sequence[Mapping[str, Any]],
     accesses: Sequence[Mapping[str, Any]],
+    *,
+    messages: Sequence[Record],
 ) -> None:
     _line(console, printable(record.content))
     console.print()
     _show_pairs(console, _facts(record))
+    if messages:
+        _head(console, "said")
+    for message in messages:
+        is_its_own = message.id in (record.ref_id, record.id)
+        _line(
+            console, f"{'>' if is_its_own else ' '} {_by(message)}: {one_line(message.content, most=_LINE)}"
+        )
     for version in reversed(versions):
         _head(console, f"version {version.version}, {version.status}, of {moment(version.updated_at)}")
         _line(console, printable(version.content))
@@ -163,14 +172,20 @@ def _facts(record: Record) -> Iterable[tuple[str, str]]:
     yield "source", ", ".join(f"{name} {value}" for name, value in given.items())
     for name, value in record.metadata.items():
         yield f"metadata.{name}", str(value)
+    if record.ref_id is not None:
+        yield "made from", record.ref_id
     yield "vector", record.embedder or "none: found by words alone"
 
 
 def _described(record: Record) -> str:
-    who = record.source.agent_id or record.source.speaker or record.source.source_class
     family = "/".join((record.family, *record.namespace[2:]))
-    parts = (record.kind, family, f"from {who}", moment(record.updated_at), record.id)
+    parts = (record.kind, family, f"from {_by(record)}", moment(record.updated_at), record.id)
     return one_line(" · ".join(parts))
+
+
+def _by(record: Record) -> str:
+    source = record.source
+    return one_line(source.agent_id or source.speaker or source.source_class)
 
 
 def _now(beside: Mapping[str, str | None] | None) -> str:

@@ -114,6 +114,32 @@ def test_show_has_the_record_its_versions_its_audit_and_its_readers(run: Run, id
         assert part in text.replace("  ", " ")
 
 
+def test_show_points_to_the_message_that_a_record_was_made_from(run: Run, ids: dict[str, str]) -> None:
+    with SupervisorMemory.from_env() as memory:
+        said = [("user", "Good morning. Call me Ada."), ("assistant", "Good morning!")]
+        (result,) = memory.add(said, user_id="ada", session_id="s-2")
+    told = run("show", result.id, "--json").json
+    assert [message["content"] for message in told["messages"]] == [text for _, text in said]
+    assert told["record"]["ref_id"] == told["messages"][0]["id"]
+    text = run("show", result.id).stdout
+    for part in ("made from", "> user: Good morning. Call me Ada.", "  agent: Good morning!"):
+        assert part in text
+    assert run("show", ids["table"], "--json").json["messages"] == []
+
+
+def test_topics_are_a_line_each_and_lead_to_their_records(run: Run, ids: dict[str, str]) -> None:
+    told = run("topics", "-u", "ada")
+    assert told.stdout.splitlines() == [
+        "- user-profile(user): Use tables by default",
+        "- domain-facts(delayed): Delayed means arrival more than 15 minutes late",
+        "- task-traces(user): [red]tea[/red] 31m reversed 绿茶",
+    ]
+    topics = run("topics", "-u", "ada", "--json").json["topics"]
+    assert [topic["ids"] for topic in topics] == [[ids["table"]], [ids["delayed"]], [ids["nasty"]]]
+    assert run("topics", "-u", "ada", "--tokens", "0").stdout == "nothing to show of ada\n"
+    assert run("topics", "-u", "nobody").stdout == "nothing to show of nobody\n"
+
+
 def test_show_finds_a_deleted_record_too(run: Run, ids: dict[str, str]) -> None:
     assert run("show", ids["gone"], "--json").json["record"]["status"] == "deleted"
 
@@ -283,12 +309,15 @@ def test_json_has_the_keys_that_the_page_lists(run: Run, ids: dict[str, str]) ->
     }
     doctor, found = run("doctor", "--json").json, run("search", "delayed", "-u", "ada", "--json").json
     listing, shown = run("list", "-u", "ada", "--json").json, run("show", ids["bo"], "--json").json
+    topics = run("topics", "-u", "ada", "--json").json
     rows = run("audit", "tail", "-n", "50", "--json").json
     row = next(row for row in rows["rows"] if row["record"])
     for part, value in {
         "`doctor`": doctor,
         "`search`": found,
         "`list`": listing,
+        "`topics`": topics,
+        "a topic": topics["topics"][0],
         "`show`": shown,
         "`audit tail`": rows,
         "a setting": doctor["settings"][0],
