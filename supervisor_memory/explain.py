@@ -49,6 +49,8 @@ def why(parts: Mapping[str, float]) -> str:
 
     Source: docs/cli.md explains each word.
     """
+    if "relevance" not in parts:  # nothing was asked
+        return "pinned" if "pinned" in parts else "recent"
     signals = [f"meaning {parts['sim']:.2f}"] if "sim" in parts else []
     signals.append(f"words {parts.get('coverage', 0.0):.2f}")
     if "named" in parts:

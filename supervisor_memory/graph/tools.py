@@ -62,6 +62,13 @@ Namespace = Annotated[
     ),
 ]
 Metadata = Annotated[dict[str, Any] | None, Field(description="Plain values to keep beside the text.")]
+Where = Annotated[
+    dict[str, Any] | None,
+    Field(
+        description="Only records that are so: {'kind': one or a list, 'tags': [all of them], 'since': and "
+        "'until': ISO date or time of when it was said, 'metadata': {key: value or list of values}}."
+    ),
+]
 
 
 def _not_forged(given: object) -> ToolRuntime | None:
@@ -110,6 +117,7 @@ class _Calls:
         namespace: Namespace = None,
         top_k: int | None = None,
         min_score: float | None = None,
+        where: Where = None,
         *,
         runtime: Runtime = None,
     ) -> list[dict[str, Any]] | dict[str, Any] | str:
@@ -121,6 +129,7 @@ class _Calls:
                 query,
                 user_id=scope.user_id,
                 families=[self._family(namespace)] if namespace else None,
+                where=where,
                 limit=None if top_k is None else max(1, min(top_k, 50)),
                 threshold=None if min_score is None else min(max(min_score, 0.0), 1.0),
                 session_id=scope.session_id,

@@ -28,6 +28,7 @@ from supervisor_memory.explain import REASONS, why
 from supervisor_memory.interfaces import contents, journal, moving, repairing
 from supervisor_memory.interfaces.options import FAILED, EnvFile, Json, say, settings_from, told_settings
 from supervisor_memory.interfaces.printable import as_json, one_line
+from supervisor_memory.interfaces.where import Kinds, Metadata, Since, Tags, Until, where_of
 
 if TYPE_CHECKING:
     from supervisor_memory.memory import SupervisorMemory
@@ -132,13 +133,21 @@ def search(
         ),
     ] = None,
     family: Family = None,
+    kind: Kinds = None,
+    tag: Tags = None,
+    since: Since = None,
+    until: Until = None,
+    meta: Metadata = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show every candidate, with what became of it and why.")
     ] = False,
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
-    """Search one user's memory as a graph would, and tell why each record was found."""
+    """Search one user's memory as a graph would, and tell why each record was found.
+
+    An empty TEXT shows what is pinned, and then what is newest.
+    """
     from supervisor_memory.interfaces import lines
 
     with _open(env_file, embedder=True) as memory:
@@ -148,6 +157,7 @@ def search(
             limit=limit,
             threshold=threshold,
             families=family,
+            where=where_of(kind, tag, since, until, meta),
             agent_id="operator",
             explain=explain,
         )
@@ -168,12 +178,18 @@ def list_(
     user: User,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Most records.")] = 100,
     family: Family = None,
+    kind: Kinds = None,
+    tag: Tags = None,
+    since: Since = None,
+    until: Until = None,
+    meta: Metadata = None,
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
     """List one user's active records, the latest first. Session messages only with --family."""
     with _open(env_file) as memory:
-        records = memory.get_all(user_id=user, limit=limit, families=family)
+        where = where_of(kind, tag, since, until, meta)
+        records = memory.get_all(user_id=user, limit=limit, families=family, where=where)
     if json:
         typer.echo(as_json({"user_id": user, "records": [record.to_dict() for record in records]}))
         return

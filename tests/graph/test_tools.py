@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -87,12 +88,12 @@ async def call(
     *,
     host: Any = by_node,
     how: str = "sync",
-    where: Any = None,
+    in_run: Any = None,
     **args: Any,
 ) -> Any:
     """What the tool answers when the supervisor's model calls it."""
     graph = memory.attach(host(memory, model(call_of(name, **args), "done"))).compile()
-    given = asking("Go on."), where or config(user_id="ada")
+    given = asking("Go on."), in_run or config(user_id="ada")
     state = await graph.ainvoke(*given) if how == "async" else graph.invoke(*given)
     assert state["messages"][-1].text == "done"
     answer = next(m for m in state["messages"] if isinstance(m, ToolMessage))
@@ -115,7 +116,7 @@ def test_a_model_is_offered_six_tools_and_no_way_to_name_a_user(memory: Supervis
     assert list(shown) == NAMES
     arguments = {name: sorted(tool["parameters"]["properties"]) for name, tool in shown.items()}
     assert arguments == {
-        "memory_search": ["min_score", "namespace", "query", "top_k"],
+        "memory_search": ["min_score", "namespace", "query", "top_k", "where"],
         "memory_write": ["content", "metadata", "namespace"],
         "memory_update": ["content", "id", "merge", "metadata"],
         "memory_delete": ["filters", "id"],
@@ -257,19 +258,19 @@ async def test_records_of_another_task_are_out_of_reach(memory: SupervisorMemory
     }
     memory.write("Plan for every task", user_id="ada", kind="domain-facts")
     north = config(user_id="ada", memory_task="north")
-    found = await call(memory, "memory_search", query="plan", where=north)
+    found = await call(memory, "memory_search", query="plan", in_run=north)
     assert sorted(hit["content"] for hit in found) == ["Plan for every task", "Plan of task north"]
     for name, args in (
         ("memory_update", {"id": kept["south"], "content": "x y"}),
         ("memory_delete", {"id": kept["south"]}),
         ("memory_summarize", {"items": [kept["south"]]}),
     ):
-        assert "another task" in await refusal(memory, name, where=north, **args)
-    assert await call(memory, "memory_delete", where=north, filters={"kind": "domain-facts"}) == {
+        assert "another task" in await refusal(memory, name, in_run=north, **args)
+    assert await call(memory, "memory_delete", in_run=north, filters={"kind": "domain-facts"}) == {
         "deleted": 2
     }
     assert [r.content for r in memory.get_all(user_id="ada")] == ["Plan of task south"]
-    await call(memory, "memory_write", content="Written in the north", where=north)
+    await call(memory, "memory_write", content="Written in the north", in_run=north)
     assert next(r for r in memory.get_all(user_id="ada") if "Written" in r.content).task == "north"
 
 
@@ -311,6 +312,28 @@ async def test_a_search_that_says_nothing_else_is_as_the_settings_say() -> None:
     assert len(await call(memory, "memory_search", query="tea", min_score=0.9)) < 2
 
 
+async def test_a_model_can_say_which_records_it_means(memory: SupervisorMemory) -> None:
+    for project in ("apollo", "gemini"):
+        memory.write(
+            f"The launch window of {project} is in May.",
+            user_id="ada",
+            metadata={"project": project, "tags": ["launch", project]},
+            created_at=datetime(2026, 5 if project == "apollo" else 6, 1),
+        )
+    for where in (
+        {"tags": ["launch", "apollo"]},
+        {"metadata": {"project": ["apollo", "mercury"]}},
+        {"since": "2026-05-01", "until": "2026-05-01", "kind": None},
+    ):
+        (found,) = await call(memory, "memory_search", query="launch window", min_score=0, where=where)
+        assert found["content"] == "The launch window of apollo is in May."
+    told = await refusal(memory, "memory_search", query="launch", where={"project": "apollo"})
+    assert told.startswith(
+        "InvalidContent: where has no key 'project'; its keys are kind, tags, since, until"
+    )
+    assert "where['metadata']" in told
+
+
 # --- nothing raises into the graph
 
 
@@ -321,6 +344,10 @@ async def test_a_search_that_says_nothing_else_is_as_the_settings_say() -> None:
         ("memory_search", {"query": "\ud800"}),
         ("memory_search", {"query": "x", "top_k": 10**9, "min_score": -5}),
         ("memory_search", {"query": "x", "top_k": "many"}),
+        ("memory_search", {"query": "x", "where": {"tag": "tea"}}),
+        ("memory_search", {"query": "x", "where": {"user_id": "eve"}}),
+        ("memory_search", {"query": "x", "where": {"metadata": {"year": {"$gt": 1}}}}),
+        ("memory_search", {"query": "x", "where": "tags=tea"}),
         ("memory_search", {}),
         ("memory_write", {"content": "x" * 200_000}),
         ("memory_write", {"content": ""}),
