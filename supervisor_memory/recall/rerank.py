@@ -162,7 +162,8 @@ def _in_front(plan: Recalling, first: Sequence[Hit]) -> Recalling:
 
 
 def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / len(one | other) if one and other else 0.0
+    common = len(one & other)
+    return common / (len(one) + len(other) - common) if common else 0.0
 
 
 def _loaded(name: str | Path) -> Any:
