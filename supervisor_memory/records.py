@@ -75,6 +75,7 @@ SESSION_FAMILY = "session_messages"
 MAX_CONTENT_BYTES = 64 * 1024
 MAX_NAME_BYTES = 128
 _TASK_SEGMENTS = 3
+_ROLES = frozenset({"user", "human", "assistant", "ai", "agent", "system", "tool"})
 
 # Cc control, Cf format (zero-width, bidi), Cs surrogates, Co private use, Cn unassigned, Zl/Zp separators
 _NOT_IN_NAMES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -330,14 +331,24 @@ class Record:
         return told if isinstance(told, str) and told.strip() else None
 
     @property
+    def spoken_by(self) -> str | None:
+        """Who said it, where it is kept as it was spoken, by somebody with a name; a role is none."""
+        speaker = self.source.speaker
+        return speaker if self.layer == "history" and speaker and speaker.lower() not in _ROLES else None
+
+    @property
     def embedded_text(self) -> str:
-        """What its vector is of: `use_when` where there is one, else the content."""
-        return self.use_when or self.content
+        """What its vector is of: `use_when` where there is one, else the content and who said it."""
+        return self.use_when or self._told
 
     @property
     def searched_text(self) -> str:
-        """What is searched by words: the content and `use_when`."""
-        return self.content if self.use_when is None else f"{self.content}\n{self.use_when}"
+        """What is searched by words: the content, who said it, `use_when` and the tags."""
+        return "\n".join(filter(None, (self._told, self.use_when, " ".join(self.tags))))
+
+    @property
+    def _told(self) -> str:
+        return self.content if self.spoken_by is None else f"{self.spoken_by}: {self.content}"
 
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary that JSON can hold; the vector stays behind."""
@@ -454,13 +465,17 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What to look for. `terms` come from `supervisor_memory.terms`; `vector` may be missing."""
+    """What to look for. `terms` come from `supervisor_memory.terms`; `vector` may be missing.
+
+    `unrelated` is the cosine up to which texts have nothing in common, by the calibration of the embedder.
+    """
 
     text: str
     where: Filter
     terms: tuple[str, ...] = ()
     vector: "Vector | None" = field(default=None, compare=False, repr=False)
     embedder: str | None = None
+    unrelated: float = 0.0
     now: float = 0.0
 
 

@@ -36,6 +36,7 @@ def write_query(plan: Recalling, view: NoStore) -> Recalling:
         terms=terms(text),
         vector=vector,
         embedder=embedder.fingerprint if embedder else None,
+        unrelated=embedder.calibration.unrelated if embedder else 0.0,
         now=view.now,
         where=replace(
             turn.where,

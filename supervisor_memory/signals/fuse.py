@@ -1,0 +1,71 @@
+"""Fuse signals into one match that orders the records of a search. Pure functions of arrays.
+
+    match = base + Σ weight · signal        base = scaled(Σ weight · scaled(direct signal))
+
+A direct signal compares the record with the question: by meaning, by words, by words together with what was
+said before. Each is scaled by its best, cosines from where unrelated texts are, so that one embedder's .80
+and another's .30 weigh the same. Sums of scaled scores order better than ranks do (`reciprocal_ranks`):
+how far ahead the best is says something. A match orders one list; it says nothing about relevance.
+
+Source: CombSUM, Fox and Shaw, "Combination of multiple searches" (1994); reciprocal rank fusion, Cormack,
+Clarke and Büttcher (2009). Weights: measured, see docs/ranking.md.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from supervisor_memory.signals.lexical import Floats
+
+__all__ = ["DEFAULT", "Weights", "base", "reciprocal_ranks", "scaled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What each signal counts. The first three are direct, the others add to them; 0: it is not looked at."""
+
+    meaning: float = 1.0
+    words: float = 0.5
+    words_before: float = 0.5
+    neighbour: float = 0.5
+    answer: float = 0.3
+    episode: float = 0.4
+    speaker: float = 0.15
+    date: float = 0.7
+    when: float = 0.25
+    information: float = 1.0
+
+
+DEFAULT = Weights()
+
+
+def scaled(scores: Floats) -> Floats:
+    """Scores from 0 to 1, the best of the list being 1; what is under 0 counts as 0."""
+    positive = np.maximum(scores, np.float32(0))
+    best = positive.max(initial=0.0)
+    found: Floats = positive / best if best > 0 else positive
+    return found
+
+
+def base(signals: Mapping[str, Floats], weights: Weights = DEFAULT) -> Floats:
+    """The direct signals as one, from 0 to 1.
+
+    Args:
+        signals: Any of "meaning", "words" and "words_before", all of one length, at least one.
+    """
+    total: Floats = sum(
+        (np.float32(getattr(weights, name)) * scaled(scores) for name, scores in signals.items()),
+        start=np.zeros(len(next(iter(signals.values()))), dtype=np.float32),
+    )
+    return scaled(total)
+
+
+def reciprocal_ranks(signals: Sequence[Floats], *, constant: float = 60.0) -> Floats:
+    """Σ 1 / (constant + rank) over the signals; what a signal scores 0 has no rank in it."""
+    total = np.zeros(len(signals[0]), dtype=np.float32)
+    for scores in signals:
+        ranks = np.empty(len(scores), dtype=np.float32)
+        ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
+        total += np.where(scores > 0, 1 / (constant + ranks), 0).astype(np.float32)
+    return total

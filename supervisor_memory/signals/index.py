@@ -1,0 +1,326 @@
+"""The active records of one namespace, side by side: their words, and their place in a conversation.
+
+What is said is understood by what was said before it. So records that were kept as they were spoken (a
+verbatim record with a speaker or a session) are a *stream*, in order of time; where nobody spoke for half
+an hour a new *episode* begins. Facts by themselves are in no stream.
+"""
+
+import math
+from array import array
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from supervisor_memory.records import Record
+from supervisor_memory.signals.dates import mentions_time
+from supervisor_memory.signals.lexical import Floats, Rows, idf
+from supervisor_memory.terms import terms
+
+__all__ = ["GAP_SECONDS", "Entry", "Index", "entry_of", "information"]
+
+GAP_SECONDS = 1_800.0
+"""Silence after which what is said belongs to another episode."""
+
+_FIRST_ROWS = 16
+_NONE = -1
+_ASKS = ("?", "？")
+_TAIL = 3  # characters at the end in which a question mark is looked for
+_FEW_DEAD = 64
+_BYTES_A_TERM = 300  # of a key, an array and their places in a dictionary
+_BYTES_A_ROW = 8 + 8 + 4 * 6 + 2 + 100  # the columns, and a key and a row in a dictionary
+_Array = TypeVar("_Array", bound=npt.NDArray[np.generic])
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the index knows of a record.
+
+    Args:
+        terms: Its different terms.
+        said_at: When it was said, in seconds since 1970.
+        stream: The conversation that it was said in; None: it is a fact by itself.
+        speaker: Who said it, where it is somebody with a name.
+        asks: Whether it is a question.
+        tells_when: Whether it says when something happened.
+    """
+
+    terms: Collection[str]
+    said_at: float
+    stream: str | None = None
+    speaker: str | None = None
+    asks: bool = False
+    tells_when: bool = False
+
+
+def entry_of(record: Record) -> Entry:
+    """The entry of a record."""
+    source = record.source
+    is_said = record.layer == "history" and (source.session_id is not None or source.speaker is not None)
+    return Entry(
+        terms=dict.fromkeys(terms(record.searched_text)),
+        said_at=record.created_at,
+        stream=(source.session_id or "") if is_said else None,
+        speaker=record.spoken_by,
+        asks=record.content.rstrip()[-_TAIL:].strip("\"'”’)）").endswith(_ASKS),
+        tells_when=mentions_time(record.content),
+    )
+
+
+class Index:
+    """Rows of records, each with a key of the store's. Not safe between threads: its owner locks.
+
+    A row stays the same until `compact`; an entry that changes gets another row.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        """How many rows there are, those of removed records included."""
+        self.alive = np.zeros(_FIRST_ROWS, dtype=np.bool_)
+        self.keys = np.zeros(_FIRST_ROWS, dtype=np.int64)
+        self.said_at = np.zeros(_FIRST_ROWS, dtype=np.float64)
+        self.lengths = np.zeros(_FIRST_ROWS, dtype=np.float32)
+        self.speakers = np.full(_FIRST_ROWS, _NONE, dtype=np.int32)
+        self.before = np.full(_FIRST_ROWS, _NONE, dtype=np.int32)
+        self.after = np.full(_FIRST_ROWS, _NONE, dtype=np.int32)
+        self.episodes = np.full(_FIRST_ROWS, _NONE, dtype=np.int32)
+        self.rarity = np.zeros(_FIRST_ROWS, dtype=np.float32)
+        self.asks = np.zeros(_FIRST_ROWS, dtype=np.bool_)
+        self.tells_when = np.zeros(_FIRST_ROWS, dtype=np.bool_)
+        self.names: dict[str, int] = {}
+        """The speakers, with their numbers."""
+        self.total_terms = 0
+        self._postings: dict[str, array[int]] = {}
+        self._row_of: dict[int, int] = {}
+        self._last_of: dict[str, int] = {}
+        self._stream_of: dict[int, str] = {}
+        self._episodes = 0
+        self._is_ordered = True
+        self._changes = 0
+
+    def __len__(self) -> int:
+        return len(self._row_of)
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory it takes."""
+        postings = sum(len(rows) for rows in self._postings.values()) * 4
+        return postings + len(self._postings) * _BYTES_A_TERM + len(self.alive) * _BYTES_A_ROW
+
+    @property
+    def has_streams(self) -> bool:
+        return bool(self._stream_of)
+
+    def row(self, key: int) -> int | None:
+        """The row of a key; None when there is none."""
+        return self._row_of.get(key)
+
+    def put(self, key: int, entry: Entry) -> int:
+        """Add a record, or replace what is known of it. Returns its row."""
+        self.drop(key)
+        row = self._new_row(key)
+        self.said_at[row], self.lengths[row] = entry.said_at, len(entry.terms)
+        self.asks[row], self.tells_when[row] = entry.asks, entry.tells_when
+        self.speakers[row] = _NONE if entry.speaker is None else self._number(entry.speaker)
+        self.total_terms += len(entry.terms)
+        for term in entry.terms:
+            holders = self._postings.get(term)
+            if holders is None:
+                self._postings[term] = array("i", (row,))
+            else:
+                holders.append(row)
+        self.rarity[row] = self._rarity_of(entry.terms)
+        self._changes += 1
+        if entry.stream is not None:
+            self._stream_of[row] = entry.stream
+            self._link(row, entry.stream)
+        return row
+
+    def drop(self, key: int) -> None:
+        """Remove a record; nothing happens when it is not there."""
+        row = self._row_of.pop(key, None)
+        if row is None:
+            return
+        self.alive[row] = False
+        self.total_terms -= int(self.lengths[row])
+        self._changes += 1
+        if self._stream_of.pop(row, None) is not None:
+            self._is_ordered = False
+
+    def load(
+        self, keys: Sequence[int], entries: Iterable[Entry], postings: Mapping[str, Iterable[int]]
+    ) -> None:
+        """Fill an empty index at once.
+
+        Args:
+            entries: Of each key; their terms are not read.
+            postings: For each term the keys of the records that hold it.
+        """
+        self._room_for(len(keys))
+        self.keys[: len(keys)] = keys
+        self.alive[: len(keys)] = True
+        self._row_of = {key: row for row, key in enumerate(keys)}
+        self.size = len(keys)
+        for row, entry in enumerate(entries):
+            self.said_at[row] = entry.said_at
+            self.asks[row], self.tells_when[row] = entry.asks, entry.tells_when
+            self.speakers[row] = _NONE if entry.speaker is None else self._number(entry.speaker)
+            if entry.stream is not None:
+                self._stream_of[row] = entry.stream
+        for term, holders in postings.items():
+            rows = array("i", [self._row_of[key] for key in holders if key in self._row_of])
+            if rows:
+                self._postings[term] = rows
+                self.lengths[np.frombuffer(rows, dtype=np.int32)] += 1
+        self.total_terms = int(self.lengths.sum())
+        self._is_ordered = not self._stream_of
+        self._changes = self.size
+
+    def holders(self, term: str) -> Rows:
+        """The rows of the records that hold a term."""
+        rows = self._postings.get(term)
+        if rows is None:
+            return np.zeros(0, dtype=np.intp)
+        found = np.array(rows, dtype=np.intp)
+        return found if self.size == len(self._row_of) else found[self.alive[found]]
+
+    def settle(self) -> None:
+        """Bring into order what changes have left undone. Called before each search."""
+        if self.size - len(self._row_of) > max(_FEW_DEAD, len(self._row_of)):
+            self._compact()
+        if not self._is_ordered:
+            self._order()
+        if self._changes * 8 > self.size:
+            self._weigh()
+
+    def _new_row(self, key: int) -> int:
+        row = self.size
+        self._room_for(row + 1)
+        self.keys[row], self.alive[row] = key, True
+        for column in (self.before, self.after, self.episodes):
+            column[row] = _NONE
+        self._row_of[key] = row
+        self.size += 1
+        return row
+
+    def _room_for(self, rows: int) -> None:
+        if rows <= len(self.alive):
+            return
+        more = max(rows, 2 * len(self.alive))
+        for name in _COLUMNS:
+            setattr(self, name, _grown(getattr(self, name), more))
+
+    def _number(self, speaker: str) -> int:
+        return self.names.setdefault(speaker, len(self.names))
+
+    def _link(self, row: int, stream: str) -> None:
+        """Put a row at the end of its stream; where it is not the end, all are ordered anew later."""
+        last = self._last_of.get(stream)
+        if not self._is_ordered:
+            return
+        if last is None:
+            self._begin_episode(row)
+        elif not self.alive[last] or self.said_at[row] < self.said_at[last]:
+            self._is_ordered = False
+            return
+        elif self.said_at[row] - self.said_at[last] > GAP_SECONDS:
+            self._begin_episode(row)
+        else:
+            self.before[row], self.after[last] = last, row
+            self.episodes[row] = self.episodes[last]
+        self._last_of[stream] = row
+
+    def _begin_episode(self, row: int) -> None:
+        self.episodes[row] = self._episodes
+        self._episodes += 1
+
+    def _order(self) -> None:
+        """Order all streams: by time, and where that is equal as they were stored."""
+        for column in (self.before, self.after, self.episodes):
+            column[: self.size] = _NONE
+        numbers: dict[str, int] = {}
+        rows = np.fromiter(self._stream_of, dtype=np.int32, count=len(self._stream_of))
+        streams = np.fromiter(
+            (numbers.setdefault(stream, len(numbers)) for stream in self._stream_of.values()),
+            dtype=np.intp,
+            count=len(rows),
+        )
+        order = np.lexsort((self.keys[rows], self.said_at[rows], streams))
+        rows, streams = rows[order], streams[order]
+        follows = streams[1:] == streams[:-1]
+        is_near = follows & (np.diff(self.said_at[rows]) <= GAP_SECONDS)
+        self.episodes[rows] = np.concatenate([np.zeros(1, dtype=np.intp), np.cumsum(~is_near)])[: len(rows)]
+        self.before[rows[1:][is_near]] = rows[:-1][is_near]
+        self.after[rows[:-1][is_near]] = rows[1:][is_near]
+        self._episodes = int(self.episodes[rows[-1]]) + 1 if len(rows) else 0
+        names = list(numbers)
+        ends = np.flatnonzero(np.concatenate([~follows, np.ones(min(1, len(rows)), dtype=np.bool_)]))
+        self._last_of = {names[int(streams[end])]: int(rows[end]) for end in ends}
+        self._is_ordered = True
+
+    def _rarity_of(self, held: Collection[str]) -> float:
+        records = len(self._row_of)
+        most = idf(records, 1)
+        total = sum(idf(records, min(records, len(self._postings[term]))) for term in held)
+        return total / most / len(held) if held else 0.0
+
+    def _weigh(self) -> None:
+        """Work out anew how rare the words of each record are."""
+        records = len(self._row_of)
+        most = idf(records, 1)
+        sums = np.zeros(self.size, dtype=np.float32)
+        for rows in self._postings.values():
+            sums[np.frombuffer(rows, dtype=np.int32)] += idf(records, min(records, len(rows))) / most
+        self.rarity[: self.size] = sums / np.maximum(self.lengths[: self.size], 1)
+        self._changes = 0
+
+    def _compact(self) -> None:
+        """Give up the rows of removed records; the others get new ones."""
+        kept = np.flatnonzero(self.alive[: self.size])
+        moved = np.full(self.size, _NONE, dtype=np.int32)
+        moved[kept] = np.arange(len(kept), dtype=np.int32)
+        for term, rows in list(self._postings.items()):
+            there = moved[np.frombuffer(rows, dtype=np.int32)]
+            there = there[there != _NONE]
+            if len(there):
+                self._postings[term] = array("i", there.tobytes())
+            else:
+                del self._postings[term]
+        for name in _COLUMNS:
+            column = getattr(self, name)
+            column[: len(kept)] = column[kept]
+        self.alive[len(kept) :] = False
+        self._stream_of = {int(moved[row]): stream for row, stream in self._stream_of.items()}
+        self._row_of = {int(key): row for row, key in enumerate(self.keys[: len(kept)])}
+        self.size = len(kept)
+        self._is_ordered = not self._stream_of
+
+
+_MANY_TERMS = 54
+_COLUMNS = (
+    *("alive", "keys", "said_at", "lengths", "speakers", "before", "after", "episodes"),
+    *("rarity", "asks", "tells_when"),
+)
+
+
+def _grown(column: _Array, rows: int) -> _Array:
+    larger = np.zeros(rows, dtype=column.dtype)
+    larger[: len(column)] = column
+    return larger  # type: ignore[return-value]  # of the same type as the column
+
+
+def information(index: Index) -> Floats:
+    """How much a record can tell, in [0, 1], whatever the question: by its number of words and how rare they are.
+
+    "Wow, that's great!" answers nothing. Only what was said in passing is weighed: a fact that was written
+    down as such has 1.
+
+    Source: document priors, Kraaij, Westerveld and Hiemstra, "The importance of prior probabilities for
+    entry page search" (2002).
+    """
+    length = np.minimum(np.log1p(index.lengths[: index.size]) / math.log1p(_MANY_TERMS), 1.0)
+    told = (length + index.rarity[: index.size]) / 2
+    found: Floats = np.where(index.episodes[: index.size] >= 0, told, 1.0).astype(np.float32)
+    return found

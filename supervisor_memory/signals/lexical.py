@@ -1,0 +1,58 @@
+"""How well records match the words of a question: BM25 over terms.
+
+Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with the
+idf of Lucene, log(1 + (N - n + 0.5) / (n + 0.5)), which is never negative. A record counts a term once,
+however often it has it: records are short, and measured it makes no difference.
+"""
+
+import math
+from collections.abc import Collection, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["K1", "B", "Floats", "Rows", "bm25", "idf", "score"]
+
+Floats = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.intp]
+
+K1 = 1.2
+B = 0.75
+
+
+def idf(records: int, holders: int) -> float:
+    """What a term is worth that `holders` of `records` hold; above 0."""
+    return math.log(1 + (records - holders + 0.5) / (holders + 0.5))
+
+
+def score(terms: Collection[str], worth: Mapping[str, float], *, average_length: float) -> float:
+    """The BM25 score of one record by its terms, which count once each; 0 when it shares none.
+
+    Args:
+        worth: The idf of each term that is searched for.
+        average_length: Of all records that are searched, in different terms.
+    """
+    held = set(terms)
+    norm = K1 * (1 - B + B * len(held) / average_length)
+    return sum(worth[term] for term in held if term in worth) * (K1 + 1) / (1 + norm)
+
+
+def bm25(
+    postings: Mapping[str, Rows], worth: Mapping[str, float], *, lengths: Floats, average_length: float
+) -> Floats:
+    """The BM25 score of every row; 0 where no term is shared.
+
+    Args:
+        postings: For each term the rows that hold it. A row that is named twice holds it twice.
+        worth: The idf of each term.
+        lengths: Of each row, in terms.
+        average_length: Of all records that are searched.
+    """
+    scores = np.zeros(len(lengths), dtype=np.float32)
+    norms = K1 * (1 - B + B * lengths / max(average_length, 1.0))
+    for term, rows in postings.items():
+        counts = np.bincount(rows, minlength=len(lengths))
+        held = np.flatnonzero(counts)
+        tf = counts[held]
+        scores[held] += worth[term] * (K1 + 1) * tf / (tf + norms[held])
+    return scores

@@ -1,0 +1,209 @@
+"""All signals of a question over the records of some namespaces, and the match that orders them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from supervisor_memory.signals import context
+from supervisor_memory.signals.dates import DateRange, asks_when, match, named_dates
+from supervisor_memory.signals.fuse import DEFAULT, Weights, base, scaled
+from supervisor_memory.signals.index import Index, information
+from supervisor_memory.signals.lexical import Floats, Rows, bm25, idf
+from supervisor_memory.signals.names import named_people
+
+__all__ = ["Asked", "Cosines", "Measured", "measure"]
+
+Cosines = tuple[Rows, Floats]
+"""Rows of an index, and their cosines with the question."""
+_ABSENT = np.float32(-2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, as the signals read it.
+
+    Args:
+        terms: Its different terms.
+        now: Seconds since 1970: what "yesterday" is told from.
+        unrelated: The cosine up to which texts have nothing in common.
+    """
+
+    text: str
+    terms: Sequence[str]
+    now: float
+    unrelated: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The signals of all rows, one index after the other; of removed records too.
+
+    Attributes:
+        match: What orders the rows; see `fuse`.
+        bm25: 0 where no term is shared.
+        cosine: -2 where there is no vector to compare.
+        context: The share of the question's terms in a row and what was said before it, in [0, 1].
+        added: The signals that add to the base of a match, in [0, 1].
+        found: Which rows have anything to do with the question.
+    """
+
+    match: Floats
+    bm25: Floats
+    cosine: Floats
+    context: Floats
+    added: Mapping[str, Floats]
+    found: npt.NDArray[np.bool_]
+
+    def parts(self, row: int) -> dict[str, float]:
+        """What is known of a row, by signal; what is 0, or cannot be told, is left out."""
+        told = {"bm25": self.bm25, "context": self.context, **self.added}
+        parts = {name: value for name, values in told.items() if (value := float(values[row])) > 0}
+        if self.cosine[row] > _ABSENT:
+            parts["cosine"] = float(self.cosine[row])
+        return parts | {"match": float(self.match[row])}
+
+
+def measure(
+    indexes: Sequence[Index],
+    asked: Asked,
+    cosines: Sequence[Cosines | None],
+    weights: Weights = DEFAULT,
+) -> Measured:
+    """Measure a question against all records of the indexes.
+
+    What is told from all records, such as how rare a word is, is told from all indexes together.
+
+    Args:
+        cosines: Of each index; None: it has no vectors to compare.
+    """
+    for index in indexes:
+        index.settle()
+    words = _Words(indexes, asked.terms)
+    cosine = _joined(_placed(index, each) for index, each in zip(indexes, cosines, strict=True))
+    direct = {"words": words.own(), "words_before": words.with_previous()}
+    if any(each is not None for each in cosines):
+        direct["meaning"] = np.where(cosine > _ABSENT, cosine - np.float32(asked.unrelated), np.float32(0))
+    fused = base(direct, weights)
+    each_base = _apart(indexes, fused)
+    ranges, people, says_when = _named_in(asked, indexes)
+    added = {
+        "neighbour": _joined(map(context.neighbours, indexes, each_base)),
+        "answer": _joined(map(context.answers, indexes, each_base)),
+        "episode": scaled(words.in_episodes()),
+        "speaker": _joined(_spoken_by(index, people) for index in indexes),
+        "date": _joined(match(ranges, index.said_at[: index.size], asked.now) for index in indexes),
+        "when": _joined(_says_when(index, says_when) for index in indexes),
+        "information": _joined(map(information, indexes)),
+    }
+    total = fused + sum(np.float32(getattr(weights, name)) * values for name, values in added.items())
+    alive = np.concatenate([index.alive[: index.size] for index in indexes])
+    related = fused + added["neighbour"] + added["answer"] + added["date"]
+    has_vector = cosine > _ABSENT
+    return Measured(
+        match=total,
+        bm25=direct["words"],
+        cosine=cosine,
+        context=words.shares(),
+        added=added,
+        found=alive & ((related > 0) | has_vector),
+    )
+
+
+class _Words:
+    """What the words of a question say, in all indexes together."""
+
+    def __init__(self, indexes: Sequence[Index], asked: Sequence[str]) -> None:
+        self._indexes = indexes
+        self._asked = max(1, len(asked))
+        records = sum(len(index) for index in indexes)
+        held = [{term: index.holders(term) for term in asked} for index in indexes]
+        counts = {term: sum(len(each[term]) for each in held) for term in asked}
+        self._worth = {term: idf(records, count) for term, count in counts.items() if count}
+        self._held = [{term: each[term] for term in self._worth} for each in held]
+        self._average = sum(index.total_terms for index in indexes) / max(1, records)
+        self._with_previous = [
+            {term: context.with_previous(index, rows) for term, rows in each.items()}
+            for index, each in zip(indexes, self._held, strict=True)
+        ]
+
+    def own(self) -> Floats:
+        """BM25 of each row."""
+        lengths = [index.lengths[: index.size] for index in self._indexes]
+        return self._scores(self._held, lengths, self._average)
+
+    def with_previous(self) -> Floats:
+        """BM25 of each row together with what was said before it."""
+        lengths = [context.with_previous_lengths(index) for index in self._indexes]
+        average = float(np.concatenate(lengths).mean()) if sum(map(len, lengths)) else 0.0
+        return self._scores(self._with_previous, lengths, average)
+
+    def in_episodes(self) -> Floats:
+        """BM25 of the episode that each row belongs to; 0 for facts by themselves."""
+        found = []
+        lengths = [context.episode_lengths(index) for index in self._indexes]
+        average = float(np.concatenate(lengths).mean()) if sum(map(len, lengths)) else 0.0
+        for index, each, length in zip(self._indexes, self._held, lengths, strict=True):
+            in_episodes = {term: context.in_episodes(index, rows) for term, rows in each.items()}
+            scores = self._scores([in_episodes], [length], average)
+            found.append(context.taken(scores, index.episodes[: index.size]))
+        return _joined(found)
+
+    def shares(self) -> Floats:
+        """The share of the question's terms in each row and what was said before it."""
+        found = []
+        for index, each in zip(self._indexes, self._with_previous, strict=True):
+            share = np.zeros(index.size, dtype=np.float32)
+            for rows in each.values():
+                holds = np.zeros(index.size, dtype=np.bool_)
+                holds[rows] = True
+                share += holds
+            found.append(share / np.float32(self._asked))
+        return _joined(found)
+
+    def _scores(
+        self, postings: Sequence[Mapping[str, Rows]], lengths: Sequence[Floats], average: float
+    ) -> Floats:
+        return _joined(
+            bm25(each, self._worth, lengths=length, average_length=average)
+            for each, length in zip(postings, lengths, strict=True)
+        )
+
+
+def _named_in(asked: Asked, indexes: Sequence[Index]) -> tuple[Sequence[DateRange], frozenset[str], bool]:
+    """The times and the people that a question names, and whether it asks when."""
+    speakers = {name for index in indexes for name in index.names}
+    people = named_people(asked.text, speakers) if speakers else frozenset()
+    # Who is asked about two people and knows only these is asked about nobody in particular.
+    people = frozenset() if len(people) == len(speakers) else people
+    return named_dates(asked.text, asked.now), people, asks_when(asked.text)
+
+
+def _spoken_by(index: Index, people: frozenset[str]) -> Floats:
+    if not people:
+        return np.zeros(index.size, dtype=np.float32)
+    numbers = [number for name, number in index.names.items() if name in people]
+    return np.isin(index.speakers[: index.size], numbers).astype(np.float32)
+
+
+def _says_when(index: Index, is_asked: bool) -> Floats:
+    if not is_asked:
+        return np.zeros(index.size, dtype=np.float32)
+    return index.tells_when[: index.size].astype(np.float32)
+
+
+def _placed(index: Index, cosines: Cosines | None) -> Floats:
+    placed = np.full(index.size, _ABSENT, dtype=np.float32)
+    if cosines is not None:
+        placed[cosines[0]] = cosines[1]
+    return placed
+
+
+def _joined(each: Iterable[Floats]) -> Floats:
+    arrays = list(each)
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _apart(indexes: Sequence[Index], values: Floats) -> Sequence[Floats]:
+    return np.split(values, np.cumsum([index.size for index in indexes])[:-1])
