@@ -21,6 +21,7 @@ from supervisor_memory.errors import (
     DeadlineExceeded,
     IdentityError,
     InvalidName,
+    RecordNotFound,
     SettingsError,
     SupervisorMemoryError,
 )
@@ -122,9 +123,12 @@ class _Calls:
         runtime: Runtime = None,
     ) -> list[dict[str, Any]] | dict[str, Any] | str:
         """Search long-term memory for what is known about this user, agreed definitions, earlier conclusions
-        and files. Returns [{id, content, metadata, score}], best first."""
+        and files. Returns [{id, content, metadata, score}], best first. With an id or a metadata.ref_id as
+        query: what was said there, word for word, in order."""
 
         def call(scope: Scope) -> list[dict[str, Any]]:
+            if said := self._said(query, scope):
+                return [_told(message, 1.0) for message in said]
             hits = self._memory.search(
                 query,
                 user_id=scope.user_id,
@@ -135,19 +139,7 @@ class _Calls:
                 session_id=scope.session_id,
                 task=scope.task,
             )
-            return [
-                {
-                    "id": hit.record.id,
-                    "content": hit.record.content,
-                    "metadata": {
-                        **hit.record.metadata,
-                        "kind": hit.record.kind,
-                        "namespace": hit.record.family,
-                    },
-                    "score": round(hit.score, 4),
-                }
-                for hit in hits
-            ]
+            return [_told(hit.record, hit.score) for hit in hits]
 
         # An empty list would become a message without content, which some providers refuse.
         return self._run(runtime, call) or "[]"
@@ -237,9 +229,13 @@ class _Calls:
         return self._run(runtime, call)
 
     def summarize(self, items: list[str], goal: str = "", *, runtime: Runtime = None) -> dict[str, Any]:
-        """One text of several memories (by id) or texts, for a goal. Returns {summary}."""
+        """One text of several memories (by id) or texts, for a goal. Returns {summary}. With no items: what
+        is remembered at all, a line for each kind and whom or what it is about."""
 
         def call(scope: Scope) -> dict[str, Any]:
+            if not items:
+                topics = self._memory.topics(user_id=scope.user_id, task=scope.task)
+                return {"summary": "\n".join(map(str, topics))}
             for id in filter(is_id, items):
                 self._in_task(id, scope)
             return {"summary": self._memory.summarize(items, goal=goal, user_id=scope.user_id)}
@@ -340,6 +336,16 @@ class _Calls:
             raise InvalidName(f"record {id!r} belongs to another task", id=id)
         return record
 
+    def _said(self, query: str, scope: Scope) -> list[Record]:
+        """What was said where a record was made, when the query is the id of one of the user's."""
+        if not is_id(query):
+            return []
+        try:
+            self._in_task(query, scope)
+        except RecordNotFound:  # a text about an id of something else
+            return []
+        return self._memory.messages(query, user_id=scope.user_id)
+
     def _filter(self, filters: dict[str, str] | None, scope: Scope) -> Filter:
         allowed = {"namespace", "kind"}
         if not filters or set(filters) - allowed:
@@ -359,6 +365,16 @@ class _Calls:
             tasks=scope.tasks,
             kinds=(kind,) if kind else None,
         )
+
+
+def _told(record: Record, score: float) -> dict[str, Any]:
+    """A record as a model is told of it."""
+    metadata = {**record.metadata, "kind": record.kind, "namespace": record.family}
+    if record.ref_id is not None:
+        metadata["ref_id"] = record.ref_id
+    if record.layer == "history":
+        metadata["said_by"] = record.source.agent_id or record.source.speaker or record.source.source_class
+    return {"id": record.id, "content": record.content, "metadata": metadata, "score": round(score, 4)}
 
 
 def _config() -> RunnableConfig:
