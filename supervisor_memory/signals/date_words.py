@@ -116,6 +116,7 @@ _ANNUAL: dict[str, Annual] = {
     "easter": yearly((3, 22), (4, 26)),
     "halloween": yearly_days(10, 31, 31),
     "thanksgiving": yearly_days(11, 22, 29),
+    "black friday": yearly_days(11, 23, 29),
 }
 _SEASONS = frozenset(("spring", "summer", "autumn", "fall", "winter"))
 _ANNUAL_ZH: dict[str, Annual] = {
@@ -313,7 +314,7 @@ def _until_now(found: re.Match[str], number: float, unit: str) -> Mention:
 
 
 def _latest(found: re.Match[str]) -> Mention:
-    number = number_of(found["number"])
+    number = number_of(_group(found, "number") or "few")
     return _until_now(found, FEW[1] if number is None else number, unit_of(found["unit"]))
 
 
@@ -399,7 +400,7 @@ _MONTH_ZH = (
 )
 NTH = _any_of(_ORDINALS)
 NUMBER = rf"(?P<number>\d{{1,4}}|half an?|a few|few|several|{_any_of(_NUMBER_WORDS)})"
-UNIT = r"(?P<unit>hour|day|week|fortnight|weekend|month|quarter|year|decade)s?"
+UNIT = r"(?P<unit>hour|day|night|week|fortnight|weekend|month|quarter|year|decade)s?"
 UNIT_ZH = rf"(?P<unit>{_any_of(_UNITS_ZH)})"
 
 
@@ -492,6 +493,7 @@ RULES = (
     ),
     _rule("weekend", r"\b(?:over|on|at|during) (?:the )?weekend\b", _the_weekend),
     _rule("last past recent previous", rf"\b(?:last|past|recent|previous) {NUMBER} {UNIT}\b", _latest),
+    _rule("past recent", r"\b(?:past|recent) (?P<unit>day|week|month|year)s\b", _latest),
     _rule("ago back", rf"(?<![\w.]){NUMBER} {UNIT} (?:ago|back)\b", _ago),
     _rule(
         "yesterday today tomorrow night morning afternoon evening",

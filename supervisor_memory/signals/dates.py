@@ -49,7 +49,7 @@ YEAR = 365.2425 * DAY
 OTHER_YEAR = 0.8
 """How well "in May" fits a May other than the latest."""
 _SHORTEST_TAIL, _LONGEST_TAIL = 7 * DAY, 30 * DAY
-_AHEAD = 0.25
+_AHEAD = 0.5
 _EPOCH = date(1970, 1, 1)
 _YEARS = range(1900, 2200)
 
@@ -97,7 +97,7 @@ def match(ranges: Sequence[DateRange], times: npt.NDArray[np.float64], now: floa
 
     1 inside a range. People speak of a day in the days after it, so behind its end the fit falls by
     exp(-t/tail), where the tail is as long as the range, but at least a week and at most a month. Ahead of
-    it the tail is a quarter of that, for what was planned and for clocks ahead of UTC; of what is still to
+    it the tail is half of that, for what was planned and for clocks ahead of UTC; of what is still to
     come at `now` people have only spoken ahead, so there it is whole. A time of no named year fits every
     year, those but the latest by 0.8. Of several ranges the best counts.
 
@@ -219,20 +219,33 @@ def _part(mention: Mention, text: str) -> Mention:
 
 _TO = _pattern(r" ?(?:-|–|—|~|到|至|(?:up )?to|through|thru|until|till) ?(?:the )?")
 _AND = _pattern(r" ?(?:and|和|与) ?(?:the )?")
+_LIST = _pattern(r" ?(?:,|、|and|or|和|与|及|跟) ?(?:the )?")
 _BETWEEN = _pattern(r"\bbetween (?:the )?$")
 _BETWEEN_ZH = _pattern(r" ?之?间")
 
 
 def _joined(found: list[Mention], text: str) -> list[Mention]:
-    """Two ends become one range."""
+    """Two ends become one range; a year that one of a list names holds for its neighbour."""
     joined: list[Mention] = []
     for each in found:
         last = joined[-1] if joined else None
         if last and _are_ends(last, each, text):
             joined[-1] = _from_to(last, each)
+        elif last and _LIST.fullmatch(text, last.finish, each.begin):
+            joined[-1:] = [_in_year_of(last, each), _in_year_of(each, last)]
         else:
             joined.append(each)
     return joined
+
+
+def _in_year_of(mention: Mention, other: Mention) -> Mention:
+    """The May of "May and July 2023"."""
+    annual = mention.annual
+    if annual is None or other.annual:
+        return mention
+    return replace(
+        mention, days=lambda today: annual(other.days(today)[0].year), annual=None, needs_cue=False
+    )
 
 
 def _are_ends(one: Mention, other: Mention, text: str) -> bool:

@@ -33,7 +33,7 @@ FEW = (2, 5)
 """What "a few" may mean."""
 _YEARS_AROUND = 9  # 29 February is at most eight years away
 _MONTHS_IN = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
-_DAYS_IN = {"hour": 1 / 24, "day": 1, "week": 7, "fortnight": 14}
+_DAYS_IN = {"hour": 1 / 24, "day": 1, "night": 1, "week": 7, "fortnight": 14}
 _HALF_OF = {"week": 3, "fortnight": 3, "month": 15, "quarter": 45, "year": 182, "decade": 1826}
 """Days to both sides of what is so many units ago; hours and days are meant as such."""
 
