@@ -3,7 +3,7 @@
 It takes plain values, so that hits can print themselves; docs/ranking.md tells how to read the table.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ _NAMES = {"sim": "meaning", "coverage": "words", "decay": "recency"}
 _FIRST = ("relevance", "sim", "coverage", "named")
 _LAST = ("decay", "source", "importance", "reads")
 _RAW = frozenset({"cosine", "bm25", "standing"})  # of a scale of their own, or told by the reason
+_STRONGEST = 3  # of the other signals
 _WIDTH = 60
 _FORMULA = (
     "score: the mean of relevance, recency, source, … by their weights (MEMORY_WEIGHT_*); "
@@ -64,11 +65,14 @@ def why(parts: Mapping[str, float]) -> str:
 
 def table(rows: Sequence[Row]) -> str:
     """The candidates for people, a line each, and what the words in it mean."""
-    columns = _columns(row.parts for row in rows)
-    head = ("#", "score", *(_NAMES.get(name, name) for name in columns), "reason", "record")
-    lines = [head, *(_line(row, columns) for row in rows)]
+    named = {name for row in rows for name in row.parts}
+    columns = [name for name in (*_FIRST, *_LAST) if name in named]
+    also = ["also"] if named - {*columns, *_RAW} else []
+    head = ("#", "score", *(_NAMES.get(name, name) for name in columns), *also, "reason", "record")
+    lines = [head, *(_line(row, columns, also=bool(also)) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    shown = ["  ".join(_aligned(line, widths)).rstrip() for line in lines]
+    numbers = 2 + len(columns)
+    shown = ("  ".join(_aligned(line, widths, numbers)).rstrip() for line in lines)
     legend = (
         f"{reason}: {REASONS.get(reason, 'as an operator of the recipe says')}."
         for reason in dict.fromkeys(row.reason for row in rows)
@@ -76,24 +80,23 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join((*shown, "", _FORMULA, *legend))
 
 
-def _columns(parts: Iterable[Mapping[str, float]]) -> list[str]:
-    """The parts that any row has: relevance and what it is made of, then what else weighs in."""
-    names = {name for each in parts for name in each} - _RAW
-    signals = sorted(names - {*_FIRST, *_LAST})
-    return [name for name in (*_FIRST, *signals, *_LAST) if name in names]
-
-
-def _line(row: Row, columns: Sequence[str]) -> tuple[str, ...]:
+def _line(row: Row, columns: Sequence[str], *, also: bool) -> tuple[str, ...]:
     rank = "–" if row.rank is None else str(row.rank)
     values = (f"{row.parts[name]:.2f}" if name in row.parts else "·" for name in columns)
+    others = [_others(row.parts, columns)] if also else []
     text = row.text if len(row.text) <= _WIDTH else f"{row.text[: _WIDTH - 1]}…"
-    return (rank, f"{row.score:.2f}", *values, row.reason, repr(text)[1:-1])
+    return (rank, f"{row.score:.2f}", *values, *others, row.reason, repr(text)[1:-1])
 
 
-def _aligned(line: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
-    """Numbers to the right; the last two columns, which are words, to the left."""
-    for place, (cell, width) in enumerate(zip(line, widths, strict=True)):
-        if place < len(line) - 2:
-            yield cell.rjust(width)
-        else:
-            yield cell if place == len(line) - 1 else cell.ljust(width)
+def _others(parts: Mapping[str, float], columns: Sequence[str]) -> str:
+    """The strongest of the signals that have no column."""
+    left = [(name, value) for name, value in parts.items() if value and name not in {*columns, *_RAW}]
+    strongest = sorted(left, key=lambda part: -part[1])[:_STRONGEST]
+    return ", ".join(f"{name} {value:.2f}" for name, value in strongest) or "·"
+
+
+def _aligned(line: Sequence[str], widths: Sequence[int], numbers: int) -> Iterator[str]:
+    """Numbers to the right, words to the left; the last column ends where it ends."""
+    for place, (cell, width) in enumerate(zip(line[:-1], widths, strict=False)):
+        yield cell.rjust(width) if place < numbers else cell.ljust(width)
+    yield line[-1]
