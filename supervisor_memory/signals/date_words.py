@@ -112,7 +112,7 @@ _ANNUAL: dict[str, Annual] = {
     "winter": yearly_months(12, 2),
     "christmas": yearly_days(12, 24, 26),
     "new year": yearly((12, 31), (1, 3)),
-    "valentine's day": yearly_days(2, 14, 14),
+    **dict.fromkeys(("valentine's day", "valentines day"), yearly_days(2, 14, 14)),
     "easter": yearly((3, 22), (4, 26)),
     "halloween": yearly_days(10, 31, 31),
     "thanksgiving": yearly_days(11, 22, 29),
@@ -127,9 +127,8 @@ _ANNUAL_ZH: dict[str, Annual] = {
     "上半年": yearly_months(1, 6),
     "下半年": yearly_months(7, 12),
     **dict.fromkeys(("元旦", "跨年"), yearly((12, 31), (1, 4))),
-    **dict.fromkeys(
-        ("春节", "除夕", "过年", "大年三十", "大年初", "正月"), yearly((1, 20), (2, 22))
-    ),  # these five by the moon
+    # By the moon until 寒假: the days on which they can fall.
+    **dict.fromkeys(("春节", "除夕", "过年", "大年三十", "大年初", "正月"), yearly((1, 20), (2, 22))),
     "元宵": yearly((2, 4), (3, 7)),
     "端午": yearly((5, 25), (6, 26)),
     "中秋": yearly((9, 7), (10, 9)),

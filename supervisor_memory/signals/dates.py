@@ -330,7 +330,7 @@ def _in_context(found: list[Mention], text: str) -> Iterator[Mention]:
 
 
 def _is_told_from(one: Mention, other: Mention, text: str) -> bool:
-    is_pair = one.is_relative and not other.is_relative
+    is_pair = one.is_relative and not other.is_relative and one.finish < other.begin  # not 昨天5月7日
     return is_pair and _TOLD_FROM.fullmatch(text, one.finish, other.begin) is not None
 
 
