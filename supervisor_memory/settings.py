@@ -242,7 +242,7 @@ class Settings(BaseSettings):
     def weights(self) -> Mapping[str, float]:
         """The parts of a score → their weights."""
         return {
-            "relevance": self.weight_relevance,
+            "fused": self.weight_relevance,
             "decay": self.weight_decay,
             "source": self.weight_source,
             "importance": self.weight_importance,

@@ -2,14 +2,14 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from heapq import nsmallest
-from itertools import islice
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from supervisor_memory.backends.candidates import as_hits, searched_terms, searched_user, searched_vector
+from supervisor_memory.backends.candidates import searched_user
 from supervisor_memory.backends.changes import (
     Place,
     Vector,
@@ -20,17 +20,15 @@ from supervisor_memory.backends.changes import (
     places,
     vector_to_store,
 )
-from supervisor_memory.backends.matrix import Matrix, descending
-from supervisor_memory.backends.postings import Postings, bm25
+from supervisor_memory.backends.namespace import NamespaceIndex, Space, search
 from supervisor_memory.backends.protocol import Change, Stored
 from supervisor_memory.records import SESSION_FAMILY, Filter, Hits, Namespace, Query, Record
-from supervisor_memory.terms import terms
+from supervisor_memory.signals.index import entry_of
 
 __all__ = ["Staged", "State", "StoredVector"]
 
 StoredVector: TypeAlias = tuple[str, Vector]
 """The embedder's name and its vector."""
-_Space: TypeAlias = tuple[str, int]  # an embedder and the dimension of its vectors
 
 _TASK_SEGMENTS = 3
 
@@ -149,18 +147,15 @@ class State:
     def search(self, query: Query, limit: int) -> Hits:
         """Candidates by meaning and by words, at most `limit` of each."""
         searched_user(query)
-        found = self._searched(query.where)
-        if not found:
+        namespaces = [each.searched() for each in self._searched(query.where)]
+        if not namespaces:
             return Hits(namespaces=0)
-        cosines = self._by_meaning(found, query)
-        scores = self._by_words(found, query)
-        meant = list(islice(self._visible(query, *cosines), max(0, limit)))
-        worded = list(islice(self._visible(query, *scores), max(0, limit)))
-        return as_hits(
-            meant,
-            worded,
-            cosines=self._cosines_of([r.id for r in (*meant, *worded)], query),
-            scores=dict(zip(scores[0], scores[1].tolist(), strict=True)),
+        return search(
+            namespaces,
+            query,
+            limit=limit,
+            readable=partial(self._readable, query),
+            vectors=self._vectors_of,
         )
 
     def find(self, where: Filter) -> Iterator[Record]:
@@ -239,7 +234,7 @@ class State:
     def _reindex(self, before: Record | None, after: Record) -> None:
         if before is not None and before.namespace != after.namespace:
             self._indexes(before.namespace).forget(before.id)
-        self._indexes(after.namespace).note(after, self.vectors.get(after.id))
+        self._indexes(after.namespace).note(after)
 
     def _indexes(self, namespace: Namespace) -> "_Indexes":
         of_user = self._users.setdefault(namespace[1], {})
@@ -261,49 +256,29 @@ class State:
             self._names.append(record_id)
         return number
 
-    def _by_meaning(
-        self, namespaces: Sequence["_Indexes"], query: Query
-    ) -> tuple[Sequence[str], npt.NDArray[np.float32]]:
-        searched = searched_vector(query)
-        keys: list[str] = []
-        cosines = [np.zeros(0, dtype=np.float32)]
-        for indexes in namespaces if searched is not None else ():
-            assert searched is not None
-            matrix = indexes.matrices().get((searched[0], len(searched[1])))
-            if matrix is not None:
-                numbers, values = matrix.cosines(searched[1])
-                keys.extend(self._names[number] for number in numbers.tolist())
-                cosines.append(values)
-        return keys, np.concatenate(cosines)
+    def _readable(self, query: Query, keys: Sequence[int]) -> Mapping[int, Record]:
+        """Of these records, those that the searcher may see."""
+        records = ((key, self.records[self._names[key]]) for key in keys)
+        return {
+            key: copied(record)
+            for key, record in records
+            if record.is_visible(query.now) and query.where.matches(record)
+        }
 
-    def _by_words(
-        self, namespaces: Sequence["_Indexes"], query: Query
-    ) -> tuple[Sequence[str], npt.NDArray[np.float64]]:
-        searched = searched_terms(query)
-        if not searched:
-            return (), np.zeros(0)
-        names, scores = bm25([indexes.postings() for indexes in namespaces], searched)
-        rows = np.flatnonzero(scores > 0)
-        return [name for row in rows.tolist() if (name := names[row]) is not None], scores[rows]
+    def _vectors_of(
+        self, namespace: NamespaceIndex, space: Space
+    ) -> tuple[Sequence[int], npt.NDArray[np.float32]]:
+        keys = namespace.index.living_keys()
+        stored = ((key, self.vectors.get(self._names[key])) for key in keys)
+        there = [(key, each[1]) for key, each in stored if each is not None and _space_of(each) == space]
+        values = np.zeros((len(there), space[1]), dtype=np.float32)
+        for row, (_, vector) in enumerate(there):
+            values[row] = vector
+        return [key for key, _ in there], values
 
-    def _visible(
-        self, query: Query, names: Sequence[str], scores: npt.NDArray[np.float32] | npt.NDArray[np.float64]
-    ) -> Iterator[Record]:
-        for position in descending(scores):
-            record = self.records[names[position]]
-            if record.is_visible(query.now) and query.where.matches(record):
-                yield copied(record)
 
-    def _cosines_of(self, record_ids: Sequence[str], query: Query) -> dict[str, float]:
-        searched = searched_vector(query)
-        found: dict[str, float] = {}
-        if searched is None:
-            return found
-        for record_id in record_ids:
-            stored = self.vectors.get(record_id)
-            if stored is not None and (stored[0], len(stored[1])) == (searched[0], len(searched[1])):
-                found[record_id] = float(np.clip(stored[1] @ searched[1], -1.0, 1.0))
-        return found
+def _space_of(stored: StoredVector) -> Space:
+    return stored[0], len(stored[1])
 
 
 def _may_hold(where: Filter, namespace: Namespace) -> bool:
@@ -321,52 +296,30 @@ class _Indexes:
     def __init__(self, state: State) -> None:
         self.ids: dict[str, None] = {}
         self._state = state
-        self._postings: Postings | None = None
-        self._matrices: dict[_Space, Matrix] | None = None
+        self._searched: NamespaceIndex | None = None
 
-    def postings(self) -> Postings:
-        if self._postings is None:
-            self._postings = Postings()
-            for record in self._active():
-                self._postings.put(record.id, terms(record.searched_text))
-        return self._postings
+    def searched(self) -> NamespaceIndex:
+        if self._searched is None:
+            self._searched = NamespaceIndex()
+            for record_id in self.ids:
+                self._take_up(self._searched, self._state.records[record_id])
+        return self._searched
 
-    def matrices(self) -> Mapping[_Space, Matrix]:
-        if self._matrices is None:
-            self._matrices = {}
-            for record in self._active():
-                self._put_vector(record.id, self._state.vectors.get(record.id))
-        return self._matrices
-
-    def note(self, record: Record, vector: StoredVector | None) -> None:
+    def note(self, record: Record) -> None:
         """Take up a record as it is now."""
         self.ids[record.id] = None
-        active = record.status == "active"
-        if self._postings is not None:
-            if active:
-                self._postings.put(record.id, terms(record.searched_text))
-            else:
-                self._postings.drop(record.id)
-        self._drop_vector(record.id)
-        if self._matrices is not None and active:
-            self._put_vector(record.id, vector)
+        if self._searched is not None:
+            self._take_up(self._searched, record)
 
     def forget(self, record_id: str) -> None:
         """Let go of a record that moved elsewhere."""
         self.ids.pop(record_id, None)
-        if self._postings is not None:
-            self._postings.drop(record_id)
-        self._drop_vector(record_id)
+        if self._searched is not None:
+            self._searched.drop(self._state.number(record_id))
 
-    def _active(self) -> Iterator[Record]:
-        records = (self._state.records[record_id] for record_id in self.ids)
-        return (record for record in records if record.status == "active")
-
-    def _put_vector(self, record_id: str, stored: StoredVector | None) -> None:
-        if stored is not None and self._matrices is not None:
-            space = stored[0], len(stored[1])
-            self._matrices.setdefault(space, Matrix(space[1])).put(self._state.number(record_id), stored[1])
-
-    def _drop_vector(self, record_id: str) -> None:
-        for matrix in (self._matrices or {}).values():
-            matrix.drop(self._state.number(record_id))
+    def _take_up(self, searched: NamespaceIndex, record: Record) -> None:
+        key = self._state.number(record.id)
+        if record.status == "active":
+            searched.put(key, entry_of(record), self._state.vectors.get(record.id))
+        else:
+            searched.drop(key)

@@ -1,24 +1,33 @@
 """Rank: how relevant a record is, and its place by that and what else weighs in (`weights.py`).
 
-The threshold reads relevance alone, which is made of absolute parts, so that the best of nonsense
-stays nonsense; the rest of the score only orders what passed.
+Two numbers say how well a record answers. Its *relevance* is made of absolute parts, so that the best of
+nonsense stays nonsense: the threshold reads it alone. Its *match* is made of all signals, scaled within one
+search (`signals/fuse.py`), and orders far better. What enters the score is the match on the scale of the
+best relevance: `fused`.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+import numpy as np
+import numpy.typing as npt
+
+from supervisor_memory.embedding.protocol import Calibration
 from supervisor_memory.flow import Recalling
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.recall.weights import parts_of, weighted
-from supervisor_memory.records import Hit, Record
-from supervisor_memory.settings import Settings
+from supervisor_memory.records import Hit, Query, Record
+from supervisor_memory.signals.fuse import base
+from supervisor_memory.signals.names import identifier_match, identifiers
 from supervisor_memory.terms import terms
 
-__all__ = ["coverage", "rank", "relevance", "score"]
+__all__ = ["coverage", "rank", "relevance"]
 
 _AGREEMENT = 0.25  # what a second signal adds to what the best one left open
 _NAMED = 0.8  # relevance of a definition whose term the question uses
+_IN_CONTEXT = 0.7  # of the share of the terms that are in a record and what was said before it
+_IDENTIFIED = 0.3  # what a record adds to its match that holds all identifiers of the question
 
 
 @lru_cache(maxsize=8192)
@@ -31,76 +40,76 @@ def coverage(asked: Collection[str], record: Record) -> float:
     if not asked:
         return 0.0
     held = _term_set(record.searched_text)
-    if record.tags:
-        held = held | _term_set(" ".join(record.tags))
     return sum(term in held for term in asked) / len(asked)
 
 
-def relevance(dense: float | None, covered: float, *, named: bool) -> float:
+def relevance(dense: float | None, covered: float, *, named: bool, context: float = 0.0) -> float:
     """The fused evidence for a record, in [0, 1].
 
     Args:
         dense: Calibrated cosine in [0, 1]; None without vectors of one embedder.
         covered: Share of the question's terms found.
         named: Whether the question uses the very term that the record defines.
+        context: Share of the terms found in it and in what was said just before.
     """
-    signals = sorted((dense or 0.0, covered, _NAMED if named else 0.0), reverse=True)
-    return signals[0] + _AGREEMENT * (1.0 - signals[0]) * signals[1]
-
-
-def score(
-    hit: Hit,
-    *,
-    asked: frozenset[str],
-    dense: float | None,
-    now: float,
-    settings: Settings,
-    times_read: int = 0,
-) -> Hit:
-    """The hit with its score and the parts it is made of."""
-    record = hit.record
-    subject = _term_set(record.subject) if record.subject and record.kind == "domain-facts" else frozenset()
-    named = bool(subject) and subject <= asked
-    covered = coverage(asked, record)
-    evidence = relevance(dense, covered, named=named)
-    beside = parts_of(record, now=now, settings=settings, times_read=times_read)
-    parts = {**hit.parts, "relevance": evidence, "coverage": covered, **beside}
-    if dense is not None:
-        parts["sim"] = dense
-    if named:
-        parts["named"] = _NAMED
-    return Hit(record, weighted(parts, settings), parts)
+    evidence = (dense or 0.0, covered, _NAMED if named else 0.0, _IN_CONTEXT * context)
+    best, second, *_ = sorted(evidence, reverse=True)
+    return best + _AGREEMENT * (1.0 - best) * second
 
 
 def rank(plan: Recalling, view: ReadStore) -> Recalling:
-    """Score every candidate and put the best first.
-
-    Scores that differ by less than a hundredth are as good as equal: relevance ends at 1, and seconds of
-    age say nothing. What is closer in meaning and words then comes first; equals by id, so that runs agree.
-    """
-    if plan.query is None:
+    """Score every candidate and put the best first; equals by id, so that runs agree."""
+    if plan.query is None or not plan.hits:
         return plan
     embedder = view.embedder if plan.query.vector is not None else None
     calibration = embedder.calibration if embedder else None
     asked = frozenset(plan.query.terms)
-    read = view.times_read([hit.record.id for hit in plan.hits]) if view.settings.weight_reads else {}
-    scored = [
-        score(
-            hit,
-            asked=asked,
-            dense=calibration.relevance(hit.parts["cosine"])
-            if calibration and "cosine" in hit.parts
-            else None,
-            now=view.now,
-            settings=view.settings,
-            times_read=read.get(hit.record.id, 0),
-        )
-        for hit in plan.hits
-    ]
-    scored.sort(key=_place)
+    told = [_told(hit, asked, calibration) for hit in plan.hits]
+    matches = _matches(told, plan.query)
+    best_match, best_relevance = max(matches), max(hit.parts["relevance"] for hit in told)
+    scale = best_relevance / best_match if best_match else 0.0
+    read = view.times_read([hit.record.id for hit in told]) if view.settings.weight_reads else {}
+    scored: list[Hit] = []
+    for hit, match in zip(told, matches, strict=True):
+        record = hit.record
+        beside = parts_of(record, now=view.now, settings=view.settings, times_read=read.get(record.id, 0))
+        parts = {**hit.parts, "fused": match * scale, **beside}
+        scored.append(Hit(record, weighted(parts, view.settings), parts))
+    scored.sort(key=lambda hit: (-hit.score, hit.record.id))
     return replace(plan, hits=replace(plan.hits, items=tuple(scored)))
 
 
-def _place(hit: Hit) -> tuple[float, float, float, str]:
-    closeness = hit.parts.get("cosine", 0.0) + hit.parts["coverage"]
-    return -round(hit.score, 2), -closeness, -hit.score, hit.record.id
+def _told(hit: Hit, asked: frozenset[str], calibration: Calibration | None) -> Hit:
+    """The hit with its relevance and what that is made of."""
+    record = hit.record
+    subject = _term_set(record.subject) if record.subject and record.kind == "domain-facts" else frozenset()
+    named = bool(subject) and subject <= asked
+    covered = coverage(asked, record)
+    sim = calibration.relevance(hit.parts["cosine"]) if calibration and "cosine" in hit.parts else None
+    evidence = relevance(sim, covered, named=named, context=hit.parts.get("context", 0.0))
+    parts = {**hit.parts, "relevance": evidence, "coverage": covered}
+    if sim is not None:
+        parts["sim"] = sim
+    if named:
+        parts["named"] = _NAMED
+    return replace(hit, parts=parts)
+
+
+def _matches(hits: Sequence[Hit], query: Query) -> Sequence[float]:
+    """What orders the hits: the store's match, or one of meaning and words where it has none."""
+    if any("match" not in hit.parts and hit.parts.keys() & {"cosine", "bm25"} for hit in hits):
+        matches = [float(match) for match in _by_parts(hits, query)]
+    else:
+        matches = [hit.parts.get("match", 0.0) for hit in hits]
+    named = identifiers(query.text)
+    if not named:
+        return matches
+    added = (_IDENTIFIED * identifier_match(named, identifiers(hit.record.content)) for hit in hits)
+    return [match + more for match, more in zip(matches, added, strict=True)]
+
+
+def _by_parts(hits: Sequence[Hit], query: Query) -> npt.NDArray[np.float32]:
+    def values(part: str, less: float = 0.0) -> npt.NDArray[np.float32]:
+        return np.array([hit.parts.get(part, less) - less for hit in hits], dtype=np.float32)
+
+    return base({"meaning": values("cosine", query.unrelated), "words": values("bm25")})

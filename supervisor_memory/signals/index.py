@@ -117,6 +117,10 @@ class Index:
         """The row of a key; None when there is none."""
         return self._row_of.get(key)
 
+    def living_keys(self) -> list[int]:
+        """The keys of all records."""
+        return list(self._row_of)
+
     def put(self, key: int, entry: Entry) -> int:
         """Add a record, or replace what is known of it. Returns its row."""
         self.drop(key)
@@ -186,10 +190,13 @@ class Index:
         found = np.array(rows, dtype=np.intp)
         return found if self.size == len(self._row_of) else found[self.alive[found]]
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether most rows are of removed records, so that `compact` is worth it."""
+        return self.size - len(self._row_of) > max(_FEW_DEAD, len(self._row_of))
+
     def settle(self) -> None:
         """Bring into order what changes have left undone. Called before each search."""
-        if self.size - len(self._row_of) > max(_FEW_DEAD, len(self._row_of)):
-            self._compact()
         if not self._is_ordered:
             self._order()
         if self._changes * 8 > self.size:
@@ -276,7 +283,7 @@ class Index:
         self.rarity[: self.size] = sums / np.maximum(self.lengths[: self.size], 1)
         self._changes = 0
 
-    def _compact(self) -> None:
+    def compact(self) -> None:
         """Give up the rows of removed records; the others get new ones."""
         kept = np.flatnonzero(self.alive[: self.size])
         moved = np.full(self.size, _NONE, dtype=np.int32)
@@ -312,7 +319,7 @@ def _grown(column: _Array, rows: int) -> _Array:
 
 
 def information(index: Index) -> Floats:
-    """How much a record can tell, in [0, 1], whatever the question: by its number of words and how rare they are.
+    """How much a record can tell whatever the question, in [0, 1]: by how many words it has, and how rare.
 
     "Wow, that's great!" answers nothing. Only what was said in passing is weighed: a fact that was written
     down as such has 1.

@@ -87,14 +87,14 @@ def measure(
         direct["meaning"] = np.where(cosine > _ABSENT, cosine - np.float32(asked.unrelated), np.float32(0))
     fused = base(direct, weights)
     each_base = _apart(indexes, fused)
-    ranges, people, says_when = _named_in(asked, indexes)
+    ranges, people, asks = _named_in(asked, indexes)
     added = {
         "neighbour": _joined(map(context.neighbours, indexes, each_base)),
         "answer": _joined(map(context.answers, indexes, each_base)),
         "episode": scaled(words.in_episodes()),
         "speaker": _joined(_spoken_by(index, people) for index in indexes),
         "date": _joined(match(ranges, index.said_at[: index.size], asked.now) for index in indexes),
-        "when": _joined(_says_when(index, says_when) for index in indexes),
+        "when": _joined(index.tells_when[: index.size] * np.float32(asks) for index in indexes),
         "information": _joined(map(information, indexes)),
     }
     total = fused + sum(np.float32(getattr(weights, name)) * values for name, values in added.items())
@@ -185,12 +185,6 @@ def _spoken_by(index: Index, people: frozenset[str]) -> Floats:
         return np.zeros(index.size, dtype=np.float32)
     numbers = [number for name, number in index.names.items() if name in people]
     return np.isin(index.speakers[: index.size], numbers).astype(np.float32)
-
-
-def _says_when(index: Index, is_asked: bool) -> Floats:
-    if not is_asked:
-        return np.zeros(index.size, dtype=np.float32)
-    return index.tells_when[: index.size].astype(np.float32)
 
 
 def _placed(index: Index, cosines: Cosines | None) -> Floats:
