@@ -4,7 +4,8 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -130,7 +131,24 @@ def plain(record: Record) -> Record:
 
 def copied(record: Record) -> Record:
     """A copy to hand out: changing its metadata changes nothing else."""
-    return replace(record, metadata=json.loads(json.dumps(record.metadata))) if record.metadata else record
+    if not record.metadata:
+        return record
+    # Field by field, for `replace` takes four times as long, and searches copy all that they find.
+    twin = object.__new__(Record)
+    for name, value in zip(_SHARED, _shared(record), strict=True):
+        object.__setattr__(twin, name, value)
+    object.__setattr__(twin, "metadata", _copied_json(record.metadata))
+    return twin
+
+
+def _copied_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copied_json(each) for key, each in value.items()}
+    return [_copied_json(each) for each in value] if isinstance(value, list) else value
+
+
+_SHARED: Final = tuple(name for name in Record.__slots__ if name != "metadata")
+_shared: Final = attrgetter(*_SHARED)
 
 
 def vector_to_store(record: Record) -> Vector | None:

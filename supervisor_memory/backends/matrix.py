@@ -125,7 +125,7 @@ class Matrix:
         """The cosine of one row with the query; None when there is no such row."""
         with self._lock:
             row = self._found_rows().get(key)
-            return None if row is None else float(_bounded(products(self._values[row : row + 1], query))[0])
+            return None if row is None else max(-1.0, min(1.0, float(self._values[row] @ query)))
 
     def _compared(self, query: Vector, exact: int) -> tuple[Cosines, npt.NDArray[np.intp], Cosines]:
         """Every row's cosine, approximate; the rows that can be among the best, and their exact cosines."""

@@ -106,4 +106,4 @@ def _in(column: str, values: Sequence[str]) -> Condition:
 
 def _can_be_stored(text: str) -> bool:
     """Lone surrogates have no UTF-8, so that no row can hold them and no statement ask for them."""
-    return not any("\ud800" <= c <= "\udfff" for c in text)
+    return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)

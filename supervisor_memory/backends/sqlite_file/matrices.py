@@ -39,6 +39,7 @@ class _Loaded:
     lock: threading.Lock = field(default_factory=threading.Lock)
     revision: int = -1
     matrix: Matrix = field(default_factory=lambda: Matrix(1))
+    nbytes: int = 0  # as counted last
 
 
 class Matrices:
@@ -68,20 +69,24 @@ class Matrices:
                 _follow(connection, key, loaded)
                 loaded.revision = space.revision
             matrix = loaded.matrix
-        self._make_room()
+        self._make_room(key, loaded, matrix.nbytes)
         return matrix
 
     def _reset(self) -> None:
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._loaded: OrderedDict[SpaceKey, _Loaded] = OrderedDict()
+        self._nbytes = 0
 
-    def _make_room(self) -> None:
+    def _make_room(self, key: SpaceKey, loaded: _Loaded, nbytes: int) -> None:
         with self._lock:
-            size = sum(loaded.matrix.nbytes for loaded in self._loaded.values())
-            while size > self._most_bytes and len(self._loaded) > 1:
+            if self._loaded.get(key) is not loaded:  # another search needed its room meanwhile
+                return
+            self._nbytes += nbytes - loaded.nbytes
+            loaded.nbytes = nbytes
+            while self._nbytes > self._most_bytes and len(self._loaded) > 1:
                 _, oldest = self._loaded.popitem(last=False)
-                size -= oldest.matrix.nbytes
+                self._nbytes -= oldest.nbytes
 
 
 def _all_rows(connection: apsw.Connection, key: SpaceKey) -> Matrix:
