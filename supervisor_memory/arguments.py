@@ -39,6 +39,7 @@ __all__ = [
     "as_epoch",
     "as_families",
     "as_filter",
+    "as_importance",
     "as_metadata",
     "as_tags",
     "check_amount",
@@ -192,6 +193,15 @@ def as_tags(metadata: Mapping[str, Any]) -> tuple[str, ...]:
     if isinstance(tags, str):
         return (tags,)
     return tuple(str(tag) for tag in tags) if isinstance(tags, (list, tuple)) else ()
+
+
+def as_importance(metadata: Mapping[str, Any], *, otherwise: float = 0.5) -> float:
+    """The `importance` of metadata, where it is a number in [0, 1]."""
+    try:
+        told = _number(metadata.get("importance"))
+    except (TypeError, OverflowError):
+        return otherwise
+    return told if 0 <= told <= 1 else otherwise
 
 
 def as_families(families: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -469,5 +479,6 @@ def verbatim(item: Item, scope: Scope, *, family: str, when: float) -> Record:
         updated_at=at,
         metadata=item.metadata,
         tags=as_tags(item.metadata),
+        importance=as_importance(item.metadata),
         source=Source("user", scope.agent_id, item.session_id, scope.run_id, None, item.speaker),
     )

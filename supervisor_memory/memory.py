@@ -194,8 +194,9 @@ class SupervisorMemory:
         Args:
             kind: None: told from the text by rules; what no rule knows is a domain fact.
             family: None: chosen by kind and agent, see `family_for`.
-            metadata: JSON values. `strategy` (overwrite, append, summarise), `ttl` (seconds) and `tags`
-                have a meaning; the rest is kept as it is.
+            metadata: JSON values. `strategy` (overwrite, append, summarise), `ttl` (seconds), `tags`,
+                `importance` (in [0, 1]), `pinned` (True) and `use_when` have a meaning; the rest is kept
+                as it is.
             created_at: When it was said; None: now.
 
         Raises:

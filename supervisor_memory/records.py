@@ -526,7 +526,7 @@ class Hits(Sequence[Hit]):
     def __getitem__(self, index: slice) -> "Hits": ...
     def __getitem__(self, index: int | slice) -> "Hit | Hits":
         if isinstance(index, slice):
-            return replace(self, items=self.items[index])
+            return replace(self, items=self.items[index], considered=())
         return self.items[index]
 
     def __len__(self) -> int:

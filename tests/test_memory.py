@@ -118,6 +118,22 @@ def test_add_without_inference_keeps_the_words(memory: SupervisorMemory) -> None
     assert texts(memory.search("moon", user_id="u1")) == ["the moon is up", "the moon is up"]
 
 
+def test_importance_is_what_metadata_says_and_stays_until_it_says_otherwise(memory: SupervisorMemory) -> None:
+    plain, told = (
+        memory.write(text, user_id="u1", metadata=metadata).id
+        for text, metadata in (("tea is hot", {"importance": "high"}), ("GMV is net", {"importance": 0.9}))
+    )
+    assert (memory.get(plain).importance, memory.get(told).importance) == (0.5, 0.9)
+    memory.update(told, metadata={"checked": True})
+    assert memory.get(told).importance == 0.9
+    memory.update(told, content="GMV is net of refunds", metadata={"importance": 0})
+    assert memory.get(told).importance == 0
+    (kept,) = memory.add_many(
+        [{"content": "a chat", "metadata": {"importance": 1}}], user_id="u1", infer=False
+    )
+    assert memory.get(kept.id).importance == 1
+
+
 def test_add_honours_strategy_and_tags(memory: SupervisorMemory) -> None:
     memory.add("GMV means total sales.", user_id="u1", metadata={"tags": ["kpi"]})
     (result,) = memory.add("GMV means total sales in euro.", user_id="u1", metadata={"strategy": "append"})

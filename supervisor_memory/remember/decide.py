@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from supervisor_memory.arguments import as_importance
 from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.errors import Conflict, WasErased
 from supervisor_memory.flow import Remembering
@@ -311,6 +312,7 @@ def _record(candidate: Candidate, vector: "Vector | None", said: Remembering, vi
         updated_at=when,
         metadata=dict(candidate.metadata),
         tags=candidate.tags,
+        importance=as_importance(candidate.metadata),
         source=candidate.source,
         ref_id=candidate.ref_id,
         subject=candidate.subject if candidate.attribute else None,
@@ -449,6 +451,7 @@ def _changed(old: Record, new: Record, text: str) -> Record:
         expires_at=_longer(old.expires_at, new.expires_at),
         metadata={**kept, **new.metadata},
         tags=tuple(dict.fromkeys((*old.tags, *new.tags))),
+        importance=as_importance(new.metadata, otherwise=old.importance),
         ref_id=new.ref_id or old.ref_id,
         subject=new.subject or old.subject,
         attribute=new.attribute or old.attribute,

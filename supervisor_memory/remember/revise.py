@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from supervisor_memory.arguments import as_tags
+from supervisor_memory.arguments import as_importance, as_tags
 from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.ports import Deciding
 from supervisor_memory.records import AuditEvent, Record, check_content, content_hash
@@ -36,6 +36,7 @@ def revision(
         content_hash=content_hash(text),
         metadata=kept,
         tags=as_tags(metadata) or old.tags,
+        importance=as_importance(metadata, otherwise=old.importance),
         updated_at=view.now,
         expires_at=expiry(old.kind, kept, view.now, view.settings) if "ttl" in metadata else old.expires_at,
     )
