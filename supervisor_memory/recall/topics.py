@@ -13,7 +13,7 @@ from supervisor_memory.recall.format import clean
 from supervisor_memory.recall.weights import importance
 from supervisor_memory.records import KINDS, Kind, Record
 from supervisor_memory.statements import MAX_SENTENCE, sentences
-from supervisor_memory.terms import CJK, language
+from supervisor_memory.terms import CJK, language, terms
 from supervisor_memory.tokens import TokenCounter
 
 __all__ = ["Topic", "table_of_contents"]
@@ -22,6 +22,7 @@ _Key: TypeAlias = tuple[Kind, frozenset[str]]
 
 _QUOTED: Final = 3  # records of a topic whose beginnings describe it
 _BEGINNING: Final = 16  # tokens of each
+_LEAST_TERMS: Final = 2
 _SHORTEST: Final = 8  # tokens of a line that says anything
 _LONGEST_NAME: Final = 64
 _MOST_NAMES: Final = 8
@@ -148,10 +149,11 @@ def _name(text: str) -> str:
 
 
 def _beginning(content: str, count_tokens: Callable[[str], int]) -> str:
-    """The first sentence, cut after so many tokens, between words."""
+    """The first sentence that is no mere greeting, cut after so many tokens, between words."""
     head = content[:MAX_SENTENCE]
-    lines = (clean(each).rstrip("。.;；") for each in sentences(head))
-    line = next(filter(None, lines), "") or clean(head)
+    lines = [line for each in sentences(head) if (line := clean(each).rstrip("。.;；"))]
+    telling = [line for line in lines if len(terms(line)) >= _LEAST_TERMS]
+    line = next(iter([*telling, *lines]), clean(head))
     begun = ""
     for part in _PARTS.findall(line):
         if begun and count_tokens(begun + part) > _BEGINNING:

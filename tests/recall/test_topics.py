@@ -89,6 +89,12 @@ def test_a_long_record_is_cut_between_words() -> None:
     assert max(map(count_tokens, (english, chinese))) < 40
 
 
+def test_a_greeting_describes_nothing_where_there_is_more() -> None:
+    assert lines(wish("Hi! I like tea. Bye.")) == ["- user-profile(user): I like tea"]
+    assert lines(wish("好的。我喜欢喝茶。")) == ["- user-profile(user): 我喜欢喝茶"]
+    assert lines(wish("Hi!")) == ["- user-profile(user): Hi!"]
+
+
 def test_pinned_and_important_records_come_first() -> None:
     new = wish("new", now=MONDAY + 10)
     important = wish("important", importance=0.9, now=MONDAY - 10)
