@@ -21,7 +21,9 @@ _FIRST_ROWS: Final = 16
 _FIRST_LOOK: Final = 64
 _SIEVED_FROM: Final = 5_000  # rows; below, the sieve costs more than it spares
 _MOST_COMPARED: Final = 8  # one row in so many: comparing more of them one by one costs as much as all
+_MOST_SORTED: Final = 256  # values; of more the best are picked first
 _BYTES_A_NUMBER: Final = 32  # of an int object
+_ONE: Final = np.float32(1.0)
 
 
 class Matrix:
@@ -104,7 +106,8 @@ class Matrix:
             if exact is None:
                 return self._lent_keys(), _bounded(products(self._values[: self._size], query))
             values, rows, found = self._compared(query, exact)
-            values[rows] = found
+            if rows is not None:
+                values[rows] = found
             return self._lent_keys(), _bounded(values)
 
     def nearest(self, query: Vector, k: int) -> tuple[Keys, Cosines]:
@@ -115,11 +118,13 @@ class Matrix:
         with self._lock:
             if k <= 0:
                 return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
-            values, rows, found = self._compared(query, k)
-            keys = self._keys[: self._size] if len(rows) == len(values) else self._keys[rows]
-            best = _best(found, k)
-            order = best[np.lexsort((keys[best], -found[best]))][:k]
-            return keys[order], _bounded(found[order])
+            _, rows, values = self._compared(query, k)
+            keys = self._keys[: self._size] if rows is None else self._keys[rows]
+            if len(values) > _MOST_SORTED:
+                best = _best(values, k)
+                keys, values = keys[best], values[best]
+            order = np.lexsort((keys, -values))[:k]
+            return keys[order], _bounded(values[order])
 
     def cosine(self, key: int, query: Vector) -> float | None:
         """The cosine of one row with the query; None when there is no such row."""
@@ -127,8 +132,11 @@ class Matrix:
             row = self._found_rows().get(key)
             return None if row is None else max(-1.0, min(1.0, float(self._values[row] @ query)))
 
-    def _compared(self, query: Vector, exact: int) -> tuple[Cosines, npt.NDArray[np.intp], Cosines]:
-        """Every row's cosine, approximate; the rows that can be among the best, and their exact cosines."""
+    def _compared(self, query: Vector, exact: int) -> tuple[Cosines, npt.NDArray[np.intp] | None, Cosines]:
+        """Every row's cosine, approximate; the rows that can be among the best, and their exact cosines.
+
+        No rows but None: it is all of them.
+        """
         all_rows = self._values[: self._size]
         looked_at = max(_FIRST_LOOK, 2 * exact)
         scan = scanner() if self._size >= max(_SIEVED_FROM, _MOST_COMPARED * looked_at) else None
@@ -145,7 +153,7 @@ class Matrix:
             if len(rows) <= self._size // _MOST_COMPARED:
                 return values, rows, products(all_rows[rows], query)
         values = products(all_rows, query)
-        return values, np.arange(self._size), values
+        return values, None, values
 
     def _set(self, row: int, vector: Vector) -> None:
         self._values[row] = vector
@@ -219,8 +227,8 @@ def _best(values: Cosines, count: int) -> npt.NDArray[np.intp]:
 
 def _bounded(values: Cosines) -> Cosines:
     """The values, none of them beyond 1 by the rounding of sums."""
-    np.minimum(values, 1.0, out=values)
-    np.maximum(values, -1.0, out=values)
+    np.minimum(values, _ONE, out=values)
+    np.maximum(values, -_ONE, out=values)
     return values
 
 
