@@ -109,6 +109,23 @@ def test_a_recall_is_degraded_and_brings_what_waits(store: Unreliable) -> None:
     assert note.degraded
 
 
+def test_what_waits_is_found_by_what_it_will_hold_and_not_by_what_it_held(store: Unreliable) -> None:
+    memory = memory_over(store, read_seconds=0.1, write_seconds=0.1)
+    held = {"tags": ["plan"], "state": "open"}
+    old = memory.write("The plan of May is to sail.", user_id="alice", metadata=held)
+    store.how = "refuses"
+    new = memory.write("The plan of June is to fly.", user_id="alice", metadata=held)
+    memory.update(new.id, metadata={"state": "closed"})
+    closed: dict[str, Any] = {"tags": "plan", "metadata": {"state": "closed"}}
+    for where, expected in ((closed, [new.id]), ({"metadata": {"state": "open"}}, [])):
+        found = memory.search("which plan is it?", user_id="alice", where=where)
+        assert [hit.record.id for hit in found] == expected
+        assert [hit.record.id for hit in memory.search("", user_id="alice", where=where)] == expected
+    comes_back(store, memory)
+    assert [r.id for r in memory.get_all(user_id="alice", where={"metadata": {"state": "open"}})] == [old.id]
+    assert [r.id for r in memory.get_all(user_id="alice", where=closed)] == [new.id]
+
+
 def test_what_can_only_be_told_by_the_store_raises_instead_of_denying_it(store: Unreliable) -> None:
     memory = memory_over(store)
     known = memory.write(DELAYED, user_id="alice").id

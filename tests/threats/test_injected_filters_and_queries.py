@@ -7,11 +7,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from supervisor_memory import Settings, SupervisorMemory
+from supervisor_memory.arguments import as_filter
 from supervisor_memory.backends.protocol import MemoryBackend
-from supervisor_memory.errors import ConfirmationRequired, SupervisorMemoryError
+from supervisor_memory.errors import ConfirmationRequired, InvalidContent, SupervisorMemoryError
 from supervisor_memory.records import Filter, Kind, Query, Record
 from supervisor_memory.terms import terms
 from supervisor_memory.testing.backend_contract import EMBEDDER, NOW, direction, tea, with_vector
+from supervisor_memory.wanted import Wanted
 from tests.threats.conftest import EXAMPLES
 
 INJECTIONS = (
@@ -38,7 +40,8 @@ def of(user: str, backend: MemoryBackend) -> Record:
 
 @pytest.fixture
 def two_users(backend: MemoryBackend) -> MemoryBackend:
-    backend.write([with_vector(tea("tea", user="ada"), direction(0))])
+    held: dict[str, Any] = {"tags": ("%", '"tea', "tea"), "metadata": {"a": "x' OR 1=1 --", "x.y": "*"}}
+    backend.write([with_vector(tea("tea", user="ada", **held), direction(0))])
     backend.write([with_vector(tea("secret tea", user="bo", subject="s", attribute="a"), direction(0))])
     return backend
 
@@ -70,6 +73,9 @@ def test_any_question_of_one_user_finds_nothing_of_another(
         subject=values,
         attribute=values,
         not_embedded_by=values,
+        tags=some,
+        metadata=st.none()
+        | st.lists(st.builds(Wanted.of, st.sampled_from(("a", "x.y")), hostile)).map(tuple),
     )
 )
 def test_any_value_in_a_filter_is_only_compared(two_users: MemoryBackend, where: Filter) -> None:
@@ -77,6 +83,56 @@ def test_any_value_in_a_filter_is_only_compared(two_users: MemoryBackend, where:
     assert list(two_users.list(where, limit=9)) == expected
     assert two_users.count(where) == len(expected)
     assert two_users.count(Filter(user_id="bo")) == 1
+
+
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | hostile
+    | st.binary(max_size=3)
+    | st.datetimes(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(hostile, inner, max_size=3),
+    max_leaves=6,
+)
+where = st.dictionaries(
+    st.sampled_from(("kind", "tags", "since", "until", "metadata", "user_id", "$or")) | hostile,
+    ANYTHING,
+    max_size=3,
+)
+
+
+@settings(max_examples=EXAMPLES * 8, deadline=None)
+@given(asked=where | ANYTHING)
+def test_whatever_is_asked_for_is_a_filter_of_nobody_in_particular_or_refused(asked: Any) -> None:
+    found, told = filter_or_refusal(asked)
+    if found is None:
+        assert 10 < len(told) < 400
+    else:
+        assert (found.user_id, found.ids, found.session_id) == (None, None, None)
+        assert found.statuses == ("active",)
+        assert hash(found) == hash(as_filter(asked))
+
+
+@made_up
+@given(asked=where)
+def test_what_a_stranger_asks_for_leads_to_no_other_user(two_users: MemoryBackend, asked: Any) -> None:
+    memory = SupervisorMemory(Settings(embedding_model="none"), backend=two_users)
+    if filter_or_refusal(asked)[0] is None:
+        with pytest.raises(InvalidContent):
+            memory.search("tea", user_id="ada", where=asked)
+        return
+    found = [hit.record for hit in memory.search("tea", user_id="ada", where=asked, threshold=0)]
+    for records in (found, memory.get_all(user_id="ada", where=asked)):
+        assert {record.user_id for record in records} <= {"ada"}
+
+
+def filter_or_refusal(asked: Any) -> tuple[Filter | None, str]:
+    try:
+        return as_filter(asked), ""
+    except InvalidContent as error:
+        return None, str(error)
 
 
 @made_up
