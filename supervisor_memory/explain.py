@@ -23,14 +23,14 @@ REASONS: Mapping[str, str] = MappingProxyType(
 )
 """What may become of a candidate: a code for programs and logs → words for people."""
 
-_NAMES = {"sim": "meaning", "coverage": "words", "decay": "recency"}
-_FIRST = ("relevance", "sim", "coverage", "named")
-_LAST = ("decay", "source", "importance", "reads")
-_RAW = frozenset({"cosine", "bm25", "standing"})  # of a scale of their own, or told by the reason
+_NAMES = {"fused": "match", "sim": "meaning", "coverage": "words", "decay": "recency"}
+_WEIGHED = ("fused", "decay", "source", "importance", "reads")
+_EVIDENCE = ("relevance", "sim", "coverage", "named")
+_RAW = frozenset({"cosine", "bm25", "match", "standing"})  # of a scale of their own, or told by the reason
 _STRONGEST = 3  # of the other signals
 _WIDTH = 60
 _FORMULA = (
-    "score: the mean of relevance, recency, source, … by their weights (MEMORY_WEIGHT_*); "
+    "score: the mean of match, recency, source, … by their weights (MEMORY_WEIGHT_*); "
     "the threshold reads relevance alone."
 )
 
@@ -57,6 +57,8 @@ def why(parts: Mapping[str, float]) -> str:
     if "named" in parts:
         signals.append("defines a word of the question")
     reasons = ["always recalled"] if parts.get("standing") else []
+    if "fused" in parts:
+        reasons.append(f"match {parts['fused']:.2f}")
     reasons.append(f"relevance {parts.get('relevance', 0.0):.2f} ({', '.join(signals)})")
     reasons.append(f"recency {parts.get('decay', 0.0):.2f}")
     reasons.append(f"source {parts.get('source', 0.0):.2f}")
@@ -66,7 +68,7 @@ def why(parts: Mapping[str, float]) -> str:
 def table(rows: Sequence[Row]) -> str:
     """The candidates for people, a line each, and what the words in it mean."""
     named = {name for row in rows for name in row.parts}
-    columns = [name for name in (*_FIRST, *_LAST) if name in named]
+    columns = [name for name in (*_WEIGHED, *_EVIDENCE) if name in named]
     also = ["also"] if named - {*columns, *_RAW} else []
     head = ("#", "score", *(_NAMES.get(name, name) for name in columns), *also, "reason", "record")
     lines = [head, *(_line(row, columns, also=bool(also)) for row in rows)]

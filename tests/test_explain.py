@@ -4,7 +4,7 @@ from supervisor_memory.explain import REASONS, Row, table, why
 from supervisor_memory.records import Considered, Hit, Hits
 from supervisor_memory.testing.ports import record
 
-PARTS = {"relevance": 0.9, "sim": 0.9, "coverage": 0.5, "decay": 1.0, "source": 0.6, "cosine": 0.4}
+PARTS = {"fused": 0.8, "decay": 1.0, "source": 0.6, "relevance": 0.9, "sim": 0.9, "coverage": 0.5, "match": 2}
 
 
 def test_each_candidate_has_a_line_and_each_reason_its_words() -> None:
@@ -16,12 +16,12 @@ def test_each_candidate_has_a_line_and_each_reason_its_words() -> None:
     )
     head, first, second, blank, formula, *legend = told.splitlines()
     assert head.split() == [
-        *("#", "score", "relevance", "meaning", "words", "recency", "source", "reason", "record")
+        *("#", "score", "match", "recency", "source", "relevance", "meaning", "words", "reason", "record")
     ]
     numbers, _, text = first.partition("kept")
-    assert numbers.split() == ["1", "0.91", "0.90", "0.90", "0.50", "1.00", "0.60"]
+    assert numbers.split() == ["1", "0.91", "0.80", "1.00", "0.60", "0.90", "0.90", "0.50"]
     assert text.strip() == "GMV excludes refunds."
-    assert second.split() == ["–", "0.30", "0.10", "·", "·", "·", "·", "below-threshold", "以后默认用表格。"]
+    assert second.split() == ["–", "0.30", *"···", "0.10", *"··", "below-threshold", "以后默认用表格。"]
     assert not blank
     assert "threshold reads relevance alone" in formula
     assert legend == [f"{reason}: {REASONS[reason]}." for reason in ("kept", "below-threshold")]
@@ -57,5 +57,5 @@ def test_hits_show_the_table_only_when_they_are_explained() -> None:
 
 
 def test_the_parts_of_a_score_in_words() -> None:
-    assert why(PARTS) == "relevance 0.90 (meaning 0.90, words 0.50), recency 1.00, source 0.60"
-    assert why({**PARTS, "standing": 1.0}).startswith("always recalled, relevance")
+    assert why(PARTS) == "match 0.80, relevance 0.90 (meaning 0.90, words 0.50), recency 1.00, source 0.60"
+    assert why({**PARTS, "standing": 1.0}).startswith("always recalled, match")

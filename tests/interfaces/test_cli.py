@@ -57,7 +57,7 @@ def test_search_as_json_gives_each_hit_with_its_parts_and_its_record(run: Run, i
 def test_search_explained_shows_every_candidate_and_what_became_of_it(run: Run) -> None:
     asked = ("search", "when is a flight delayed?", "--user", "ada", "-n", "1", "--explain")
     told = run(*asked).stdout
-    assert re.search(r"^ *# +score +relevance .* reason +record$", told, re.MULTILINE)
+    assert re.search(r"^ *# +score +match .* reason +record$", told, re.MULTILINE)
     assert re.search(r"^ *1 +0\.\d\d .* kept +Delayed means arrival", told, re.MULTILINE)
     assert "the threshold reads relevance alone" in told
     data = run(*asked, "--json").json

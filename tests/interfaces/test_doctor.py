@@ -206,8 +206,8 @@ def test_what_doctor_says_is_what_ranking_does_and_its_advice_helps(
     today = MONDAY + 3650 * 86_400
     old = record("an old answer", kind="task-traces", now=MONDAY)
     new = record("a new one", kind="task-traces", now=today)
-    answers = weighted({"relevance": 1.0, **parts_of(old, now=today, settings=settings)}, settings)
-    passes = weighted({"relevance": least, **parts_of(new, now=today, settings=settings)}, settings)
+    answers = weighted({"fused": 1.0, **parts_of(old, now=today, settings=settings)}, settings)
+    passes = weighted({"fused": least, **parts_of(new, now=today, settings=settings)}, settings)
     told = [*decay_buries(settings)]
     assert bool(told) == (answers < passes) or answers == pytest.approx(passes)
     if told:

@@ -58,7 +58,7 @@ def test_whatever_the_weights_the_score_stays_in_the_unit_interval(
     names = ("weight_relevance", "weight_decay", "weight_source", "weight_importance")
     settings = Settings(**dict(zip(names, weights, strict=True)), weight_reads=last)
     beside = parts_of(record("a fact"), now=MONDAY, settings=settings, times_read=times)
-    assert 0.0 <= weighted({"relevance": 1.0, **beside}, settings) <= 1.0 + 1e-9
+    assert 0.0 <= weighted({"fused": 1.0, **beside}, settings) <= 1.0 + 1e-9
 
 
 def test_what_has_no_weight_is_not_shown() -> None:
