@@ -490,10 +490,14 @@ class Database:
                 self._lock.release()
 
 
-def has_table(connection: apsw.Connection, name: str) -> bool:
-    """Whether the file has a table. (`Connection.table_exists` may answer from before another's commit.)"""
-    found = connection.execute("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (name,))
-    return found.fetchone() is not None
+def has_table(connection: apsw.Connection, name: str, *, schema: str = "main") -> bool:
+    """Whether the file has a table. (`Connection.table_exists` may answer from before another's commit.)
+
+    Args:
+        schema: "temp": whether this connection has it for itself.
+    """
+    look = f"SELECT 1 FROM {schema}.sqlite_schema WHERE type = 'table' AND name = ?"
+    return connection.execute(look, (name,)).fetchone() is not None
 
 
 def _look_at(connection: apsw.Connection) -> tuple[int, list[str]]:

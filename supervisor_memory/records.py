@@ -55,6 +55,7 @@ __all__ = [
     "content_hash",
     "family_for",
     "is_id",
+    "named_speaker",
     "new_id",
 ]
 
@@ -333,8 +334,7 @@ class Record:
     @property
     def spoken_by(self) -> str | None:
         """Who said it, where it is kept as it was spoken, by somebody with a name; a role is none."""
-        speaker = self.source.speaker
-        return speaker if self.layer == "history" and speaker and speaker.lower() not in _ROLES else None
+        return named_speaker(self.source.speaker) if self.layer == "history" else None
 
     @property
     def embedded_text(self) -> str:
@@ -379,6 +379,11 @@ class Record:
     def is_visible(self, now: float) -> bool:
         """Whether a search may return it: active and not past its time to live."""
         return self.status == "active" and (self.expires_at is None or self.expires_at > now)
+
+
+def named_speaker(speaker: str | None) -> str | None:
+    """The speaker, where that is a name; None for a role such as "user"."""
+    return speaker if speaker and speaker.lower() not in _ROLES else None
 
 
 @dataclass(frozen=True, slots=True)

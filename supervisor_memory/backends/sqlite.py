@@ -2,29 +2,24 @@
 
 import json
 import time
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import apsw
-import numpy as np
-import numpy.typing as npt
 
 from supervisor_memory.audit.log import AuditLog
-from supervisor_memory.backends.candidates import as_hits, searched_terms, searched_user, searched_vector
-from supervisor_memory.backends.changes import Vector, copied, in_order_of_application
+from supervisor_memory.backends.candidates import searched_user
+from supervisor_memory.backends.changes import copied, in_order_of_application
 from supervisor_memory.backends.erasing import forget_texts
-from supervisor_memory.backends.matrix import Matrix, descending
-from supervisor_memory.backends.postings import idf, score
+from supervisor_memory.backends.namespace import search
 from supervisor_memory.backends.protocol import Commit, Committed, Erased, Health, Ids, Stored, Taken
-from supervisor_memory.backends.sqlite_file import lexicon
 from supervisor_memory.backends.sqlite_file.answers import Answers
 from supervisor_memory.backends.sqlite_file.conditions import of_namespaces, of_records, visible
 from supervisor_memory.backends.sqlite_file.group import Group
-from supervisor_memory.backends.sqlite_file.matrices import Matrices, Space
 from supervisor_memory.backends.sqlite_file.moving import TableShelf, stored_page
+from supervisor_memory.backends.sqlite_file.namespaces import Namespaces, Space
 from supervisor_memory.backends.sqlite_file.tables import SCHEMA, STEPS, Writing, counted, record_of, remove
 from supervisor_memory.backends.taking import pages, take_all
 from supervisor_memory.backends.verbs import Verbs
@@ -32,13 +27,11 @@ from supervisor_memory.database import LOCK_SECONDS, Database, Opened
 from supervisor_memory.errors import BackendError
 from supervisor_memory.place import File
 from supervisor_memory.records import Filter, Hits, Query, Record
-from supervisor_memory.terms import terms
 
 __all__ = ["FILE_NAME", "SqliteBackend"]
 
 FILE_NAME = "memory.db"
-_SPARE_CANDIDATES = 8
-_SCORED_BY_TEXT = 2
+_A_DAY = 86_400.0
 _TAKEN_TOGETHER = 500  # so that other writers need not wait long
 
 
@@ -107,13 +100,12 @@ class SqliteBackend(Verbs):
         return Committed(commit.id, tuple(records))
 
     def search(self, query: Query, *, limit: int) -> Hits:
-        """Candidates by meaning and by words, at most `limit` of each.
+        """The best candidates by all signals together; see `MemoryBackend`.
 
         Raises:
             MissingUser: `query.where` names no user.
         """
         searched_user(query)
-        limit = max(0, limit)
         with self._database.reading() as connection:
             known = self._known_in(connection)
             spaces = _spaces(connection, query.where)
@@ -123,7 +115,7 @@ class SqliteBackend(Verbs):
                 _question(query, limit),
                 spaces,
                 now=query.now,
-                search=lambda: _Search(connection, known.matrices, query, limit, spaces).run(),
+                search=lambda: _search(connection, known.namespaces, query, limit, spaces),
             )
 
     def get(self, ids: Ids) -> Sequence[Record]:
@@ -245,7 +237,7 @@ class _Known:
     """
 
     state: tuple[File | None, int] | None = None
-    matrices: Matrices = field(default_factory=Matrices)
+    namespaces: Namespaces = field(default_factory=Namespaces)
     answers: Answers = field(default_factory=Answers)
 
 
@@ -253,121 +245,39 @@ def _spaces(connection: apsw.Connection, where: Filter) -> Sequence[Space]:
     """The namespaces that can hold such records, as they are now."""
     sql, bindings = of_namespaces(where)
     rows: Iterable[Any] = connection.execute(
-        f"SELECT namespace, revision, rebuilt, indexed, terms FROM namespaces WHERE {sql}", bindings
+        f"SELECT namespace, user_id, revision, rebuilt FROM namespaces WHERE {sql}", bindings
     )
     return [Space(*row) for row in rows]
 
 
 def _question(query: Query, limit: int) -> Hashable:
     """What is asked, whenever it is asked."""
-    meaning = searched_vector(query)
-    return query.where, searched_terms(query), meaning and (meaning[0], meaning[1].tobytes()), limit
+    vector = None if query.vector is None else query.vector.tobytes()
+    today = query.now // _A_DAY  # "yesterday" is another day tomorrow
+    return replace(query, now=0.0, vector=None), vector, today, limit
 
 
-class _Search:
-    """One search, on a connection that sees one state of the store throughout."""
-
-    def __init__(
-        self,
-        connection: apsw.Connection,
-        matrices: Matrices,
-        query: Query,
-        limit: int,
-        spaces: Sequence[Space],
-    ) -> None:
-        self._connection = connection
-        self._limit = limit
-        self._user = searched_user(query)
-        self._visible = visible(query.where, now=query.now)
-        self._spaces = spaces
-        self._matrices = list(self._fresh(matrices, query))
-        self._holders = self._read_holders(searched_terms(query))
-        indexed = sum(space.indexed for space in self._spaces)
-        self._worth = {term: idf(indexed, len(keys)) for term, keys in self._holders.items()}
-        self._average_length = sum(space.terms for space in self._spaces) / max(1, indexed)
-        self._scored: dict[str, float] = {}
-
-    def run(self) -> Hits:
-        meant = self._by_meaning()
-        worded = self._by_words()
-        found = meant | worded
-        return as_hits(
-            meant.values(),
-            worded.values(),
-            cosines={found[key].id: cosine for key, cosine in self._cosines(found)},
-            scores=self._scores(found.values()),
+def _search(
+    connection: apsw.Connection, namespaces: Namespaces, query: Query, limit: int, spaces: Sequence[Space]
+) -> Hits:
+    with namespaces.fresh(connection, spaces) as loaded:
+        return search(
+            loaded.indexes,
+            query,
+            limit=limit,
+            readable=_Reading(connection, query),
+            vectors=loaded.vectors,
         )
 
-    def _fresh(self, matrices: Matrices, query: Query) -> Iterator[tuple[Matrix, Vector]]:
-        if (searched := searched_vector(query)) is None:
-            return
-        embedder, vector = searched
-        for space in self._spaces:
-            yield matrices.fresh(self._connection, space, embedder, len(vector)), vector
 
-    def _read_holders(self, searched: Sequence[str]) -> dict[str, npt.NDArray[np.int64]]:
-        """For each term the keys of the records that hold it."""
-        namespaces = [space.namespace for space in self._spaces if space.indexed]
-        if not namespaces:
-            return {}
-        found = lexicon.holders(self._connection, self._user, searched, namespaces=namespaces)
-        return {term: keys for term, keys in found.items() if len(keys)}
+class _Reading:
+    """What a searcher may see, on a connection that sees one state of the store throughout."""
 
-    def _by_meaning(self) -> dict[int, Record]:
-        keys: list[int] = []
-        cosines = [np.zeros(0, dtype=np.float32)]
-        for matrix, vector in self._matrices:
-            found, values = matrix.cosines(vector)
-            keys.extend(found.tolist())
-            cosines.append(values)
-        order = descending(np.concatenate(cosines))
-        return self._first_visible((keys[row] for row in order), self._limit)
+    def __init__(self, connection: apsw.Connection, query: Query) -> None:
+        self._connection = connection
+        self._visible = visible(query.where, now=query.now)
 
-    def _by_words(self) -> dict[int, Record]:
-        """The best by words. The index does not count, so more than the limit are scored by their text."""
-        if not self._holders:
-            return {}
-        held = np.concatenate(list(self._holders.values()))
-        worth = np.repeat(list(self._worth.values()), [len(keys) for keys in self._holders.values()])
-        keys, positions = np.unique(held, return_inverse=True)
-        sums = np.bincount(positions, weights=worth)
-        newest_first = keys[::-1]
-        order = (int(newest_first[row]) for row in descending(sums[::-1].astype(np.float64)))
-        found = self._first_visible(order, self._limit * _SCORED_BY_TEXT)
-        scores = self._scores(found.values())
-        best = sorted(found.items(), key=lambda item: (-scores.get(item[1].id, 0.0), item[1].id))
-        return {key: each for key, each in best[: self._limit] if each.id in scores}
-
-    def _scores(self, found: Collection[Record]) -> dict[str, float]:
-        """The scores by words of those that share a term."""
-        if not self._holders:
-            return {}
-        for each in found:
-            if each.id not in self._scored:
-                self._scored[each.id] = score(
-                    terms(each.searched_text), self._worth, average_length=self._average_length
-                )
-        return {each.id: value for each in found if (value := self._scored[each.id]) > 0}
-
-    def _cosines(self, keys: Iterable[int]) -> Iterator[tuple[int, float]]:
-        """The cosines of those that have a vector to compare."""
-        for key in keys:
-            for matrix, vector in self._matrices:
-                if (cosine := matrix.cosine(key, vector)) is not None:
-                    yield key, cosine
-
-    def _first_visible(self, order: Iterator[int], wanted: int) -> dict[int, Record]:
-        """The first records in this order that may be seen; looks further as long as too few may."""
-        seen: dict[int, Record] = {}
-        size = wanted + _SPARE_CANDIDATES
-        while len(seen) < wanted and (chunk := list(islice(order, size))):
-            found = self._verified(chunk)
-            seen |= {key: found[key] for key in chunk if key in found}
-            size *= 4
-        return dict(islice(seen.items(), wanted))
-
-    def _verified(self, keys: Sequence[int]) -> dict[int, Record]:
-        """Of these records, those that the searcher may see."""
+    def __call__(self, keys: Sequence[int]) -> Mapping[int, Record]:
         sql, bindings = self._visible
         rows: Iterable[Any] = self._connection.execute(
             "SELECT key, data FROM (SELECT value FROM json_each(?)) AS candidates "

@@ -18,6 +18,7 @@ from supervisor_memory.flow import Recalling
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.recall.weights import parts_of, weighted
 from supervisor_memory.records import Hit, Query, Record
+from supervisor_memory.signals.dates import asks_when, mentions_time
 from supervisor_memory.signals.fuse import base
 from supervisor_memory.signals.names import identifier_match, identifiers
 from supervisor_memory.terms import terms
@@ -28,11 +29,16 @@ _AGREEMENT = 0.25  # what a second signal adds to what the best one left open
 _NAMED = 0.8  # relevance of a definition whose term the question uses
 _IN_CONTEXT = 0.7  # of the share of the terms that are in a record and what was said before it
 _IDENTIFIED = 0.3  # what a record adds to its match that holds all identifiers of the question
+_SAYS_WHEN = 0.25  # what it adds where the question is when, and the record names a time
 
 
 @lru_cache(maxsize=8192)
 def _term_set(text: str) -> frozenset[str]:
     return frozenset(terms(text))
+
+
+_identifiers = lru_cache(maxsize=8192)(identifiers)
+_mentions_time = lru_cache(maxsize=8192)(mentions_time)
 
 
 def coverage(asked: Collection[str], record: Record) -> float:
@@ -101,11 +107,13 @@ def _matches(hits: Sequence[Hit], query: Query) -> Sequence[float]:
         matches = [float(match) for match in _by_parts(hits, query)]
     else:
         matches = [hit.parts.get("match", 0.0) for hit in hits]
-    named = identifiers(query.text)
-    if not named:
-        return matches
-    added = (_IDENTIFIED * identifier_match(named, identifiers(hit.record.content)) for hit in hits)
-    return [match + more for match, more in zip(matches, added, strict=True)]
+    if named := identifiers(query.text):
+        found = (identifier_match(named, _identifiers(hit.record.content)) for hit in hits)
+        matches = [match + _IDENTIFIED * share for match, share in zip(matches, found, strict=True)]
+    if asks_when(query.text):
+        told = (_mentions_time(hit.record.content) for hit in hits)
+        matches = [match + _SAYS_WHEN * is_told for match, is_told in zip(matches, told, strict=True)]
+    return matches
 
 
 def _by_parts(hits: Sequence[Hit], query: Query) -> npt.NDArray[np.float32]:

@@ -33,7 +33,6 @@ class Weights:
     episode: float = 0.4
     speaker: float = 0.15
     date: float = 0.7
-    when: float = 0.25
     information: float = 1.0
 
 

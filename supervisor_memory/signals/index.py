@@ -8,18 +8,17 @@ an hour a new *episode* begins. Facts by themselves are in no stream.
 import math
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from supervisor_memory.records import Record
-from supervisor_memory.signals.dates import mentions_time
+from supervisor_memory.records import Record, named_speaker
 from supervisor_memory.signals.lexical import Floats, Rows, idf
 from supervisor_memory.terms import terms
 
-__all__ = ["GAP_SECONDS", "Entry", "Index", "entry_of", "information"]
+__all__ = ["GAP_SECONDS", "Entry", "Index", "entry_of", "entry_without_terms", "information"]
 
 GAP_SECONDS = 1_800.0
 """Silence after which what is said belongs to another episode."""
@@ -27,7 +26,7 @@ GAP_SECONDS = 1_800.0
 _FIRST_ROWS = 16
 _NONE = -1
 _ASKS = ("?", "？")
-_TAIL = 3  # characters at the end in which a question mark is looked for
+_END = 8
 _FEW_DEAD = 64
 _BYTES_A_TERM = 300  # of a key, an array and their places in a dictionary
 _BYTES_A_ROW = 8 + 8 + 4 * 6 + 2 + 100  # the columns, and a key and a row in a dictionary
@@ -44,7 +43,6 @@ class Entry:
         stream: The conversation that it was said in; None: it is a fact by itself.
         speaker: Who said it, where it is somebody with a name.
         asks: Whether it is a question.
-        tells_when: Whether it says when something happened.
     """
 
     terms: Collection[str]
@@ -52,20 +50,35 @@ class Entry:
     stream: str | None = None
     speaker: str | None = None
     asks: bool = False
-    tells_when: bool = False
 
 
 def entry_of(record: Record) -> Entry:
     """The entry of a record."""
-    source = record.source
-    is_said = record.layer == "history" and (source.session_id is not None or source.speaker is not None)
-    return Entry(
-        terms=dict.fromkeys(terms(record.searched_text)),
+    entry = entry_without_terms(
         said_at=record.created_at,
-        stream=(source.session_id or "") if is_said else None,
-        speaker=record.spoken_by,
-        asks=record.content.rstrip()[-_TAIL:].strip("\"'”’)）").endswith(_ASKS),
-        tells_when=mentions_time(record.content),
+        layer=record.layer,
+        session_id=record.source.session_id,
+        speaker=record.source.speaker,
+        end=record.content[-_END:],
+    )
+    return replace(entry, terms=dict.fromkeys(terms(record.searched_text)))
+
+
+def entry_without_terms(
+    *, said_at: float, layer: str, session_id: str | None, speaker: str | None, end: str
+) -> Entry:
+    """The entry of a record of which little is known yet.
+
+    Args:
+        end: The last characters of its content, eight or more.
+    """
+    is_said = layer == "history" and (session_id is not None or speaker is not None)
+    return Entry(
+        terms=(),
+        said_at=said_at,
+        stream=(session_id or "") if is_said else None,
+        speaker=named_speaker(speaker) if layer == "history" else None,
+        asks=end.rstrip().rstrip("\"'”’」』)）").endswith(_ASKS),
     )
 
 
@@ -88,7 +101,6 @@ class Index:
         self.episodes = np.full(_FIRST_ROWS, _NONE, dtype=np.int32)
         self.rarity = np.zeros(_FIRST_ROWS, dtype=np.float32)
         self.asks = np.zeros(_FIRST_ROWS, dtype=np.bool_)
-        self.tells_when = np.zeros(_FIRST_ROWS, dtype=np.bool_)
         self.names: dict[str, int] = {}
         """The speakers, with their numbers."""
         self.total_terms = 0
@@ -126,7 +138,7 @@ class Index:
         self.drop(key)
         row = self._new_row(key)
         self.said_at[row], self.lengths[row] = entry.said_at, len(entry.terms)
-        self.asks[row], self.tells_when[row] = entry.asks, entry.tells_when
+        self.asks[row] = entry.asks
         self.speakers[row] = _NONE if entry.speaker is None else self._number(entry.speaker)
         self.total_terms += len(entry.terms)
         for term in entry.terms:
@@ -169,7 +181,7 @@ class Index:
         self.size = len(keys)
         for row, entry in enumerate(entries):
             self.said_at[row] = entry.said_at
-            self.asks[row], self.tells_when[row] = entry.asks, entry.tells_when
+            self.asks[row] = entry.asks
             self.speakers[row] = _NONE if entry.speaker is None else self._number(entry.speaker)
             if entry.stream is not None:
                 self._stream_of[row] = entry.stream
@@ -308,7 +320,7 @@ class Index:
 _MANY_TERMS = 54
 _COLUMNS = (
     *("alive", "keys", "said_at", "lengths", "speakers", "before", "after", "episodes"),
-    *("rarity", "asks", "tells_when"),
+    *("rarity", "asks"),
 )
 
 

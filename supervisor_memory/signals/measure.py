@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from supervisor_memory.signals import context
-from supervisor_memory.signals.dates import DateRange, asks_when, match, named_dates
+from supervisor_memory.signals.dates import DateRange, match, named_dates
 from supervisor_memory.signals.fuse import DEFAULT, Weights, base, scaled
 from supervisor_memory.signals.index import Index, information
 from supervisor_memory.signals.lexical import Floats, Rows, bm25, idf
@@ -87,14 +87,13 @@ def measure(
         direct["meaning"] = np.where(cosine > _ABSENT, cosine - np.float32(asked.unrelated), np.float32(0))
     fused = base(direct, weights)
     each_base = _apart(indexes, fused)
-    ranges, people, asks = _named_in(asked, indexes)
+    ranges, people = _named_in(asked, indexes)
     added = {
         "neighbour": _joined(map(context.neighbours, indexes, each_base)),
         "answer": _joined(map(context.answers, indexes, each_base)),
         "episode": scaled(words.in_episodes()),
         "speaker": _joined(_spoken_by(index, people) for index in indexes),
         "date": _joined(match(ranges, index.said_at[: index.size], asked.now) for index in indexes),
-        "when": _joined(index.tells_when[: index.size] * np.float32(asks) for index in indexes),
         "information": _joined(map(information, indexes)),
     }
     total = fused + sum(np.float32(getattr(weights, name)) * values for name, values in added.items())
@@ -171,13 +170,13 @@ class _Words:
         )
 
 
-def _named_in(asked: Asked, indexes: Sequence[Index]) -> tuple[Sequence[DateRange], frozenset[str], bool]:
-    """The times and the people that a question names, and whether it asks when."""
+def _named_in(asked: Asked, indexes: Sequence[Index]) -> tuple[Sequence[DateRange], frozenset[str]]:
+    """The times and the people that a question names."""
     speakers = {name for index in indexes for name in index.names}
     people = named_people(asked.text, speakers) if speakers else frozenset()
     # Who is asked about two people and knows only these is asked about nobody in particular.
     people = frozenset() if len(people) == len(speakers) else people
-    return named_dates(asked.text, asked.now), people, asks_when(asked.text)
+    return named_dates(asked.text, asked.now), people
 
 
 def _spoken_by(index: Index, people: frozenset[str]) -> Floats:

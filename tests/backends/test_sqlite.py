@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from supervisor_memory.backends import sqlite
 from supervisor_memory.backends.protocol import Change, MemoryBackend
 from supervisor_memory.backends.sqlite import SqliteBackend
-from supervisor_memory.backends.sqlite_file.matrices import Matrices
+from supervisor_memory.backends.sqlite_file.namespaces import Namespaces
 from supervisor_memory.errors import (
     BackendError,
     BackendUnavailable,
@@ -313,7 +313,7 @@ def test_local_ones_are_not(place: str) -> None:
 def test_matrices_make_room_for_each_other_and_come_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "Matrices", lambda: Matrices(most_bytes=1))
+    monkeypatch.setattr(sqlite, "Namespaces", lambda: Namespaces(most_bytes=1))
     with closing(SqliteBackend(tmp_path)) as backend:
         for user in ("alice", "bob", "alice", "bob"):
             backend.write([with_vector(tea(f"tea {time.monotonic_ns()}", user=user), direction(0))])

@@ -6,7 +6,7 @@ from math import inf
 from typing import Final
 
 from supervisor_memory.backends.changes import copied
-from supervisor_memory.backends.sqlite_file.matrices import Space
+from supervisor_memory.backends.sqlite_file.namespaces import Space
 from supervisor_memory.records import Hit, Hits
 
 __all__ = ["Answers"]

@@ -3,28 +3,24 @@
 There are 64 of them, a user always in the same one, so that whoever erases a user can drop one table
 and index it anew (deleting alone leaves traces of the words in the file). They are contentless, fed with
 the terms of `supervisor_memory.terms`, and hold neither positions nor counts: they answer which records
-of a namespace hold a term. Scores are ours (`postings`), with statistics of the searched namespaces
-alone; FTS5's own would count the other users of a table.
+of a namespace hold which terms. Scores are ours (`supervisor_memory.signals`), with statistics of the
+searched namespaces alone; FTS5's own would count the other users of a table.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
-from itertools import islice
 from typing import Any, Final
 
 import apsw
-import numpy as np
-import numpy.typing as npt
 
 from supervisor_memory.database import has_table
 
-__all__ = ["forget", "holders", "put", "start_anew", "table_of"]
+__all__ = ["forget", "postings", "put", "start_anew", "table_of"]
 
 TABLES: Final = 64
-_ASKED_TOGETHER: Final = 16
 _TERM: Final = re.compile(r"[a-z0-9_\u0080-\ud7ff\ue000-\U0010ffff]+\Z")
 
 
@@ -68,28 +64,25 @@ def forget(connection: apsw.Connection, user_id: str, key: int) -> None:
     connection.execute(f"DELETE FROM {table_of(user_id)} WHERE rowid = ?", (key,))
 
 
-def holders(
-    connection: apsw.Connection, user_id: str, terms: Iterable[str], *, namespaces: Sequence[str]
-) -> dict[str, npt.NDArray[np.int64]]:
-    """For each term the keys of the records in these namespaces that hold it. The table must exist."""
+def postings(connection: apsw.Connection, user_id: str, *, namespace: str) -> dict[str, list[int]]:
+    """For each term of a namespace the keys of the records that hold it. The table must exist."""
     table = table_of(user_id)
-    prefixes = [_prefix(namespace) for namespace in namespaces]
-    wanted = {
-        term: " OR ".join(f'"{prefix}{term}"' for prefix in prefixes) for term in terms if _TERM.match(term)
-    }
-    found: dict[str, npt.NDArray[np.int64]] = {}
-    asking = iter(wanted.items() if prefixes else ())
-    while some := list(islice(asking, _ASKED_TOGETHER)):
-        # One value a term instead of thousands of rows: four times as fast where a term is common.
-        asked = f"SELECT json_group_array(rowid) FROM {table} WHERE {table} MATCH ?"
-        rows: Iterable[Any] = connection.execute(
-            " UNION ALL ".join([asked] * len(some)), [m for _, m in some]
-        )
-        found |= {
-            term: np.array(json.loads(keys), dtype=np.int64)
-            for (term, _), (keys,) in zip(some, rows, strict=True)
-        }
-    return found
+    words = f"temp.words_of_{table}"
+    if not has_table(connection, f"words_of_{table}", schema="temp"):
+        reads_only = connection.pragma("query_only")
+        connection.pragma("query_only", 0)  # it also keeps a connection from making tables of its own
+        try:
+            connection.execute(f"CREATE VIRTUAL TABLE {words} USING fts5vocab(main, {table}, 'instance')")
+        finally:
+            connection.pragma("query_only", reads_only)
+    prefix = _prefix(namespace)
+    rows: Iterable[Any] = connection.execute(
+        # One value a term instead of a row for each record that holds it takes half the time.
+        f"SELECT substr(term, {len(prefix) + 1}), json_group_array(doc) FROM {words} "
+        "WHERE term >= ? AND term < ? GROUP BY term",
+        (prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)),
+    )
+    return {str(term): json.loads(keys) for term, keys in rows}
 
 
 @lru_cache(maxsize=4_096)

@@ -1,0 +1,164 @@
+"""The namespaces of a SQLite store in memory: loaded when first searched, kept as fresh as the file."""
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import apsw
+import numpy as np
+import numpy.typing as npt
+
+from supervisor_memory.backends import namespace
+from supervisor_memory.backends.changes import Vector
+from supervisor_memory.backends.namespace import NamespaceIndex
+from supervisor_memory.backends.sqlite_file import lexicon
+from supervisor_memory.backends.sqlite_file.tables import record_of
+from supervisor_memory.signals.index import entry_of, entry_without_terms
+
+__all__ = ["Loaded", "Namespaces", "Space"]
+
+MOST_BYTES: Final = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """A namespace as a reader sees it.
+
+    `revision` counts the commits that touched it; what was loaded before `rebuilt` must be loaded afresh.
+    """
+
+    namespace: str
+    user_id: str
+    revision: int
+    rebuilt: int
+
+
+@dataclass(slots=True)
+class _Place:
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    revision: int = -1
+    index: NamespaceIndex = field(default_factory=NamespaceIndex)
+    nbytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Namespaces in memory, at least as new as the connection's view of them."""
+
+    connection: apsw.Connection
+    names: Sequence[str]
+    indexes: Sequence[NamespaceIndex]
+
+    def vectors(
+        self, index: NamespaceIndex, space: namespace.Space
+    ) -> tuple[Sequence[int], npt.NDArray[np.float32]]:
+        """The keys of a namespace that have vectors of an embedder, and these vectors."""
+        embedder, dimension = space
+        name = next(name for name, each in zip(self.names, self.indexes, strict=True) if each is index)
+        rows: Sequence[Any] = self.connection.execute(
+            "SELECT v.key, v.vector FROM records r CROSS JOIN vectors v ON v.key = r.key "
+            "WHERE r.namespace = ? AND r.status = 'active' AND v.embedder = ? AND v.dim = ?",
+            (name, embedder, dimension),
+        ).fetchall()
+        values = np.frombuffer(bytearray().join(vector for _, vector in rows), dtype="<f4")
+        return [int(row[0]) for row in rows], values.reshape(-1, dimension)
+
+
+class Namespaces:
+    """The index of each namespace, the least recently searched ones dropped.
+
+    Args:
+        most_bytes: How much they may take together; what is being searched may exceed it alone.
+    """
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._reset()
+
+    @contextmanager
+    def fresh(self, connection: apsw.Connection, spaces: Sequence[Space]) -> Iterator[Loaded]:
+        """The namespaces as new as the connection sees them, for nobody else until they are given back."""
+        if self._pid != os.getpid():
+            self._reset()
+        places = [(space, self._place(space.namespace)) for space in spaces]
+        with ExitStack() as stack:
+            for _, place in sorted(places, key=lambda each: each[0].namespace):
+                stack.enter_context(place.lock)
+            for space, place in places:
+                _bring_up_to_date(connection, space, place)
+            yield Loaded(
+                connection, [space.namespace for space in spaces], [place.index for _, place in places]
+            )
+            for _, place in places:
+                place.nbytes = place.index.nbytes
+        self._make_room(len(spaces))
+
+    def _reset(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._places: OrderedDict[str, _Place] = OrderedDict()
+
+    def _place(self, name: str) -> _Place:
+        with self._lock:
+            place = self._places.setdefault(name, _Place())
+            self._places.move_to_end(name)
+            return place
+
+    def _make_room(self, kept: int) -> None:
+        with self._lock:
+            size = sum(place.nbytes for place in self._places.values())
+            while size > self._most_bytes and len(self._places) > kept:
+                _, oldest = self._places.popitem(last=False)
+                size -= oldest.nbytes
+
+
+def _bring_up_to_date(connection: apsw.Connection, space: Space, place: _Place) -> None:
+    if place.revision < space.rebuilt or place.revision < 0:
+        place.index = NamespaceIndex()
+        _load(connection, space, place.index)
+    elif place.revision < space.revision:
+        _follow(connection, space, place)
+    place.revision = max(place.revision, space.revision)
+
+
+def _load(connection: apsw.Connection, space: Space, index: NamespaceIndex) -> None:
+    rows: Sequence[Any] = connection.execute(
+        "SELECT key, json_extract(data, '$.created_at'), layer, session_id, "
+        "json_extract(data, '$.source.speaker'), substr(json_extract(data, '$.content'), -8) "
+        "FROM records WHERE namespace = ? AND status = 'active' ORDER BY key",
+        (space.namespace,),
+    ).fetchall()
+    if not rows:
+        return
+    words = lexicon.postings(connection, space.user_id, namespace=space.namespace)
+    index.index.load(
+        [int(row[0]) for row in rows],
+        (
+            entry_without_terms(
+                said_at=float(said_at), layer=layer, session_id=session, speaker=speaker, end=end
+            )
+            for _, said_at, layer, session, speaker, end in rows
+        ),
+        words,
+    )
+
+
+def _follow(connection: apsw.Connection, space: Space, place: _Place) -> None:
+    """Take up what was committed since."""
+    rows: Iterable[Any] = connection.execute(
+        "SELECT r.key, r.status, r.data, v.embedder, v.vector FROM records r "
+        "LEFT JOIN vectors v ON v.key = r.key WHERE r.namespace = ? AND r.revision > ? ORDER BY r.key",
+        (space.namespace, place.revision),
+    )
+    for key, status, data, embedder, blob in rows:
+        if status != "active":
+            place.index.drop(int(key))
+            continue
+        vector: tuple[str, Vector] | None = None
+        if blob is not None:
+            vector = str(embedder), np.frombuffer(blob, dtype="<f4")
+        place.index.put(int(key), entry_of(record_of(data)), vector)
