@@ -27,7 +27,7 @@ CANDIDATES = 20
 
 @dataclass(frozen=True)
 class Asked:
-    """One question: the relevance of each hit, and whether it is evidence; how much evidence there is."""
+    """One question: the match of each hit, and whether it is evidence; how much evidence there is."""
 
     found: Sequence[tuple[float, bool]]
     evidence: int
@@ -47,7 +47,7 @@ def asked(corpus: Corpus, memory: SupervisorMemory) -> Iterator[Asked]:
         hits = memory.search(question.text, user_id="reader", limit=CANDIDATES)
         if hits.degraded:
             raise RuntimeError(f"the search was degraded, so its figures mean nothing: {hits.notes}")
-        found = [(hit.parts["relevance"], ids[hit.record.id] in question.evidence) for hit in hits]
+        found = [(hit.parts["fused"], ids[hit.record.id] in question.evidence) for hit in hits]
         yield Asked(found, len(question.evidence))
 
 
@@ -66,8 +66,8 @@ def figures(questions: Sequence[Asked], *, fall: float, most: int) -> tuple[floa
 
 
 def _note(question: Asked, *, fall: float, most: int) -> list[bool]:
-    edge = knee((relevance for relevance, _ in question.found), fall=fall)
-    return [is_evidence for relevance, is_evidence in question.found if relevance >= edge][:most]
+    edge = knee((match for match, _ in question.found), fall=fall)
+    return [is_evidence for match, is_evidence in question.found if match >= edge][:most]
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "kept": "handed out",
         "standing": "handed out whatever the question: a preference that stands (MEMORY_STANDING_NOTES)",
         "below-threshold": "not relevant enough: under the threshold (MEMORY_MIN_SCORE)",
-        "after-knee": "relevance falls off sharply before it (MEMORY_KNEE)",
+        "after-knee": "the match falls off sharply before it (MEMORY_KNEE)",
         "over-limit": "relevant, but beyond the number that is handed out (MEMORY_TOP_K, MEMORY_MAX_NOTES)",
         "over-budget": "relevant, but it does not fit into the note (MEMORY_MAX_CONTEXT_TOKENS)",
         "already-said": "the reader sees it anyway",

@@ -58,8 +58,8 @@ class Settings(BaseSettings):
     )  # fmt: skip
     knee: float = _named(
         "MEMORY_KNEE",
-        0.5,
-        "A note ends where a hit has less than this share of the relevance of the one before; 0: nowhere.",
+        0.7,
+        "A note ends where a hit has less than this share of the match of the one before; 0: nowhere.",
         ge=0,
         le=0.95,
     )

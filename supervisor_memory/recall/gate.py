@@ -1,7 +1,7 @@
 """Gate: which of the ranked hits are handed out. Pure functions of values.
 
-The threshold and the knee read relevance alone: the one in absolute terms, so that "nothing relevant" is an
-answer; the other by what the hits have among themselves, so that a clear answer comes without company.
+The threshold reads relevance, which is absolute, so that "nothing relevant" is an answer. The knee reads the
+match, which compares the hits among themselves, so that a clear answer comes without company.
 """
 
 import re
@@ -26,8 +26,9 @@ def gate(plan: Recalling, view: ReadStore) -> Recalling:
     least = least_relevance(turn, settings)
     passed = plan.keeping((hit for hit in plan.hits if _passes(hit, least)), others="below-threshold")
     if turn.purpose == "note" and least:
-        edge = knee((_relevance(hit) for hit in passed.hits), fall=settings.knee)
-        passed = passed.keeping((hit for hit in passed.hits if _passes(hit, edge)), others="after-knee")
+        edge = knee((_match(hit) for hit in passed.hits), fall=settings.knee)
+        before = (hit for hit in passed.hits if "standing" in hit.parts or _match(hit) >= edge)
+        passed = passed.keeping(before, others="after-knee")
     most = (
         turn.limit
         if turn.limit is not None
@@ -40,16 +41,16 @@ def gate(plan: Recalling, view: ReadStore) -> Recalling:
     return done if passed.hits or not plan.hits else _nothing(done, plan, least)
 
 
-def knee(relevances: Iterable[float], *, fall: float) -> float:
-    """The least relevance before the first sharp fall, going down from the best; 0 where there is none.
+def knee(matches: Iterable[float], *, fall: float) -> float:
+    """The last match before the first sharp fall, going down from the best; 0 where there is none.
 
     Neighbours are compared, so that of two nearly equal hits never one alone is dropped, however far they
     are from the best.
 
     Args:
-        fall: A fall is sharp when the next has less than this share of the relevance; 0: none ever is.
+        fall: A fall is sharp when the next has less than this share of the one before; 0: none ever is.
     """
-    falling = sorted(relevances, reverse=True)
+    falling = sorted(matches, reverse=True)
     return next((upper for upper, lower in pairwise(falling) if lower < fall * upper), 0.0)
 
 
@@ -59,6 +60,10 @@ def _passes(hit: Hit, least: float) -> bool:
 
 def _relevance(hit: Hit) -> float:
     return hit.parts["relevance"]
+
+
+def _match(hit: Hit) -> float:
+    return hit.parts.get("fused", _relevance(hit))
 
 
 def _nothing(done: Recalling, plan: Recalling, least: float) -> Recalling:

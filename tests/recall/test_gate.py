@@ -34,7 +34,7 @@ def kept(plan: Recalling, **settings: float) -> Sequence[float]:
     return [hit.score for hit in gate(plan, ports(settings=Settings(**settings)).read_store()).hits]
 
 
-def test_a_note_ends_where_relevance_falls_off_sharply() -> None:
+def test_a_note_ends_where_the_match_falls_off_sharply() -> None:
     assert kept(plan_of(0.95, 0.9, 0.4, 0.38), knee=0.5) == [0.95, 0.9]
 
 
@@ -70,8 +70,20 @@ def test_of_two_nearly_equal_hits_the_second_is_never_dropped(best: float, fall:
     assert knee([best, best * 0.96], fall=fall) == 0.0
 
 
-def test_the_knee_reads_relevance_whatever_the_order_of_the_hits() -> None:
+def test_the_knee_is_the_same_whatever_the_order_of_the_hits() -> None:
     assert kept(plan_of(0.4, 0.95, 0.9), knee=0.5) == [0.95, 0.9]
+
+
+def test_the_threshold_reads_relevance_and_the_knee_the_match() -> None:
+    parts = (
+        {"fused": 0.9, "relevance": 0.4},
+        {"fused": 0.3, "relevance": 0.8},
+        {"fused": 0.8, "relevance": 0.2},
+    )
+    hits = Hits(tuple(Hit(record(f"fact {n}"), n, each) for n, each in enumerate(parts)))
+    done = gate(Recalling(Turn("?", ALICE, explain=True), hits=hits), ports().read_store())
+    assert [hit.score for hit in done.hits] == [0]
+    assert {each.hit.score: each.reason for each in done.dropped} == {1: "after-knee", 2: "below-threshold"}
 
 
 def test_a_standing_preference_is_kept_behind_a_knee_and_comes_first() -> None:
