@@ -140,13 +140,14 @@ def _nearest(
 def _hits(indexes: Sequence[Index], measured: Measured, limit: int, readable: Readable) -> Hits:
     keys = np.concatenate([index.keys[: index.size] for index in indexes])
     few = max(1, limit // _OF_EACH)
+    known: dict[int, Record | None] = {}
     found: dict[int, Hit] = {}
     for scores, wanted in (
         (np.where(measured.found, measured.match, 0), limit),
         (np.where(measured.found & (measured.cosine >= -1), measured.cosine, 0), few),
         (np.where(measured.found, measured.bm25, 0), few),
     ):
-        for row, record in _first_visible(_falling(scores), keys, wanted, readable):
+        for row, record in _first_visible(_falling(scores), keys, wanted, readable, known):
             if row not in found:
                 found[row] = Hit(record, parts=measured.parts(row))
     return Hits(tuple(found.values()))
@@ -159,13 +160,24 @@ def _falling(scores: npt.NDArray[np.float32]) -> Iterator[int]:
 
 
 def _first_visible(
-    order: Iterator[int], keys: npt.NDArray[np.int64], wanted: int, readable: Readable
+    order: Iterator[int],
+    keys: npt.NDArray[np.int64],
+    wanted: int,
+    readable: Readable,
+    known: dict[int, Record | None],
 ) -> Iterable[tuple[int, Record]]:
-    """The first rows in this order that may be seen; looks further as long as too few may."""
+    """The first rows in this order that may be seen; looks further as long as too few may.
+
+    Args:
+        known: What was looked up before, None for what may not be seen; it is added to.
+    """
     seen: list[tuple[int, Record]] = []
-    size = wanted + _SPARE
-    while len(seen) < wanted and (chunk := list(islice(order, size))):
-        records = readable([int(keys[row]) for row in chunk])
-        seen += [(row, records[int(keys[row])]) for row in chunk if int(keys[row]) in records]
-        size *= 4
+    spare = 0
+    while len(seen) < wanted and (chunk := list(islice(order, wanted - len(seen) + spare))):
+        named = [int(keys[row]) for row in chunk]
+        if asked := [key for key in named if key not in known]:
+            answer = readable(asked)
+            known.update((key, answer.get(key)) for key in asked)
+        seen += [(row, record) for row, key in zip(chunk, named, strict=True) if (record := known[key])]
+        spare = _SPARE + 4 * spare
     return seen[:wanted]

@@ -6,8 +6,7 @@ an hour a new *episode* begins. Facts by themselves are in no stream.
 """
 
 import math
-from array import array
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -15,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from supervisor_memory.records import Record, named_speaker
-from supervisor_memory.signals.lexical import Floats, Rows, idf
+from supervisor_memory.signals.lexical import Floats, Rows, idf, idfs
+from supervisor_memory.signals.postings import Postings
 from supervisor_memory.terms import terms
 
 __all__ = ["GAP_SECONDS", "Entry", "Index", "entry_of", "entry_without_terms", "information"]
@@ -28,7 +28,6 @@ _NONE = -1
 _ASKS = ("?", "？")
 _END = 8
 _FEW_DEAD = 64
-_BYTES_A_TERM = 300  # of a key, an array and their places in a dictionary
 _BYTES_A_ROW = 8 + 8 + 4 * 6 + 2 + 100  # the columns, and a key and a row in a dictionary
 _Array = TypeVar("_Array", bound=npt.NDArray[np.generic])
 
@@ -104,7 +103,7 @@ class Index:
         self.names: dict[str, int] = {}
         """The speakers, with their numbers."""
         self.total_terms = 0
-        self._postings: dict[str, array[int]] = {}
+        self._postings = Postings()
         self._row_of: dict[int, int] = {}
         self._last_of: dict[str, int] = {}
         self._stream_of: dict[int, str] = {}
@@ -118,8 +117,7 @@ class Index:
     @property
     def nbytes(self) -> int:
         """About how much memory it takes."""
-        postings = sum(len(rows) for rows in self._postings.values()) * 4
-        return postings + len(self._postings) * _BYTES_A_TERM + len(self.alive) * _BYTES_A_ROW
+        return self._postings.nbytes + len(self.alive) * _BYTES_A_ROW
 
     @property
     def has_streams(self) -> bool:
@@ -141,12 +139,7 @@ class Index:
         self.asks[row] = entry.asks
         self.speakers[row] = _NONE if entry.speaker is None else self._number(entry.speaker)
         self.total_terms += len(entry.terms)
-        for term in entry.terms:
-            holders = self._postings.get(term)
-            if holders is None:
-                self._postings[term] = array("i", (row,))
-            else:
-                holders.append(row)
+        self._postings.add(row, entry.terms)
         self.rarity[row] = self._rarity_of(entry.terms)
         self._changes += 1
         if entry.stream is not None:
@@ -166,40 +159,46 @@ class Index:
             self._is_ordered = False
 
     def load(
-        self, keys: Sequence[int], entries: Iterable[Entry], postings: Mapping[str, Iterable[int]]
+        self,
+        keys: Sequence[int],
+        entries: Iterable[Entry],
+        *,
+        terms: Sequence[str],
+        counts: Sequence[int],
+        holders: Sequence[int],
     ) -> None:
         """Fill an empty index at once.
 
         Args:
+            keys: In rising order.
             entries: Of each key; their terms are not read.
-            postings: For each term the keys of the records that hold it.
+            terms: All terms, which differ.
+            counts: Of each term, how many records hold it.
+            holders: The keys of these records, one term after the other. Others' keys are passed over.
         """
-        self._room_for(len(keys))
-        self.keys[: len(keys)] = keys
-        self.alive[: len(keys)] = True
+        size = len(keys)
+        self._room_for(size)
+        self.keys[:size], self.alive[:size] = keys, True
         self._row_of = {key: row for row, key in enumerate(keys)}
-        self.size = len(keys)
+        self.size = size
         for row, entry in enumerate(entries):
-            self.said_at[row] = entry.said_at
-            self.asks[row] = entry.asks
+            self.said_at[row], self.asks[row] = entry.said_at, entry.asks
             self.speakers[row] = _NONE if entry.speaker is None else self._number(entry.speaker)
             if entry.stream is not None:
                 self._stream_of[row] = entry.stream
-        for term, holders in postings.items():
-            rows = array("i", [self._row_of[key] for key in holders if key in self._row_of])
-            if rows:
-                self._postings[term] = rows
-                self.lengths[np.frombuffer(rows, dtype=np.int32)] += 1
-        self.total_terms = int(self.lengths.sum())
+        held_by = np.array(holders, dtype=np.int64)
+        rows = np.searchsorted(self.keys[:size], held_by)
+        is_known = self.keys[np.minimum(rows, size - 1)] == held_by
+        known = np.where(is_known, rows, _NONE).astype(np.int32)
+        self._postings = Postings.of(terms, np.array(counts, dtype=np.int64), known)
+        self.lengths[:size] = np.bincount(rows[is_known], minlength=size)
+        self.total_terms = int(is_known.sum())
         self._is_ordered = not self._stream_of
-        self._changes = self.size
+        self._changes = size
 
     def holders(self, term: str) -> Rows:
         """The rows of the records that hold a term."""
-        rows = self._postings.get(term)
-        if rows is None:
-            return np.zeros(0, dtype=np.intp)
-        found = np.array(rows, dtype=np.intp)
+        found = self._postings.rows(term)
         return found if self.size == len(self._row_of) else found[self.alive[found]]
 
     @property
@@ -209,6 +208,7 @@ class Index:
 
     def settle(self) -> None:
         """Bring into order what changes have left undone. Called before each search."""
+        self._postings.fold_some()
         if not self._is_ordered:
             self._order()
         if self._changes * 8 > self.size:
@@ -281,18 +281,17 @@ class Index:
 
     def _rarity_of(self, held: Collection[str]) -> float:
         records = len(self._row_of)
-        most = idf(records, 1)
-        total = sum(idf(records, min(records, len(self._postings[term]))) for term in held)
-        return total / most / len(held) if held else 0.0
+        total = sum(idf(records, min(records, self._postings.count(term))) for term in held)
+        return total / idf(records, 1) / len(held) if held else 0.0
 
     def _weigh(self) -> None:
         """Work out anew how rare the words of each record are."""
         records = len(self._row_of)
-        most = idf(records, 1)
-        sums = np.zeros(self.size, dtype=np.float32)
-        for rows in self._postings.values():
-            sums[np.frombuffer(rows, dtype=np.int32)] += idf(records, min(records, len(rows))) / most
-        self.rarity[: self.size] = sums / np.maximum(self.lengths[: self.size], 1)
+        if records:
+            counts, rows = self._postings.all()
+            worth = idfs(records, np.minimum(counts, records)) / idf(records, 1)
+            sums = np.bincount(rows, weights=np.repeat(worth, counts), minlength=self.size)
+            self.rarity[: self.size] = sums / np.maximum(self.lengths[: self.size], 1)
         self._changes = 0
 
     def compact(self) -> None:
@@ -300,13 +299,7 @@ class Index:
         kept = np.flatnonzero(self.alive[: self.size])
         moved = np.full(self.size, _NONE, dtype=np.int32)
         moved[kept] = np.arange(len(kept), dtype=np.int32)
-        for term, rows in list(self._postings.items()):
-            there = moved[np.frombuffer(rows, dtype=np.int32)]
-            there = there[there != _NONE]
-            if len(there):
-                self._postings[term] = array("i", there.tobytes())
-            else:
-                del self._postings[term]
+        self._postings = self._postings.moved(moved)
         for name in _COLUMNS:
             column = getattr(self, name)
             column[: len(kept)] = column[kept]

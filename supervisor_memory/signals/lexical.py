@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["K1", "B", "Floats", "Rows", "bm25", "idf", "score"]
+__all__ = ["K1", "B", "Floats", "Rows", "bm25", "idf", "idfs", "score"]
 
 Floats = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.intp]
@@ -23,6 +23,12 @@ B = 0.75
 def idf(records: int, holders: int) -> float:
     """What a term is worth that `holders` of `records` hold; above 0."""
     return math.log(1 + (records - holders + 0.5) / (holders + 0.5))
+
+
+def idfs(records: int, holders: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """The same of many terms."""
+    worth: npt.NDArray[np.float64] = np.log1p((records - holders + 0.5) / (holders + 0.5))
+    return worth
 
 
 def score(terms: Collection[str], worth: Mapping[str, float], *, average_length: float) -> float:

@@ -10,9 +10,9 @@ searched namespaces alone; FTS5's own would count the other users of a table.
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import apsw
 
@@ -64,25 +64,37 @@ def forget(connection: apsw.Connection, user_id: str, key: int) -> None:
     connection.execute(f"DELETE FROM {table_of(user_id)} WHERE rowid = ?", (key,))
 
 
-def postings(connection: apsw.Connection, user_id: str, *, namespace: str) -> dict[str, list[int]]:
-    """For each term of a namespace the keys of the records that hold it. The table must exist."""
+def postings(
+    connection: apsw.Connection, user_id: str, *, namespace: str
+) -> tuple[Sequence[str], Sequence[int], Sequence[int]]:
+    """The terms of a namespace, how many records hold each, and the keys of these, one term after the other.
+
+    The table must exist.
+    """
     table = table_of(user_id)
-    words = f"temp.words_of_{table}"
-    if not has_table(connection, f"words_of_{table}", schema="temp"):
+    words = f"words_of_{table}"
+    if not has_table(connection, words, schema="temp"):
         reads_only = connection.pragma("query_only")
         connection.pragma("query_only", 0)  # it also keeps a connection from making tables of its own
         try:
-            connection.execute(f"CREATE VIRTUAL TABLE {words} USING fts5vocab(main, {table}, 'instance')")
+            connection.execute(
+                f"CREATE VIRTUAL TABLE temp.{words} USING fts5vocab(main, {table}, 'instance')"
+            )
         finally:
             connection.pragma("query_only", reads_only)
     prefix = _prefix(namespace)
-    rows: Iterable[Any] = connection.execute(
-        # One value a term instead of a row for each record that holds it takes half the time.
-        f"SELECT substr(term, {len(prefix) + 1}), json_group_array(doc) FROM {words} "
-        "WHERE term >= ? AND term < ? GROUP BY term",
-        (prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)),
+    bounds = prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)
+    held = f"FROM temp.{words} WHERE term >= ? AND term < ?"
+    # One value instead of a row for each takes a fraction of the time.
+    terms, counts = connection.execute(
+        "SELECT json_group_array(term), json_group_array(holders) FROM "
+        f"(SELECT substr(term, {len(prefix) + 1}) AS term, count(*) AS holders {held} GROUP BY term)",
+        bounds,
+    ).fetchall()[0]
+    [(keys,)] = connection.execute(
+        f"SELECT json_group_array(doc) FROM (SELECT doc {held} ORDER BY term)", bounds
     )
-    return {str(term): json.loads(keys) for term, keys in rows}
+    return json.loads(str(terms)), json.loads(str(counts)), json.loads(str(keys))
 
 
 @lru_cache(maxsize=4_096)

@@ -134,7 +134,7 @@ def _load(connection: apsw.Connection, space: Space, index: NamespaceIndex) -> N
     ).fetchall()
     if not rows:
         return
-    words = lexicon.postings(connection, space.user_id, namespace=space.namespace)
+    terms, counts, holders = lexicon.postings(connection, space.user_id, namespace=space.namespace)
     index.index.load(
         [int(row[0]) for row in rows],
         (
@@ -143,7 +143,9 @@ def _load(connection: apsw.Connection, space: Space, index: NamespaceIndex) -> N
             )
             for _, said_at, layer, session, speaker, end in rows
         ),
-        words,
+        terms=terms,
+        counts=counts,
+        holders=holders,
     )
 
 

@@ -1,0 +1,111 @@
+"""Which rows hold a term. A compact block, sorted by term, and beside it what was added since."""
+
+from array import array
+from collections.abc import Collection, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from supervisor_memory.signals.lexical import Rows
+
+__all__ = ["Postings"]
+
+_Numbers: TypeAlias = npt.NDArray[np.int32]
+_FEW = 4_096  # entries beside the block
+_BYTES_A_TERM = 130  # of a short text and its place in a dictionary
+_BYTES_AN_ARRAY = 200
+
+
+class Postings:
+    """For each term the rows that hold it, each once. Rows are only ever added; the owner skips dead ones."""
+
+    def __init__(self) -> None:
+        self._number_of: dict[str, int] = {}
+        self._starts = np.zeros(1, dtype=np.int64)
+        self._rows: _Numbers = np.zeros(0, dtype=np.int32)
+        self._later: dict[str, array[int]] = {}
+        self._added = 0
+
+    @classmethod
+    def of(cls, terms: Sequence[str], counts: npt.NDArray[np.int64], rows: _Numbers) -> "Postings":
+        """Of terms that differ, with the number of rows of each, and these rows one after the other.
+
+        Rows of -1 are left out, and terms that have no others.
+        """
+        is_row = rows >= 0
+        if not is_row.all():
+            numbers = np.repeat(np.arange(len(counts)), counts)[is_row]
+            counts = np.bincount(numbers, minlength=len(counts)).astype(np.int64)
+            terms = [term for term, count in zip(terms, counts.tolist(), strict=True) if count]
+            counts, rows = counts[counts > 0], rows[is_row]
+        postings = cls()
+        postings._number_of = {term: number for number, term in enumerate(terms)}
+        postings._starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+        postings._rows = rows
+        return postings
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory they take."""
+        arrays = len(self._later) * _BYTES_AN_ARRAY + 4 * self._added
+        return self._rows.nbytes + self._starts.nbytes + len(self._number_of) * _BYTES_A_TERM + arrays
+
+    def add(self, row: int, terms: Collection[str]) -> None:
+        """Say that a row holds these terms, which differ. No row is added twice."""
+        for term in terms:
+            held = self._later.get(term)
+            if held is None:
+                self._later[term] = array("i", (row,))
+            else:
+                held.append(row)
+        self._added += len(terms)
+
+    def rows(self, term: str) -> Rows:
+        """The rows that hold a term."""
+        number = self._number_of.get(term)
+        later = self._later.get(term)
+        parts = [] if number is None else [self._rows[self._starts[number] : self._starts[number + 1]]]
+        parts += [] if later is None else [np.array(later, dtype=np.int32)]
+        return np.concatenate(parts).astype(np.intp) if parts else np.zeros(0, dtype=np.intp)
+
+    def count(self, term: str) -> int:
+        """How many rows hold a term."""
+        number = self._number_of.get(term)
+        block = 0 if number is None else int(self._starts[number + 1] - self._starts[number])
+        return block + len(self._later.get(term, ()))
+
+    def all(self) -> tuple[npt.NDArray[np.int64], _Numbers]:
+        """How many rows each term has, and these rows, one term after the other."""
+        self._fold()
+        return np.diff(self._starts), self._rows
+
+    def fold_some(self) -> None:
+        """Take what was added into the block, where it has become much."""
+        if self._added > max(_FEW, len(self._rows) // 2):
+            self._fold()
+
+    def moved(self, places: _Numbers) -> "Postings":
+        """The same with other numbers for the rows; those that get -1 are left out."""
+        counts, rows = self.all()
+        return Postings.of(list(self._number_of), counts, places[rows])
+
+    def _fold(self) -> None:
+        if not self._later:
+            return
+        known = len(self._number_of)
+        for term in self._later:
+            self._number_of.setdefault(term, len(self._number_of))
+        block = np.repeat(np.arange(known), np.diff(self._starts))
+        later = np.repeat(
+            np.array([self._number_of[term] for term in self._later]),
+            np.array([len(rows) for rows in self._later.values()]),
+        )
+        terms = np.concatenate([block, later])
+        rows = np.concatenate(
+            [self._rows, *(np.array(each, dtype=np.int32) for each in self._later.values())]
+        )
+        counts = np.bincount(terms, minlength=len(self._number_of))
+        self._rows = rows[np.argsort(terms, kind="stable")]
+        self._starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+        self._later, self._added = {}, 0
