@@ -119,8 +119,8 @@ class MemoryBackend(Protocol):
         """Candidates by meaning and by words, at most `limit` of each, without threshold or decay.
 
         A hit's parts hold `cosine` (raw, in [-1, 1]) where both it and the query have a vector of
-        the same embedder, and `bm25` (> 0) where they share a term. Only records visible at
-        `query.now` and matching `query.where`, which must name a user.
+        the same embedder, and `bm25` (> 0) where the query and the record's `searched_text` share a
+        term. Only records visible at `query.now` and matching `query.where`, which must name a user.
 
         Raises:
             MissingUser: `query.where` names no user.

@@ -677,6 +677,15 @@ class BackendContract:
         backend.write([*gone, with_vector(tea("some tea at last"), direction(0) + direction(1))])
         assert contents(backend.search(query(vector=direction(0)), limit=1)) == ["some tea at last"]
 
+    def test_words_of_when_to_use_it_find_a_record_beside_its_own(self, backend: MemoryBackend) -> None:
+        steps = tea("close the books first", metadata={"use_when": "the quarterly report is asked for"})
+        backend.write([steps, tea()])
+        for asked in ("books", "quarterly"):
+            assert contents(backend.search(query(asked), limit=5)) == ["close the books first"]
+        backend.update([Change(replace(steps, metadata={"use_when": "someone travels"}), expects=1)])
+        assert contents(backend.search(query("travels"), limit=5)) == ["close the books first"]
+        assert not backend.search(query("quarterly"), limit=5)
+
     def test_hits_carry_the_parts_that_are_known(self, backend: MemoryBackend) -> None:
         backend.write(
             [
