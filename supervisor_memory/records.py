@@ -480,8 +480,8 @@ class Query:
     terms: tuple[str, ...] = ()
     vector: "Vector | None" = field(default=None, compare=False, repr=False)
     embedder: str | None = None
-    unrelated: float = 0.0
     now: float = 0.0
+    unrelated: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
