@@ -4,7 +4,7 @@ Run: python benchmarks/knee.py [--data FILE …]
 
 Each corpus of `quality.py` is one user's memory, and each question is asked as for a note: with its threshold
 and its number of records, without standing preferences. Columns: records a note; the share of the evidence in
-it; the share of its records that are evidence; the same for questions that have none: records a note.
+it; the share of its records that are evidence.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from supervisor_memory.embedding.open import E5, MINILM, open_embedder
 from supervisor_memory.recall.gate import knee
 
 OWN = Path(__file__).parent / "quality"
-FALLS = (0.0, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+SHARES = (0.0, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9)
 CANDIDATES = 20
 
 
@@ -34,7 +34,7 @@ class Asked:
 
 
 def asked(corpus: Corpus, memory: SupervisorMemory) -> Iterator[Asked]:
-    """Ask all the questions of a corpus."""
+    """Ask the questions of a corpus that have an answer in it."""
     entries = [
         {"content": each.text}
         | ({"speaker": each.speaker} if each.speaker else {})
@@ -48,25 +48,20 @@ def asked(corpus: Corpus, memory: SupervisorMemory) -> Iterator[Asked]:
         if hits.degraded:
             raise RuntimeError(f"the search was degraded, so its figures mean nothing: {hits.notes}")
         found = [(hit.parts["fused"], ids[hit.record.id] in question.evidence) for hit in hits]
-        yield Asked(found, len(question.evidence))
+        if question.evidence:
+            yield Asked(found, len(question.evidence))
 
 
-def figures(questions: Sequence[Asked], *, fall: float, most: int) -> tuple[float, float, float, float]:
-    """Of notes that end where relevance falls so: the columns."""
-    notes = [(_note(each, fall=fall, most=most), each.evidence) for each in questions]
-    answerable = [(note, evidence) for note, evidence in notes if evidence]
-    handed = sum(len(note) for note, _ in answerable)
-    unanswerable = [len(note) for note, evidence in notes if not evidence]
-    return (
-        handed / len(answerable),
-        statistics.mean(sum(note) / evidence for note, evidence in answerable),
-        sum(sum(note) for note, _ in answerable) / max(handed, 1),
-        statistics.mean(unanswerable) if unanswerable else float("nan"),
-    )
+def figures(questions: Sequence[Asked], *, share: float, most: int) -> tuple[float, float, float]:
+    """Of notes that end at such a knee: the columns."""
+    notes = [_note(each, share=share, most=most) for each in questions]
+    handed = sum(map(len, notes))
+    held = [sum(note) / each.evidence for note, each in zip(notes, questions, strict=True)]
+    return handed / len(notes), statistics.mean(held), sum(map(sum, notes)) / max(handed, 1)
 
 
-def _note(question: Asked, *, fall: float, most: int) -> list[bool]:
-    edge = knee((match for match, _ in question.found), fall=fall)
+def _note(question: Asked, *, share: float, most: int) -> list[bool]:
+    edge = knee((match for match, _ in question.found), share=share)
     return [is_evidence for match, is_evidence in question.found if match >= edge][:most]
 
 
@@ -85,11 +80,11 @@ def main() -> None:
             with SupervisorMemory(settings, embedder=embedder, **options) as memory:
                 questions += asked(corpus, memory)
         print(f"\n{path.name}: {len(questions)} questions")
-        print("| MEMORY_KNEE | records | evidence | precision | records, no evidence |")
-        print("|---:|---:|---:|---:|---:|")
-        for fall in FALLS:
-            row = figures(questions, fall=fall, most=settings.max_notes)
-            print(f"| {fall:.1f} | " + " | ".join(f"{value:.3f}" for value in row) + " |")
+        print("| MEMORY_KNEE | records | evidence | precision |")
+        print("|---:|---:|---:|---:|")
+        for share in SHARES:
+            row = figures(questions, share=share, most=settings.max_notes)
+            print(f"| {share:.2f} | " + " | ".join(f"{value:.3f}" for value in row) + " |")
 
 
 if __name__ == "__main__":

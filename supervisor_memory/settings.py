@@ -59,9 +59,9 @@ class Settings(BaseSettings):
     knee: float = _named(
         "MEMORY_KNEE",
         0.7,
-        "A note ends where a hit has less than this share of the match of the one before; 0: nowhere.",
+        "Share of the best hit's match under which a note ends, at the first clear step down; 0: nowhere.",
         ge=0,
-        le=0.95,
+        le=1,
     )
     weight_relevance: float = _named(
         "MEMORY_WEIGHT_RELEVANCE", 0.7, "α: weight of relevance in the score.", ge=0, le=1000

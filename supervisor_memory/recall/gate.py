@@ -16,6 +16,8 @@ from supervisor_memory.records import Hit, Record
 
 __all__ = ["drop_already_said", "gate", "knee"]
 
+_NEARLY_EQUAL = 0.9  # of the match of the one before
+
 
 def gate(plan: Recalling, view: ReadStore) -> Recalling:
     """Drop what is not relevant enough, of a note what comes after its knee, and what is over the limit.
@@ -26,7 +28,7 @@ def gate(plan: Recalling, view: ReadStore) -> Recalling:
     least = least_relevance(turn, settings)
     passed = plan.keeping((hit for hit in plan.hits if _passes(hit, least)), others="below-threshold")
     if turn.purpose == "note" and least:
-        edge = knee((_match(hit) for hit in passed.hits), fall=settings.knee)
+        edge = knee((_match(hit) for hit in passed.hits), share=settings.knee)
         before = (hit for hit in passed.hits if "standing" in hit.parts or _match(hit) >= edge)
         passed = passed.keeping(before, others="after-knee")
     most = (
@@ -41,17 +43,19 @@ def gate(plan: Recalling, view: ReadStore) -> Recalling:
     return done if passed.hits or not plan.hits else _nothing(done, plan, least)
 
 
-def knee(matches: Iterable[float], *, fall: float) -> float:
-    """The last match before the first sharp fall, going down from the best; 0 where there is none.
+def knee(matches: Iterable[float], *, share: float) -> float:
+    """Where a note ends: the least match before its knee; 0 where there is none.
 
-    Neighbours are compared, so that of two nearly equal hits never one alone is dropped, however far they
-    are from the best.
+    The knee is the first match, going down, that is under a share of the best and stands apart from the one
+    before it. So of two nearly equal hits never one alone is dropped, however far they are from the best.
 
     Args:
-        fall: A fall is sharp when the next has less than this share of the one before; 0: none ever is.
+        share: Of the best match, in [0, 1]; 0: there is no knee.
     """
     falling = sorted(matches, reverse=True)
-    return next((upper for upper, lower in pairwise(falling) if lower < fall * upper), 0.0)
+    least = share * falling[0] if falling else 0.0
+    apart = (upper for upper, lower in pairwise(falling) if lower < least and lower < _NEARLY_EQUAL * upper)
+    return next(apart, 0.0)
 
 
 def _passes(hit: Hit, least: float) -> bool:
