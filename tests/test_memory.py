@@ -28,6 +28,7 @@ from supervisor_memory.errors import (
     RecordNotFound,
     SupervisorMemoryError,
 )
+from supervisor_memory.recall.topics import Topic
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
 
@@ -575,6 +576,9 @@ CONVERSATION: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("recall", ("what does delayed mean?", Scope("u1")), {}),
     ("search", ("GMV",), {"user_id": "u1", "threshold": 0}),
     ("get_all", (), {"user_id": "u1"}),
+    ("topics", (), {"user_id": "u1"}),
+    ("messages", ("no-such-id",), {}),
+    ("session", ("s1",), {"user_id": "u1"}),
     ("route", ("From now on use lists.", Scope("u1")), {}),
     ("summarize", (["one", "two"],), {"goal": "x"}),
     ("get", ("no-such-id",), {}),
@@ -603,6 +607,8 @@ def _plain(value: Any) -> Any:
         return value.status, value.saved, value.reason, value.version
     if isinstance(value, Record):
         return value.content, value.kind, value.status, value.version
+    if isinstance(value, Topic):
+        return str(value), value.count
     if hasattr(value, "record"):
         return _plain(value.record), round(value.score, 6)
     if hasattr(value, "tokens"):
