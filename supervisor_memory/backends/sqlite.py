@@ -1,6 +1,5 @@
 """Records in one SQLite file, with their vectors, words, versions and audit in one transaction."""
 
-import json
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,10 +15,11 @@ from supervisor_memory.backends.erasing import forget_texts
 from supervisor_memory.backends.namespace import search
 from supervisor_memory.backends.protocol import Commit, Committed, Erased, Health, Ids, Stored, Taken
 from supervisor_memory.backends.sqlite_file.answers import Answers
-from supervisor_memory.backends.sqlite_file.conditions import of_namespaces, of_records, visible
+from supervisor_memory.backends.sqlite_file.conditions import of_namespaces, of_records
 from supervisor_memory.backends.sqlite_file.group import Group
 from supervisor_memory.backends.sqlite_file.moving import TableShelf, stored_page
 from supervisor_memory.backends.sqlite_file.namespaces import Namespaces, Space
+from supervisor_memory.backends.sqlite_file.readable import Kept, Readable
 from supervisor_memory.backends.sqlite_file.tables import SCHEMA, STEPS, Writing, counted, record_of, remove
 from supervisor_memory.backends.taking import pages, take_all
 from supervisor_memory.backends.verbs import Verbs
@@ -115,7 +115,7 @@ class SqliteBackend(Verbs):
                 _question(query, limit),
                 spaces,
                 now=query.now,
-                search=lambda: _search(connection, known.namespaces, query, limit, spaces),
+                search=lambda: _search(connection, known, query, limit, spaces),
             )
 
     def get(self, ids: Ids) -> Sequence[Record]:
@@ -238,6 +238,7 @@ class _Known:
 
     state: tuple[File | None, int] | None = None
     namespaces: Namespaces = field(default_factory=Namespaces)
+    records: Kept = field(default_factory=Kept)
     answers: Answers = field(default_factory=Answers)
 
 
@@ -258,33 +259,16 @@ def _question(query: Query, limit: int) -> Hashable:
 
 
 def _search(
-    connection: apsw.Connection, namespaces: Namespaces, query: Query, limit: int, spaces: Sequence[Space]
+    connection: apsw.Connection, known: _Known, query: Query, limit: int, spaces: Sequence[Space]
 ) -> Hits:
-    with namespaces.fresh(connection, spaces) as loaded:
+    with known.namespaces.fresh(connection, spaces) as loaded:
         return search(
             loaded.indexes,
             query,
             limit=limit,
-            readable=_Reading(connection, query),
+            readable=Readable(connection, known.records, query, spaces),
             vectors=loaded.vectors,
         )
-
-
-class _Reading:
-    """What a searcher may see, on a connection that sees one state of the store throughout."""
-
-    def __init__(self, connection: apsw.Connection, query: Query) -> None:
-        self._connection = connection
-        self._visible = visible(query.where, now=query.now)
-
-    def __call__(self, keys: Sequence[int]) -> Mapping[int, Record]:
-        sql, bindings = self._visible
-        rows: Iterable[Any] = self._connection.execute(
-            "SELECT key, data FROM (SELECT value FROM json_each(?)) AS candidates "
-            f"CROSS JOIN records ON records.key = candidates.value WHERE {sql}",
-            (json.dumps(keys), *bindings),
-        )
-        return {key: record_of(data) for key, data in rows}
 
 
 def _records(connection: apsw.Connection, sql: str, bindings: Sequence[str | float]) -> Iterator[Record]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from supervisor_memory.records import SESSION_FAMILY, Filter
@@ -22,6 +23,7 @@ def of_records(where: Filter) -> Condition:
     return joined([*_of_namespace(where), *_of_record(where)])
 
 
+@lru_cache(maxsize=256)
 def of_namespaces(where: Filter) -> Condition:
     """What must hold of a row of `namespaces` that can have such records."""
     return joined([*_of_namespace(where)])

@@ -1,0 +1,101 @@
+"""What a searcher may see of the candidates: read from the file, or known from a search before."""
+
+import json
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+import apsw
+
+from supervisor_memory.backends.sqlite_file.conditions import visible
+from supervisor_memory.backends.sqlite_file.namespaces import Space
+from supervisor_memory.backends.sqlite_file.tables import record_of
+from supervisor_memory.records import Filter, Query, Record
+
+__all__ = ["Kept", "Readable"]
+
+MOST: Final = 4_096
+LONGEST: Final = 2_000  # characters of a row
+_As: TypeAlias = tuple[str, int]  # a namespace and its revision
+
+
+class Kept:
+    """Records that searches have read, each as it is while its namespace has the revision it had then."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._records: dict[int, tuple[_As, Record]] = {}
+
+    def of(self, keys: Sequence[int], revisions: Mapping[str, int]) -> dict[int, Record]:
+        """Those of these records that are known, and unchanged in namespaces of these revisions."""
+        found: dict[int, Record] = {}
+        for key in keys:
+            if (known := self._records.get(key)) is not None:
+                (namespace, revision), record = known
+                if revisions.get(namespace) == revision:
+                    found[key] = record
+        return found
+
+    def keep(self, key: int, read_as: _As, record: Record) -> None:
+        """Know a record from now on, instead of the one that was read first."""
+        with self._lock:
+            self._records.pop(key, None)
+            self._records[key] = read_as, record
+            if len(self._records) > MOST:
+                del self._records[next(iter(self._records))]
+
+
+class Readable:
+    """Gives those of some records, by key, that a searcher may see.
+
+    Args:
+        connection: Sees one state of the store throughout.
+        spaces: The namespaces the records are in, as the connection sees them.
+    """
+
+    def __init__(
+        self, connection: apsw.Connection, kept: Kept, query: Query, spaces: Sequence[Space]
+    ) -> None:
+        self._connection, self._kept, self._query = connection, kept, query
+        self._revisions = {space.namespace: space.revision for space in spaces}
+
+    def __call__(self, keys: Sequence[int]) -> Mapping[int, Record]:
+        if not _asks_for_namespaces_alone(self._query.where):  # SQLite can tell which, without reading all
+            return self._read_visible(keys)
+        records = self._kept.of(keys, self._revisions)
+        if missing := [key for key in keys if key not in records]:
+            records |= self._read(missing)
+        return {key: record for key, record in records.items() if record.is_visible(self._query.now)}
+
+    def _read_visible(self, keys: Sequence[int]) -> dict[int, Record]:
+        sql, bindings = visible(self._query.where, now=self._query.now)
+        rows: Iterable[Any] = self._connection.execute(
+            f"SELECT records.key, data {_OF_KEYS} WHERE {sql}", (json.dumps(keys), *bindings)
+        )
+        return {key: record_of(data) for key, data in rows}
+
+    def _read(self, keys: Sequence[int]) -> dict[int, Record]:
+        rows: Iterable[Any] = self._connection.execute(
+            f"SELECT records.key, namespace, data {_OF_KEYS}", (json.dumps(keys),)
+        )
+        found: dict[int, Record] = {}
+        for key, namespace, data in rows:
+            if namespace in self._revisions:
+                found[key] = record_of(data)
+                if len(data) <= LONGEST:
+                    self._kept.keep(key, (namespace, self._revisions[namespace]), found[key])
+        return found
+
+
+# `CROSS JOIN` keeps SQLite from walking an index of the user's records to find them.
+_OF_KEYS: Final = (
+    "FROM (SELECT value FROM json_each(?)) AS candidates CROSS JOIN records ON records.key = candidates.value"
+)
+
+
+@lru_cache(maxsize=256)
+def _asks_for_namespaces_alone(where: Filter) -> bool:
+    """Whether all active records of the namespaces it names are meant."""
+    narrower = Filter(user_id=where.user_id, families=where.families, tasks=where.tasks)
+    return where == narrower
