@@ -42,7 +42,7 @@ class _Place:
     lock: threading.Lock = field(default_factory=threading.Lock)
     revision: int = -1
     index: NamespaceIndex = field(default_factory=NamespaceIndex)
-    nbytes: int = 0
+    nbytes: int = 0  # as counted last
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +93,14 @@ class Namespaces:
             yield Loaded(
                 connection, [space.namespace for space in spaces], [place.index for _, place in places]
             )
-            for _, place in places:
-                place.nbytes = place.index.nbytes
-        self._make_room(len(spaces))
+            sizes = [place.index.nbytes for _, place in places]
+        self._make_room(places, sizes)
 
     def _reset(self) -> None:
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._places: OrderedDict[str, _Place] = OrderedDict()
+        self._nbytes = 0
 
     def _place(self, name: str) -> _Place:
         with self._lock:
@@ -108,12 +108,15 @@ class Namespaces:
             self._places.move_to_end(name)
             return place
 
-    def _make_room(self, kept: int) -> None:
+    def _make_room(self, searched: Sequence[tuple[Space, _Place]], sizes: Sequence[int]) -> None:
         with self._lock:
-            size = sum(place.nbytes for place in self._places.values())
-            while size > self._most_bytes and len(self._places) > kept:
+            for (space, place), nbytes in zip(searched, sizes, strict=True):
+                if self._places.get(space.namespace) is place:  # else others needed its room meanwhile
+                    self._nbytes += nbytes - place.nbytes
+                    place.nbytes = nbytes
+            while self._nbytes > self._most_bytes and len(self._places) > len(searched):
                 _, oldest = self._places.popitem(last=False)
-                size -= oldest.nbytes
+                self._nbytes -= oldest.nbytes
 
 
 def _bring_up_to_date(connection: apsw.Connection, space: Space, place: _Place) -> None:
