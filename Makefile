@@ -50,6 +50,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/node_cost.py
 	$(BIN)/python benchmarks/write_cost.py
 	$(BIN)/python benchmarks/qdrant_cost.py --rounds 10 --block 10
+	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/import_weight.py
 	$(BIN)/python benchmarks/quality.py
 
