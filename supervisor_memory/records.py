@@ -17,6 +17,7 @@ import uuid_utils
 
 from supervisor_memory.errors import ContentTooLarge, InvalidContent, InvalidName, MissingUser
 from supervisor_memory.explain import Row, table
+from supervisor_memory.signal_weights import DEFAULT, Weights
 from supervisor_memory.wanted import Wanted
 
 if TYPE_CHECKING:
@@ -473,6 +474,7 @@ class Query:
     """What to look for. `terms` come from `supervisor_memory.terms`; `vector` may be missing.
 
     `unrelated` is the cosine up to which texts have nothing in common, by the calibration of the embedder.
+    `weights` say what each signal counts.
     """
 
     text: str
@@ -482,6 +484,7 @@ class Query:
     embedder: str | None = None
     now: float = 0.0
     unrelated: float = 0.0
+    weights: Weights = DEFAULT
 
 
 @dataclass(frozen=True, slots=True)

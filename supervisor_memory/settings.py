@@ -23,6 +23,7 @@ from pydantic_settings import (
 
 from supervisor_memory.errors import SettingsError
 from supervisor_memory.records import Kind, SourceClass, check_family, check_name
+from supervisor_memory.signal_weights import Weights
 
 __all__ = ["Origin", "Settings"]
 
@@ -81,6 +82,11 @@ class Settings(BaseSettings):
         "ρ: weight of how often a record was handed out, by this machine's access log.",
         ge=0,
         le=1000,
+    )
+    signal_weights: Mapping[str, float] = _named(
+        "MEMORY_SIGNAL_WEIGHTS",
+        {},
+        "What a signal counts in the match, where it differs from the default: see docs/ranking.md.",
     )
     decay_lambda: float = _named("MEMORY_DECAY_LAMBDA", 0.0231, "λ per day; 0.0231 halves in 30 days.", ge=0)
     decay_lambdas: Mapping[Kind, float] = _named(
@@ -248,6 +254,17 @@ class Settings(BaseSettings):
             "importance": self.weight_importance,
             "reads": self.weight_reads,
         }
+
+    @property
+    def match_weights(self) -> Weights:
+        """What each signal counts in a match."""
+        return Weights.of(self.signal_weights)
+
+    @field_validator("signal_weights", mode="after")
+    @classmethod
+    def _are_signals(cls, value: Mapping[str, float]) -> Mapping[str, float]:
+        Weights.of(value)
+        return value
 
     @field_validator("decay_lambdas", "ttl_days", mode="after")
     @classmethod

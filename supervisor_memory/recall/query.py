@@ -38,6 +38,7 @@ def write_query(plan: Recalling, view: NoStore) -> Recalling:
         embedder=embedder.fingerprint if embedder else None,
         unrelated=embedder.calibration.unrelated if embedder else 0.0,
         now=view.now,
+        weights=view.settings.match_weights,
         where=replace(
             turn.where,
             user_id=turn.scope.user_id,

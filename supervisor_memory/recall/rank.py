@@ -120,4 +120,4 @@ def _by_parts(hits: Sequence[Hit], query: Query) -> npt.NDArray[np.float32]:
     def values(part: str, less: float = 0.0) -> npt.NDArray[np.float32]:
         return np.array([hit.parts.get(part, less) - less for hit in hits], dtype=np.float32)
 
-    return base({"meaning": values("cosine", query.unrelated), "words": values("bm25")})
+    return base({"meaning": values("cosine", query.unrelated), "words": values("bm25")}, query.weights)

@@ -12,31 +12,14 @@ Clarke and Büttcher (2009). Weights: measured, see docs/ranking.md.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
+from supervisor_memory.signal_weights import DEFAULT, Weights
 from supervisor_memory.signals.lexical import Floats
 
-__all__ = ["DEFAULT", "Weights", "base", "reciprocal_ranks", "scaled"]
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """What each signal counts. The first three are direct, the others add to them; 0: it is not looked at."""
-
-    meaning: float = 1.0
-    words: float = 0.5
-    words_before: float = 0.5
-    neighbour: float = 0.5
-    answer: float = 0.3
-    episode: float = 0.4
-    speaker: float = 0.15
-    date: float = 0.7
-    information: float = 1.0
-
-
-DEFAULT = Weights()
+__all__ = ["base", "reciprocal_ranks", "scaled"]
 
 
 def scaled(scores: Floats) -> Floats:
@@ -47,16 +30,29 @@ def scaled(scores: Floats) -> Floats:
     return found
 
 
-def base(signals: Mapping[str, Floats], weights: Weights = DEFAULT) -> Floats:
+def base(
+    signals: Mapping[str, Floats],
+    weights: Weights = DEFAULT,
+    *,
+    alone: npt.NDArray[np.bool_] | None = None,
+) -> Floats:
     """The direct signals as one, from 0 to 1.
 
     Args:
         signals: Any of "meaning", "words" and "words_before", all of one length, at least one.
+        alone: Rows that nothing was said before, so that both signals of words say the same: there they
+            count as one beside meaning. None: no row is.
     """
-    total: Floats = sum(
-        (np.float32(getattr(weights, name)) * scaled(scores) for name, scores in signals.items()),
-        start=np.zeros(len(next(iter(signals.values()))), dtype=np.float32),
-    )
+    weighed = {name: np.float32(getattr(weights, name)) * scaled(each) for name, each in signals.items()}
+    nothing = np.zeros(len(next(iter(signals.values()))), dtype=np.float32)
+    by_words = sum((each for name, each in weighed.items() if name != "meaning"), start=nothing)
+    by_meaning = weighed.get("meaning", nothing)
+    total: Floats = by_meaning + by_words
+    if alone is not None and "meaning" in signals:
+        once, twice = weights.words or weights.words_before, weights.words + weights.words_before
+        # By the same sum of weights as other rows, so that none is ahead for what it is.
+        stretch = np.float32((weights.meaning + twice) / (weights.meaning + once))
+        total = np.where(alone, (by_meaning + by_words * np.float32(once / twice)) * stretch, total)
     return scaled(total)
 
 

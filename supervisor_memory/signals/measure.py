@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from supervisor_memory.signal_weights import DEFAULT, Weights
 from supervisor_memory.signals import context
 from supervisor_memory.signals.dates import DateRange, match, named_dates
-from supervisor_memory.signals.fuse import DEFAULT, Weights, base, scaled
+from supervisor_memory.signals.fuse import base, scaled
 from supervisor_memory.signals.index import Index, information
 from supervisor_memory.signals.lexical import Floats, Rows, bm25, idf
 from supervisor_memory.signals.names import named_people
@@ -85,7 +86,8 @@ def measure(
     direct = {"words": words.own(), "words_before": words.with_previous()}
     if any(each is not None for each in cosines):
         direct["meaning"] = np.where(cosine > _ABSENT, cosine - np.float32(asked.unrelated), np.float32(0))
-    fused = base(direct, weights)
+    alone = np.concatenate([index.episodes[: index.size] < 0 for index in indexes])
+    fused = base(direct, weights, alone=alone)
     each_base = _apart(indexes, fused)
     ranges, people = _named_in(asked, indexes)
     added = {
