@@ -106,7 +106,8 @@ def search(
         for each in namespaces
     ]
     indexes = [each.index for each in namespaces]
-    measured = measure(indexes, Asked(query.text, asked, query.now, query.unrelated), cosines)
+    asking = Asked(query.text, asked, query.now, query.unrelated)
+    measured = measure(indexes, asking, cosines, query.weights)
     return _hits(indexes, measured, limit, readable)
 
 
