@@ -113,7 +113,7 @@ class Matrix:
     def nearest(self, query: Vector, k: int) -> tuple[Keys, Cosines]:
         """The keys of the `k` rows nearest to the query, nearest first, and their cosines, all exact.
 
-        Of rows that are equally near those with the smaller keys come first.
+        Of rows that are equally near those with the greater keys, the later ones, come first.
         """
         with self._lock:
             if k <= 0:
@@ -123,7 +123,7 @@ class Matrix:
             if len(values) > _MOST_SORTED:
                 best = _best(values, k)
                 keys, values = keys[best], values[best]
-            order = np.lexsort((keys, -values))[:k]
+            order = np.lexsort((-keys, -values))[:k]
             return keys[order], _bounded(values[order])
 
     def cosine(self, key: int, query: Vector) -> float | None:

@@ -119,11 +119,11 @@ def test_the_bound_of_the_codes_holds_for_vectors_of_any_length() -> None:
 
 
 @pytest.mark.usefixtures("fast")
-def test_of_equal_rows_the_smaller_keys_come_first() -> None:
+def test_of_equal_rows_the_later_ones_come_first() -> None:
     vectors = random(6_000)
     vectors[[5_000, 17, 444, 2_999]] = vectors[0]
     matrix = Matrix.of(np.arange(6_000)[::-1], vectors.copy())
-    assert matrix.nearest(vectors[0], 4)[0].tolist() == [999, 3_000, 5_555, 5_982]
+    assert matrix.nearest(vectors[0], 4)[0].tolist() == [5_999, 5_982, 5_555, 3_000]
     assert (matrix.nearest(vectors[0], 5)[1] == 1.0).all()
 
 
