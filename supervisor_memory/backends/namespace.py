@@ -17,7 +17,7 @@ from supervisor_memory.records import Hit, Hits, Query, Record
 from supervisor_memory.signals.index import Entry, Index
 from supervisor_memory.signals.measure import Asked, Cosines, Measured, measure
 
-__all__ = ["NamespaceIndex", "Readable", "Space", "Vectors", "search"]
+__all__ = ["NamespaceIndex", "Readable", "Space", "Vectors", "chosen", "search"]
 
 Space: TypeAlias = tuple[str, int]
 """An embedder and the dimension of its vectors."""
@@ -93,7 +93,8 @@ def search(
     if limit <= 0 or not namespaces:
         return Hits()
     searched, asked = searched_vector(query), searched_terms(query)
-    if searched is not None and not asked and not any(each.index.has_streams for each in namespaces):
+    is_by_vector_alone = not query.text or not any(each.index.has_streams for each in namespaces)
+    if searched is not None and not asked and is_by_vector_alone:
         found = _nearest(namespaces, searched, limit, readable, vectors)
         if found is not None:
             return found
@@ -108,7 +109,7 @@ def search(
     indexes = [each.index for each in namespaces]
     asking = Asked(query.text, asked, query.now, query.unrelated)
     measured = measure(indexes, asking, cosines, query.weights)
-    return _hits(indexes, measured, limit, readable)
+    return chosen(indexes, measured, limit, readable)
 
 
 def _nearest(
@@ -127,7 +128,7 @@ def _nearest(
         rows, cosines = matrix.nearest(vector, limit + _SPARE)
         near += zip(cosines.tolist(), each.index.keys[rows].tolist(), strict=True)
         is_all = is_all and len(rows) == len(matrix)
-    near.sort(reverse=True)
+    near.sort(key=lambda each: (-each[0], -each[1]))  # of equals the newest first
     wanted = near[: limit + _SPARE]
     records = readable([key for _, key in wanted])
     hits = [
@@ -138,7 +139,8 @@ def _nearest(
     return Hits(tuple(hits)) if len(hits) == limit or (is_all and len(near) == len(wanted)) else None
 
 
-def _hits(indexes: Sequence[Index], measured: Measured, limit: int, readable: Readable) -> Hits:
+def chosen(indexes: Sequence[Index], measured: Measured, limit: int, readable: Readable) -> Hits:
+    """The best rows by their match, and of those by meaning alone and by words alone the very best."""
     keys = np.concatenate([index.keys[: index.size] for index in indexes])
     few = max(1, limit // _OF_EACH)
     known: dict[int, Record | None] = {}

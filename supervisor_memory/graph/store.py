@@ -152,7 +152,7 @@ class MemoryStore(BaseStore):
             covered = ((entry, coverage(asked, entry.record)) for entry in self._matching(op))
             return ((entry, share) for entry, share in covered if share > 0)
         if index is None:
-            asked_near = Query(query, Filter(), vector=vector, embedder=embedder.fingerprint)
+            asked_near = Query("", Filter(), vector=vector, embedder=embedder.fingerprint)
             return self._nearest(op, asked_near, wanted)
         return self._best_field(op, vector, embedder.fingerprint)
 

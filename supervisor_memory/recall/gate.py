@@ -29,7 +29,7 @@ def gate(plan: Recalling, view: ReadStore) -> Recalling:
     passed = plan.keeping((hit for hit in plan.hits if _passes(hit, least)), others="below-threshold")
     if turn.purpose == "note" and least:
         edge = knee((_match(hit) for hit in passed.hits), share=settings.knee)
-        before = (hit for hit in passed.hits if "standing" in hit.parts or _match(hit) >= edge)
+        before = (hit for hit in passed.hits if _is_sure(hit) or _match(hit) >= edge)
         passed = passed.keeping(before, others="after-knee")
     most = (
         turn.limit
@@ -56,6 +56,11 @@ def knee(matches: Iterable[float], *, share: float) -> float:
     least = share * falling[0] if falling else 0.0
     apart = (upper for upper, lower in pairwise(falling) if lower < least and lower < _NEARLY_EQUAL * upper)
     return next(apart, 0.0)
+
+
+def _is_sure(hit: Hit) -> bool:
+    """Whether it stands, or defines a word of the question: the reader needs it beside any better answer."""
+    return "standing" in hit.parts or "named" in hit.parts
 
 
 def _passes(hit: Hit, least: float) -> bool:
