@@ -92,7 +92,7 @@ class BaseStoreBackend(Verbs):
         return self._audit
 
     def search(self, query: Query, *, limit: int) -> Hits:
-        """Candidates by meaning and by words, at most `limit` of each.
+        """Candidates by all signals together; see `MemoryBackend.search`.
 
         Raises:
             MissingUser: `query.where` names no user.

@@ -1,12 +1,10 @@
-"""What a search is asked, checked; and what it found, put together. The same for every backend."""
-
-from collections.abc import Iterable, Mapping
+"""What a search is asked, checked. The same for every backend."""
 
 from supervisor_memory.backends.changes import Vector, unit
 from supervisor_memory.errors import MissingUser
-from supervisor_memory.records import Hit, Hits, Query, Record
+from supervisor_memory.records import Query
 
-__all__ = ["as_hits", "searched_terms", "searched_user", "searched_vector"]
+__all__ = ["searched_terms", "searched_user", "searched_vector"]
 
 MOST_TERMS = 128
 
@@ -32,20 +30,3 @@ def searched_vector(query: Query) -> tuple[str, Vector] | None:
     if query.vector is None or query.embedder is None:
         return None
     return query.embedder, unit(query.vector, what="the query vector")
-
-
-def as_hits(
-    by_meaning: Iterable[Record],
-    by_words: Iterable[Record],
-    *,
-    cosines: Mapping[str, float],
-    scores: Mapping[str, float],
-) -> Hits:
-    """Each record once, those found by meaning first, with the parts that are known of it."""
-    records = {record.id: record for record in (*by_meaning, *by_words)}
-    return Hits(tuple(Hit(record, parts=_parts(record.id, cosines, scores)) for record in records.values()))
-
-
-def _parts(record_id: str, cosines: Mapping[str, float], scores: Mapping[str, float]) -> dict[str, float]:
-    named = (("cosine", cosines), ("bm25", scores))
-    return {name: values[record_id] for name, values in named if record_id in values}

@@ -211,7 +211,9 @@ class JournalBackend(Verbs):
     # Reading
 
     def search(self, query: Query, *, limit: int) -> Hits:
-        """Candidates by meaning and by words, at most `limit` of each; `degraded` without the store.
+        """Candidates by all signals together, see `MemoryBackend.search`; `degraded` without the store.
+
+        While something waits, all are measured anew among what was found.
 
         Raises:
             MissingUser: `query.where` names no user.

@@ -116,11 +116,23 @@ class MemoryBackend(Protocol):
         ...
 
     def search(self, query: Query, *, limit: int) -> Hits:
-        """Candidates by meaning and by words, at most `limit` of each, without threshold or decay.
+        """Candidates by all signals together, without threshold or decay.
 
-        A hit's parts hold `cosine` (raw, in [-1, 1]) where both it and the query have a vector of
-        the same embedder, and `bm25` (> 0) where the query and the record's `searched_text` share a
-        term. Only records visible at `query.now` and matching `query.where`, which must name a user.
+        At most `limit` of them, and besides up to `limit // 4` (one at least) of the very best by meaning
+        alone and as many by words alone, in no promised order. Only records visible at `query.now` and
+        matching `query.where`, which must name a user; the others are left out before the best are chosen.
+
+        A hit's parts hold `cosine` (raw, in [-1, 1]) where both it and the query have a vector of the same
+        embedder, `bm25` (> 0) where they share a term, and `match` (0 or more), which orders the hits of
+        one search and says nothing about relevance. Other signals have a part where they are not 0:
+
+        - `context`: the share of the question's terms in the record and in what was said just before it;
+        - `neighbour`, `answer`, `episode`: how well what was said beside it in its conversation matches;
+        - `speaker`, `date`, `when`, `information`: whether it is by whom and of when the question asks, and
+          how much it can tell.
+
+        A store that searches elsewhere may tell what is in the conversation, and how rare a word is, from
+        the candidates that it found.
 
         Raises:
             MissingUser: `query.where` names no user.

@@ -146,7 +146,10 @@ class QdrantBackend(Verbs):
         return self._audit
 
     def search(self, query: Query, *, limit: int) -> Hits:
-        """Candidates by meaning and by words, at most `limit` of each.
+        """Candidates by all signals together; see `MemoryBackend.search`.
+
+        The server answers with the best by meaning and by words. The rest is told from these: what was said
+        before a record counts where that was found too.
 
         Raises:
             MissingUser: `query.where` names no user.
@@ -166,7 +169,7 @@ class QdrantBackend(Verbs):
                 self._ask(collection, query, condition, max(limit, _ALL_OF_A_USER), candidates)
         if candidates.foreign:
             self._tell_foreign(user_id, candidates.foreign)
-        return candidates.hits(searched_terms(query), limit)
+        return candidates.hits(query, limit)
 
     def get(self, ids: Ids) -> Sequence[Record]:
         """The records of these ids in any status, in the order asked, unknown ones left out."""

@@ -145,7 +145,7 @@ class State:
         return Stored(copied(self.records[record_id]), earlier, None if vector is None else vector[1].copy())
 
     def search(self, query: Query, limit: int) -> Hits:
-        """Candidates by meaning and by words, at most `limit` of each."""
+        """Candidates by all signals together; see `MemoryBackend.search`."""
         searched_user(query)
         namespaces = [each.searched() for each in self._searched(query.where)]
         if not namespaces:

@@ -24,7 +24,7 @@ class StateBackend(Verbs):
         """The state to read from; called with the lock held."""
 
     def search(self, query: Query, *, limit: int) -> Hits:
-        """Candidates by meaning and by words, at most `limit` of each.
+        """Candidates by all signals together; see `MemoryBackend.search`.
 
         Raises:
             MissingUser: `query.where` names no user.

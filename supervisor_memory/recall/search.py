@@ -21,7 +21,7 @@ _WISHED_OF_THE_USER = frozenset(("name", "format", "language", "chart", "unit", 
 
 
 def search_store(plan: Recalling, view: ReadStore) -> Recalling:
-    """Candidates by meaning and by words; without a threshold also what shares neither."""
+    """Candidates by all signals; without a threshold also what shares nothing with the question."""
     if plan.query is None:
         return plan
     wanted = plan.turn.limit or view.settings.top_k

@@ -7,7 +7,7 @@ an hour a new *episode* begins. Facts by themselves are in no stream.
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -53,14 +53,14 @@ class Entry:
 
 def entry_of(record: Record) -> Entry:
     """The entry of a record."""
-    entry = entry_without_terms(
+    return _entry(
+        dict.fromkeys(terms(record.searched_text)),
         said_at=record.created_at,
         layer=record.layer,
         session_id=record.source.session_id,
         speaker=record.source.speaker,
         end=record.content[-_END:],
     )
-    return replace(entry, terms=dict.fromkeys(terms(record.searched_text)))
 
 
 def entry_without_terms(
@@ -71,9 +71,21 @@ def entry_without_terms(
     Args:
         end: The last characters of its content, eight or more.
     """
+    return _entry((), said_at=said_at, layer=layer, session_id=session_id, speaker=speaker, end=end)
+
+
+def _entry(
+    held: Collection[str],
+    *,
+    said_at: float,
+    layer: str,
+    session_id: str | None,
+    speaker: str | None,
+    end: str,
+) -> Entry:
     is_said = layer == "history" and (session_id is not None or speaker is not None)
     return Entry(
-        terms=(),
+        terms=held,
         said_at=said_at,
         stream=(session_id or "") if is_said else None,
         speaker=named_speaker(speaker) if layer == "history" else None,

@@ -135,6 +135,11 @@ def query(text: str = "tea", *, user: str = "alice", now: float = NOW, **values:
     return Query(text, where, terms(text), vector, embedder if vector is not None else None, now)
 
 
+def ways(hits: Hits) -> dict[str, set[str]]:
+    """By which of meaning and words each hit was found, by content."""
+    return {hit.record.content: {*hit.parts} & {"cosine", "bm25"} for hit in hits}
+
+
 def contents(found: Hits | Iterable[Record]) -> list[str]:
     records = (hit.record for hit in found) if isinstance(found, Hits) else found
     return sorted(record.content for record in records)
@@ -486,7 +491,7 @@ class BackendContract:
         backend.update([changed(replace(record, vector=None), namespace=("identity", "alice"))])
         for families, expected in ((("identity",), 1), (("user_profile",), 0)):
             found = backend.search(query(families=families, vector=direction(0)), limit=5)
-            assert [set(hit.parts) for hit in found] == [{"cosine", "bm25"}] * expected
+            assert ways(found) == dict([(record.content, {"cosine", "bm25"})] * expected)
 
     def test_an_update_does_not_change_where_a_record_comes_from(self, backend: MemoryBackend) -> None:
         record = tea(source=Source("tool", "browser"))
@@ -522,7 +527,7 @@ class BackendContract:
         deleted = backend.get([record.id])[0]
         backend.update([changed(deleted, status="active")])
         found = backend.search(query(vector=direction(0)), limit=5)
-        assert [set(hit.parts) for hit in found] == [{"cosine", "bm25"}]
+        assert ways(found) == {record.content: {"cosine", "bm25"}}
 
     # Likes and places
 
@@ -695,8 +700,9 @@ class BackendContract:
                 with_vector(tea("opposite"), -direction(0)),
             ]
         )
-        parts = {hit.record.content: hit.parts for hit in backend.search(query(vector=direction(0)), limit=9)}
-        assert {name: set(values) for name, values in parts.items()} == {
+        hits = backend.search(query(vector=direction(0)), limit=9)
+        parts = {hit.record.content: hit.parts for hit in hits}
+        assert ways(hits) == {
             "both tea": {"cosine", "bm25"},
             "words tea": {"bm25"},
             "meaning": {"cosine"},
@@ -705,6 +711,9 @@ class BackendContract:
         cosines = {name: values["cosine"] for name, values in parts.items() if "cosine" in values}
         assert cosines == pytest.approx({"both tea": 1.0, "meaning": 2**-0.5, "opposite": -1.0}, abs=1e-6)
         assert all(values["bm25"] > 0 for values in parts.values() if "bm25" in values)
+        matches = {name: values["match"] for name, values in parts.items()}
+        assert min(matches.values()) >= 0
+        assert max(matches, key=lambda name: matches[name]) == "both tea"
 
     def test_a_hit_found_one_way_carries_the_other_part_too(self, backend: MemoryBackend) -> None:
         near = [with_vector(tea(f"near {n}"), direction(0)) for n in range(5)]
@@ -715,19 +724,58 @@ class BackendContract:
             assert "cosine" in hit.parts
             assert ("bm25" in hit.parts) == ("tea" in hit.record.content)
 
-    def test_at_most_the_limit_is_found_by_each_way(self, backend: MemoryBackend) -> None:
+    def test_the_limit_is_kept_but_for_the_very_best_by_meaning_and_by_words(
+        self, backend: MemoryBackend
+    ) -> None:
         backend.write([with_vector(tea(f"number {n}"), direction(0)) for n in range(30)])
         backend.write([tea(f"tea {n}") for n in range(30)])
-        for limit in (0, 1, 7, 100):
+        for limit in (1, 7, 100):
             found = backend.search(query(vector=direction(0)), limit=limit)
-            assert len(found) == 2 * min(limit, 30)
-        assert not backend.search(query(vector=direction(0)), limit=-1)
+            assert min(limit, 60) <= len(found) <= min(limit + 2 * max(1, limit // 4), 60)
+            assert {"cosine", "bm25"} == {way for known in ways(found).values() for way in known}
+            assert len({hit.record.id for hit in found}) == len(found)
+        for limit in (0, -1):
+            assert not backend.search(query(vector=direction(0)), limit=limit)
 
-    def test_rarer_and_more_frequent_words_count_for_more(self, backend: MemoryBackend) -> None:
+    def test_what_agrees_in_meaning_and_in_words_is_found_before_what_has_one_of_them(
+        self, backend: MemoryBackend
+    ) -> None:
+        backend.write([with_vector(tea(f"number {n}"), direction(0) + direction(1)) for n in range(9)])
+        backend.write([tea(f"tea {n} and many other words beside it") for n in range(9)])
+        backend.write([with_vector(tea("both, of tea"), direction(0) + direction(2))])
+        hits = backend.search(query(vector=direction(0)), limit=4)
+        assert max(hits, key=lambda hit: hit.parts["match"]).record.content == "both, of tea"
+
+    def test_an_answer_is_found_by_the_question_before_it(self, backend: MemoryBackend) -> None:
+        def said(text: str, seconds: float, session: str = "s1") -> Record:
+            when = NOW - 1e6 + seconds
+            where = Source(session_id=session, speaker="Ann")
+            vector = direction(0) if "Lisbon" in text else direction(3)
+            return with_vector(
+                tea(text, layer="history", source=where, created_at=when, updated_at=when), vector
+            )
+
+        backend.write(
+            [
+                said("Where in Lisbon did you stay?", 0),
+                said("At a little inn by the river.", 60),
+                said("An aunt has room for us.", 30, session="s2"),
+                said("Nothing much, to be honest.", 7_200),
+            ]
+        )
+        hits = backend.search(query("Lisbon", vector=direction(0)), limit=9)
+        parts = {hit.record.content: hit.parts for hit in hits}
+        assert [text for text, known in parts.items() if "answer" in known] == [
+            "At a little inn by the river."
+        ]
+        assert not {"neighbour", "context"} & {*parts.get("An aunt has room for us.", ())}
+
+    def test_rarer_words_count_for_more(self, backend: MemoryBackend) -> None:
         backend.write([tea(f"drink number {n}") for n in range(20)])
         backend.write([tea("drink tea"), tea("drink tea tea tea"), tea("drink mango juice")])
         scores = {h.record.content: h.parts["bm25"] for h in backend.search(query("drink tea"), limit=50)}
-        assert scores["drink tea tea tea"] > scores["drink tea"] > scores["drink mango juice"]
+        assert scores["drink tea"] > scores["drink mango juice"]
+        assert scores["drink tea tea tea"] >= scores["drink tea"]
         assert contents(backend.search(query("drink mango"), limit=1)) == ["drink mango juice"]
 
     def test_a_short_record_is_not_buried_under_long_ones(self, backend: MemoryBackend) -> None:
@@ -785,10 +833,8 @@ class BackendContract:
         backend.write(
             [with_vector(tea("old tea"), direction(0), "old@1/8"), with_vector(tea("new tea"), direction(0))]
         )
-        parts = {
-            hit.record.content: set(hit.parts) for hit in backend.search(query(vector=direction(0)), limit=5)
-        }
-        assert parts == {"new tea": {"cosine", "bm25"}, "old tea": {"bm25"}}
+        found = backend.search(query(vector=direction(0)), limit=5)
+        assert ways(found) == {"new tea": {"cosine", "bm25"}, "old tea": {"bm25"}}
         found = backend.search(query("nothing", vector=direction(0), embedder="other@1/8"), limit=5)
         assert not found
 

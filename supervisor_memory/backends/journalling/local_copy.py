@@ -82,7 +82,7 @@ class LocalCopy:
             self._states.clear()
 
     def search(self, query: Query, *, limit: int) -> Hits:
-        """Candidates by meaning and by words, at most `limit` of each."""
+        """Candidates by all signals together; see `MemoryBackend.search`."""
         assert query.where.user_id is not None
         with self._lock:
             return self._of_user(query.where.user_id).search(query, limit)

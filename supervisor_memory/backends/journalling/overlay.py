@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from math import nan
 from typing import Final
 
-from supervisor_memory.backends.candidates import as_hits, searched_vector
+from supervisor_memory.backends.candidates import searched_vector
 from supervisor_memory.backends.changes import brings_a_vector_alone, copied, vector_to_store
+from supervisor_memory.backends.gathered import best_of
 from supervisor_memory.backends.journalling.entries import Entries, Entry, Stamp
 from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.backends.state import Staged, State
@@ -64,19 +65,20 @@ class Found:
         return min(_MOST_MORE, sum(record.version > 1 for record in self.records.values()))
 
     def over(self, hits: Hits, query: Query, limit: int) -> Hits:
-        """Candidates of both, at most `limit` by meaning and by words each."""
+        """The best of both, measured anew among all of these: what waits is not the best by being alone."""
         if not self.records:
             return hits
         kept = [self._as_it_shall_be(hit, query) for hit in hits if hit.record.id in self.records]
-        found = {hit.record.id: hit for hit in hits if hit.record.id not in self.records}
-        found |= {hit.record.id: hit for hit in kept if hit is not None}
-        for hit in self.own:
-            before = found.get(hit.record.id)
-            found[hit.record.id] = (
-                hit if before is None else replace(hit, parts={**before.parts, **hit.parts})
-            )
+        of_store = [hit for hit in hits if hit.record.id not in self.records]
+        found = [*of_store, *(hit for hit in kept if hit is not None), *self.own]
+        best = best_of(
+            {hit.record.id: hit.record for hit in found}.values(),
+            query,
+            cosines={hit.record.id: hit.parts["cosine"] for hit in found if "cosine" in hit.parts},
+            limit=limit,
+        )
         spaces = None if hits.namespaces is None else hits.namespaces + (self.own.namespaces is None)
-        return replace(_best(found, limit), degraded=hits.degraded, notes=hits.notes, namespaces=spaces)
+        return replace(best, degraded=hits.degraded, notes=hits.notes, namespaces=spaces)
 
     def _as_it_shall_be(self, hit: Hit, query: Query) -> Hit | None:
         """A hit of the store whose record is about to change, and keeps the vector it was found by."""
@@ -212,21 +214,3 @@ def _as_it_shall_be(change: Change, before: Record | None) -> Record:
         embedder = None
     words = content_hash(record.content)
     return replace(record, version=version, content_hash=words, embedder=embedder, source=source)
-
-
-def _best(found: Mapping[str, Hit], limit: int) -> Hits:
-    """The best by meaning, then by words."""
-    values = {
-        part: {key: hit.parts[part] for key, hit in found.items() if part in hit.parts}
-        for part in ("cosine", "bm25")
-    }
-    best = {
-        part: sorted(scores, key=lambda key: (-scores[key], key))[: max(0, limit)]
-        for part, scores in values.items()
-    }
-    return as_hits(
-        [found[key].record for key in best["cosine"]],
-        [found[key].record for key in best["bm25"]],
-        cosines=values["cosine"],
-        scores=values["bm25"],
-    )

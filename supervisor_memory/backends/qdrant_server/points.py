@@ -21,10 +21,10 @@ import numpy as np
 from qdrant_client import models
 
 from supervisor_memory.backends.changes import Place, copied
-from supervisor_memory.backends.postings import K1, B
 from supervisor_memory.backends.state import StoredVector
 from supervisor_memory.errors import CorruptStore
 from supervisor_memory.records import SESSION_FAMILY, Filter, Namespace, Record
+from supervisor_memory.signals.lexical import K1, B
 from supervisor_memory.terms import terms
 from supervisor_memory.wanted import spelled
 

@@ -1,6 +1,5 @@
 """What one collection is asked in a search, and what the answers of all of them come to. Without I/O."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -8,12 +7,10 @@ from typing import Any, Final
 import numpy as np
 from qdrant_client import models
 
-from supervisor_memory.backends.candidates import as_hits
-from supervisor_memory.backends.changes import Vector, copied
-from supervisor_memory.backends.postings import idf, score
+from supervisor_memory.backends.changes import Vector
+from supervisor_memory.backends.gathered import best_of
 from supervisor_memory.backends.qdrant_server.points import DENSE, READ, WORDS, searched_words, seen
 from supervisor_memory.records import Filter, Hits, Query, Record
-from supervisor_memory.terms import terms
 
 __all__ = ["Candidates", "requests_for"]
 
@@ -74,7 +71,6 @@ class Candidates:
         self.foreign: list[str] = []
         self.without = 0
         self._records: dict[str, Record] = {}
-        self._meant: set[str] = set()
         self._cosines: dict[str, float] = {}
 
     def add(self, way: str, points: Sequence[models.ScoredPoint], collection: str, query: Query) -> None:
@@ -91,30 +87,12 @@ class Candidates:
                 if not record.is_visible(query.now):
                     continue
                 self._records[key] = record
-            if way == _MEANING:
-                self._meant.add(key)
             if way != _BY_WORDS:
                 self._cosines[key] = float(np.clip(point.score, -1.0, 1.0))
 
-    def hits(self, asked: Sequence[str], limit: int) -> Hits:
-        scores = self._scores(asked)
-        meant = sorted(self._meant, key=lambda key: (-self._cosines[key], key))[:limit]
-        worded = sorted(scores, key=lambda key: (-scores[key], key))[:limit]
-        handed_out = {key: copied(self._records[key]) for key in {*meant, *worded}}
-        return as_hits(
-            [handed_out[key] for key in meant],
-            [handed_out[key] for key in worded],
-            cosines={self._records[key].id: c for key, c in self._cosines.items() if key in self._records},
-            scores={self._records[key].id: value for key, value in scores.items()},
-        )
-
-    def _scores(self, asked: Sequence[str]) -> dict[str, float]:
-        """BM25 of the candidates that share a term, with statistics of the candidates alone."""
-        held = {key: terms(record.searched_text) for key, record in self._records.items()}
-        counts = Counter(term for words in held.values() for term in set(words))
-        worth = {term: idf(len(held), counts[term]) for term in asked if counts[term]}
-        if not worth:
-            return {}
-        average = sum(map(len, held.values())) / len(held)
-        scores = {key: score(words, worth, average_length=average) for key, words in held.items()}
-        return {key: value for key, value in scores.items() if value > 0}
+    def hits(self, query: Query, limit: int) -> Hits:
+        """The best of them."""
+        cosines = {
+            record.id: self._cosines[key] for key, record in self._records.items() if key in self._cosines
+        }
+        return best_of(self._records.values(), query, cosines=cosines, limit=limit)
