@@ -191,6 +191,8 @@ class Index:
         size = len(keys)
         self._room_for(size)
         self.keys[:size], self.alive[:size] = keys, True
+        for column in (self.before, self.after, self.episodes):
+            column[:size] = _NONE
         self._row_of = {key: row for row, key in enumerate(keys)}
         self.size = size
         for row, entry in enumerate(entries):
