@@ -65,13 +65,13 @@ class Settings(BaseSettings):
         le=1,
     )
     weight_relevance: float = _named(
-        "MEMORY_WEIGHT_RELEVANCE", 0.7, "α: weight of relevance in the score.", ge=0, le=1000
+        "MEMORY_WEIGHT_RELEVANCE", 0.97, "α: weight of relevance in the score.", ge=0, le=1000
     )
     weight_decay: float = _named(
-        "MEMORY_WEIGHT_DECAY", 0.2, "β: weight of recency in the score.", ge=0, le=1000
+        "MEMORY_WEIGHT_DECAY", 0.02, "β: weight of recency in the score.", ge=0, le=1000
     )
     weight_source: float = _named(
-        "MEMORY_WEIGHT_SOURCE", 0.1, "γ: weight of who said it in the score.", ge=0, le=1000
+        "MEMORY_WEIGHT_SOURCE", 0.01, "γ: weight of who said it in the score.", ge=0, le=1000
     )
     weight_importance: float = _named(
         "MEMORY_WEIGHT_IMPORTANCE", 0.0, "δ: weight of a record's importance in the score.", ge=0, le=1000

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, TypeAlias
@@ -17,13 +18,17 @@ import numpy.typing as npt
 
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.embedding.protocol import Embedder
-from supervisor_memory.flow import Recipe
+from supervisor_memory.flow import Recalling, Recipe
+from supervisor_memory.ports import ReadStore
+from supervisor_memory.recall.rerank import reranked
 from supervisor_memory.recipes.default import DEFAULT
+from supervisor_memory.signal_weights import Weights
+from supervisor_memory.signals.fuse import reciprocal_ranks
 from supervisor_memory.terms import terms
 
 from .corpus import Corpus, Item
 
-__all__ = ["OURS", "Search", "System", "ablations", "systems"]
+__all__ = ["OURS", "Search", "System", "ablations", "entry", "systems"]
 
 Search: TypeAlias = Callable[[str, int], Sequence[str]]
 """From a question and k to at most k ids, best first."""
@@ -36,6 +41,9 @@ Scoring: TypeAlias = Callable[[str], Scores]
 
 OURS = "supervisor_memory"
 _PATIENCE_MS = 60_000  # a loaded machine must change no figure
+_SIGNALS = (
+    *("cosine", "bm25", "context", "neighbour", "answer", "episode", "speaker", "date", "information"),
+)
 _RRF = 60  # Cormack, Clarke and Büttcher 2009
 _USER = "reader"
 
@@ -70,11 +78,30 @@ def systems(embedder: Embedder | None, *, backend: Literal["in_memory", "sqlite"
 
 def ablations(embedder: Embedder | None, *, backend: Literal["in_memory", "sqlite"]) -> dict[str, System]:
     """Ours with one thing changed each, by the name of what is changed."""
-    weights = {"weight_decay": 0.0, "weight_source": 0.0}
+    unranked = {"weight_decay": 0.0, "weight_source": 0.0}
+    without = {
+        f"without {name}": ours(embedder, backend=backend, settings={"signal_weights": {name: 0.0}})
+        for name, weight in asdict(Weights()).items()
+        if weight
+    }
     return {
         "no embedder": ours(None, backend=backend),
-        "relevance alone": ours(embedder, backend=backend, settings=weights),
+        "match alone": ours(embedder, backend=backend, settings=unranked),
+        **without,
+        "RRF of all signals": ours(
+            embedder, backend=backend, settings=unranked, recipe=reranked(DEFAULT, _by_ranks)
+        ),
     }
+
+
+def _by_ranks(plan: Recalling, _view: ReadStore) -> Recalling:
+    """The same hits by the sum of their reciprocal ranks in each signal."""
+    signals = [
+        np.array([max(hit.parts.get(name, 0.0), 0.0) for hit in plan.hits], dtype=np.float32)
+        for name in _SIGNALS
+    ]
+    order = np.argsort(-reciprocal_ranks(signals), kind="stable") if plan.hits else ()
+    return replace(plan, hits=replace(plan.hits, items=tuple(plan.hits[int(place)] for place in order)))
 
 
 def ours(
@@ -112,7 +139,7 @@ def _standing_at(when: float) -> Callable[[], float]:
 
 
 def _search(memory: SupervisorMemory, items: Sequence[Item]) -> Search:
-    results = memory.add_many([_entry(item) for item in items], user_id=_USER, infer=False)
+    results = memory.add_many([entry(item) for item in items], user_id=_USER, infer=False)
     ids = {result.id: item.id for result, item in zip(results, items, strict=True)}
 
     def search(question: str, k: int) -> list[str]:
@@ -124,9 +151,10 @@ def _search(memory: SupervisorMemory, items: Sequence[Item]) -> Search:
     return search
 
 
-def _entry(item: Item) -> dict[str, object]:
-    entry = {"content": item.text, "speaker": item.speaker, "created_at": item.created_at}
-    return {name: value for name, value in entry.items() if value is not None}
+def entry(item: Item) -> dict[str, object]:
+    """The item as `add_many` takes it."""
+    told = {"content": item.text, "speaker": item.speaker, "created_at": item.created_at}
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def _ranked(scoring: Callable[[Sequence[Item]], Scoring]) -> System:
