@@ -30,14 +30,14 @@ def best_of(records: Iterable[Record], query: Query, *, cosines: Mapping[str, fl
     asked = searched_terms(query)
     if limit <= 0 or not ordered:
         return Hits()
-    if not asked and not any(record.layer == "history" for record in ordered):
+    if not asked and not (query.text and any(record.layer == "history" for record in ordered)):
         return _nearest(ordered, cosines, limit)
     by_namespace: dict[Namespace, list[int]] = {}
     for place, record in enumerate(ordered):
         by_namespace.setdefault(record.namespace, []).append(place)
     indexes = [_index(ordered, places) for places in by_namespace.values()]
     placed = [_placed(ordered, places, cosines) for places in by_namespace.values()]
-    measured = measure(indexes, Asked(query.text, asked, query.now, query.unrelated), placed)
+    measured = measure(indexes, Asked(query.text, asked, query.now, query.unrelated), placed, query.weights)
     return chosen(indexes, measured, limit, lambda keys: {key: copied(ordered[key]) for key in keys})
 
 

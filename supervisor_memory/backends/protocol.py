@@ -128,8 +128,8 @@ class MemoryBackend(Protocol):
 
         - `context`: the share of the question's terms in the record and in what was said just before it;
         - `neighbour`, `answer`, `episode`: how well what was said beside it in its conversation matches;
-        - `speaker`, `date`, `when`, `information`: whether it is by whom and of when the question asks, and
-          how much it can tell.
+        - `speaker`, `date`, `information`: whether it is by whom and of when the question asks, and how much
+          it can tell.
 
         A store that searches elsewhere may tell what is in the conversation, and how rare a word is, from
         the candidates that it found.

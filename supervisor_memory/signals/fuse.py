@@ -23,8 +23,8 @@ __all__ = ["base", "reciprocal_ranks", "scaled"]
 
 
 def scaled(scores: Floats) -> Floats:
-    """Scores from 0 to 1, the best of the list being 1; what is under 0 counts as 0."""
-    positive = np.maximum(scores, np.float32(0))
+    """Scores from 0 to 1, the best of the list being 1; what is under 0, or no number, counts as 0."""
+    positive = np.fmax(scores, np.float32(0))
     best = positive.max(initial=0.0)
     found: Floats = positive / best if best > 0 else positive
     return found

@@ -12,7 +12,7 @@ from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.embedding.protocol import Calibration
 from supervisor_memory.flow import Recalling, Turn
 from supervisor_memory.recall.gate import drop_already_said, gate
-from supervisor_memory.recall.rank import coverage, rank, relevance, score
+from supervisor_memory.recall.rank import coverage, rank, relevance
 from supervisor_memory.recall.weights import decay
 from supervisor_memory.records import Hit, Hits, Message, Query, Record, Scope, Source
 from supervisor_memory.settings import Settings
@@ -31,17 +31,19 @@ def asked(text: str, *hits: Hit, limit: int | None = None, threshold: float | No
 
 
 def scored(each: Record, text: str, **settings: float) -> Hit:
-    return score(
-        Hit(each), asked=frozenset(terms(text)), dense=None, now=MONDAY, settings=Settings(**settings)
-    )
+    """The record ranked as the only hit, found by its words."""
+    view = ports(settings=Settings(**settings)).read_store()
+    (hit,) = rank(asked(text, Hit(each, parts={"bm25": 1.0, "match": 1.5})), view).hits
+    return hit
 
 
-def test_the_score_is_the_weighted_mean_of_relevance_decay_and_source() -> None:
+def test_the_score_is_the_weighted_mean_of_the_match_decay_and_source() -> None:
     old = record("refunds are excluded", kind="task-traces", now=MONDAY - 30 * DAY, source=Source("agent"))
     hit = scored(
         old, "refunds included", weight_relevance=0.6, weight_decay=0.3, weight_source=0.1, decay_lambda=0.02
     )
     assert hit.parts["relevance"] == pytest.approx(0.5)
+    assert hit.parts["fused"] == pytest.approx(0.5)
     assert hit.parts["decay"] == pytest.approx(math.exp(-0.02 * 30))
     assert hit.parts["source"] == 0.6
     assert hit.score == pytest.approx(0.6 * 0.5 + 0.3 * math.exp(-0.6) + 0.1 * 0.6)
@@ -91,6 +93,20 @@ def test_two_signals_that_agree_beat_the_better_one_alone_but_never_one() -> Non
     assert relevance(None, 0.0, named=False) == 0.0
 
 
+def test_what_was_said_before_is_weaker_evidence_than_the_record_itself() -> None:
+    assert relevance(None, 0.0, named=False, context=1.0) == pytest.approx(0.7)
+    assert relevance(None, 0.2, named=False, context=1.0) > relevance(None, 0.2, named=False)
+    assert relevance(None, 1.0, named=False, context=1.0) == 1.0
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.booleans(), st.floats(0, 1))
+def test_relevance_stays_in_the_unit_interval_and_never_falls_with_more_evidence(
+    dense: float, covered: float, named: bool, context: float
+) -> None:
+    whole = relevance(dense, covered, named=named, context=context)
+    assert 0.0 <= relevance(None, covered, named=False) <= whole + 1e-9 <= 1.0 + 2e-9
+
+
 def test_coverage_counts_terms_of_text_and_tags() -> None:
     tagged = record("exclude refunds", tags=("GMV",))
     assert coverage(terms("GMV refunds today"), tagged) == pytest.approx(2 / 3)
@@ -120,7 +136,12 @@ def test_decay_never_gates() -> None:
 
 def test_without_threshold_the_best_are_kept_whatever_they_are() -> None:
     view = ports().read_store()
-    plan = rank(asked("refunds", Hit(record("tea")), Hit(record("refunds")), limit=2, threshold=0.0), view)
+    plan = rank(
+        asked(
+            "refunds", Hit(record("tea")), Hit(record("refunds"), parts={"bm25": 1.0}), limit=2, threshold=0.0
+        ),
+        view,
+    )
     assert [hit.record.content for hit in gate(plan, view).hits] == ["refunds", "tea"]
 
 
@@ -187,3 +208,59 @@ def test_records_as_good_as_equal_are_ordered_by_closeness_and_not_by_seconds_of
     found = rank(plan, ports(embedder=embedder).read_store()).hits
     assert {hit.parts["relevance"] for hit in found} == {1.0}
     assert "Falcon" in found[0].record.content
+
+
+def matched(content: str, match: float, **parts: float) -> Hit:
+    return Hit(record(content, id=content), parts={**parts, "match": match})
+
+
+def ranked(text: str, *hits: Hit) -> list[str]:
+    return [hit.record.content for hit in rank(asked(text, *hits), ports().read_store()).hits]
+
+
+def test_the_match_orders_and_not_the_number_of_shared_words() -> None:
+    plan = asked("where did Anna stay", matched("Anna did stay", 1.0), matched("at an inn", 2.0))
+    hits = rank(plan, ports().read_store()).hits
+    assert [hit.record.content for hit in hits] == ["at an inn", "Anna did stay"]
+    assert hits[0].parts["relevance"] < hits[1].parts["relevance"]
+
+
+def test_the_best_match_counts_for_as_much_as_the_best_relevance() -> None:
+    hits = rank(asked("GMV", matched("GMV", 3.0), matched("tea", 1.5)), ports().read_store()).hits
+    assert [hit.parts["fused"] for hit in hits] == pytest.approx([1.0, 0.5])
+    nonsense = rank(asked("GMV", matched("tea", 3.0), matched("juice", 1.5)), ports().read_store()).hits
+    assert [hit.parts["fused"] for hit in nonsense] == [0.0, 0.0]
+
+
+def test_equal_matches_are_ordered_by_id_in_whatever_order_they_were_found() -> None:
+    hits = [matched(f"refunds {n}", 1.0) for n in range(4)]
+    assert ranked("refunds", *hits) == ranked("refunds", *reversed(hits))
+    assert ranked("refunds", *hits) == [f"refunds {n}" for n in range(4)]
+
+
+def test_hits_of_a_store_that_tells_no_match_are_ordered_by_meaning_and_words() -> None:
+    both = Hit(record("tea both", id="both"), parts={"cosine": 0.8, "bm25": 2.0})
+    near = Hit(record("near", id="near"), parts={"cosine": 0.8})
+    worded = Hit(record("tea", id="worded"), parts={"bm25": 2.0})
+    nothing = Hit(record("filled up", id="nothing"))
+    found = rank(asked("tea", nothing, worded, near, both), ports().read_store()).hits
+    assert [hit.record.id for hit in found] == ["both", "near", "worded", "nothing"]
+
+
+def test_a_record_with_the_identifier_of_the_question_comes_first() -> None:
+    text = "what does flights.arr_delay hold?"
+    hits = (matched("minutes of delay", 1.1), matched("flights.arr_delay is in minutes", 1.0))
+    assert ranked(text, *hits)[0] == "flights.arr_delay is in minutes"
+    assert ranked("how many minutes of delay?", *hits)[0] == "minutes of delay"
+
+
+@pytest.mark.parametrize(
+    ("text", "dated"),
+    [("When did she leave?", "She left on 7 May 2023"), ("她什么时候离开公司的？", "她五月七日离开公司")],
+)
+def test_asked_when_what_tells_a_time_comes_before_what_does_not(text: str, dated: str) -> None:
+    assert ranked(text, matched("a", 1.1), matched(dated, 1.0))[0] == dated
+
+
+def test_nothing_found_is_nothing_ranked() -> None:
+    assert not rank(asked("tea"), ports().read_store()).hits
