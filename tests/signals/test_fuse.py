@@ -1,4 +1,6 @@
-"""What the weights of signals do to a match, and who may set them."""
+"""Signals fused into one: what scales and weights do to a match, and who may set weights."""
+
+import math
 
 import numpy as np
 import pytest
@@ -8,10 +10,11 @@ from hypothesis import strategies as st
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.errors import SettingsError
 from supervisor_memory.signal_weights import Weights
-from supervisor_memory.signals.fuse import base
+from supervisor_memory.signals.fuse import base, reciprocal_ranks, scaled
 from supervisor_memory.signals.lexical import Floats
 
 ALONE = np.array([True, True])
+ANY = st.lists(st.floats(width=32, allow_infinity=False), max_size=20)
 
 
 def floats(*values: float) -> Floats:
@@ -58,3 +61,40 @@ def test_the_weights_in_settings_are_those_of_a_search(monkeypatch: pytest.Monke
             (hit,) = memory.search("Does GMV include refunds?", user_id="ada")
             parts.append(hit.parts["match"])
     assert parts[0] - parts[1] == pytest.approx(Weights().information)
+
+
+@given(ANY)
+def test_scaled_scores_are_from_nothing_to_one_and_never_no_number(values: list[float]) -> None:
+    found = scaled(floats(*values))
+    assert ((found >= 0) & (found <= 1)).all()
+    assert not values or found.max() in (0, 1)
+
+
+def test_one_embedder_s_cosines_weigh_as_much_as_anothers() -> None:
+    assert scaled(floats(0.8, 0.4)).tolist() == scaled(floats(0.3, 0.15)).tolist() == [1.0, 0.5]
+
+
+@given(ANY)
+def test_the_base_is_a_share_whatever_the_signals(values: list[float]) -> None:
+    scores = floats(*values)
+    alone = np.arange(len(values)) % 2 == 0
+    for signals in ({"words": scores}, {"meaning": scores, "words": scores[::-1], "words_before": scores}):
+        for found in (base(signals), base(signals, alone=alone), base(signals, Weights(meaning=0.0))):
+            assert ((found >= 0) & (found <= 1)).all()
+
+
+def test_two_signals_that_agree_beat_the_best_of_one() -> None:
+    found = base({"meaning": floats(1.0, 0.9, 0.0), "words": floats(0.0, 4.0, 5.0)})
+    assert found.argmax() == 1
+
+
+def test_a_weight_of_nothing_leaves_a_signal_out() -> None:
+    found = base({"meaning": floats(1.0, 0.0), "words": floats(0.0, 1.0)}, Weights(words=0.0))
+    assert found.tolist() == [1.0, 0.0]
+
+
+def test_ranks_count_only_where_there_is_a_score() -> None:
+    found = reciprocal_ranks([floats(0.9, 0.1, 0.0), floats(0.0, 0.2, 0.0)])
+    assert found.argmax() == 1
+    assert found[2] == 0
+    assert math.isclose(found[0], 1 / 61, rel_tol=1e-6)
