@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from supervisor_memory.signal_weights import Weights
 
@@ -20,7 +21,8 @@ def terse(path: Path, *, count: int) -> Path:
     """Conversations whose answers are the shortest turns, so that the weight of information is too much."""
     conversations = []
     for number in range(count):
-        turns, questions = [], []
+        turns: list[dict[str, Any]] = []
+        questions: list[dict[str, Any]] = []
         for tea in ("oolong", "sencha", "assam"):
             said = [tea, *(f"{tea} {' '.join(f'{tea}{at}x{word}' for word in range(25))}" for at in range(8))]
             ids = [f"{tea}{place}" for place in range(len(said))]
