@@ -1,0 +1,281 @@
+"""What a whole search costs beside the least it could: a product of all vectors and the question's.
+
+Run: python benchmarks/search_cost.py [--full] [--rounds 9] [--records N …] [--json FILE]
+
+`memory.search` with the default recipe over sqlite: meaning, words, place in the conversation, fusion,
+ranking, and the records read and checked. Beside it, of the same namespace, our search by vectors alone and
+a scan by numpy in float32, which says which rows are nearest and hands out nothing. Half of the records are
+utterances with a speaker, a session and a time, half are facts. Nobody embeds: the vectors are made
+beforehand and looked up. Who asks alternates, a block each, in one process with one thread of BLAS; figures
+are medians over the rounds, in milliseconds of CPU time of the process, and ratios are of pairs.
+
+Then the embedding of a question: all-MiniLM-L6-v2 as we run it, on one thread, beside sentence-transformers
+on torch, one thread too, where that is installed.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from peers import Line, machine
+
+from supervisor_memory import Settings, SupervisorMemory
+from supervisor_memory.embedding.minilm import MiniLM
+from supervisor_memory.embedding.protocol import Calibration
+from supervisor_memory.errors import EmbedderNotInstalled
+from supervisor_memory.records import Filter, Query
+
+DIMENSION: Final = 384
+LIMIT: Final = 10
+QUESTIONS: Final = 200
+SESSION: Final = 20  # utterances
+VOCABULARY: Final = 20_000
+SPEAKERS: Final = ("Ann", "Ben")
+FIRST: Final = 1_735_689_600.0  # 2025-01-01
+AT_MOST: Final = 15.0  # times the scan of 10,000
+AT_LEAST: Final = 2.5  # times as fast as torch
+SECONDS_OF_A_BLOCK: Final = 0.15
+THREADS: Final = "OPENBLAS_NUM_THREADS"
+PATIENCE_MS: Final = 60_000  # a loaded machine must change no answer
+USER: Final = "reader"
+CALIBRATION: Final = Calibration(unrelated=0.1, same=0.6)
+
+Vectors = npt.NDArray[np.float32]
+Ask = Callable[[int], object]
+"""Ask the question of that number."""
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Made-up texts and questions, whose words are as rare and as frequent as those of a language are.
+
+    Source: Zipf, Human Behavior and the Principle of Least Effort, 1949.
+    """
+
+    records: Sequence[str]
+    questions: Sequence[str]
+    vectors: Vectors
+    asked: Vectors
+
+    @classmethod
+    def made(cls, records: int) -> "Texts":
+        random = np.random.default_rng(7)
+        frequency = 1 / np.arange(1, VOCABULARY + 1)
+        words = random.choice(VOCABULARY, size=(records, 14), p=frequency / frequency.sum())
+        texts = [f"{' '.join(map(_word, row))} {_word(VOCABULARY + at)}" for at, row in enumerate(words)]
+        meant = random.choice(records, size=QUESTIONS)
+        questions = [
+            f"{' '.join(map(_word, words[row, 3:9]))} {_word(at)}?" for at, row in enumerate(meant.tolist())
+        ]
+        vectors = _units(random.standard_normal((records, DIMENSION), dtype=np.float32))
+        noise = random.standard_normal((QUESTIONS, DIMENSION), dtype=np.float32) / DIMENSION**0.5
+        return cls(texts, questions, vectors, _units(vectors[meant] + noise))
+
+
+def _word(number: int) -> str:
+    """A word of its own for each number, made of syllables."""
+    word = ""
+    while number or not word:
+        number, syllable = divmod(number, 70)
+        word += "bdfghjklmnprst"[syllable // 5] + "aeiou"[syllable % 5]
+    return word
+
+
+def _units(rows: Vectors) -> Vectors:
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class LooksUp:
+    """An embedder that knows the vectors of all texts it will be given."""
+
+    known: Mapping[str, Vectors]
+    fingerprint: str = "looked-up"
+    dimension: int = DIMENSION
+    calibration: Calibration = CALIBRATION
+    languages: tuple[str, ...] = ("*",)
+
+    def embed_query(self, text: str) -> Vectors:
+        return self.known[text]
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        return np.stack([self.known[text.rpartition(": ")[2]] for text in texts])
+
+
+def sides(texts: Texts, memory: SupervisorMemory) -> dict[str, Ask]:
+    """Who is asked, ours first and the scan last; each finds the same nearest vector."""
+    where = Filter(user_id=USER)
+
+    def search(number: int) -> object:
+        return memory.search(texts.questions[number], user_id=USER, limit=LIMIT, threshold=0.0)
+
+    def by_vectors(number: int) -> object:
+        query = Query(text="", where=where, now=FIRST, vector=texts.asked[number], embedder="looked-up")
+        return memory.backend.search(query, limit=LIMIT)
+
+    def scan(number: int) -> object:
+        cosines = texts.vectors @ texts.asked[number]
+        nearest = np.argpartition(cosines, len(cosines) - LIMIT)[-LIMIT:]
+        return nearest[np.argsort(-cosines[nearest])]
+
+    return {"ours": search, "vectors": by_vectors, "numpy": scan}
+
+
+def filled(texts: Texts, folder: Path) -> SupervisorMemory:
+    """A memory of one user that holds the records: sessions of utterances, and as many facts."""
+    known = dict(zip((*texts.records, *texts.questions), (*texts.vectors, *texts.asked), strict=True))
+    settings = Settings(
+        backend="sqlite", path=folder, search_timeout_ms=PATIENCE_MS, write_timeout_ms=PATIENCE_MS
+    )
+    memory = SupervisorMemory(settings, embedder=LooksUp(known))
+    entries: list[str | dict[str, object]] = [
+        text
+        if at % 2
+        else {
+            "content": text,
+            "speaker": SPEAKERS[at // 2 % 2],
+            "session_id": f"session-{at // 2 // SESSION}",
+            "created_at": FIRST + 60 * at,
+        }
+        for at, text in enumerate(texts.records)
+    ]
+    memory.add_many(entries, user_id=USER)
+    return memory
+
+
+def compare(records: int, *, rounds: int) -> Line:
+    """Fill a memory and let all sides answer in turn."""
+    texts = Texts.made(records)
+    with tempfile.TemporaryDirectory() as folder, filled(texts, Path(folder)) as memory:
+        asked = sides(texts, memory)
+        times = paired(asked, rounds=rounds)
+    middle = {name: 1_000 * statistics.median(column) for name, column in times.items()}
+    ratios = sorted(ours / scan for ours, scan in zip(times["ours"], times["numpy"], strict=True))
+    ratio = statistics.median(ratios)
+    judged = records == 10_000
+    return Line(
+        f"a whole search, {records:,} records",
+        {
+            **{"records": records, "rounds": rounds, "ratio": ratio},
+            **{"ratio_low": ratios[0], "ratio_high": ratios[-1]},
+            **{f"{name}_ms": value for name, value in middle.items()},
+        },
+        f"{ratio:.1f} times the scan ({ratios[0]:.1f} to {ratios[-1]:.1f} in {rounds} rounds): "
+        f"{middle['ours']:.2f} ms, by vectors alone {middle['vectors']:.2f}, numpy {middle['numpy']:.3f}",
+        f"at most {AT_MOST:g} times" if judged else "",
+        ratio <= AT_MOST if judged else None,
+    )
+
+
+def paired(asked: Mapping[str, Ask], *, rounds: int) -> dict[str, list[float]]:
+    """Seconds of CPU for one question, of each side in each round; all have been asked before."""
+    # The last ten are asked first, so that no round repeats them while their answers are still kept.
+    seconds = {name: _block(ask, 10, -1) for name, ask in asked.items()}
+    sizes = {
+        name: max(1, min(QUESTIONS, int(SECONDS_OF_A_BLOCK / max(each, 1e-6))))
+        for name, each in seconds.items()
+    }
+    times: dict[str, list[float]] = {name: [] for name in asked}
+    for turn in range(rounds):
+        for name, ask in asked.items():
+            times[name].append(_block(ask, sizes[name], turn))
+    return times
+
+
+def _block(ask: Ask, calls: int, turn: int) -> float:
+    began = time.process_time()
+    for number in range(calls):
+        ask((turn * calls + number) % QUESTIONS)
+    return (time.process_time() - began) / calls
+
+
+def embedding(*, rounds: int) -> Line:
+    """The embedding of a question by us and by torch."""
+    name, target = "embedding of a question, beside sentence-transformers", f"at least {AT_LEAST:g} x"
+    questions = [f"What did Ann say about the trip to Lisbon in week {week}?" for week in range(QUESTIONS)]
+    try:
+        ours = MiniLM(threads=1)
+        ours.embed_query(questions[0])
+    except EmbedderNotInstalled:
+        return Line(name, {"skipped": "the extra local is not installed"}, "left out: no extra local", target)
+    peer = _torch()
+    if isinstance(peer, str):
+        alone = paired({"ours": lambda at: ours.embed_query(questions[at])}, rounds=rounds)["ours"]
+        took = 1_000 * statistics.median(alone)
+        return Line(name, {"skipped": peer, "ours_ms": took}, f"{took:.2f} ms; {peer}", target)
+    times = paired(
+        {"ours": lambda at: ours.embed_query(questions[at]), "peer": lambda at: peer(questions[at])},
+        rounds=rounds,
+    )
+    mine, theirs = (1_000 * statistics.median(times[side]) for side in ("ours", "peer"))
+    ratio = statistics.median(b / a for a, b in zip(times["ours"], times["peer"], strict=True))
+    return Line(
+        name,
+        {"ours_ms": mine, "peer_ms": theirs, "ratio": ratio},
+        f"{ratio:.1f} x as fast: {mine:.2f} ms beside {theirs:.2f}",
+        target,
+        ratio >= AT_LEAST,
+    )
+
+
+def _torch() -> Callable[[str], object] | str:
+    """The same model on torch with one thread; or why there is none."""
+    try:
+        import torch
+        from sentence_transformers import SentenceTransformer
+    except ImportError:
+        return "sentence-transformers is not installed"
+    torch.set_num_threads(1)
+    try:
+        encode = SentenceTransformer("sentence-transformers/all-MiniLM-L6-v2", device="cpu").encode
+    except OSError:
+        return "the model for sentence-transformers is not here and cannot be loaded"
+    return lambda text: encode(text, show_progress_bar=False)
+
+
+def lines(options: argparse.Namespace) -> Iterator[Line]:
+    sizes = options.records or [100, 1_000, 10_000, *((100_000, 1_000_000) if options.full else ())]
+    for records in sizes:
+        yield compare(records, rounds=options.rounds)
+    yield embedding(rounds=options.rounds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--full", action="store_true", help="100,000 and 1,000,000 records too: hours")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--records", type=int, nargs="+", help="these numbers of records, at least 10")
+    parser.add_argument("--json", type=Path, help="append each line to this file, as JSON")
+    options = parser.parse_args()
+    if THREADS not in os.environ:  # is read once, when numpy is loaded
+        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | {THREADS: "1"})
+    told: dict[str, Any] = {"machine": machine(), "at": time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime())}
+    print(f"{told['machine']}\n")
+    _append(options.json, told)
+    for line in lines(options):
+        judged = {None: "", True: ", reached", False: ", NOT reached"}[line.is_met]
+        target = f"   (target: {line.target}{judged})" if line.target else ""
+        print(f"{line.name}\n    {line.told}{target}", flush=True)
+        _append(options.json, asdict(line))
+
+
+def _append(path: Path | None, value: Mapping[str, Any]) -> None:
+    if path is not None:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()
