@@ -71,7 +71,10 @@ def test_names_that_are_not_ours_are_left_alone(tmp_path: Path) -> None:
         ('MEMORY_TTL_DAYS={"experience": NaN}', "MEMORY_TTL_DAYS.*finite"),
         ('MEMORY_TTL_DAYS={"experience": Infinity}', "MEMORY_TTL_DAYS.*finite"),
         ("MEMORY_DECAY_LAMBDA=inf", "MEMORY_DECAY_LAMBDA.*finite"),
-        ("MEMORY_WEIGHT_RELEVANCE=0\nMEMORY_WEIGHT_DECAY=0\nMEMORY_WEIGHT_SOURCE=0", "all weights of the score"),
+        (
+            "MEMORY_WEIGHT_RELEVANCE=0\nMEMORY_WEIGHT_DECAY=0\nMEMORY_WEIGHT_SOURCE=0",
+            "all weights of the score",
+        ),
     ],
 )
 def test_a_value_out_of_range_is_named_with_its_limits(tmp_path: Path, line: str, message: str) -> None:

@@ -23,7 +23,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import apsw
 
@@ -293,7 +293,8 @@ class AuditLog:
         with self._database.reading() as connection:
             if not has_table(connection, "access"):
                 return {}
-            return dict(connection.execute(_TIMES_READ, (json.dumps(list(record_ids)),)).fetchall())
+            rows = connection.execute(_TIMES_READ, (json.dumps(list(record_ids)),)).fetchall()
+            return {str(record_id): cast("int", times) for record_id, times in rows}
 
     def count(self) -> int:
         """How many rows the chain has."""

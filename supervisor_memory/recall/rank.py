@@ -9,19 +9,18 @@ best relevance: `fused`.
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
-from supervisor_memory.embedding.protocol import Calibration
 from supervisor_memory.flow import Recalling
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.recall.weights import parts_of, weighted
 from supervisor_memory.records import Hit, Query, Record
 from supervisor_memory.signals.dates import asks_when, mentions_time
-from supervisor_memory.signals.fuse import base
 from supervisor_memory.signals.names import identifier_match, identifiers
 from supervisor_memory.terms import terms
+
+if TYPE_CHECKING:
+    from supervisor_memory.embedding.protocol import Calibration
 
 __all__ = ["coverage", "rank", "relevance"]
 
@@ -85,7 +84,7 @@ def rank(plan: Recalling, view: ReadStore) -> Recalling:
     return replace(plan, hits=replace(plan.hits, items=tuple(scored)))
 
 
-def _told(hit: Hit, asked: frozenset[str], calibration: Calibration | None) -> Hit:
+def _told(hit: Hit, asked: frozenset[str], calibration: "Calibration | None") -> Hit:
     """The hit with its relevance and what that is made of."""
     record = hit.record
     subject = _term_set(record.subject) if record.subject and record.kind == "domain-facts" else frozenset()
@@ -104,7 +103,7 @@ def _told(hit: Hit, asked: frozenset[str], calibration: Calibration | None) -> H
 def _matches(hits: Sequence[Hit], query: Query) -> Sequence[float]:
     """What orders the hits: the store's match, or one of meaning and words where it has none."""
     if any("match" not in hit.parts and hit.parts.keys() & {"cosine", "bm25"} for hit in hits):
-        matches = [float(match) for match in _by_parts(hits, query)]
+        matches = _by_parts(hits, query)
     else:
         matches = [hit.parts.get("match", 0.0) for hit in hits]
     if named := identifiers(query.text):
@@ -116,8 +115,12 @@ def _matches(hits: Sequence[Hit], query: Query) -> Sequence[float]:
     return matches
 
 
-def _by_parts(hits: Sequence[Hit], query: Query) -> npt.NDArray[np.float32]:
-    def values(part: str, less: float = 0.0) -> npt.NDArray[np.float32]:
-        return np.array([hit.parts.get(part, less) - less for hit in hits], dtype=np.float32)
+def _by_parts(hits: Sequence[Hit], query: Query) -> list[float]:
+    import numpy as np
 
-    return base({"meaning": values("cosine", query.unrelated), "words": values("bm25")}, query.weights)
+    from supervisor_memory.signals.fuse import base
+
+    meaning = [hit.parts.get("cosine", query.unrelated) - query.unrelated for hit in hits]
+    words = [hit.parts.get("bm25", 0.0) for hit in hits]
+    signals = {"meaning": np.array(meaning, np.float32), "words": np.array(words, np.float32)}
+    return [float(match) for match in base(signals, query.weights)]

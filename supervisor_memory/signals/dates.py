@@ -17,13 +17,10 @@ festivals that follow the moon are the days on which they can fall.
 import math
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice
-
-import numpy as np
-import numpy.typing as npt
 
 from supervisor_memory.signals.date_words import (
     NTH,
@@ -38,7 +35,7 @@ from supervisor_memory.signals.date_words import (
 )
 from supervisor_memory.signals.days import FEW, Annual, Days, ago, back, chosen, portion, span
 
-__all__ = ["DateRange", "asks_when", "match", "mentions_time", "named_dates"]
+__all__ = ["DateRange", "asks_when", "mentions_time", "named_dates"]
 
 MAX_LENGTH = 8_000
 """Characters that are read; questions are far shorter."""
@@ -46,10 +43,6 @@ MAX_RANGES = 8
 MAX_MENTIONS = 32
 DAY = 86_400.0
 YEAR = 365.2425 * DAY
-OTHER_YEAR = 0.8
-"""How well "in May" fits a May other than the latest."""
-_SHORTEST_TAIL, _LONGEST_TAIL = 7 * DAY, 30 * DAY
-_AHEAD = 0.5
 _EPOCH = date(1970, 1, 1)
 _YEARS = range(1900, 2200)
 
@@ -92,25 +85,6 @@ def named_dates(text: str, now: float) -> tuple[DateRange, ...]:
     return tuple(islice(dict.fromkeys(each for each in found if each), MAX_RANGES))
 
 
-def match(ranges: Sequence[DateRange], times: npt.NDArray[np.float64], now: float) -> npt.NDArray[np.float32]:
-    """How well each time fits the times that a question names, in [0, 1]; all 0 when it names none.
-
-    1 inside a range. People speak of a day in the days after it, so behind its end the fit falls by
-    exp(-t/tail), where the tail is as long as the range, but at least a week and at most a month. Ahead of
-    it the tail is half of that, for what was planned and for clocks ahead of UTC; of what is still to
-    come at `now` people have only spoken ahead, so there it is whole. A time of no named year fits every
-    year, those but the latest by 0.8. Of several ranges the best counts.
-
-    Args:
-        times: Seconds since 1970. What is not a number fits nothing.
-        now: Seconds since 1970.
-    """
-    fit = np.zeros(times.shape, dtype=np.float32)
-    for each in ranges:
-        np.maximum(fit, _fit(each, times, now), out=fit)
-    return fit
-
-
 def mentions_time(text: str) -> bool:
     """Whether a text says when: a date, a weekday, "yesterday", "in 2019", 上个月."""
     return bool(_mentions(text))
@@ -119,22 +93,6 @@ def mentions_time(text: str) -> bool:
 def asks_when(text: str) -> bool:
     """Whether a text asks for a time: "when did", "how long ago", 什么时候, 几号."""
     return _ASKS_WHEN.search(unicodedata.normalize("NFKC", text[:MAX_LENGTH])) is not None
-
-
-def _fit(each: DateRange, times: npt.NDArray[np.float64], now: float) -> npt.NDArray[np.float32]:
-    tail = min(max(each.end - each.start, _SHORTEST_TAIL), _LONGEST_TAIL)
-    tail_ahead = tail if each.start > now else tail * _AHEAD
-    with np.errstate(invalid="ignore"):  # infinite times against open ends
-        late, early = times - each.end, each.start - times
-        if each.year_open:
-            # Around the year each time is both behind and ahead; the better of the two counts.
-            behind, ahead = np.mod(late, YEAR), np.mod(early, YEAR)
-            fit = np.maximum(np.exp(-behind / tail), np.exp(-ahead / tail_ahead))
-            fit = np.where(np.mod(-early, YEAR) < each.end - each.start, 1.0, fit)
-            fit = np.where(np.abs(early) > YEAR / 2, OTHER_YEAR * fit, fit)
-        else:
-            fit = np.exp(-np.maximum(late, 0.0) / tail - np.maximum(early, 0.0) / tail_ahead)
-    return np.nan_to_num(fit, nan=0.0).astype(np.float32)
 
 
 def _day(now: float) -> date | None:

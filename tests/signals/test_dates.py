@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from supervisor_memory.signals.date_match import match
 from supervisor_memory.signals.dates import (
     DAY,
     MAX_RANGES,
     DateRange,
     asks_when,
-    match,
     mentions_time,
     named_dates,
 )

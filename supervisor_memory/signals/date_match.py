@@ -1,0 +1,50 @@
+"""How well times fit the dates that a question names. Pure functions of arrays."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from supervisor_memory.signals.dates import DAY, YEAR, DateRange
+
+__all__ = ["OTHER_YEAR", "match"]
+
+OTHER_YEAR = 0.8
+"""How well "in May" fits a May other than the latest."""
+_SHORTEST_TAIL, _LONGEST_TAIL = 7 * DAY, 30 * DAY
+_AHEAD = 0.5
+
+
+def match(ranges: Sequence[DateRange], times: npt.NDArray[np.float64], now: float) -> npt.NDArray[np.float32]:
+    """How well each time fits the times that a question names, in [0, 1]; all 0 when it names none.
+
+    1 inside a range. People speak of a day in the days after it, so behind its end the fit falls by
+    exp(-t/tail), where the tail is as long as the range, but at least a week and at most a month. Ahead of
+    it the tail is half of that, for what was planned and for clocks ahead of UTC; of what is still to
+    come at `now` people have only spoken ahead, so there it is whole. A time of no named year fits every
+    year, those but the latest by 0.8. Of several ranges the best counts.
+
+    Args:
+        times: Seconds since 1970. What is not a number fits nothing.
+        now: Seconds since 1970.
+    """
+    fit = np.zeros(times.shape, dtype=np.float32)
+    for each in ranges:
+        np.maximum(fit, _fit(each, times, now), out=fit)
+    return fit
+
+
+def _fit(each: DateRange, times: npt.NDArray[np.float64], now: float) -> npt.NDArray[np.float32]:
+    tail = min(max(each.end - each.start, _SHORTEST_TAIL), _LONGEST_TAIL)
+    tail_ahead = tail if each.start > now else tail * _AHEAD
+    with np.errstate(invalid="ignore"):  # infinite times against open ends
+        late, early = times - each.end, each.start - times
+        if each.year_open:
+            # Around the year each time is both behind and ahead; the better of the two counts.
+            behind, ahead = np.mod(late, YEAR), np.mod(early, YEAR)
+            fit = np.maximum(np.exp(-behind / tail), np.exp(-ahead / tail_ahead))
+            fit = np.where(np.mod(-early, YEAR) < each.end - each.start, 1.0, fit)
+            fit = np.where(np.abs(early) > YEAR / 2, OTHER_YEAR * fit, fit)
+        else:
+            fit = np.exp(-np.maximum(late, 0.0) / tail - np.maximum(early, 0.0) / tail_ahead)
+    return np.nan_to_num(fit, nan=0.0).astype(np.float32)
