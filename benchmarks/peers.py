@@ -547,7 +547,7 @@ def machine() -> str:
             found.append(f"{package} {version(package)}")
     load = f"load {os.getloadavg()[0]:.1f}"
     return (
-        f"{model}, {os.cpu_count()} cores, {load}; {platform.system()} {platform.release()}, "
+        f"{model}, {os.cpu_count()} cores, {load}; {platform.system()}, "
         f"Python {platform.python_version()}; {', '.join(found)}"
     )
 
