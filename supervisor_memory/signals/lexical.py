@@ -6,12 +6,12 @@ however often it has it: records are short, and measured it makes no difference.
 """
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["K1", "B", "Floats", "Rows", "bm25", "idf", "idfs", "score"]
+__all__ = ["K1", "B", "Floats", "Rows", "bm25", "idf", "idfs"]
 
 Floats = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.intp]
@@ -29,18 +29,6 @@ def idfs(records: int, holders: npt.NDArray[np.int64]) -> npt.NDArray[np.float64
     """The same of many terms."""
     worth: npt.NDArray[np.float64] = np.log1p((records - holders + 0.5) / (holders + 0.5))
     return worth
-
-
-def score(terms: Collection[str], worth: Mapping[str, float], *, average_length: float) -> float:
-    """The BM25 score of one record by its terms, which count once each; 0 when it shares none.
-
-    Args:
-        worth: The idf of each term that is searched for.
-        average_length: Of all records that are searched, in different terms.
-    """
-    held = set(terms)
-    norm = K1 * (1 - B + B * len(held) / average_length)
-    return sum(worth[term] for term in held if term in worth) * (K1 + 1) / (1 + norm)
 
 
 def bm25(
