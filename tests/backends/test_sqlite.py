@@ -270,9 +270,8 @@ def test_a_directory_that_is_not_there_and_cannot_be_made_is_refused(
 
 
 def assert_reads_but_does_not_write(backend: SqliteBackend) -> None:
-    assert [set(hit.parts) for hit in backend.search(query(vector=direction(0)), limit=5)] == [
-        {"cosine", "bm25"}
-    ]
+    (hit,) = backend.search(query(vector=direction(0)), limit=5)
+    assert {"cosine", "bm25"} < {*hit.parts}
     assert backend.audit.tail(5)
     for attempt in (
         lambda: backend.write([tea("new")]),
