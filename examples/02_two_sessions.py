@@ -66,9 +66,11 @@ def main() -> None:
     where = " ".join(f"{name}={environment[name]}" for name in PLACE.values())
     command = Path(sys.executable).with_name("supervisor-memory")
     shown = command.relative_to(Path.cwd()) if command.is_relative_to(Path.cwd()) else command
+    said = Settings.from_env()
     console.print(
-        "[dim]score = 0.7 · relevance + 0.2 · recency + 0.1 · source; preferences are recalled whatever "
-        "the question, everything else from relevance 0.3[/]"
+        f"[dim]score = {said.weight_relevance} · match + {said.weight_decay} · recency + {said.weight_source} · "
+        f"source; preferences are recalled whatever the question, everything else from relevance "
+        f"{said.min_score}[/]"
     )
     console.print(
         Panel(
