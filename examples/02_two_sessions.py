@@ -66,11 +66,10 @@ def main() -> None:
     where = " ".join(f"{name}={environment[name]}" for name in PLACE.values())
     command = Path(sys.executable).with_name("supervisor-memory")
     shown = command.relative_to(Path.cwd()) if command.is_relative_to(Path.cwd()) else command
-    said = Settings.from_env()
+    alpha, beta, gamma = said.weight_relevance, said.weight_decay, said.weight_source
     console.print(
-        f"[dim]score = {said.weight_relevance} · match + {said.weight_decay} · recency + {said.weight_source} · "
-        f"source; preferences are recalled whatever the question, everything else from relevance "
-        f"{said.min_score}[/]"
+        f"[dim]score = {alpha} · match + {beta} · recency + {gamma} · source; preferences are recalled "
+        f"whatever the question, everything else from relevance {said.min_score}[/]"
     )
     console.print(
         Panel(
