@@ -4,7 +4,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -85,16 +85,15 @@ class Namespaces:
         if self._pid != os.getpid():
             self._reset()
         places = [(space, self._place(space.namespace)) for space in spaces]
-        with ExitStack() as stack:
-            for _, place in sorted(places, key=lambda each: each[0].namespace):
-                stack.enter_context(place.lock)
+        with _held(places):
             for space, place in places:
                 _bring_up_to_date(connection, space, place)
             yield Loaded(
                 connection, [space.namespace for space in spaces], [place.index for _, place in places]
             )
             sizes = [place.index.nbytes for _, place in places]
-        self._make_room(places, sizes)
+        if sizes != [place.nbytes for _, place in places]:
+            self._make_room(places, sizes)
 
     def _reset(self) -> None:
         self._pid = os.getpid()
@@ -104,7 +103,9 @@ class Namespaces:
 
     def _place(self, name: str) -> _Place:
         with self._lock:
-            place = self._places.setdefault(name, _Place())
+            place = self._places.get(name)
+            if place is None:
+                place = self._places[name] = _Place()
             self._places.move_to_end(name)
             return place
 
@@ -117,6 +118,16 @@ class Namespaces:
             while self._nbytes > self._most_bytes and len(self._places) > len(searched):
                 _, oldest = self._places.popitem(last=False)
                 self._nbytes -= oldest.nbytes
+
+
+def _held(places: Sequence[tuple[Space, _Place]]) -> AbstractContextManager[object]:
+    """All their locks, taken in the order of names, so that no two searches wait for each other."""
+    if len(places) == 1:
+        return places[0][1].lock
+    with ExitStack() as stack:
+        for _, place in sorted(places, key=lambda each: each[0].namespace):
+            stack.enter_context(place.lock)
+        return stack.pop_all()
 
 
 def _bring_up_to_date(connection: apsw.Connection, space: Space, place: _Place) -> None:
