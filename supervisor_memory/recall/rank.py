@@ -26,6 +26,8 @@ __all__ = ["coverage", "rank", "relevance"]
 
 _AGREEMENT = 0.25  # what a second signal adds to what the best one left open
 _NAMED = 0.8  # relevance of a definition whose term the question uses
+_DATED = 0.3  # what a time that fits adds to what is left open
+_SOME = 0.15  # relevance under which a time that fits adds less
 _IN_CONTEXT = 0.7  # of the share of the terms that are in a record and what was said before it
 _IDENTIFIED = 0.3  # what a record adds to its match that holds all identifiers of the question
 _SAYS_WHEN = 0.25  # what it adds where the question is when, and the record names a time
@@ -48,7 +50,9 @@ def coverage(asked: Collection[str], record: Record) -> float:
     return sum(term in held for term in asked) / len(asked)
 
 
-def relevance(dense: float | None, covered: float, *, named: bool, context: float = 0.0) -> float:
+def relevance(
+    dense: float | None, covered: float, *, named: bool, context: float = 0.0, dated: float = 0.0
+) -> float:
     """The fused evidence for a record, in [0, 1].
 
     Args:
@@ -56,10 +60,13 @@ def relevance(dense: float | None, covered: float, *, named: bool, context: floa
         covered: Share of the question's terms found.
         named: Whether the question uses the very term that the record defines.
         context: Share of the terms found in it and in what was said just before.
+        dated: How well its time fits one that the question names. The words of a date are in no record of
+            that day, and take from all the rest; so a time that fits adds to what other evidence there is.
     """
     evidence = (dense or 0.0, covered, _NAMED if named else 0.0, _IN_CONTEXT * context)
     best, second, *_ = sorted(evidence, reverse=True)
-    return best + _AGREEMENT * (1.0 - best) * second
+    found = best + _AGREEMENT * (1.0 - best) * second
+    return found + _DATED * dated * (1.0 - found) * min(1.0, found / _SOME)
 
 
 def rank(plan: Recalling, view: ReadStore) -> Recalling:
@@ -91,7 +98,13 @@ def _told(hit: Hit, asked: frozenset[str], calibration: "Calibration | None") ->
     named = bool(subject) and subject <= asked
     covered = coverage(asked, record)
     sim = calibration.relevance(hit.parts["cosine"]) if calibration and "cosine" in hit.parts else None
-    evidence = relevance(sim, covered, named=named, context=hit.parts.get("context", 0.0))
+    evidence = relevance(
+        sim,
+        covered,
+        named=named,
+        context=hit.parts.get("context", 0.0),
+        dated=hit.parts.get("date", 0.0),
+    )
     parts = {**hit.parts, "relevance": evidence, "coverage": covered}
     if sim is not None:
         parts["sim"] = sim

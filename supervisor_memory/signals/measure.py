@@ -20,6 +20,7 @@ __all__ = ["Asked", "Cosines", "Measured", "measure"]
 Cosines = tuple[Rows, Floats]
 """Rows of an index, and their cosines with the question."""
 _ABSENT = np.float32(-2.0)
+_FACT_DATED = np.float32(0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def measure(
         "answer": _joined(map(context.answers, indexes, each_base)),
         "episode": scaled(words.in_episodes()),
         "speaker": _joined(_spoken_by(index, people) for index in indexes),
-        "date": _joined(match(ranges, index.said_at[: index.size], asked.now) for index in indexes),
+        "date": _joined(_dated(index, ranges, asked.now) for index in indexes),
         "information": _joined(map(information, indexes)),
     }
     total = fused + sum(np.float32(getattr(weights, name)) * values for name, values in added.items())
@@ -187,6 +188,12 @@ def _spoken_by(index: Index, people: frozenset[str]) -> Floats:
         return np.zeros(index.size, dtype=np.float32)
     numbers = [number for name, number in index.names.items() if name in people]
     return np.isin(index.speakers[: index.size], numbers).astype(np.float32)
+
+
+def _dated(index: Index, ranges: Sequence[DateRange], now: float) -> Floats:
+    """How well the time of each record fits; of a fact by itself the time says less about what it tells."""
+    fit = match(ranges, index.said_at[: index.size], now)
+    return np.where(index.episodes[: index.size] >= 0, fit, fit * _FACT_DATED)
 
 
 def _placed(index: Index, cosines: Cosines | None) -> Floats:

@@ -264,3 +264,11 @@ def test_asked_when_what_tells_a_time_comes_before_what_does_not(text: str, date
 
 def test_nothing_found_is_nothing_ranked() -> None:
     assert not rank(asked("tea"), ports().read_store()).hits
+
+
+def test_a_time_that_fits_the_question_adds_to_other_evidence_and_admits_nothing_alone() -> None:
+    plain = relevance(0.25, 0.2, named=False)
+    assert plain < 0.3 < relevance(0.25, 0.2, named=False, dated=1.0) < 1.0
+    assert relevance(0.0, 0.0, named=False, dated=1.0) == 0.0
+    assert relevance(0.03, 0.0, named=False, dated=1.0) < 0.3
+    assert relevance(1.0, 1.0, named=True, dated=1.0) == 1.0
