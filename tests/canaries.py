@@ -5,7 +5,7 @@ import hashlib
 import os
 import random
 import string
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
@@ -99,14 +99,14 @@ class World:
         return word
 
     def of_others(self) -> list[object]:
-        """All that the others can see, to the byte."""
+        """All that the others can see, to the byte; numbers but for what float32 rounds."""
         seen: list[object] = []
         for user in self.others:
             for families in (None, (SESSION_FAMILY,)):
                 records = self.memory.get_all(user_id=user, limit=999, families=families)
                 seen += [record.to_json() for record in records]
             hits = self.memory.search(f"refund tables {user}", user_id=user, threshold=0, limit=9)
-            seen += [(hit.record.to_json(), hit.score, dict(hit.parts)) for hit in hits]
+            seen += [(hit.record.to_json(), round(hit.score, 5), _rounded(hit.parts)) for hit in hits]
         return seen
 
     def traces(self, directory: Path) -> list[str]:
@@ -150,6 +150,10 @@ class World:
             return batch(commit)
 
         backend.batch = kept  # type: ignore[method-assign]
+
+
+def _rounded(parts: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value, 5) for name, value in parts.items()}
 
 
 def left_of(backend: MemoryBackend, user: str) -> list[Record]:
