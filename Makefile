@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+BENCH := build/bench
 
 .PHONY: help demo chat test slow faults lint bench clean
 .DEFAULT_GOAL := help
@@ -14,7 +15,7 @@ help:
 	@echo "make slow   the longest tests: Qdrant's own engine, a hundred users to erase, more kills"
 	@echo "make faults thousands of kills, full disks, damaged files, and the table of what was counted: 15 minutes"
 	@echo "make lint   ruff, mypy --strict, import-linter"
-	@echo "make bench  import weight, cost of a turn and a node call beside the bare graph, of writes and searches beside their peers"
+	@echo "make bench  what is found, what it costs beside peers; rewrites the tables and plots of docs/benchmarks.md"
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "supervisor-memory needs Python 3.11 or newer; set PYTHON=python3.x")'
@@ -46,13 +47,19 @@ lint: $(READY)
 	$(BIN)/lint-imports
 
 bench: $(READY)
+	rm -rf $(BENCH) && mkdir -p $(BENCH)
 	$(BIN)/python benchmarks/turn_cost.py
 	$(BIN)/python benchmarks/node_cost.py
 	$(BIN)/python benchmarks/write_cost.py
 	$(BIN)/python benchmarks/qdrant_cost.py --rounds 10 --block 10
-	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/import_weight.py
-	$(BIN)/python benchmarks/quality.py
+	$(BIN)/python benchmarks/peers.py --json $(BENCH)/peers.jsonl
+	$(BIN)/python benchmarks/search_cost.py --json $(BENCH)/search.jsonl
+	$(BIN)/python benchmarks/quality.py --k 20 --json $(BENCH)/quality.json
+	$(if $(LOCOMO),$(BIN)/python benchmarks/quality.py --k 20 --data $(LOCOMO) --json $(BENCH)/locomo.json)
+	$(BIN)/python benchmarks/note_tokens.py --json $(BENCH)/notes.json
+	$(BIN)/python benchmarks/report.py --folder $(BENCH)
+	$(BIN)/python benchmarks/plots.py --folder $(BENCH)
 
 clean:
 	rm -rf $(VENV) .demo .supervisor_memory
