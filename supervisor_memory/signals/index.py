@@ -255,7 +255,7 @@ class Index:
             return
         if last is None:
             self._begin_episode(row)
-        elif not self.alive[last] or self.said_at[row] < self.said_at[last]:
+        elif not self.alive[last] or self._time_of(row) < self._time_of(last):
             self._is_ordered = False
             return
         elif self.said_at[row] - self.said_at[last] > GAP_SECONDS:
@@ -264,6 +264,9 @@ class Index:
             self.before[row], self.after[last] = last, row
             self.episodes[row] = self.episodes[last]
         self._last_of[stream] = row
+
+    def _time_of(self, row: int) -> tuple[float, int]:
+        return float(self.said_at[row]), int(self.keys[row])
 
     def _begin_episode(self, row: int) -> None:
         self.episodes[row] = self._episodes
