@@ -7,9 +7,9 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import apsw
 
@@ -34,6 +34,17 @@ class Opened(apsw.Connection):
 
     file: File | None = None
     log: File | None = None
+    _kept_at: int | None = None
+
+    def kept(self) -> dict[Hashable, Any]:
+        """What its users put there since another connection last committed; empty after each such commit.
+
+        For what was read inside a transaction, by a connection that writes nothing itself.
+        """
+        version = int(self.execute("PRAGMA data_version").get)
+        if version != self._kept_at:
+            self._kept_at, self._kept = version, dict[Hashable, Any]()
+        return self._kept
 
 
 class Database:

@@ -128,15 +128,19 @@ def _nearest(
         rows, cosines = matrix.nearest(vector, limit + _SPARE)
         near += zip(cosines.tolist(), each.index.keys[rows].tolist(), strict=True)
         is_all = is_all and len(rows) == len(matrix)
-    near.sort(key=lambda each: (-each[0], -each[1]))  # of equals the newest first
-    wanted = near[: limit + _SPARE]
-    records = readable([key for _, key in wanted])
-    hits = [
-        Hit(records[key], parts={"cosine": cosine, "match": max(0.0, cosine)})
-        for cosine, key in wanted
-        if key in records
-    ][:limit]
-    return Hits(tuple(hits)) if len(hits) == limit or (is_all and len(near) == len(wanted)) else None
+    near.sort(reverse=True)  # of equals the newest first
+    is_all = is_all and len(near) <= limit + _SPARE
+    hits: list[Hit] = []
+    for first, last in ((0, limit), (limit, limit + _SPARE)):
+        if len(hits) < limit:
+            wanted = near[first:last]
+            records = readable([key for _, key in wanted])
+            hits += [
+                Hit(records[key], 0.0, {"cosine": cosine, "match": max(0.0, cosine)})
+                for cosine, key in wanted
+                if key in records
+            ]
+    return Hits(tuple(hits[:limit])) if len(hits) >= limit or is_all else None
 
 
 def chosen(indexes: Sequence[Index], measured: Measured, limit: int, readable: Readable) -> Hits:

@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,6 +33,7 @@ __all__ = ["FILE_NAME", "SqliteBackend"]
 
 FILE_NAME = "memory.db"
 _A_DAY = 86_400.0
+_FILTERS = 256  # whose namespaces a connection keeps
 _TAKEN_TOGETHER = 500  # so that other writers need not wait long
 
 
@@ -107,8 +109,7 @@ class SqliteBackend(Verbs):
         """
         searched_user(query)
         with self._database.reading() as connection:
-            known = self._known_in(connection)
-            spaces = _spaces(connection, query.where)
+            known, spaces = self._seen(connection, query.where)
             if not spaces:
                 return Hits(namespaces=0)
             return known.answers.of(
@@ -216,10 +217,24 @@ class SqliteBackend(Verbs):
         """Let go of the file. Closing twice is fine."""
         self._audit.close()
 
+    def _seen(self, connection: Opened, where: Filter) -> "tuple[_Known, Sequence[Space]]":
+        """What is known of the file as the connection sees it, and the namespaces that can hold such records.
+
+        Read from the file once after each commit of anybody.
+        """
+        if self._database.is_writing:  # what an open transaction shows may be undone
+            return _Known(), _spaces(connection, where)
+        kept, known = connection.kept(), self._known
+        state, spaces = kept.get(where, (None, ()))
+        if state is None or state != known.state:
+            known, spaces = self._known_in(connection), _spaces(connection, where)
+            if len(kept) >= _FILTERS:
+                kept.clear()
+            kept[where] = known.state, spaces
+        return known, spaces
+
     def _known_in(self, connection: Opened) -> "_Known":
         """What is known of the file as the connection sees it."""
-        if self._database.is_writing:  # what an open transaction shows may be undone
-            return _Known()
         state = (connection.file, int(connection.execute("PRAGMA schema_version").get))
         known = self._known
         if known.state != state:
@@ -255,7 +270,10 @@ def _question(query: Query, limit: int) -> Hashable:
     """What is asked, whenever it is asked."""
     vector = None if query.vector is None else query.vector.tobytes()
     today = query.now // _A_DAY  # "yesterday" is another day tomorrow
-    return replace(query, now=0.0, vector=None), vector, today, limit
+    return _asked_of(query), vector, today, limit
+
+
+_asked_of = attrgetter(*(name for name in Query.__slots__ if name not in {"now", "vector"}))
 
 
 def _search(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from supervisor_memory.backends import sqlite
 from supervisor_memory.backends.protocol import Change
 from supervisor_memory.backends.sqlite import SqliteBackend
 from supervisor_memory.records import Filter, Hits, Query, Record, new_id
@@ -95,3 +96,33 @@ def test_other_questions_users_and_limits_have_their_own_answers(backend: Sqlite
     assert not backend.search(Query("flights", where, terms=("flight",), now=NOW), limit=10)
     where = Filter(user_id="ada", tasks=(None,))
     assert len(backend.search(Query("flights", where, terms=("flight",), now=NOW), limit=2)) == 2
+
+
+def test_a_namespace_that_another_handle_made_or_erased_is_noticed_at_once(
+    backend: SqliteBackend, tmp_path: Path
+) -> None:
+    other = SqliteBackend(tmp_path)
+    for _ in range(3):
+        assert (len(asked(backend)), asked(backend).namespaces) == (0, 0)
+        other.write([record("late flights")])
+        assert contents(asked(backend)) == ["late flights"]
+        other.erase("ada", at=NOW)
+    assert asked(backend).namespaces == 0
+    other.close()
+
+
+def test_more_filters_may_be_asked_for_than_are_kept(
+    backend: SqliteBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "_FILTERS", 2)
+    backend.write([record(f"flights {n}", tags=(f"tag-{n}",)) for n in range(5)])
+    for n in (*range(5), *range(5)):
+        where = Filter(user_id="ada", tags=(f"tag-{n}",))
+        found = backend.search(Query("flights", where, terms=("flight",), now=NOW), limit=2)
+        assert contents(found) == [f"flights {n}"]
+
+
+def test_what_a_caller_adds_to_a_record_without_metadata_is_seen_by_nobody(backend: SqliteBackend) -> None:
+    backend.write([record("late flights")])
+    asked(backend)[0].record.metadata["added"] = True  # type: ignore[index]
+    assert asked(backend)[0].record.metadata == {}
