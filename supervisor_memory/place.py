@@ -15,6 +15,7 @@ File: TypeAlias = tuple[int, int]
 """Device and inode: what stays the same of a file however often it is written, until it is replaced."""
 
 _HEADER: Final = b"SQLite format 3\x00"
+_SPACE: Final = "\\040"  # as /proc/mounts writes one
 _NETWORK: Final = ("nfs", "cifs", "smb", "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "afs", "ceph")
 
 
@@ -81,12 +82,12 @@ def refuse_network_file_system(directory: Path, *, mounts: str | None = None) ->
             mounts = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace")
         except OSError:
             return
-    place = directory.absolute().resolve()
-    best, kind = Path("/"), ""
+    place = f"{directory.absolute().resolve()}/"
+    best, kind = "/", ""
     for line in mounts.splitlines():
         _, point, found, *_ = [*line.split(), "", "", ""]
-        mounted = Path(point.replace("\\040", " ")) if point else best
-        if place.is_relative_to(mounted) and len(mounted.parts) >= len(best.parts):
+        mounted = f"{point.replace(_SPACE, ' ').rstrip('/')}/" if point else best
+        if place.startswith(mounted) and len(mounted) >= len(best):
             best, kind = mounted, found
     if kind.startswith(_NETWORK):
         raise BackendUnavailable(
