@@ -132,7 +132,9 @@ def plain(record: Record) -> Record:
 def copied(record: Record) -> Record:
     """A copy to hand out: changing its metadata changes nothing else."""
     twin = _Writable(*_values(record))
-    twin.metadata = _copied_json(record.metadata)
+    twin.metadata = {
+        key: each if type(each) in _SHARED else _copied_json(each) for key, each in record.metadata.items()
+    }
     twin.__class__ = Record
     return twin  # type: ignore[no-any-return]  # a record from here on
 
@@ -140,14 +142,13 @@ def copied(record: Record) -> Record:
 # Searches copy all that they find. A frozen class sets each field by a call, so that `replace` takes ten
 # times as long as filling an object of the same slots that is not frozen, and calling it a record then.
 _Writable: Final = make_dataclass("_Writable", Record.__slots__, slots=True)
+_SHARED: Final = frozenset({str, int, float, bool, type(None)})
 _values: Final = attrgetter(*Record.__slots__)
 
 
 def _copied_json(value: Any) -> Any:
     if isinstance(value, dict):
-        return {
-            key: _copied_json(each) if isinstance(each, dict | list) else each for key, each in value.items()
-        }
+        return {key: _copied_json(each) for key, each in value.items()}
     return [_copied_json(each) for each in value] if isinstance(value, list) else value
 
 
