@@ -201,10 +201,11 @@ def products(rows: npt.NDArray[np.float32], query: Vector) -> Cosines:
 
 
 def descending(scores: npt.NDArray[np.float32] | npt.NDArray[np.float64]) -> Iterator[int]:
-    """Positions by falling score. Sorts only as much as is asked for."""
+    """Positions by falling score, equal ones in their order. Sorts only as much as is asked for."""
     size = len(scores)
     if size > _FIRST_LOOK * 2:
-        head = np.argpartition(-scores, _FIRST_LOOK)[:_FIRST_LOOK]
+        least = np.partition(scores, size - _FIRST_LOOK)[size - _FIRST_LOOK]
+        head = np.flatnonzero(scores >= least)  # with all that equal the last of them
         yield from head[np.argsort(-scores[head], kind="stable")].tolist()
         rest = np.ones(size, dtype=bool)
         rest[head] = False

@@ -21,8 +21,9 @@ __all__ = ["NamespaceIndex", "Readable", "Space", "Vectors", "chosen", "search"]
 
 Space: TypeAlias = tuple[str, int]
 """An embedder and the dimension of its vectors."""
-Vectors: TypeAlias = Callable[["NamespaceIndex", Space], tuple[Sequence[int], npt.NDArray[np.float32]]]
-"""Gives the keys of a namespace that have vectors in a space, and these vectors."""
+Vectors: TypeAlias = Callable[["NamespaceIndex", Space], tuple[Sequence[int], npt.NDArray[np.float32], bool]]
+"""Gives the keys of a namespace that have vectors in a space, these vectors, and whether they are as new as
+the index is."""
 Readable: TypeAlias = Callable[[Sequence[int]], Mapping[int, Record]]
 """Gives those of some records, by key, that the searcher may see."""
 
@@ -57,18 +58,22 @@ class NamespaceIndex:
 
     def matrix(self, space: Space, vectors: Vectors) -> Matrix:
         """The vectors in a space, by row; loaded when they are first asked for."""
+        if (matrix := self._matrices.get(space)) is not None:
+            return matrix
+        keys, values, is_new = vectors(self, space)
+        rows = [self.index.row(key) for key in keys]
+        known = [place for place, row in enumerate(rows) if row is not None]
+        values = values if len(known) == len(rows) else values[known]
+        matrix = Matrix.of([row for row in rows if row is not None], values) if known else Matrix(space[1])
+        if is_new:  # else a vector is missing that nobody would bring again
+            self._matrices[space] = matrix
+        return matrix
+
+    def make_dense(self) -> None:
+        """Give up the rows of removed records, where they are most. Called before each search."""
         if self.index.is_sparse:
             self.index.compact()
             self._matrices.clear()
-        if space not in self._matrices:
-            keys, values = vectors(self, space)
-            rows = [self.index.row(key) for key in keys]
-            known = [place for place, row in enumerate(rows) if row is not None]
-            values = values if len(known) == len(rows) else values[known]
-            self._matrices[space] = Matrix.of([row for row in rows if row is not None], values)
-            if not known:
-                self._matrices[space] = Matrix(space[1])
-        return self._matrices[space]
 
     @property
     def nbytes(self) -> int:
@@ -92,6 +97,8 @@ def search(
     """The best by all signals together, and of those by meaning alone and by words alone the very best."""
     if limit <= 0 or not namespaces:
         return Hits()
+    for each in namespaces:
+        each.make_dense()
     searched, asked = searched_vector(query), searched_terms(query)
     is_by_vector_alone = not query.text or not any(each.index.has_streams for each in namespaces)
     if searched is not None and not asked and is_by_vector_alone:

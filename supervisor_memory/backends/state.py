@@ -267,14 +267,14 @@ class State:
 
     def _vectors_of(
         self, namespace: NamespaceIndex, space: Space
-    ) -> tuple[Sequence[int], npt.NDArray[np.float32]]:
+    ) -> tuple[Sequence[int], npt.NDArray[np.float32], bool]:
         keys = namespace.index.living_keys()
         stored = ((key, self.vectors.get(self._names[key])) for key in keys)
         there = [(key, each[1]) for key, each in stored if each is not None and _space_of(each) == space]
         values = np.zeros((len(there), space[1]), dtype=np.float32)
         for row, (_, vector) in enumerate(there):
             values[row] = vector
-        return [key for key, _ in there], values
+        return [key for key, _ in there], values, True
 
 
 def _space_of(stored: StoredVector) -> Space:

@@ -70,7 +70,10 @@ def relevance(
 
 
 def rank(plan: Recalling, view: ReadStore) -> Recalling:
-    """Score every candidate and put the best first; equals by id, so that runs agree."""
+    """Score every candidate and put the best first.
+
+    Where nothing is relevant the match alone orders; of equals the newest comes first, by id.
+    """
     if plan.query is None or not plan.hits:
         return plan
     embedder = view.embedder if plan.query.vector is not None else None
@@ -85,9 +88,10 @@ def rank(plan: Recalling, view: ReadStore) -> Recalling:
     for hit, match in zip(told, matches, strict=True):
         record = hit.record
         beside = parts_of(record, now=view.now, settings=view.settings, times_read=read.get(record.id, 0))
-        parts = {**hit.parts, "fused": match * scale, **beside}
+        parts = {**hit.parts, "match": match, "fused": match * scale, **beside}
         scored.append(Hit(record, weighted(parts, view.settings), parts))
-    scored.sort(key=lambda hit: (-hit.score, hit.record.id))
+    scored.sort(key=lambda hit: hit.record.id, reverse=True)
+    scored.sort(key=lambda hit: (-hit.score, -hit.parts["match"]))
     return replace(plan, hits=replace(plan.hits, items=tuple(scored)))
 
 

@@ -185,11 +185,15 @@ _BETWEEN_ZH = _pattern(r" ?之?间")
 def _joined(found: list[Mention], text: str) -> list[Mention]:
     """Two ends become one range; a year that one of a list names holds for its neighbour."""
     joined: list[Mention] = []
+    has_ends = False
     for each in found:
         last = joined[-1] if joined else None
-        if last and _are_ends(last, each, text):
+        if last and not has_ends and _are_ends(last, each, text):
             joined[-1] = _from_to(last, each)
-        elif last and _LIST.fullmatch(text, last.finish, each.begin):
+            has_ends = True  # and cannot be the end of another
+            continue
+        has_ends = False
+        if last and _LIST.fullmatch(text, last.finish, each.begin):
             joined[-1:] = [_in_year_of(last, each), _in_year_of(each, last)]
         else:
             joined.append(each)

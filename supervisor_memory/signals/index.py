@@ -112,8 +112,8 @@ class Index:
         self.episodes = np.full(_FIRST_ROWS, _NONE, dtype=np.int32)
         self.rarity = np.zeros(_FIRST_ROWS, dtype=np.float32)
         self.asks = np.zeros(_FIRST_ROWS, dtype=np.bool_)
-        self.names: dict[str, int] = {}
-        """The speakers, with their numbers."""
+        self._names: dict[str, int] = {}
+        self._spoken: list[int] = []
         self.total_terms = 0
         self._postings = Postings()
         self._row_of: dict[int, int] = {}
@@ -134,6 +134,11 @@ class Index:
     @property
     def has_streams(self) -> bool:
         return bool(self._stream_of)
+
+    @property
+    def names(self) -> dict[str, int]:
+        """The speakers, with their numbers in `speakers`."""
+        return {name: number for name, number in self._names.items() if self._spoken[number]}
 
     def row(self, key: int) -> int | None:
         """The row of a key; None when there is none."""
@@ -166,7 +171,10 @@ class Index:
             return
         self.alive[row] = False
         self.total_terms -= int(self.lengths[row])
+        self.lengths[row] = 0.0
         self._changes += 1
+        if (speaker := int(self.speakers[row])) != _NONE:
+            self._spoken[speaker] -= 1
         if self._stream_of.pop(row, None) is not None:
             self._is_ordered = False
 
@@ -246,7 +254,11 @@ class Index:
             setattr(self, name, _grown(getattr(self, name), more))
 
     def _number(self, speaker: str) -> int:
-        return self.names.setdefault(speaker, len(self.names))
+        number = self._names.setdefault(speaker, len(self._names))
+        if number == len(self._spoken):
+            self._spoken.append(0)
+        self._spoken[number] += 1
+        return number
 
     def _link(self, row: int, stream: str) -> None:
         """Put a row at the end of its stream; where it is not the end, all are ordered anew later."""
@@ -324,6 +336,9 @@ class Index:
         self._stream_of = {int(moved[row]): stream for row, stream in self._stream_of.items()}
         self._row_of = {int(key): row for row, key in enumerate(self.keys[: len(kept)])}
         self.size = len(kept)
+        for column in (self.before, self.after, self.episodes):
+            column[: self.size] = _NONE
+        self._last_of.clear()
         self._is_ordered = not self._stream_of
 
 

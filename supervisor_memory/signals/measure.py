@@ -20,6 +20,8 @@ __all__ = ["Asked", "Cosines", "Measured", "measure"]
 Cosines = tuple[Rows, Floats]
 """Rows of an index, and their cosines with the question."""
 _ABSENT = np.float32(-2.0)
+_MOST_SPEAKERS = 500
+_NAMES_WITHIN = 1_000  # characters of a question in which names are looked for
 _FACT_DATED = np.float32(0.5)
 
 
@@ -139,14 +141,16 @@ class _Words:
     def with_previous(self) -> Floats:
         """BM25 of each row together with what was said before it."""
         lengths = [context.with_previous_lengths(index) for index in self._indexes]
-        average = float(np.concatenate(lengths).mean()) if sum(map(len, lengths)) else 0.0
-        return self._scores(self._with_previous, lengths, average)
+        alive = [
+            length[index.alive[: index.size]] for index, length in zip(self._indexes, lengths, strict=True)
+        ]
+        return self._scores(self._with_previous, lengths, _mean(alive))
 
     def in_episodes(self) -> Floats:
         """BM25 of the episode that each row belongs to; 0 for facts by themselves."""
         found = []
         lengths = [context.episode_lengths(index) for index in self._indexes]
-        average = float(np.concatenate(lengths).mean()) if sum(map(len, lengths)) else 0.0
+        average = _mean(lengths)
         for index, each, length in zip(self._indexes, self._held, lengths, strict=True):
             in_episodes = {term: context.in_episodes(index, rows) for term, rows in each.items()}
             scores = self._scores([in_episodes], [length], average)
@@ -177,7 +181,8 @@ class _Words:
 def _named_in(asked: Asked, indexes: Sequence[Index]) -> tuple[Sequence[DateRange], frozenset[str]]:
     """The times and the people that a question names."""
     speakers = {name for index in indexes for name in index.names}
-    people = named_people(asked.text, speakers) if speakers else frozenset()
+    is_few = 0 < len(speakers) <= _MOST_SPEAKERS
+    people = named_people(asked.text[:_NAMES_WITHIN], speakers) if is_few else frozenset()
     # Who is asked about two people and knows only these is asked about nobody in particular.
     people = frozenset() if len(people) == len(speakers) else people
     return named_dates(asked.text, asked.now), people
@@ -201,6 +206,11 @@ def _placed(index: Index, cosines: Cosines | None) -> Floats:
     if cosines is not None:
         placed[cosines[0]] = cosines[1]
     return placed
+
+
+def _mean(arrays: Sequence[Floats]) -> float:
+    values = np.concatenate(arrays)
+    return float(values.mean()) if len(values) else 0.0
 
 
 def _joined(each: Iterable[Floats]) -> Floats:

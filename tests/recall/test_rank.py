@@ -145,10 +145,10 @@ def test_without_threshold_the_best_are_kept_whatever_they_are() -> None:
     assert [hit.record.content for hit in gate(plan, view).hits] == ["refunds", "tea"]
 
 
-def test_equal_scores_are_ordered_by_id() -> None:
+def test_of_equal_scores_the_newest_comes_first() -> None:
     twins = [record("refunds", id=f"0000000{n}") for n in (3, 1, 2)]
     hits = rank(asked("refunds", *map(Hit, twins)), ports().read_store()).hits
-    assert [hit.record.id for hit in hits] == ["00000001", "00000002", "00000003"]
+    assert [hit.record.id for hit in hits] == ["00000003", "00000002", "00000001"]
 
 
 def test_a_cosine_is_read_through_the_embedders_calibration() -> None:
@@ -232,10 +232,10 @@ def test_the_best_match_counts_for_as_much_as_the_best_relevance() -> None:
     assert [hit.parts["fused"] for hit in nonsense] == [0.0, 0.0]
 
 
-def test_equal_matches_are_ordered_by_id_in_whatever_order_they_were_found() -> None:
+def test_of_equal_matches_the_newest_comes_first_in_whatever_order_they_were_found() -> None:
     hits = [matched(f"refunds {n}", 1.0) for n in range(4)]
     assert ranked("refunds", *hits) == ranked("refunds", *reversed(hits))
-    assert ranked("refunds", *hits) == [f"refunds {n}" for n in range(4)]
+    assert ranked("refunds", *hits) == [f"refunds {n}" for n in (3, 2, 1, 0)]
 
 
 def test_hits_of_a_store_that_tells_no_match_are_ordered_by_meaning_and_words() -> None:

@@ -424,3 +424,11 @@ def test_a_hundred_kilobytes_of_anything_come_to_an_end(piece: str) -> None:
 def test_a_year_is_a_year() -> None:
     (year,) = named_dates("in 2024", NOW)
     assert (year.end - year.start) / DAY == 366
+
+
+@pytest.mark.parametrize(
+    "text", [" to ".join(["May"] * 32), "到".join(["5月"] * 32), "-".join(["Christmas"] * 32)]
+)
+def test_a_chain_of_dates_is_read_as_pairs(text: str) -> None:
+    # Every link once took twice the time of the one before it; this would not end.
+    assert len(named_dates(text, at("2026-11-22"))) >= 1

@@ -179,3 +179,28 @@ def test_rows_of_removed_records_are_given_up_when_they_are_most() -> None:
     index.compact()
     assert (index.size, len(index), index.is_sparse) == (20, 20, False)
     assert index.nbytes > 0
+
+
+def test_a_session_whose_turns_are_all_gone_begins_anew_after_compaction() -> None:
+    index = Index()
+    for key in range(70):
+        index.put(key, Entry(terms=(f"turn{key}",), said_at=float(key), stream="s"))
+    for key in range(100, 160):
+        index.put(key, Entry(terms=(f"fact{key}",), said_at=0.0))
+    index.settle()
+    for key in range(70):
+        index.drop(key)
+    assert index.is_sparse
+    index.compact()
+    row = index.put(200, Entry(terms=("yes",), said_at=71.0, stream="s"))
+    index.settle()
+    assert int(index.before[row]) == -1
+    assert (index.after[: index.size] == -1).all()
+
+
+def test_who_said_nothing_that_is_left_is_no_speaker() -> None:
+    index = Index()
+    index.put(1, Entry(terms=("a",), said_at=1.0, stream="", speaker="Melanie"))
+    index.put(2, Entry(terms=("b",), said_at=2.0, stream="", speaker="Melissa"))
+    index.drop(2)
+    assert set(index.names) == {"Melanie"}

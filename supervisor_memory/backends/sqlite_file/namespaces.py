@@ -52,20 +52,23 @@ class Loaded:
     connection: apsw.Connection
     names: Sequence[str]
     indexes: Sequence[NamespaceIndex]
+    are_new: Sequence[bool]
 
     def vectors(
         self, index: NamespaceIndex, space: namespace.Space
-    ) -> tuple[Sequence[int], npt.NDArray[np.float32]]:
-        """The keys of a namespace that have vectors of an embedder, and these vectors."""
+    ) -> tuple[Sequence[int], npt.NDArray[np.float32], bool]:
+        """The keys of a namespace that have vectors of an embedder, these vectors, and whether they are as
+        new as the index: another search may have brought that forward beyond what this connection sees."""
         embedder, dimension = space
-        name = next(name for name, each in zip(self.names, self.indexes, strict=True) if each is index)
+        place = next(place for place, each in enumerate(self.indexes) if each is index)
+        name = self.names[place]
         rows: Sequence[Any] = self.connection.execute(
             "SELECT v.key, v.vector FROM records r CROSS JOIN vectors v ON v.key = r.key "
             "WHERE r.namespace = ? AND r.status = 'active' AND v.embedder = ? AND v.dim = ?",
             (name, embedder, dimension),
         ).fetchall()
         values = np.frombuffer(bytearray().join(vector for _, vector in rows), dtype="<f4")
-        return [int(row[0]) for row in rows], values.reshape(-1, dimension)
+        return [int(row[0]) for row in rows], values.reshape(-1, dimension), self.are_new[place]
 
 
 class Namespaces:
@@ -89,7 +92,10 @@ class Namespaces:
             for space, place in places:
                 _bring_up_to_date(connection, space, place)
             yield Loaded(
-                connection, [space.namespace for space in spaces], [place.index for _, place in places]
+                connection,
+                [space.namespace for space in spaces],
+                [place.index for _, place in places],
+                [place.revision == space.revision for space, place in places],
             )
             sizes = [place.index.nbytes for _, place in places]
         if sizes != [place.nbytes for _, place in places]:
