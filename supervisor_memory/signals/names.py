@@ -47,8 +47,8 @@ _HAN_NAME = 3
 def named_people(query: str, speakers: Collection[str]) -> frozenset[str]:
     """Those of the known people that a question names, spelled as in `speakers`.
 
-    A name counts as a whole word, whatever its case and with a possessive ("caroline's"); so does a first
-    or last name that only one of them has, the beginning of a first name ("Mel" for Melanie), and a
+    A name counts as a whole word, whatever its case and with a possessive ("eleanor's"); so does a first
+    or last name that only one of them has, the beginning of a first name ("Nat" for Natalie), and a
     Chinese name, or the given name of three characters, anywhere. A name that is a word too ("Will",
     "May") needs its capital, and a place inside the sentence. Roles ("user", 助手) are not people.
     """

@@ -200,7 +200,7 @@ def test_a_session_whose_turns_are_all_gone_begins_anew_after_compaction() -> No
 
 def test_who_said_nothing_that_is_left_is_no_speaker() -> None:
     index = Index()
-    index.put(1, Entry(terms=("a",), said_at=1.0, stream="", speaker="Melanie"))
-    index.put(2, Entry(terms=("b",), said_at=2.0, stream="", speaker="Melissa"))
+    index.put(1, Entry(terms=("a",), said_at=1.0, stream="", speaker="Natalie"))
+    index.put(2, Entry(terms=("b",), said_at=2.0, stream="", speaker="Natasha"))
     index.drop(2)
-    assert set(index.names) == {"Melanie"}
+    assert set(index.names) == {"Natalie"}

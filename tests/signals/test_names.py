@@ -6,22 +6,22 @@ from hypothesis import strategies as st
 
 from supervisor_memory.signals.names import identifier_match, identifiers, named_people
 
-TEAM = ("Caroline", "Melanie", "王芳", "李小明", "José", "Will", "May")
+TEAM = ("Eleanor", "Natalie", "王芳", "李小明", "José", "Will", "May")
 
 
 @pytest.mark.parametrize(
     ("query", "named"),
     [
-        ("What did Caroline's dog do?", {"Caroline"}),
-        ("what does caroline like, and MELANIE?", {"Caroline", "Melanie"}),
-        ("问Caroline的生日", {"Caroline"}),
+        ("What did Eleanor's dog do?", {"Eleanor"}),
+        ("what does eleanor like, and NATALIE?", {"Eleanor", "Natalie"}),
+        ("问Eleanor的生日", {"Eleanor"}),
         ("王芳说了什么", {"王芳"}),
         ("小明的生日是哪天", {"李小明"}),
         ("José’s trip", {"José"}),
-        ("What did Mel paint?", {"Melanie"}),
+        ("What did Nat paint?", {"Natalie"}),
         ("What does Will think?", {"Will"}),
         ("May's trip", {"May"}),
-        ("carolines and a melaniesque thing", set()),
+        ("eleanors and a nataliesque thing", set()),
         ("Will you tell me what he may do?", set()),
         ("Who was it?", set()),
     ],
@@ -38,7 +38,7 @@ def test_roles_are_not_people() -> None:
 
 
 def test_one_part_of_a_name_is_enough_when_only_one_has_it() -> None:
-    team = ["Caroline Smith", "John Smith", "Dr. Ann Li"]
+    team = ["Eleanor Smith", "John Smith", "Dr. Ann Li"]
     assert named_people("What did john say to Smith?", team) == {"John Smith"}
     assert named_people("the doctor, Dr. No", team) == frozenset()
 
@@ -92,7 +92,7 @@ def test_a_column_without_its_table_nearly_matches() -> None:
     assert identifier_match({"orders.id"}, {"flights.id"}) == 0.0
 
 
-PIECES = st.sampled_from([*"aB1_./-@#`'\"《》「」 \\:v芳", "Will", "Mel"])
+PIECES = st.sampled_from([*"aB1_./-@#`'\"《》「」 \\:v芳", "Will", "Nat"])
 
 
 @given(text=st.text() | st.lists(PIECES).map("".join), people=st.lists(st.text(max_size=12), max_size=5))
@@ -131,4 +131,4 @@ def test_nothing_raises(text: str, people: list[str]) -> None:
 def test_a_hundred_kilobytes_of_anything_come_to_an_end(piece: str) -> None:
     text = piece * (100_000 // len(piece))
     assert isinstance(identifiers(text), frozenset)
-    assert named_people(text, ["Caroline", "A B"]) == frozenset()
+    assert named_people(text, ["Eleanor", "A B"]) == frozenset()
