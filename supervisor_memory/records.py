@@ -34,6 +34,7 @@ __all__ = [
     "AuditEvent",
     "Candidate",
     "Considered",
+    "Event",
     "Filter",
     "Hit",
     "Hits",
@@ -67,6 +68,8 @@ Layer: TypeAlias = Literal["abstract", "summary", "history"]
 Status: TypeAlias = Literal["active", "pending", "stale", "compressed", "quarantined", "deleted"]
 SourceClass: TypeAlias = Literal["user", "agent", "tool", "system"]
 WriteStatus: TypeAlias = Literal["added", "merged", "updated", "appended", "skipped"]
+Event: TypeAlias = Literal["ADD", "UPDATE", "DELETE", "NONE"]
+"""What a statement, or a model that read it, asks to be done with a memory."""
 Namespace: TypeAlias = tuple[str, ...]
 """(family, user) or (family, user, task); compared by whole segments, never by prefix of the text."""
 
@@ -395,6 +398,10 @@ class Candidate:
     and which property of it; `value` is that property, normalised, where there is one ("table").
     `evidence` is the span it came from, `ref_id` the session message that holds it, where one is kept.
     `strategy` is the merge strategy asked for, None by kind.
+
+    `event` is what it asks for, None: decided by comparison. "DELETE" takes back what `content` says:
+    "I want tables" for "forget that I want tables". `target` is the id of the record it is about, None: the
+    one that says the same.
     """
 
     content: str
@@ -409,6 +416,8 @@ class Candidate:
     evidence: str = ""
     confidence: float = 1.0
     ref_id: str | None = None
+    event: Event | None = None
+    target: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
