@@ -382,7 +382,11 @@ class Record:
 
     def is_visible(self, now: float) -> bool:
         """Whether a search may return it: active and not past its time to live."""
-        return self.status == "active" and (self.expires_at is None or self.expires_at > now)
+        return self.status == "active" and not self.has_expired(now)
+
+    def has_expired(self, now: float) -> bool:
+        """Whether its time to live has passed."""
+        return self.expires_at is not None and self.expires_at <= now
 
 
 def named_speaker(speaker: str | None) -> str | None:
@@ -430,7 +434,8 @@ class Filter:
     with a value that is wanted.
 
     `since` and `until` are about `created_at`, when it was said, in seconds since 1970: from the one on and
-    before the other. A record that was corrected later is still of then.
+    before the other. A record that was corrected later is still of then. `expired_by` means records whose time
+    to live had passed at that moment.
     """
 
     user_id: str | None = None
@@ -448,6 +453,8 @@ class Filter:
     since: float | None = None
     until: float | None = None
     metadata: tuple[Wanted, ...] | None = None
+    layers: tuple[Layer, ...] | None = None
+    expired_by: float | None = None
 
     def names_something(self) -> bool:
         """Whether it is narrower than "everything": by user, ids or session."""
@@ -474,6 +481,8 @@ class Filter:
             and (self.tags is None or set(self.tags) <= set(record.tags))
             and (self.since is None or self.since <= record.created_at)
             and (self.until is None or record.created_at < self.until)
+            and (self.layers is None or record.layer in self.layers)
+            and (self.expired_by is None or record.has_expired(self.expired_by))
             and (self.metadata is None or all(each.is_in(record.metadata) for each in self.metadata))
         )
 

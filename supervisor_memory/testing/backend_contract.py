@@ -316,13 +316,21 @@ class BackendContract:
         assert not backend.list(where, limit=0)
 
     def test_every_field_of_a_filter_restricts(self, backend: MemoryBackend) -> None:
-        one = tea("tea one", kind="identity", subject="s", attribute="a", source=Source(session_id="x"))
+        one = tea(
+            "tea one",
+            kind="identity",
+            layer="summary",
+            subject="s",
+            attribute="a",
+            source=Source(session_id="x"),
+        )
         backend.write([one, tea("tea two", subject="t", attribute="a"), tea("tea three", status="pending")])
         for restriction in (
             {"kinds": ("identity",)},
             {"ids": (one.id, "unknown")},
             {"session_id": "x"},
             {"content_hash": one.content_hash},
+            {"layers": ("summary", "history")},
             {"subject": "s"},
             {"subject": "s", "attribute": "a", "kinds": ("identity", "experience")},
         ):
@@ -364,6 +372,16 @@ class BackendContract:
         self._shows_only(backend, {NOW: ["tea one"], NOW - 10.25: [], NOW + 11: sorted(said)}, "until")
         where = Filter(user_id="alice", since=NOW - 10.25, until=NOW + 10.25)
         assert contents(backend.list(where, limit=9)) == ["tea one", "tea two"]
+
+    def test_records_whose_time_to_live_has_passed_can_be_listed_and_counted(
+        self, backend: MemoryBackend
+    ) -> None:
+        lives = {"tea one": NOW - 5, "tea two": NOW, "tea three": NOW + 5, "tea four": None}
+        backend.write([tea(text, expires_at=until) for text, until in lives.items()])
+        for at, texts in {NOW: ["tea one", "tea two"], NOW - 6: [], NOW + 1e9: sorted(lives)[1:]}.items():
+            where = Filter(user_id="alice", expired_by=at)
+            assert sorted(contents(backend.list(where, limit=9))) == texts
+            assert backend.count(where) == len(texts)
 
     def test_metadata_has_to_have_one_of_the_values(self, backend: MemoryBackend) -> None:
         metadata: dict[str, Mapping[str, Any]] = {

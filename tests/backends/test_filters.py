@@ -128,6 +128,8 @@ filters = st.builds(
     subject=names,
     attribute=names,
     not_embedded_by=st.sampled_from((None, "e", "E", "\ud800")),
+    layers=some_of(("history", "abstract")),
+    expired_by=st.sampled_from((None, 4.0, 5.0, 49.0, 1e300)),
     **BY_CONTENT,
 )
 usual = st.builds(Filter, user_id=st.sampled_from(USERS), **BY_CONTENT)

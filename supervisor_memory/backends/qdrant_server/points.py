@@ -261,12 +261,15 @@ def of_records(where: Filter) -> models.Filter | None:
         ("task", tasks),
         ("kind", where.kinds),
         ("status", where.statuses),
+        ("layer", where.layers),
     ):
         if values is not None:
             must.append(_in(key, values))
     if where.since is not None or where.until is not None:
         said = models.Range(gte=where.since, lt=where.until)
         must.append(models.FieldCondition(key="created_at", range=said))
+    if where.expired_by is not None:
+        must.append(models.FieldCondition(key="expires_at", range=models.Range(lte=where.expired_by)))
     if not is_told_by_server(where):
         untold = models.IsEmptyCondition(is_empty=models.PayloadField(key="held"))
         must.append(models.Filter(should=[untold, models.Filter(must=_holding(where))]))

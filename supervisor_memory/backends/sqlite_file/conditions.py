@@ -61,12 +61,15 @@ def _may_be_said_in_a_session(where: Filter) -> bool:
 
 
 def _of_record(where: Filter) -> Iterator[Condition]:
-    for column, values in (("kind", where.kinds), ("status", where.statuses), ("id", where.ids)):
+    of_one = (where.kinds, where.statuses, where.layers, where.ids)
+    for column, values in zip(("kind", "status", "layer", "id"), of_one, strict=True):
         if values is not None:
             yield _in(column, values)
     for column in ("session_id", "content_hash", "subject", "attribute"):
         if (value := getattr(where, column)) is not None:
             yield _is(column, value)
+    if where.expired_by is not None:
+        yield "expires_at <= ?", (where.expired_by,)
     if where.not_embedded_by is not None:
         vector, bindings = _is("embedder", where.not_embedded_by)
         yield f"NOT EXISTS (SELECT 1 FROM vectors WHERE vectors.key = records.key AND {vector})", bindings
