@@ -81,7 +81,7 @@ def _values(field: FieldInfo) -> str:
             return f"{least:,} to {most:,}"
         case {"ge": least}:
             return f"{least} or more"
-    return "JSON" if "Mapping" in str(field.annotation) else "text"
+    return "JSON" if any(kind in str(field.annotation) for kind in ("Mapping", "tuple")) else "text"
 
 
 if __name__ == "__main__":

@@ -140,6 +140,12 @@ class Settings(BaseSettings):
     namespaces: Mapping[str, str] = _named(
         "MEMORY_NAMESPACES", {}, "Agent → family, as JSON, where it is not {agent}_memories."
     )
+    review: Literal["off", "risky", "all"] = _named(
+        "MEMORY_REVIEW",
+        "off",
+        "What waits until a person approves it: risky (contradictions of the user, instruction-like text, "
+        "low confidence), or all. What agents and tools say about the user waits in any case.",
+    )
     keep_messages: bool = _named(
         "MEMORY_KEEP_MESSAGES", True, "Keep what was said as session messages, searched only by name."
     )
@@ -150,6 +156,55 @@ class Settings(BaseSettings):
     search_timeout_ms: int = _named("MEMORY_SEARCH_TIMEOUT_MS", 800, "Deadline of a recall.", ge=1)
     write_timeout_ms: int = _named("MEMORY_WRITE_TIMEOUT_MS", 5000, "Deadline of a write-back.", ge=1)
     llm_timeout_ms: int = _named("MEMORY_LLM_TIMEOUT_MS", 20_000, "Deadline of one call to MEMORY_LLM.", ge=1)
+    capture_tools: tuple[str, ...] = _named(
+        "MEMORY_CAPTURE_TOOLS",
+        (
+            *("*sql*", "*query*", "*write*", "*save*", "*export*", "*create*", "*insert*", "*update*"),
+            *("*edit*", "*report*", "*chart*", "*plot*", "*python*", "*bash*", "*shell*", "*execute*"),
+        ),
+        "Tools whose results are events to remember from, as globs of their names; see docs/queue.md.",
+    )
+    skip_tools: tuple[str, ...] = _named(
+        "MEMORY_SKIP_TOOLS",
+        (
+            *("*read*", "*list*", "*grep*", "*glob*", "*schema*", "*describe*", "*search*", "get_*"),
+            *("ls", "task", "think", "transfer_*", "write_todos"),
+        ),
+        "Tools whose results are none, whatever MEMORY_CAPTURE_TOOLS says; memory tools never are.",
+    )
+    skip_commands: tuple[str, ...] = _named(
+        "MEMORY_SKIP_COMMANDS",
+        (
+            *("pragma *", "explain *", "show *", "describe *", "desc *", ".tables*", ".schema*"),
+            *("*sqlite_master*", "*sqlite_schema*", "*information_schema*", "*pg_catalog*"),
+            *("git status*", "git log*", "git diff*", "git show*", "ls", "ls *", "cat *", "pwd"),
+            *("head *", "tail *", "grep *", "npm install*", "pip install*", "cargo build*"),
+        ),
+        "SQL and shell commands, as globs in lower case, that only look; a call with one is no event.",
+    )
+    queue_worker: bool = _named(
+        "MEMORY_QUEUE_WORKER",
+        True,
+        "Read events in the background; False: at flush() and with the user's next message alone.",
+    )
+    queue_min_events: int = _named(
+        "MEMORY_QUEUE_MIN_EVENTS",
+        3,
+        "Events of a user that must wait before MEMORY_LLM is asked about them in the background.",
+        ge=1,
+    )
+    queue_cooldown_s: float = _named(
+        "MEMORY_QUEUE_COOLDOWN_S",
+        300,
+        "Seconds between two such calls for one user, over all processes.",
+        ge=0,
+    )
+    queue_llm_timeout_ms: int = _named(
+        "MEMORY_QUEUE_LLM_TIMEOUT_MS", 90_000, "Deadline of one such call, for which nobody waits.", ge=1
+    )
+    queue_run_timeout_ms: int = _named(
+        "MEMORY_QUEUE_RUN_TIMEOUT_MS", 180_000, "Deadline of one run over the queue in the background.", ge=1
+    )
     dual_write: bool = _named(
         "MEMORY_DUAL_WRITE",
         False,
