@@ -67,7 +67,7 @@ Kind: TypeAlias = Literal[
 Layer: TypeAlias = Literal["abstract", "summary", "history"]
 Status: TypeAlias = Literal["active", "pending", "stale", "compressed", "quarantined", "deleted"]
 SourceClass: TypeAlias = Literal["user", "agent", "tool", "system"]
-WriteStatus: TypeAlias = Literal["added", "merged", "updated", "appended", "skipped"]
+WriteStatus: TypeAlias = Literal["added", "merged", "updated", "appended", "skipped", "pending"]
 Event: TypeAlias = Literal["ADD", "UPDATE", "DELETE", "NONE"]
 """What a statement, or a model that read it, asks to be done with a memory."""
 Namespace: TypeAlias = tuple[str, ...]
@@ -623,8 +623,8 @@ class Note:
 class WriteResult:
     """What became of one text.
 
-    `id` is the record it is in now (the older one when it was merged), or "" when it is in none.
-    `saved` says that it is durable; False comes with a `reason`. `applied` says that every reader sees it:
+    `id` is the record it is in now (the older one when it was merged), or "" when it is in none. "pending":
+    it counts for nothing until a person approves it, see `memory.review`; `reason` says why it waits. `saved` says that it is durable; False comes with a `reason`. `applied` says that every reader sees it:
     what waits in a journal for a store that is out of reach is seen on this machine alone.
     """
 

@@ -25,7 +25,6 @@ from supervisor_memory.records import (
     Query,
     Record,
     Scope,
-    SourceClass,
     WriteResult,
     WriteStatus,
     content_hash,
@@ -33,6 +32,7 @@ from supervisor_memory.records import (
     new_id,
 )
 from supervisor_memory.remember.compare import same_slots
+from supervisor_memory.remember.doubt import TRUST, doubts, known_to_reviewers, proposed
 from supervisor_memory.remember.echo import repeated_from_note, repeated_from_store, without_told_lines
 from supervisor_memory.remember.merge import says_the_same, strategy_for
 from supervisor_memory.remember.once import event_ids
@@ -51,13 +51,13 @@ _TRIES = 20
 _RIVALS = 5
 _EQUALS = 200  # verbatim imports may say the same any number of times
 _LEAST_TERMS = 3  # under so many, one text holding the other's terms means nothing
-_TRUST: dict[SourceClass, int] = {"user": 2, "system": 2, "agent": 1, "tool": 0}
 _OPS: dict[WriteStatus, str] = {
     "added": "add",
     "merged": "merge",
     "updated": "update",
     "appended": "append",
     "skipped": "skip",
+    "pending": "propose",
 }
 
 
@@ -121,7 +121,7 @@ def _drafted(
 
     for candidate, vector in zip(said.candidates, vectors, strict=True):
         if is_new():
-            _place(candidate, vector, said, draft, view)
+            draft = _placed_or_held(candidate, vector, said, draft, view)
     # What was said is new unless a turn runs again, which the store says soon enough.
     is_likely_new = first_try and not any(map(_wants_vector, said.verbatim))
     unsaid = said.verbatim if is_likely_new else _not_there_yet(said.verbatim, view)
@@ -162,9 +162,32 @@ class _Draft:
     def find(self, matches: Callable[[Record], bool]) -> Record | None:
         return next((record for record in self.active if matches(record)), None)
 
+    def find_proposal(self, new: Record) -> Record | None:
+        """What already waits for review in this batch, with the same words."""
+        waiting = (c.record for c in self.pending.values() if c.record.status == "pending")
+        key = (new.namespace, new.content_hash)
+        return next((r for r in waiting if (r.namespace, r.content_hash) == key), None)
+
     @property
     def active(self) -> Sequence[Record]:
         return [c.record for c in self.pending.values() if c.record.status == "active"]
+
+    def trial(self) -> "_Draft":
+        """A copy to decide in; nothing happens here."""
+        return replace(self, pending=dict(self.pending), events=list(self.events), results=list(self.results))
+
+    def changed_since(self, before: "_Draft") -> list[Record]:
+        """The records of the store that are changed here and were not, or otherwise, before."""
+        return [
+            change.record
+            for record_id, change in self.pending.items()
+            if change.expects is not None and change is not before.pending.get(record_id)
+        ]
+
+    def propose(self, record: Record, reason: str) -> None:
+        """Keep it for a reviewer; it counts for nothing until somebody approves."""
+        self.pending[record.id] = Change(record)
+        self._note("pending", None, record, reason)
 
     def insert(self, record: Record, *, reason: str = "") -> None:
         self.pending[record.id] = Change(record)
@@ -255,6 +278,32 @@ class _Draft:
             run_id=who.run_id,
             **facts,
         )
+
+
+def _placed_or_held(
+    candidate: Candidate, vector: "Vector | None", said: Remembering, draft: _Draft, view: Deciding
+) -> _Draft:
+    """The draft with the candidate in its place or, where a person should look first, held for review."""
+    trial = draft.trial()
+    _place(candidate, vector, said, trial, view)
+    if said.is_reviewed:
+        return trial
+    if said.note is not None and candidate.source.source_class != "user":
+        candidate = without_told_lines(candidate, said.note)
+    new = _record(candidate, None, said, view)
+    changed, status = trial.changed_since(draft), trial.results[-1].status
+    why = doubts(candidate, new.family, status, changed, view.settings)
+    if not why and (status == "skipped" or new.source.source_class == "user"):
+        return trial
+    proposal = proposed(new, candidate, why)
+    staged = draft.find_proposal(proposal)
+    if told := (staged, "waits-for-review") if staged else known_to_reviewers(proposal, view):
+        draft.skip(*told)
+    elif why:
+        draft.propose(proposal, ";".join(why))
+    else:
+        return trial
+    return draft
 
 
 def _place(
@@ -426,7 +475,7 @@ def _is_compatible(old: Record, new: Record, candidate: Candidate, view: Decidin
 
 
 def _trust(record: Record) -> int:
-    return _TRUST[record.source.source_class]
+    return TRUST[record.source.source_class]
 
 
 def _merge(old: Record, new: Record, candidate: Candidate, draft: _Draft, view: Deciding) -> None:
