@@ -4,8 +4,8 @@ Run: python benchmarks/merging.py [FILE …] [--misses] [--embedder NAME] [--dec
 
 A file holds write attempts, one JSON object a line, with what should become of each (`merging/lines.py`).
 Each stream is a user of its own; its lines are written in order by `memory.write`, with no language model.
-Without a file, our own sets in `benchmarks/merging` are read. English is embedded by all-MiniLM-L6-v2 and Chinese by
-multilingual-e5-small, unless --embedder names one for all ("none" for words alone).
+Without a file, our own sets in `benchmarks/merging` are read. English is embedded by all-MiniLM-L6-v2 and
+Chinese by multilingual-e5-small, unless --embedder names one for all ("none" for words alone).
 """
 
 import argparse
