@@ -1,5 +1,6 @@
 """One record by its id, or all of a user's: looked up, changed, deleted. What `update` and `delete` do."""
 
+import difflib
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,12 +12,21 @@ from supervisor_memory.recall.said import in_order
 from supervisor_memory.records import SESSION_FAMILY, Filter, Record, Scope, Status, WriteResult
 from supervisor_memory.remember.revise import deletion, revision
 from supervisor_memory.trail import Trail
+from supervisor_memory.versions import Version, lifetimes, valid_at
 
 __all__ = ["Curator"]
 
 T = TypeVar("T")
 _PAGE = 500
 _TRIES = 20
+_MOST_ROWS = 10_000
+_KNOWN = 1_000
+_LONGEST_ID = 64
+_UNTOUCHABLE: dict[Status, str] = {
+    "deleted": "was deleted; write the text anew, or bring it back with `memory.review.restore`",
+    "pending": "waits for a reviewer; use `memory.review.edit`",
+    "quarantined": "is quarantined; release it first with `memory.review.release`",
+}
 _NOT_DELETED: tuple[Status, ...] = ("active", "pending", "stale", "compressed", "quarantined")
 
 
@@ -34,14 +44,36 @@ class Curator:
 
     def find(self, id: str, user_id: str | None, *, op: str) -> Record:
         """The record, noted in the access log as `op`."""
-        record = self._own(id, user_id, self.reading())
+        record = self.own(id, user_id, self.reading())
         self.trail.accessed(op, (record,), Scope(record.user_id), by_operator=user_id is None)
         return record
 
-    def versions(self, id: str, user_id: str | None) -> list[Record]:
+    def versions(self, id: str, user_id: str | None) -> list[Version]:
+        """Every version with its valid times and what decided it, oldest first."""
         record = self.find(id, user_id, op="history")
         ports = self.reading()
-        return list(ports.store(ports.services.backend.versions, record.id))
+        backend = ports.services.backend
+        versions = lifetimes(ports.store(backend.versions, record.id))
+        rows = ports.attempt(
+            "audit", ports.left(), lambda: backend.audit.tail(_MOST_ROWS, record_id=record.id)
+        )
+        events = [row.event for row in rows or () if row.outcome == "ok"]
+        decided = {event["version_after"]: event for event in events}
+        return [Version.of(version, decided.get(version.version)) for version in versions]
+
+    def as_of(self, id: str, user_id: str | None, when: float) -> Record:
+        """The version that was valid at a moment."""
+        record = self.find(id, user_id, op="get")
+        ports = self.reading()
+        found = valid_at(ports.store(ports.services.backend.versions, record.id), when)
+        if found is None:
+            raise RecordNotFound(
+                f"record {id!r} did not hold at that time, or is not to be found at any; `history` has its "
+                "versions",
+                id=id,
+                as_of=when,
+            )
+        return found
 
     def every(self, where: Filter) -> Iterator[Record]:
         """The records that match, most recently updated first, and have not expired."""
@@ -75,9 +107,9 @@ class Curator:
     ) -> WriteResult:
         ports = self.writing()
         view = ports.deciding()
-        old = self._own(id, user_id, ports)
-        if old.status == "deleted":
-            raise RecordNotFound(f"record {id!r} was deleted; write the text anew", id=id)
+        old = self.own(id, user_id, ports)
+        if old.status in _UNTOUCHABLE:
+            raise RecordNotFound(f"record {id!r} {_UNTOUCHABLE[old.status]}", id=id, status=old.status)
         commit = revision(old, content, metadata, merge=merge, actor=_actor(user_id), view=view)
         if commit is None:
             return WriteResult(old.id, "skipped", reason="nothing-to-change", version=old.version)
@@ -89,7 +121,7 @@ class Curator:
     def delete(self, id: str, user_id: str | None) -> int:
         def once() -> int:
             ports = self.writing()
-            return _deleted([self._own(id, user_id, ports)], user_id, ports)
+            return _deleted([self.own(id, user_id, ports)], user_id, ports)
 
         return _again_when_late(once)
 
@@ -112,7 +144,12 @@ class Curator:
         ports = self.reading()
         return sum(ports.store(ports.services.backend.count, where) for where in _everything(user_id))
 
-    def _own(self, id: str, user_id: str | None, ports: Ports) -> Record:
+    def own(self, id: str, user_id: str | None, ports: Ports) -> Record:
+        """The record in any status, where it is this user's.
+
+        Raises:
+            RecordNotFound: it is not; the error names the nearest ids that the user has.
+        """
         owner = None if user_id is None else Scope(user_id).user_id
         where = Filter(ids=(id,), statuses=None)
         found = ports.read_store().list(where, limit=1) if isinstance(id, str) else ()
@@ -122,7 +159,16 @@ class Curator:
             self.trail.denied(id, owner)
         _need_all(ports)
         of_user = f" of user {owner!r}" if owner else ""
-        raise RecordNotFound(f"there is no record {str(id)[:64]!r}{of_user}", id=id)
+        near = _nearest(str(id)[:_LONGEST_ID], owner, ports)
+        hint = f"; the nearest known are {', '.join(near)}" if near else ""
+        raise RecordNotFound(f"there is no record {str(id)[:64]!r}{of_user}{hint}", id=id, nearest=near)
+
+
+def _nearest(id: str, user_id: str | None, ports: Ports) -> tuple[str, ...]:
+    """The ids most like one that is not known, of the user's newest records; none where the store is late."""
+    view = ports.read_store()
+    known = ports.attempt("ids", ports.left(), lambda: view.list(Filter(user_id=user_id), limit=_KNOWN))
+    return tuple(difflib.get_close_matches(id, [record.id for record in known or ()], n=3))
 
 
 def _need_all(ports: Ports) -> None:

@@ -36,6 +36,7 @@ from supervisor_memory.flow import Outcome, Recipe, Remembering, Turn, recall, r
 from supervisor_memory.hints import Hints
 from supervisor_memory.messages import LONGEST_READ, MessagesLike, last_user_text, readable
 from supervisor_memory.models import as_completion, as_embedder
+from supervisor_memory.past import past
 from supervisor_memory.ports import Ports, Services, guarded
 from supervisor_memory.recall.route import route
 from supervisor_memory.recall.said import in_order, said_around
@@ -71,6 +72,7 @@ from supervisor_memory.trail import Trail
 from supervisor_memory.upkeep.reembed import Reembedded, reembed
 
 if TYPE_CHECKING:
+from supervisor_memory.versions import Version
     from langchain_core.language_models import BaseChatModel
     from langchain_core.tools import BaseTool
     from langgraph.store.base import BaseStore, IndexConfig, TTLConfig
@@ -481,6 +483,7 @@ class SupervisorMemory:
 
         Raises:
             InvalidContent: an argument cannot be what it is for.
+        as_of: float | datetime | None = None,
             BackendError, DeadlineExceeded: the store failed. A failing embedder does not raise: the hits
                 are `degraded` and found by words alone.
         """
@@ -497,13 +500,15 @@ class SupervisorMemory:
             explain=explain,
         )
         ports = self._ports(self.settings.search_timeout_ms)
+            as_of: A moment to look back to, as seconds since 1970 or a datetime: what was valid then, and
+                nothing of what came later; see docs/reviewing.md. It reads all of the user's records.
         found = recall(turn, ports, self.recipe if query.strip() else RECENT)
         self._trail.accessed("search", found.hits, turn.scope, ports=ports)
         if found.hits.degraded:
             self._trail.degraded("search", turn.scope, ports.reasons, ports=ports)
         return found.hits
 
-    def get(self, id: str, *, user_id: str | None = None) -> Record:
+    def get(self, id: str, *, user_id: str | None = None, as_of: float | datetime | None = None) -> Record:
         """One record, in any status.
 
         Args:
@@ -512,10 +517,15 @@ class SupervisorMemory:
         Raises:
             RecordNotFound: there is no such record, or it is another user's.
         """
-        return self._curator.find(id, user_id, op="get")
+        when = as_epoch(as_of, what="as_of")
+        if when is None:
+            return self._curator.find(id, user_id, op="get")
+        return self._curator.as_of(id, user_id, when)
 
     def get_all(
         self,
+        if (when := as_epoch(as_of, what="as_of")) is not None:
+            ports = past(self.services, turn.scope.user_id, when)
         *,
         user_id: str,
         limit: int = 100,
@@ -527,25 +537,33 @@ class SupervisorMemory:
 
         Args:
             where: Only those records, as in `search`.
+            as_of: Given: the version that was valid at that moment, as in `search`.
         """
         scope = Scope(user_id)
         most = check_amount(limit, what="limit")
         start = check_amount(offset, what="offset", least=0)
         asked = replace(as_filter(where), user_id=scope.user_id, families=as_families(families))
-        found = list(islice(self._curator.every(asked), start, start + most))
+        curator = self._curator
+        if (when := as_epoch(as_of, what="as_of")) is not None:
+            then = past(self.services, scope.user_id, when)
+            curator = replace(curator, reading=lambda: then)
+        found = list(islice(curator.every(asked), start, start + most))
         self._trail.accessed("list", found, scope)
         return found
 
-    def history(self, id: str, *, user_id: str | None = None) -> list[Record]:
-        """Every version of a record, oldest first.
+    def history(self, id: str, *, user_id: str | None = None) -> list[Version]:
+        """Every version of a record, oldest first: its valid times, when it was recorded, what decided it.
 
         Raises:
-            RecordNotFound: there is no such record, or it is another user's.
+            RecordNotFound: there is no such record, it is another user's, or it was not valid then. The
+                error names the nearest ids.
+        as_of: float | datetime | None = None,
         """
         return self._curator.versions(id, user_id)
 
     # --- going deeper: what there is, then `search` and `get`, then what was said
 
+            as_of: Those that were valid at that moment, as in `search`.
     def topics(self, *, user_id: str, task: str | None = None, max_tokens: int | None = None) -> list[Topic]:
         """The table of contents: what is remembered, `str(topic)` a line; see docs/disclosure.md.
 

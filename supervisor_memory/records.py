@@ -624,7 +624,8 @@ class WriteResult:
     """What became of one text.
 
     `id` is the record it is in now (the older one when it was merged), or "" when it is in none. "pending":
-    it counts for nothing until a person approves it, see `memory.review`; `reason` says why it waits. `saved` says that it is durable; False comes with a `reason`. `applied` says that every reader sees it:
+    it counts for nothing until a person approves it, see `memory.review`; `reason` says why it waits.
+    `saved` says that it is durable; False comes with a `reason`. `applied` says that every reader sees it:
     what waits in a journal for a store that is out of reach is seen on this machine alone.
     """
 

@@ -45,7 +45,7 @@ def revision(
         embedder = view.embedder if vector is not None else None
         new = replace(new, vector=vector, embedder=embedder.fingerprint if embedder else None)
     if text != old.content:
-        new = _about(new, old, given=metadata)
+        new = replace(_about(new, old, given=metadata), valid_from=view.now)
     return Commit((Change(new, expects=old.version),), (_event("update", old, actor=actor, after=text),))
 
 

@@ -1,0 +1,94 @@
+"""The versions of a record in time: since when each was valid, when it was recorded, what decided it.
+
+Two times are told apart. *Valid* time is when something was so, as it was said: `created_at` of a write may
+lie in the past. *Recorded* time is when the store learned of it, by the audit log. `as_of` asks for the first.
+
+Source: R. T. Snodgrass, Developing Time-Oriented Database Applications in SQL (2000), on bitemporal tables.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from supervisor_memory.records import Record, Status
+
+__all__ = ["Version", "begins_at", "lifetimes", "valid_at"]
+
+_NEVER: Final[frozenset[Status]] = frozenset({"deleted", "pending", "quarantined"})
+
+
+@dataclass(frozen=True, slots=True)
+class Version(Record):
+    """A record as it was in one of its versions.
+
+    Args:
+        recorded_at: When the store learned of it, in seconds since 1970; None: this machine's log does not
+            know, for another instance wrote it.
+        op, reason, actor: What decided it, by what rule, and on whose behalf, as the audit log has them;
+            "" where it does not know.
+    """
+
+    recorded_at: float | None = None
+    op: str = ""
+    reason: str = ""
+    actor: str = ""
+
+    @classmethod
+    def of(cls, record: Record, decided: Mapping[str, Any] | None) -> "Version":
+        """A version as stored, with the event of the audit log that decided it."""
+        values = {name: getattr(record, name) for name in Record.__slots__}
+        if decided is None:
+            return cls(**values)
+        return cls(
+            **values,
+            recorded_at=decided["ts_us"] / 1_000_000,
+            op=decided["op"],
+            reason=decided["reason"],
+            actor=decided["actor"],
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        beside = {name: getattr(self, name) for name in ("recorded_at", "op", "reason", "actor")}
+        return {**Record.to_dict(self), **beside}
+
+
+def begins_at(version: Record) -> float:
+    """Since when a version holds, in seconds since 1970: what it says, or that it says nothing any more."""
+    since = version.valid_from if version.status == "active" else version.valid_to
+    return version.updated_at if since is None else since
+
+
+def lifetimes(versions: Sequence[Record]) -> list[Record]:
+    """The versions with the time each was valid: `valid_to` is when the next one began.
+
+    Args:
+        versions: All of one record, oldest first.
+    """
+    after = [*map(begins_at, versions[1:]), None]
+    return [
+        replace(
+            version,
+            valid_from=begins_at(version),
+            valid_to=end if version.valid_to is None else version.valid_to,
+        )
+        if version.status == "active"
+        else version
+        for version, end in zip(versions, after, strict=True)
+    ]
+
+
+def valid_at(versions: Sequence[Record], when: float) -> Record | None:
+    """The version that was valid at a moment; None where there was none.
+
+    What is deleted, rejected, quarantined or waits for review by now was valid at no time: asking for the
+    past does not bring it back.
+
+    Args:
+        versions: All of one record, oldest first.
+    """
+    if versions[-1].status in _NEVER:
+        return None
+    begun = [version for version in lifetimes(versions) if begins_at(version) <= when]
+    if not begun or begun[-1].status != "active" or begun[-1].has_expired(when):
+        return None
+    return begun[-1]
