@@ -17,6 +17,7 @@ import uuid_utils
 
 from supervisor_memory.errors import ContentTooLarge, InvalidContent, InvalidName, MissingUser
 from supervisor_memory.explain import Row, table
+from supervisor_memory.frozen import frozen, thawed
 from supervisor_memory.signal_weights import DEFAULT, Weights
 from supervisor_memory.wanted import Wanted
 
@@ -361,7 +362,7 @@ class Record:
             **values,
             "namespace": list(self.namespace),
             "tags": list(self.tags),
-            "metadata": dict(self.metadata),
+            "metadata": dict(thawed(self.metadata)),
             "source": {name: getattr(self.source, name) for name in Source.__slots__},
         }
 
@@ -370,13 +371,14 @@ class Record:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Record":
-        """The reverse of `to_dict`."""
+        """The reverse of `to_dict`. Nobody can change the metadata of this one."""
         return cls(
             **{
                 **data,
                 "namespace": tuple(data["namespace"]),
                 "tags": tuple(data["tags"]),
                 "source": Source(**data["source"]),
+                "metadata": frozen(data["metadata"]),
             }
         )
 

@@ -10,7 +10,7 @@ from langgraph.store.base import BaseStore
 
 from supervisor_memory.audit.log import AuditLog, open_log
 from supervisor_memory.backends.candidates import searched_user
-from supervisor_memory.backends.changes import copied, places, plain
+from supervisor_memory.backends.changes import places, plain
 from supervisor_memory.backends.langgraph_store.calls import StoreCalls
 from supervisor_memory.backends.langgraph_store.erasing import StoreErasing
 from supervisor_memory.backends.langgraph_store.items import Found, Layout, Owner, part_of, parts
@@ -109,12 +109,12 @@ class BaseStoreBackend(Verbs):
         """The records of these ids in any status, in the order asked, unknown ones left out."""
         with self._calls.alone():
             found = {each.record.id: each.record for each in self._by_id(ids)}
-        return tuple(copied(found[record_id]) for record_id in ids if record_id in found)
+        return tuple(found[record_id] for record_id in ids if record_id in found)
 
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
         """Records that match, most recently updated first; equally recent ones by falling id."""
         found = sorted(self._matching(where), key=lambda r: (r.updated_at, r.id), reverse=True)
-        return tuple(copied(record) for record in found[max(0, offset) :][: max(0, limit)])
+        return tuple(found[max(0, offset) :][: max(0, limit)])
 
     def count(self, where: Filter) -> int:
         return len(self._matching(where))
@@ -124,7 +124,7 @@ class BaseStoreBackend(Verbs):
         with self._calls.alone():
             present = self._by_id([record_id])
             earlier = self._histories(present).get(record_id, ())
-        return tuple(copied(record) for record in (*earlier, *(each.record for each in present)))
+        return (*earlier, *(each.record for each in present))
 
     def batch(self, commit: Commit) -> Committed:
         """Apply a commit in one call to the store.
@@ -143,7 +143,7 @@ class BaseStoreBackend(Verbs):
                 self._save(commit, staged, owners)
             else:
                 self._audit.append(commit.audit, at=self._clock())
-            return Committed(commit.id, tuple(copied(record) for record in staged.results))
+            return Committed(commit.id, tuple(staged.results))
 
     def stored(self, *, after: str | None = None, limit: int, user_id: str | None = None) -> Sequence[Stored]:
         """A page of all records; every page reads whose record each id is. See `Moves`."""
@@ -154,7 +154,7 @@ class BaseStoreBackend(Verbs):
             history = self._histories(present)
         return [
             Stored(
-                copied(each.record),
+                each.record,
                 tuple(history.get(each.record.id, ())),
                 None if each.vector is None else each.vector[1],
             )

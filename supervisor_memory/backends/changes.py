@@ -3,9 +3,8 @@
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import make_dataclass, replace
-from operator import attrgetter
-from typing import Any, Final, TypeAlias
+from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +19,6 @@ __all__ = [
     "as_stored",
     "brings_a_vector_alone",
     "clash",
-    "copied",
     "in_order_of_application",
     "places",
     "vector_to_store",
@@ -105,7 +103,7 @@ def places(record: Record) -> Iterator[Place]:
 
 
 def plain(record: Record) -> Record:
-    """A copy that shares nothing with its maker, holds only what JSON can, and has its wording's hash.
+    """A copy that nobody can change, holds only what JSON can, and has its wording's hash.
 
     Raises:
         InvalidContent: it holds something else, lone surrogates, or a time that is no number.
@@ -127,29 +125,6 @@ def plain(record: Record) -> Record:
         )
     values = json.loads(text)
     return Record.from_dict({**values, "content_hash": content_hash(values["content"])})
-
-
-def copied(record: Record) -> Record:
-    """A copy to hand out: changing its metadata changes nothing else."""
-    twin = _Writable(*_values(record))
-    twin.metadata = {
-        key: each if type(each) in _SHARED else _copied_json(each) for key, each in record.metadata.items()
-    }
-    twin.__class__ = Record
-    return twin  # type: ignore[no-any-return]  # a record from here on
-
-
-# Searches copy all that they find. A frozen class sets each field by a call, so that `replace` takes ten
-# times as long as filling an object of the same slots that is not frozen, and calling it a record then.
-_Writable: Final = make_dataclass("_Writable", Record.__slots__, slots=True)
-_SHARED: Final = frozenset({str, int, float, bool, type(None)})
-_values: Final = attrgetter(*Record.__slots__)
-
-
-def _copied_json(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copied_json(each) for key, each in value.items()}
-    return [_copied_json(each) for each in value] if isinstance(value, list) else value
 
 
 def vector_to_store(record: Record) -> Vector | None:

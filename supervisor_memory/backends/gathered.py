@@ -7,7 +7,6 @@ from operator import attrgetter
 import numpy as np
 
 from supervisor_memory.backends.candidates import searched_terms
-from supervisor_memory.backends.changes import copied
 from supervisor_memory.backends.namespace import chosen
 from supervisor_memory.records import Hit, Hits, Namespace, Query, Record
 from supervisor_memory.signals.index import Index, entry_of
@@ -38,7 +37,7 @@ def best_of(records: Iterable[Record], query: Query, *, cosines: Mapping[str, fl
     indexes = [_index(ordered, places) for places in by_namespace.values()]
     placed = [_placed(ordered, places, cosines) for places in by_namespace.values()]
     measured = measure(indexes, Asked(query.text, asked, query.now, query.unrelated), placed, query.weights)
-    return chosen(indexes, measured, limit, lambda keys: {key: copied(ordered[key]) for key in keys})
+    return chosen(indexes, measured, limit, lambda keys: {key: ordered[key] for key in keys})
 
 
 def _nearest(records: Sequence[Record], cosines: Mapping[str, float], limit: int) -> Hits:
@@ -47,7 +46,7 @@ def _nearest(records: Sequence[Record], cosines: Mapping[str, float], limit: int
     near.sort(key=lambda each: -each[0])
     return Hits(
         tuple(
-            Hit(copied(record), parts={"cosine": cosine, "match": max(0.0, cosine)})
+            Hit(record, parts={"cosine": cosine, "match": max(0.0, cosine)})
             for cosine, record in near[:limit]
         )
     )

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from supervisor_memory.audit.log import AuditLog
-from supervisor_memory.backends.changes import copied
 from supervisor_memory.backends.erasing import forget_texts
 from supervisor_memory.backends.protocol import Commit, Committed, Erased, Health, Stored, Taken
 from supervisor_memory.backends.state import State
@@ -45,7 +44,7 @@ class InMemoryBackend(StateBackend):
             staged = self._state.stage(commit.changes)
             self._audit.append(commit.audit, at=self._clock())
             self._state.apply(staged)
-            return Committed(commit.id, tuple(copied(record) for record in staged.results))
+            return Committed(commit.id, tuple(staged.results))
 
     def take(self, records: Sequence[Stored]) -> Sequence[Taken]:
         """Keep records as another store had them; see `Moves`."""

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from supervisor_memory.audit.log import AUDIT_FILE_NAME, AuditLog
-from supervisor_memory.backends.changes import copied
 from supervisor_memory.backends.erasing import forget_texts
 from supervisor_memory.backends.protocol import Commit, Committed, Erased, Health, Stored, Taken
 from supervisor_memory.backends.snapshot import Snapshot, UnknownFormat, decoded, encoded
@@ -85,7 +84,7 @@ class JsonBackend(StateBackend):
                 self._save(commit, staged)
             else:
                 self._audit.append(commit.audit, at=self._clock())
-            return Committed(commit.id, tuple(copied(record) for record in staged.results))
+            return Committed(commit.id, tuple(staged.results))
 
     def take(self, records: Sequence[Stored]) -> Sequence[Taken]:
         """Keep records as another store had them, in one commit; see `Moves`."""

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from supervisor_memory.backends.candidates import searched_terms, searched_vector
 from supervisor_memory.backends.changes import Vector
 from supervisor_memory.backends.matrix import Matrix, descending
+from supervisor_memory.frozen import FrozenDict
 from supervisor_memory.records import Hit, Hits, Query, Record
 from supervisor_memory.signals.index import Entry, Index
 from supervisor_memory.signals.measure import Asked, Cosines, Measured, measure
@@ -143,7 +144,7 @@ def _nearest(
             wanted = near[first:last]
             records = readable([key for _, key in wanted])
             hits += [
-                Hit(records[key], 0.0, {"cosine": cosine, "match": max(0.0, cosine)})
+                Hit(records[key], 0.0, FrozenDict(cosine=cosine, match=max(0.0, cosine)))
                 for cosine, key in wanted
                 if key in records
             ]
@@ -163,7 +164,7 @@ def chosen(indexes: Sequence[Index], measured: Measured, limit: int, readable: R
     ):
         for row, record in _first_visible(_falling(scores), keys, wanted, readable, known):
             if row not in found:
-                found[row] = Hit(record, parts=measured.parts(row))
+                found[row] = Hit(record, parts=FrozenDict(measured.parts(row)))
     return Hits(tuple(found.values()))
 
 

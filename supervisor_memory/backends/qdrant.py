@@ -14,7 +14,7 @@ from qdrant_client import QdrantClient, models
 
 from supervisor_memory.audit.log import AuditLog, open_log
 from supervisor_memory.backends.candidates import searched_terms, searched_user, searched_vector
-from supervisor_memory.backends.changes import Place, clash, copied, places, plain
+from supervisor_memory.backends.changes import Place, clash, places, plain
 from supervisor_memory.backends.protocol import Commit, Committed, Erased, Health, Ids, Stored, Taken
 from supervisor_memory.backends.qdrant_server.calls import WRITTEN_TOGETHER, QdrantCalls
 from supervisor_memory.backends.qdrant_server.collection_names import CollectionNames, Division
@@ -174,7 +174,7 @@ class QdrantBackend(Verbs):
     def get(self, ids: Ids) -> Sequence[Record]:
         """The records of these ids in any status, in the order asked, unknown ones left out."""
         located = self._by_id(ids)
-        return tuple(copied(located[record_id].record) for record_id in ids if record_id in located)
+        return tuple(located[record_id].record for record_id in ids if record_id in located)
 
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
         """Records that match, most recently updated first; equally recent ones by falling id."""
@@ -227,7 +227,7 @@ class QdrantBackend(Verbs):
                 self._save(commit, staged, located)
             else:
                 self._audit.append(commit.audit, at=self._clock())
-            return Committed(commit.id, tuple(copied(record) for record in staged.results))
+            return Committed(commit.id, tuple(staged.results))
 
     def stored(self, *, after: str | None = None, limit: int, user_id: str | None = None) -> Sequence[Stored]:
         """A page of all records, in order of their points; see `Moves`."""

@@ -11,7 +11,7 @@ import apsw
 
 from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.backends.candidates import searched_user
-from supervisor_memory.backends.changes import copied, in_order_of_application
+from supervisor_memory.backends.changes import in_order_of_application
 from supervisor_memory.backends.erasing import forget_texts
 from supervisor_memory.backends.namespace import search
 from supervisor_memory.backends.protocol import Commit, Committed, Erased, Health, Ids, Stored, Taken
@@ -291,4 +291,4 @@ def _search(
 
 def _records(connection: apsw.Connection, sql: str, bindings: Sequence[str | float]) -> Iterator[Record]:
     rows: Iterable[Any] = connection.execute(sql, bindings)
-    return (copied(record_of(data)) for (data,) in rows)
+    return (record_of(data) for (data,) in rows)

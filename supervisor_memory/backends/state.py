@@ -15,7 +15,6 @@ from supervisor_memory.backends.changes import (
     Vector,
     as_stored,
     clash,
-    copied,
     in_order_of_application,
     places,
     vector_to_store,
@@ -140,9 +139,9 @@ class State:
         return tuple(self._stored(record_id) for record_id in wanted)
 
     def _stored(self, record_id: str) -> Stored:
-        earlier = tuple(copied(record) for record in self.history.get(record_id, ()))
+        earlier = tuple(self.history.get(record_id, ()))
         vector = self.vectors.get(record_id)
-        return Stored(copied(self.records[record_id]), earlier, None if vector is None else vector[1].copy())
+        return Stored(self.records[record_id], earlier, None if vector is None else vector[1].copy())
 
     def search(self, query: Query, limit: int) -> Hits:
         """Candidates by all signals together; see `MemoryBackend.search`."""
@@ -197,7 +196,7 @@ class State:
         """Every version of a record, oldest first, the present one last."""
         if record_id not in self.records:
             return ()
-        return tuple(copied(r) for r in (*self.history.get(record_id, ()), self.records[record_id]))
+        return (*self.history.get(record_id, ()), self.records[record_id])
 
     def _stage_one(self, staged: Staged, change: Change, current: Record | None) -> Record:
         record_id = change.record.id
@@ -260,7 +259,7 @@ class State:
         """Of these records, those that the searcher may see."""
         records = ((key, self.records[self._names[key]]) for key in keys)
         return {
-            key: copied(record)
+            key: record
             for key, record in records
             if record.is_visible(query.now) and query.where.matches(record)
         }

@@ -4,7 +4,6 @@ import threading
 from abc import abstractmethod
 from collections.abc import Sequence
 
-from supervisor_memory.backends.changes import copied
 from supervisor_memory.backends.protocol import Ids, Stored
 from supervisor_memory.backends.state import State
 from supervisor_memory.backends.verbs import Verbs
@@ -36,13 +35,13 @@ class StateBackend(Verbs):
         """The records of these ids in any status, in the order asked, unknown ones left out."""
         with self._lock:
             records = self._current().records
-            return tuple(copied(records[record_id]) for record_id in ids if record_id in records)
+            return tuple(records[record_id] for record_id in ids if record_id in records)
 
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
         """Records that match, most recently updated first; equally recent ones by falling id."""
         with self._lock:
             found = sorted(self._current().find(where), key=lambda r: (r.updated_at, r.id), reverse=True)
-            return tuple(copied(record) for record in found[max(0, offset) :][: max(0, limit)])
+            return tuple(found[max(0, offset) :][: max(0, limit)])
 
     def count(self, where: Filter) -> int:
         with self._lock:

@@ -16,6 +16,7 @@ A promise that a store cannot keep is named in `limits`, with the reason its tes
 
 # ruff: noqa: PLR2004 - a test says its numbers where it checks them.
 
+import contextlib
 import json
 import os
 import signal
@@ -215,7 +216,7 @@ class BackendContract:
         assert ids(backend.get(asked)) == [records[2].id, records[0].id, records[1].id]
         assert list(backend.get([])) == []
 
-    def test_what_comes_back_can_be_changed_without_changing_what_is_stored(
+    def test_what_is_stored_changes_with_nothing_that_went_in_or_came_back(
         self, backend: MemoryBackend
     ) -> None:
         mine = {"list": [1]}
@@ -223,7 +224,8 @@ class BackendContract:
         backend.write([record])
         mine["list"].append(2)
         for found in (backend.get([record.id])[0], backend.search(query(), limit=1)[0].record):
-            found.metadata["list"].append(3)
+            with contextlib.suppress(TypeError):  # a backend may hand out copies, or what nobody can change
+                found.metadata["list"].append(3)
         assert backend.get([record.id])[0].metadata == {"list": [1]}
 
     def test_a_vector_stays_behind(self, backend: MemoryBackend) -> None:

@@ -8,6 +8,7 @@ class TestMine(MovingContract):
 
 # ruff: noqa: PLR2004 - a test says its numbers where it checks them.
 
+import contextlib
 import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -310,13 +311,12 @@ class MovingContract:
         assert added == len(given)
         assert {each.what for taken in answers for each in taken} == {"added", "same"}
 
-    def test_what_is_given_can_be_changed_without_changing_what_is_stored(
-        self, backend: MemoryBackend
-    ) -> None:
+    def test_what_is_stored_changes_with_nothing_that_was_given(self, backend: MemoryBackend) -> None:
         record = with_vector(tea(metadata={"list": [1]}), direction(0))
         backend.write([record])
         (given,) = all_of(backend)
-        given.record.metadata["list"].append(2)
+        with contextlib.suppress(TypeError):  # a backend may hand out copies, or what nobody can change
+            given.record.metadata["list"].append(2)
         assert given.vector is not None
         given.vector.setflags(write=True)
         given.vector[:] = 0

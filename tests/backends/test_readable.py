@@ -87,14 +87,6 @@ def test_a_filter_holds_for_known_records_too(backend: SqliteBackend) -> None:
     assert contents(found(backend, 0, where=replace(HERE, tags=("odd",)))) == ["fact 1", "fact 3", "fact 5"]
 
 
-def test_what_a_caller_changes_changes_no_later_answer(backend: SqliteBackend) -> None:
-    backend.write([record(0)])
-    for number in range(3):
-        metadata = found(backend, number)[0].record.metadata
-        assert metadata == {"number": 0}
-        metadata["number"] = 9  # type: ignore[index]
-
-
 def test_more_may_be_found_than_are_kept(backend: SqliteBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readable, "MOST", 2)
     backend.write([record(number) for number in range(9)])

@@ -13,7 +13,6 @@ from typing import Any, Final
 import apsw
 import numpy as np
 
-from supervisor_memory.backends.changes import copied
 from supervisor_memory.backends.state import State, StoredVector
 from supervisor_memory.database import Database, has_table
 from supervisor_memory.records import Filter, Hits, Query, Record
@@ -90,7 +89,7 @@ class LocalCopy:
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
         """Records that match, most recently updated first; equally recent ones by falling id."""
         found = sorted(self._found(where), key=lambda record: (record.updated_at, record.id), reverse=True)
-        return tuple(copied(record) for record in found[offset : offset + limit])
+        return tuple(found[offset : offset + limit])
 
     def count(self, where: Filter) -> int:
         return sum(1 for _ in self._found(where))

@@ -7,7 +7,7 @@ from math import nan
 from typing import Final
 
 from supervisor_memory.backends.candidates import searched_vector
-from supervisor_memory.backends.changes import brings_a_vector_alone, copied, vector_to_store
+from supervisor_memory.backends.changes import brings_a_vector_alone, vector_to_store
 from supervisor_memory.backends.gathered import best_of
 from supervisor_memory.backends.journalling.entries import Entries, Entry, Stamp
 from supervisor_memory.backends.protocol import Change, Commit
@@ -88,7 +88,7 @@ class Found:
             return None
         if record.embedder != hit.record.embedder or "cosine" not in hit.parts or not searched_vector(query):
             return None
-        return Hit(copied(record), parts={"cosine": hit.parts["cosine"]})
+        return Hit(record, parts={"cosine": hit.parts["cosine"]})
 
 
 class Overlay:
@@ -144,14 +144,14 @@ class Overlay:
             self._refresh()
             state, user_id = self._state, where.user_id
             ids = state.records if user_id is None else [record.id for record in state.of_user(user_id)]
-            return Listed(frozenset(ids), [copied(record) for record in state.find(where)])
+            return Listed(frozenset(ids), [*state.find(where)])
 
     def get(self, ids: Sequence[str]) -> Mapping[str, Record]:
         """Of these records, those that it knows."""
         with self._lock:
             self._refresh()
             records = self._state.records
-            return {each: copied(records[each]) for each in ids if each in records}
+            return {each: records[each] for each in ids if each in records}
 
     def versions(self, record_id: str) -> Sequence[Record]:
         """The versions of a record that wait, oldest first."""

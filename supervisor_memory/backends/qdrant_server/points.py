@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 from qdrant_client import models
 
-from supervisor_memory.backends.changes import Place, copied
+from supervisor_memory.backends.changes import Place
 from supervisor_memory.backends.state import StoredVector
 from supervisor_memory.errors import CorruptStore
 from supervisor_memory.records import SESSION_FAMILY, Filter, Namespace, Record
@@ -207,7 +207,7 @@ def found(point: models.Record | models.ScoredPoint, collection: str) -> Found:
     try:
         text, moved_to = payload.get("record"), payload.get("moved_to")
         version = int(payload["version"])
-        record = None if text is None else copied(_record(text, str(point.id), version))
+        record = None if text is None else _record(text, str(point.id), version)
         if record is None and moved_to is None:
             raise ValueError("its parts are not of one record")
         vector = _vector(record, point.vector, payload.get("vector"))
@@ -217,7 +217,7 @@ def found(point: models.Record | models.ScoredPoint, collection: str) -> Found:
 
 
 def seen(point: models.ScoredPoint, collection: str) -> Record | None:
-    """The record in a point, to look at: hand out `copied` ones. None: it is in another collection.
+    """The record in a point. None: it is in another collection.
 
     Raises:
         CorruptStore: it is damaged, or was not written by this library.
@@ -437,7 +437,7 @@ def _uuid_of(text: str) -> str:
 
 
 def _record(text: str, point: str, version: int) -> Record:
-    """The record in a point. Equal points may give the same object, so hand out `copied` ones."""
+    """The record in a point; equal points may give the same object."""
     read = _known if len(text) <= _LONGEST_KNOWN else _read
     return read(text, point, version)
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from supervisor_memory.backends.changes import copied
 from supervisor_memory.backends.sqlite_file.namespaces import Space
-from supervisor_memory.records import Hit, Hits
+from supervisor_memory.records import Hits
 
 __all__ = ["Answers"]
 
@@ -49,11 +48,7 @@ class Answers:
             ends = [hit.record.expires_at for hit in hits if hit.record.expires_at is not None]
             answer = _Answer(hits, spaces, now, min(ends, default=inf))
         self._answers[question] = answer
-        for oldest in list(self._answers)[:-MOST]:
-            self._answers.pop(oldest, None)
-        return _handed_out(answer.hits)
-
-
-def _handed_out(hits: Hits) -> Hits:
-    """A copy: what a caller changes in it changes no later answer."""
-    return Hits(tuple(Hit(copied(hit.record), hit.score, dict(hit.parts)) for hit in hits))
+        if len(self._answers) > MOST:
+            for oldest in list(self._answers)[:-MOST]:
+                self._answers.pop(oldest, None)
+        return answer.hits

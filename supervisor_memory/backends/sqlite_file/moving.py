@@ -8,7 +8,6 @@ from typing import Any
 import apsw
 import numpy as np
 
-from supervisor_memory.backends.changes import copied
 from supervisor_memory.backends.protocol import Stored
 from supervisor_memory.backends.sqlite_file.tables import Writing, record_of
 from supervisor_memory.records import Record
@@ -32,10 +31,10 @@ def stored_page(
         (json.dumps([row[0] for row in rows], ensure_ascii=False),),
     )
     for record_id, data in versions:
-        earlier.setdefault(record_id, []).append(copied(record_of(data)))
+        earlier.setdefault(record_id, []).append(record_of(data))
     return [
         Stored(
-            copied(record_of(data)),
+            record_of(data),
             tuple(earlier.get(record_id, ())),
             None if vector is None else np.frombuffer(vector, dtype="<f4").astype(np.float32),
         )

@@ -72,7 +72,7 @@ def namespace_text(namespace: Namespace) -> str:
 
 
 def record_of(data: str) -> Record:
-    """A record from its row. Equal rows may give the same object, so hand out `copied` ones.
+    """A record from its row; equal rows may give the same object.
 
     Raises:
         CorruptStore: the row is damaged.
