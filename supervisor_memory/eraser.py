@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from supervisor_memory.backends.protocol import Erases
 from supervisor_memory.errors import BackendError
@@ -27,7 +27,7 @@ class Receipt:
 
     Args:
         erased_at: In seconds since 1970; what was said before then is refused from now on.
-        removed: How much, by kind: records, versions, vectors, accesses, record_keys, pseudonyms.
+        removed: How much, by kind: records, versions, vectors, accesses, record_keys, pseudonyms, events.
         pending: What the store may still hold, and why; empty: nothing. No reader is given it, but of a
             store on a server that failed halfway. It is completed by the next `erase`, of any user, and
             when the store is opened the next time or, on a server, with the next commit.
@@ -46,22 +46,38 @@ class Receipt:
         return not self.pending
 
 
+class Events(Protocol):
+    """What was observed and is no record yet."""
+
+    def count_of(self, user_id: str) -> int: ...
+    def forget(self, user_id: str, *, at: float) -> tuple[int, str]:
+        """How many were removed, and what was in the way of removing the bytes."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Eraser:
-    """Erases in the backend, and in the memory of this process."""
+    """Erases in the queue, in the backend, and in the memory of this process."""
 
     services: Services
+    events: Events
 
     def holds(self, user_id: str) -> Mapping[str, int]:
         """How much `erase` would remove, by kind."""
-        return self._ports().store(self._erasing().holds, user_id)
+        held = self._ports().store(self._erasing().holds, user_id)
+        return {**held, "events": self.events.count_of(user_id)}
 
     def erase(self, user_id: str) -> Receipt:
         ports, store = self._ports(), self._erasing()
+        # First, so that a process killed in between leaves no store that says it holds nothing any more.
+        before, _ = ports.store(self.events.forget, user_id, at=ports.now)
         done = ports.store(store.erase, user_id, at=ports.now)
+        since, in_the_way = ports.store(self.events.forget, user_id, at=ports.now)
         self.services.query_vectors.clear()
         out_of_reach = (*OUT_OF_REACH, *done.out_of_reach)
-        return Receipt(user_id, ports.now, dict(done.removed), done.pending, out_of_reach)
+        pending = (*done.pending, *([f"the queue: {in_the_way}"] if in_the_way else []))
+        removed = {**done.removed, "events": before + since}
+        return Receipt(user_id, ports.now, removed, pending, out_of_reach)
 
     def _ports(self) -> Ports:
         """With more time than other verbs have: the files are written anew."""

@@ -69,10 +69,11 @@ from supervisor_memory.remember.merge import strategy_for
 from supervisor_memory.settings import Settings
 from supervisor_memory.tokens import COUNTERS
 from supervisor_memory.trail import Trail
+from supervisor_memory.upkeep.queue import Queue
 from supervisor_memory.upkeep.reembed import Reembedded, reembed
+from supervisor_memory.versions import Version
 
 if TYPE_CHECKING:
-from supervisor_memory.versions import Version
     from langchain_core.language_models import BaseChatModel
     from langchain_core.tools import BaseTool
     from langgraph.store.base import BaseStore, IndexConfig, TTLConfig
@@ -157,7 +158,13 @@ class SupervisorMemory:
             writing=lambda: self._ports(self.settings.write_timeout_ms),
             trail=self._trail,
         )
-        self._eraser = Eraser(self.services)
+        self.queue = Queue(
+            self.services,
+            self._trail,
+            directory=getattr(self.backend.audit, "directory", None),
+            insert=self._insert,
+        )
+        self._eraser = Eraser(self.services, self.queue)
         if isinstance(self.backend, Journals):
             self.backend.decides_again(functools.partial(self._decide_again, self.backend.store))
         self.is_fenced = False
@@ -464,6 +471,7 @@ class SupervisorMemory:
         session_id: str | None = None,
         task: str | None = None,
         explain: bool = False,
+        as_of: float | datetime | None = None,
     ) -> Hits:
         """The records that bear on a question, best first, each with the parts of its score.
 
@@ -480,10 +488,11 @@ class SupervisorMemory:
                 whatever they are.
             explain: Whether to tell what became of each candidate, in the hits' `considered`;
                 `print(hits)` then shows a table.
+            as_of: A moment to look back to, as seconds since 1970 or a datetime: what was valid then, and
+                nothing of what came later; see docs/reviewing.md. It reads all of the user's records.
 
         Raises:
             InvalidContent: an argument cannot be what it is for.
-        as_of: float | datetime | None = None,
             BackendError, DeadlineExceeded: the store failed. A failing embedder does not raise: the hits
                 are `degraded` and found by words alone.
         """
@@ -500,8 +509,8 @@ class SupervisorMemory:
             explain=explain,
         )
         ports = self._ports(self.settings.search_timeout_ms)
-            as_of: A moment to look back to, as seconds since 1970 or a datetime: what was valid then, and
-                nothing of what came later; see docs/reviewing.md. It reads all of the user's records.
+        if (when := as_epoch(as_of, what="as_of")) is not None:
+            ports = past(self.services, turn.scope.user_id, when)
         found = recall(turn, ports, self.recipe if query.strip() else RECENT)
         self._trail.accessed("search", found.hits, turn.scope, ports=ports)
         if found.hits.degraded:
@@ -513,9 +522,11 @@ class SupervisorMemory:
 
         Args:
             user_id: Given: the record must be this user's. None: the operator reads, and the log says so.
+            as_of: Given: the version that was valid at that moment, as in `search`.
 
         Raises:
-            RecordNotFound: there is no such record, or it is another user's.
+            RecordNotFound: there is no such record, it is another user's, or it was not valid then. The
+                error names the nearest ids.
         """
         when = as_epoch(as_of, what="as_of")
         if when is None:
@@ -524,20 +535,19 @@ class SupervisorMemory:
 
     def get_all(
         self,
-        if (when := as_epoch(as_of, what="as_of")) is not None:
-            ports = past(self.services, turn.scope.user_id, when)
         *,
         user_id: str,
         limit: int = 100,
         offset: int = 0,
         families: Sequence[str] | None = None,
         where: Mapping[str, Any] | None = None,
+        as_of: float | datetime | None = None,
     ) -> list[Record]:
         """A user's active records, most recently updated first; session messages only by family.
 
         Args:
             where: Only those records, as in `search`.
-            as_of: Given: the version that was valid at that moment, as in `search`.
+            as_of: Those that were valid at that moment, as in `search`.
         """
         scope = Scope(user_id)
         most = check_amount(limit, what="limit")
@@ -555,15 +565,12 @@ class SupervisorMemory:
         """Every version of a record, oldest first: its valid times, when it was recorded, what decided it.
 
         Raises:
-            RecordNotFound: there is no such record, it is another user's, or it was not valid then. The
-                error names the nearest ids.
-        as_of: float | datetime | None = None,
+            RecordNotFound: there is no such record, or it is another user's.
         """
         return self._curator.versions(id, user_id)
 
     # --- going deeper: what there is, then `search` and `get`, then what was said
 
-            as_of: Those that were valid at that moment, as in `search`.
     def topics(self, *, user_id: str, task: str | None = None, max_tokens: int | None = None) -> list[Topic]:
         """The table of contents: what is remembered, `str(topic)` a line; see docs/disclosure.md.
 
@@ -709,8 +716,9 @@ class SupervisorMemory:
         check_scope(scope)
         if not self.settings.enabled:
             return []
-        # The model is asked in the background, afterwards: nobody waits for it here.
+        # The model is asked afterwards, of what waits in the queue: nobody waits for it here.
         ports = self._ports(self.settings.write_timeout_ms, with_model=False)
+        spoke: set[str] = set()
 
         def keep() -> list[WriteResult]:
             said = Remembering(
@@ -720,12 +728,12 @@ class SupervisorMemory:
                 turn_id=str(turn_id) if turn_id else None,
                 note=note or Note(),
             )
+            spoke.update(message.role for message in said.messages)
             done = remember(said, ports, self.recipe)
             if ports.degraded:
                 self._trail.degraded("remember", scope, ports.reasons, ports=ports)
-            is_again = said.turn_id is not None and done.is_repeated
-            if self.services.complete is not None and not is_again:
-                self.bridge.background(lambda: self._sharpen(said, begun=ports.now))
+            if said.turn_id is None or not done.is_repeated:
+                self.queue.heard(said, done, at=ports.now)
             self.hints.about(done.candidates)
             return list(done.results)
 
@@ -733,23 +741,10 @@ class SupervisorMemory:
             self._trail.degraded("remember", scope, type(error).__name__, ports=ports)
             return [WriteResult("", "skipped", saved=False, reason=_said(error))]
 
-        return guarded(lambda: self.bridge.within(ports.left(), keep), otherwise=without)
-
-    def _sharpen(self, said: Remembering, *, begun: float) -> None:
-        """What the model finds beyond the rules, in the background; `begun` is when it was said."""
-        ports = self._ports(self.settings.write_timeout_ms)
-
-        def keep() -> None:
-            found = sharpen(said, ports.read_store())
-            if found.candidates or found.skipped:
-                self._insert(found, begun=begun)
-            if ports.degraded:
-                self._trail.degraded("sharpen", said.scope, ports.reasons, ports=ports)
-
-        def without(error: BaseException) -> None:
-            self._trail.degraded("sharpen", said.scope, type(error).__name__, ports=ports)
-
-        guarded(keep, otherwise=without)
+        results = guarded(lambda: self.bridge.within(ports.left(), keep), otherwise=without)
+        if "user" in spoke:
+            self.queue.next_message(scope.user_id)
+        return results
 
     # --- the graph
 
@@ -923,12 +918,12 @@ class SupervisorMemory:
     # --- end of life
 
     def flush(self, *, seconds: float = 60.0) -> bool:
-        """Wait until what runs in the background is written. False when the time ran out."""
-        return self.bridge.drain(seconds=seconds)
+        """Read what waits in the queue, and wait until all is written. False when the time ran out."""
+        return self.queue.flush(seconds=seconds)
 
     def close(self) -> None:
-        """Flush and let go of files. Closing twice is fine."""
-        self.flush()
+        """Read what this process has put into the queue, and let go of files. Closing twice is fine."""
+        self.queue.close()
         self.backend.close()
 
     def __enter__(self) -> Self:

@@ -22,6 +22,7 @@ QUICK: dict[str, Any] = {
     "search_timeout_ms": 300,
     "write_timeout_ms": 300,
     "llm_timeout_ms": 300,
+    "queue_llm_timeout_ms": 300,
     "embedding_model": "none",
 }
 LOUD = [fault for fault in FAULTS if fault not in ("answers None",)]

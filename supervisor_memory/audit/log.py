@@ -187,6 +187,11 @@ class AuditLog:
         """The random name of this log; part of every hash. Empty where there is no log yet."""
         return self._log_id
 
+    @property
+    def directory(self) -> Path | None:
+        """Where its file is; None: it is in memory."""
+        return None if self._database.path is None else self._database.path.parent
+
     def append(self, events: Sequence[AuditEvent], *, at: float) -> None:
         """Add events to the chain; inside an open transaction of the database, as part of it.
 

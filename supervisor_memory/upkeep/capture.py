@@ -25,6 +25,11 @@ _COMMENTS: Final = re.compile(r"\A(?:\s|--[^\n]*(?:\n|\Z)|/\*.{0,4000}?\*/)+", r
 _SQL: Final = re.compile(
     r"(?:select|with|insert|update|delete|create|alter|drop|merge|replace|copy)\s", re.IGNORECASE
 )
+_FAILED: Final = re.compile(
+    r"\s*(?:\w*(?:error|exception)(?:\s*[:(\[]|\s+(?:in|while|when|executing|running|occurred))|traceback\b|failed\b|"
+    r"fatal\s*:|错误[:：]|失败|出错)",
+    re.IGNORECASE,
+)
 Redact = Callable[[str], str]
 
 
@@ -40,7 +45,7 @@ class Capture:
     redact: Redact
 
     def takes(self, tool: str, arguments: Mapping[str, Any]) -> bool:
-        """Whether results of such a call are events."""
+        """Whether the results of such a call are events; those that tell of a failure are not."""
         name = tool.casefold()
         if not _is_one_of(name, self.settings.capture_tools) or _is_one_of(name, self.settings.skip_tools):
             return False
@@ -58,16 +63,16 @@ class Capture:
         call_id: str | None,
         turn_id: str | None,
         at: float,
-    ) -> Event:
-        """The event of one result.
+    ) -> Event | None:
+        """The event of one result; None when it says that the call failed, or nothing.
 
         Args:
             artifact: What the tool returned beside its text, such as a list of side effects.
             call_id: The id of the call: the same result of the same call is one event.
         """
-        told = _called(tool, arguments)
-        whole = f"{told}\n{text}" if told else text
-        kept = masked(whole, self.redact)
+        if not text.strip() or _FAILED.match(text):
+            return None
+        kept = masked(f"{_called(tool, arguments)}\n{text}", self.redact)
         effects = tuple(_bounded(_effects(arguments, text, artifact), self.redact))
         return Event(
             scope,
