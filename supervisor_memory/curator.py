@@ -14,7 +14,7 @@ from supervisor_memory.remember.revise import deletion, revision
 from supervisor_memory.trail import Trail
 from supervisor_memory.versions import Version, lifetimes, valid_at
 
-__all__ = ["Curator"]
+__all__ = ["Curator", "again_when_late", "need_all"]
 
 T = TypeVar("T")
 _PAGE = 500
@@ -47,6 +47,17 @@ class Curator:
         record = self.own(id, user_id, self.reading())
         self.trail.accessed(op, (record,), Scope(record.user_id), by_operator=user_id is None)
         return record
+
+    def text_of(self, id: str, user_id: str | None) -> str:
+        """What a record says, for a text that is made of it.
+
+        Raises:
+            RecordNotFound: nothing may be made of it: it was deleted, waits for review or is quarantined.
+        """
+        record = self.find(id, user_id, op="summarize")
+        if record.status in _UNTOUCHABLE:
+            raise RecordNotFound(f"record {id!r} {_UNTOUCHABLE[record.status]}", id=id, status=record.status)
+        return record.content
 
     def versions(self, id: str, user_id: str | None) -> list[Version]:
         """Every version with its valid times and what decided it, oldest first."""
@@ -81,7 +92,7 @@ class Curator:
         while True:
             ports = self.reading()
             page = ports.read_store().list(where, limit=_PAGE, offset=start)
-            _need_all(ports)
+            need_all(ports)
             yield from (record for record in page if record.is_visible(ports.now))
             if len(page) < _PAGE:
                 return
@@ -100,7 +111,7 @@ class Curator:
     def update(
         self, id: str, user_id: str | None, content: str | None, metadata: Mapping[str, Any], *, merge: bool
     ) -> WriteResult:
-        return _again_when_late(lambda: self._update(id, user_id, content, metadata, merge=merge))
+        return again_when_late(lambda: self._update(id, user_id, content, metadata, merge=merge))
 
     def _update(
         self, id: str, user_id: str | None, content: str | None, metadata: Mapping[str, Any], *, merge: bool
@@ -123,7 +134,7 @@ class Curator:
             ports = self.writing()
             return _deleted([self.own(id, user_id, ports)], user_id, ports)
 
-        return _again_when_late(once)
+        return again_when_late(once)
 
     def delete_all(self, user_id: str) -> int:
         def once(where: Filter) -> int:
@@ -135,7 +146,7 @@ class Curator:
 
         deleted = 0
         for where in _everything(user_id):
-            while done := _again_when_late(functools.partial(once, where)):
+            while done := again_when_late(functools.partial(once, where)):
                 deleted += done
         return deleted
 
@@ -157,7 +168,7 @@ class Curator:
             return found[0]
         if found and owner is not None:
             self.trail.denied(id, owner)
-        _need_all(ports)
+        need_all(ports)
         of_user = f" of user {owner!r}" if owner else ""
         near = _nearest(str(id)[:_LONGEST_ID], owner, ports)
         hint = f"; the nearest known are {', '.join(near)}" if near else ""
@@ -171,7 +182,7 @@ def _nearest(id: str, user_id: str | None, ports: Ports) -> tuple[str, ...]:
     return tuple(difflib.get_close_matches(id, [record.id for record in known or ()], n=3))
 
 
-def _need_all(ports: Ports) -> None:
+def need_all(ports: Ports) -> None:
     """Raise where only what waits could be read, and the rest matters."""
     if not ports.sees_all:
         _refuse_part(ports)
@@ -202,7 +213,7 @@ def _actor(user_id: str | None) -> str:
     return "operator" if user_id is None else "supervisor"
 
 
-def _again_when_late(change: Callable[[], T]) -> T:
+def again_when_late(change: Callable[[], T]) -> T:
     """Read and decide again when somebody else changed the record in between."""
     for _ in range(_TRIES - 1):
         try:

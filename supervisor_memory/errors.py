@@ -10,6 +10,7 @@ SupervisorMemoryError
 │   └── ContentTooLarge
 ├── RecordNotFound             no such record, or not this user's
 ├── ConfirmationRequired       the call would touch everything; say so explicitly
+├── AlreadyReviewed            the record does not wait for a reviewer (any more)
 ├── MemoryAccessDenied         the caller may not do this
 │   └── StageDenied            an operator used a power its stage does not have
 ├── GraphError                 the graph cannot be wrapped
@@ -31,6 +32,7 @@ from typing import Any
 
 __all__ = [
     "BackendError",
+    "AlreadyReviewed",
     "BackendUnavailable",
     "BadVector",
     "ConfirmationRequired",
@@ -104,6 +106,10 @@ class ConfirmationRequired(SupervisorMemoryError, ValueError):
 
 class MemoryAccessDenied(SupervisorMemoryError, PermissionError):
     """The caller may not read or change memory."""
+class AlreadyReviewed(SupervisorMemoryError):
+    """The record does not wait for a reviewer: somebody has decided, or nobody ever asked."""
+
+
 
 
 class StageDenied(MemoryAccessDenied):

@@ -67,6 +67,8 @@ from supervisor_memory.remember.again import decide_again
 from supervisor_memory.remember.gather import sharpen, with_metadata
 from supervisor_memory.remember.merge import strategy_for
 from supervisor_memory.settings import Settings
+from supervisor_memory.review import undo
+from supervisor_memory.review.desk import Desk
 from supervisor_memory.tokens import COUNTERS
 from supervisor_memory.trail import Trail
 from supervisor_memory.upkeep.queue import Queue
@@ -174,6 +176,8 @@ class SupervisorMemory:
 
     @classmethod
     def from_env(cls, env_file: str | Path | None = ".env", **options: Any) -> "SupervisorMemory":
+        self.review = Desk(self.services, recipe.insert, self._curator, self._trail)
+        self._rarely = Rarely(self.services)
         """A memory as the environment and `.env` say; `options` are those of the constructor."""
         return cls(Settings.from_env(env_file), **options)
 
@@ -602,6 +606,25 @@ class SupervisorMemory:
 
         Raises:
             RecordNotFound: there is no such record, or it is another user's.
+    def revert(self, id: str, *, version: int, user_id: str | None = None) -> WriteResult:
+        """Give a record the text of an earlier version, as a new one; what came between stays in `history`.
+
+        Where it says that already, it is skipped. A record that was deleted: `memory.review.restore`.
+
+        Raises:
+            RecordNotFound: there is no such record or version, and the error names those there are; it is
+                another user's; or it is not active.
+            Conflict: another active record has that text or that subject.
+        """
+        return undo.revert(
+            id,
+            version,
+            user_id,
+            actor="operator" if user_id is None else "supervisor",
+            curator=self._curator,
+            writing=lambda: self._ports(self.settings.write_timeout_ms),
+        )
+
         """
         check_amount(around, what="around", least=0)
         record = self._curator.find(id, user_id, op="messages")
@@ -644,7 +667,7 @@ class SupervisorMemory:
         if isinstance(items, str):
             raise InvalidContent("items is one text; pass a list of ids or texts")
         texts = [check_content(item) for item in items]
-        told = [self._curator.find(t, user_id, op="summarize").content if is_id(t) else t for t in texts]
+        told = [self._curator.text_of(t, user_id) if is_id(t) else t for t in texts]
         return summary(told, goal, self._ports(self.settings.search_timeout_ms).no_store())
 
     # --- the two flows of a graph
@@ -994,6 +1017,7 @@ class SupervisorMemory:
         return list(done.results)
 
     def _decide_again(
+    arevert = _twin(revert)
         self, store: MemoryBackend, commit: Commit, became: Callable[[str], str]
     ) -> Mapping[str, str]:
         """Decide on what waited for a store, as the insert stage would now."""

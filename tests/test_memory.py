@@ -585,6 +585,7 @@ CONVERSATION: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("update", ("no-such-id",), {"content": "x"}),
     ("delete", ("no-such-id",), {}),
     ("history", ("no-such-id",), {}),
+    ("revert", ("no-such-id",), {"version": 1}),
     ("write", ("",), {"user_id": "u1"}),
     ("delete_all", (), {"user_id": "u1"}),
     ("delete_all", (), {"user_id": "u1", "confirm": True}),

@@ -21,8 +21,8 @@ NAMES = {
 }
 VERBS = (
     *("write", "add", "add_many", "search", "get", "get_all", "history", "update", "delete", "delete_all"),
-    *("topics", "messages", "session", "erase", "reembed", "export", "import_from", "copy_to"),
-    *("route", "summarize", "recall", "remember", "flush", "close"),
+    *("topics", "messages", "session", "erase", "reembed", "forget", "export", "import_from", "copy_to"),
+    *("revert", "route", "summarize", "recall", "remember", "flush", "close"),
 )
 
 

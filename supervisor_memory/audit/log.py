@@ -306,6 +306,14 @@ class AuditLog:
         with self._database.reading() as connection:
             return _head(connection)[0]
 
+    def session_name(self, user_id: str, session_id: str | None) -> str | None:
+        """What stands for a user's session in the rows; None where the log does not know the user."""
+        with self._database.reading() as connection:
+            if session_id is None or not has_table(connection, "subjects"):
+                return None
+            key = _one(connection, "SELECT key FROM subjects WHERE user_id = ?", (user_id,))
+            return None if key is None else _session_name(bytes(key), session_id)
+
     def key(self, record_id: str) -> bytes | None:
         """The key of a record's commitments; None when there is none, or when it was erased."""
         with self._database.reading() as connection:
@@ -537,7 +545,7 @@ class _Pseudonyms:
         subject, key = self._nobody if user_id is None else self._user(user_id, names_anew=names_anew)
         if session_id is None:
             return subject, None
-        return subject, "t-" + hmac.digest(key, session_id.encode(), "sha256").hex()[:16]
+        return subject, _session_name(key, session_id)
 
     def erased_since(self, user_id: str | None, at: float) -> bool:
         """Whether a user was erased after that moment."""
@@ -560,6 +568,10 @@ class _Pseudonyms:
         if user_id not in self._erased:
             self._erased[user_id] = self._tombstones.erased_at(self._connection, user_id)
         return self._erased[user_id]
+
+
+def _session_name(key: bytes, session_id: str) -> str:
+    return "t-" + hmac.digest(key, session_id.encode(), "sha256").hex()[:16]
 
 
 def _commitments(

@@ -36,7 +36,9 @@ def decide_again(
     merged: dict[str, str] = {}
     for record in (change.record for change in commit.changes):
         now = _stored(became(record.id), record, view)
-        if record.status != "active":
+        if record.status == "pending" and now is None:
+            _commit(Change(replace(record, version=1)), "propose", view)
+        elif record.status != "active":
             if record.id not in superseded or record.status == "deleted":
                 _set_aside(record, now, view)
         elif record.layer == "history":

@@ -1,0 +1,263 @@
+"""The review desk: what waits for a person, and what a person decides. `SupervisorMemory.review` is one."""
+
+import functools
+import re
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar, Unpack
+
+from supervisor_memory.arguments import check_amount
+from supervisor_memory.backends.protocol import Change, Commit
+from supervisor_memory.curator import Curator, need_all
+from supervisor_memory.errors import AlreadyReviewed, InvalidName
+from supervisor_memory.ports import Ports, Services
+from supervisor_memory.records import (
+    Filter,
+    Record,
+    Scope,
+    WriteResult,
+    check_content,
+)
+from supervisor_memory.remember.doubt import REVIEW
+from supervisor_memory.review import sweep, undo
+from supervisor_memory.review.proposal import Approval, Insert, Proposal, event, foreseen
+from supervisor_memory.review.sweep import Selected, Sweep, Swept, Which
+from supervisor_memory.trail import Trail
+
+__all__ = ["Desk"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_SECONDS: Final = 60.0
+_SWEEP_SECONDS: Final = 300.0
+_LONGEST_REASON: Final = 1_000
+_LOGIN: Final = re.compile(r"[A-Za-z0-9_.:/@+\-]{1,128}\Z")
+_DECISIONS: Final = ("approve", "edit", "reject", "quarantine", "roll-back", "delete", "restore")
+
+
+def _twin(
+    verb: "Callable[Concatenate[Desk, P], T]",
+) -> "Callable[Concatenate[Desk, P], Coroutine[Any, Any, T]]":
+    """The async twin of a verb: the same call, off the event loop."""
+
+    async def twin(self: "Desk", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self.services.bridge.run(functools.partial(verb, self), *args, **kwargs)
+
+    functools.update_wrapper(twin, verb)
+    return twin
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What waits for a person, and what a person takes back. docs/reviewing.md is its page.
+
+    In each verb `user_id` says whose record it must be; None: the operator decides, on anybody's. `reviewer`
+    is a login such as `ada@example.com`, kept in the audit log for ever.
+
+    Args:
+        insert: The operators that decide on a candidate.
+    """
+
+    services: Services
+    insert: Insert
+    curator: Curator
+    trail: Trail
+
+    def pending(self, *, user_id: str | None = None, limit: int = 100) -> list[Proposal]:
+        """What waits, the newest first, each beside the record it would change and the text it would leave.
+
+        Raises:
+            BackendError, DeadlineExceeded: the store failed.
+        """
+        whose = None if user_id is None else Scope(user_id).user_id
+        most = check_amount(limit, what="limit")
+        ports = self._ports()
+        found = ports.read_store().list(Filter(user_id=whose, statuses=("pending",)), limit=most)
+        need_all(ports)
+        return [self._shown(each, user_id) for each in found if not each.has_expired(ports.now)]
+
+    def show(self, id: str, *, user_id: str | None = None) -> Proposal:
+        """One of these.
+
+        Raises:
+            RecordNotFound: there is no such record, or it is another user's.
+            AlreadyReviewed: it does not wait.
+        """
+        return self._shown(self._waiting(id, user_id, self._ports()), user_id)
+
+    def approve(self, id: str, *, reviewer: str, user_id: str | None = None) -> WriteResult:
+        """Remember it. What becomes of it is decided now, against what is known by now: see the result.
+
+        Where it is a record of its own, that has the id it waited under.
+
+        Raises:
+            RecordNotFound: there is no such record, or it is another user's.
+            AlreadyReviewed: it does not wait, or another reviewer was faster.
+            InvalidName: `reviewer` is no login.
+        """
+        return self._decide(id, None, reviewer, user_id)
+
+    def edit(self, id: str, content: str, *, reviewer: str, user_id: str | None = None) -> WriteResult:
+        """Remember it in the reviewer's words. Where it came from stays as it is.
+
+        Raises:
+            InvalidContent: the text cannot be remembered.
+            RecordNotFound, AlreadyReviewed, InvalidName: as in `approve`.
+        """
+        clean = self.services.redactor.text(check_content(content))
+        return self._decide(id, clean, reviewer, user_id)
+
+    def reject(self, id: str, *, reviewer: str, reason: str = "", user_id: str | None = None) -> WriteResult:
+        """Do not remember it, and do not propose these words again.
+
+        Args:
+            reason: For who looks at the record later; 1,000 characters at most.
+
+        Raises:
+            RecordNotFound, AlreadyReviewed, InvalidName: as in `approve`.
+        """
+        by, why = _login(reviewer), self._reason(reason)
+        ports = self._ports()
+        record = self._waiting(id, user_id, ports)
+        asks = record.metadata.get(REVIEW)
+        verdict = {**(asks if isinstance(asks, dict) else {}), "verdict": "rejected", "by": by, "reason": why}
+        gone = replace(
+            record,
+            status="deleted",
+            valid_to=ports.now,
+            updated_at=ports.now,
+            metadata={**record.metadata, REVIEW: verdict},
+        )
+        told = event("reject", record, actor=by)
+        approval = Approval(record, by)
+        done = approval.commit(ports, Commit((Change(gone, expects=record.version),), (told,)))
+        return WriteResult(record.id, "skipped", done.saved, "rejected", record.version + 1, done.applied)
+
+    def _reason(self, told: str) -> str:
+        return self.services.redactor.text(check_content(told)[:_LONGEST_REASON]) if told else ""
+
+    def restore(self, id: str, *, reviewer: str, user_id: str | None = None) -> WriteResult:
+        """Bring back what was deleted, rejected, replaced by another record or forgotten, as it was before.
+
+        Raises:
+            RecordNotFound: there is no such record, it is another user's or quarantined, or it was erased.
+            Conflict: another active record has its place; the error's `record_id` says which.
+        """
+        by = _login(reviewer)
+        return undo.restore(id, user_id, actor=by, curator=self.curator, writing=self._ports)
+
+    def revert(self, id: str, *, version: int, reviewer: str, user_id: str | None = None) -> WriteResult:
+        """As `SupervisorMemory.revert`, in the name of a reviewer."""
+        by = _login(reviewer)
+        return undo.revert(id, version, user_id, actor=by, curator=self.curator, writing=self._ports)
+
+    def quarantine(
+        self,
+        *,
+        user_id: str,
+        reviewer: str,
+        dry_run: bool = False,
+        **which: Unpack[Which],
+    ) -> Swept:
+        """Set aside all that came from there, or was changed by it: found no more, kept, not said again.
+
+        Args:
+            dry_run: Tell what it would do, and do nothing.
+            which: What is meant, one of these at least; all that are given must hold: `source` (a class:
+                user, agent, tool, system), `run_id`, `session_id`, `agent_id`, `since` and `until` (when it
+                was said or recorded, as seconds since 1970 or a datetime).
+
+        Raises:
+            InvalidContent: nothing says what is meant.
+            BackendError, DeadlineExceeded: the store failed; what was done stays so. Call it again.
+        """
+        selected = Selected.of(user_id, which)
+        return self._sweep("quarantine", selected, reviewer).run(sweep.quarantine, dry_run=dry_run)
+
+    def release(
+        self,
+        *,
+        user_id: str,
+        reviewer: str,
+        dry_run: bool = False,
+        **which: Unpack[Which],
+    ) -> Swept:
+        """End a quarantine: what was set aside of this is as it was before. Arguments as in `quarantine`."""
+        selected = Selected.of(user_id, which)
+        return self._sweep("release", selected, reviewer).run(sweep.release, dry_run=dry_run)
+
+    def roll_back(
+        self,
+        *,
+        user_id: str,
+        reviewer: str,
+        dry_run: bool = False,
+        **which: Unpack[Which],
+    ) -> Swept:
+        """Take back what came from there: what it added is withdrawn, what it changed is as it was before.
+
+        What others have changed since is left, and named in the result. Arguments as in `quarantine`.
+        """
+        selected = Selected.of(user_id, which)
+        return self._sweep("roll-back", selected, reviewer).run(sweep.roll_back, dry_run=dry_run)
+
+    apending = _twin(pending)
+    ashow = _twin(show)
+    aapprove = _twin(approve)
+    aedit = _twin(edit)
+    areject = _twin(reject)
+    arestore = _twin(restore)
+    arevert = _twin(revert)
+    aquarantine = _twin(quarantine)
+    arelease = _twin(release)
+    aroll_back = _twin(roll_back)
+
+    def _decide(self, id: str, content: str | None, reviewer: str, user_id: str | None) -> WriteResult:
+        by, ports = _login(reviewer), self._ports()
+        record = self._waiting(id, user_id, ports)
+        done = Approval(record, by, content).decide(ports, self.insert)
+        if ports.degraded:
+            self.trail.degraded("review", Scope(record.user_id), ports.reasons, ports=ports)
+        return done
+
+    def _waiting(self, id: str, user_id: str | None, ports: Ports) -> Record:
+        record = self.curator.own(id, user_id, ports)
+        if record.status == "pending":
+            return record
+        rows = ports.attempt(
+            "audit", ports.left(), lambda: ports.services.backend.audit.tail(_ROWS, record_id=record.id)
+        )
+        last = next((row.event for row in reversed(rows or ()) if row.op in _DECISIONS), None)
+        told = f"; last: {last['op']} by {last['actor']}" if last else ""
+        raise AlreadyReviewed(
+            f"record {id!r} does not wait for review: it is {record.status}{told}",
+            id=id,
+            status=record.status,
+            decided=last["op"] if last else None,
+        )
+
+    def _shown(self, record: Record, user_id: str | None) -> Proposal:
+        scope = Scope(record.user_id)
+        self.trail.accessed("review", (record,), scope, by_operator=user_id is None)
+        return foreseen(record, self._ports(), self.insert)
+
+    def _sweep(self, op: str, selected: Selected, reviewer: str) -> Sweep:
+        return Sweep(op, selected, functools.partial(self._ports, _SWEEP_SECONDS), _login(reviewer))
+
+    def _ports(self, seconds: float = _SECONDS) -> Ports:
+        """With more time than a turn has: a person waits, no graph. No model is asked."""
+        services = replace(self.services, complete=None)
+        return Ports(services, seconds=seconds, now=services.clock())
+
+
+_ROWS: Final = 20
+
+
+def _login(reviewer: str) -> str:
+    if isinstance(reviewer, str) and _LOGIN.match(reviewer):
+        return reviewer
+    raise InvalidName(
+        f"reviewer is {str(reviewer)[:40]!r}; pass a login such as 'ada@example.com': the audit log keeps "
+        "letters, digits and _.:/@+- alone",
+        value=str(reviewer)[:40],
+    )

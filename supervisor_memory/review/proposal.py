@@ -1,0 +1,271 @@
+"""A statement that waits for a person: what it says, why it waits, and what approving it would do."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+
+from supervisor_memory.backends.protocol import Change, Commit, Committed, MemoryBackend
+from supervisor_memory.errors import AlreadyReviewed, Conflict
+from supervisor_memory.flow import Inserting, Remembering, run
+from supervisor_memory.ports import Ports
+from supervisor_memory.records import (
+    AuditEvent,
+    Candidate,
+    Event,
+    Record,
+    Scope,
+    WriteResult,
+    check_content,
+)
+from supervisor_memory.remember.doubt import REVIEW, without_review
+from supervisor_memory.remember.extract import describe
+
+__all__ = ["Approval", "Insert", "Proposal", "event", "foreseen"]
+
+Insert = tuple[Inserting, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What waits, beside what there is.
+
+    Args:
+        record: What was proposed, as it waits.
+        why: Why it waits, as codes; docs/reviewing.md lists them.
+        evidence: The words it came from, where they are others.
+        decision, reason: What approving it now would do, as a `WriteResult` says it: "added", "merged",
+            "updated", "skipped" …
+        existing: The record that would be changed, replaced or left as it is; None: there is none.
+        text: The text that would be kept.
+    """
+
+    record: Record
+    why: tuple[str, ...]
+    evidence: str
+    decision: str
+    reason: str
+    existing: Record | None
+    text: str
+
+    @property
+    def id(self) -> str:
+        return self.record.id
+
+    def to_dict(self) -> dict[str, Any]:
+        """A plain dictionary that JSON can hold."""
+        return {
+            "id": self.id,
+            "user_id": self.record.user_id,
+            "content": self.record.content,
+            "why": list(self.why),
+            "evidence": self.evidence,
+            "decision": self.decision,
+            "reason": self.reason,
+            "text": self.text,
+            "existing": self.existing.to_dict() if self.existing else None,
+            "record": self.record.to_dict(),
+        }
+
+    def __str__(self) -> str:
+        known = f"\n  known:    {self.existing.content}" if self.existing else ""
+        kept = f"\n  kept:     {self.text}" if self.text != self.record.content else ""
+        return (
+            f"{self.id}  {', '.join(self.why)}  → {self.decision}{known}"
+            f"\n  proposed: {self.record.content}{kept}"
+        )
+
+
+@dataclass(slots=True)
+class Approval:
+    """A proposal on its way to be remembered: decided on as things are now, and taken away, in one commit.
+
+    Args:
+        content: The reviewer's wording; None: as it was proposed.
+    """
+
+    proposal: Record
+    reviewer: str
+    content: str | None = None
+    _new_id: str = ""
+
+    def decide(self, ports: Ports, insert: Insert) -> WriteResult:
+        """Decide, and commit.
+
+        Raises:
+            AlreadyReviewed: somebody else was faster.
+        """
+
+        def commit(decided: Commit) -> Committed:
+            return self._made(ports.services.backend, self._amended(decided, ports.now))
+
+        result = _decided(self.proposal, self.content, ports, commit, insert)
+        if result.id == self._new_id:
+            return replace(result, id=self.proposal.id, version=self.proposal.version + 1)
+        return result
+
+    def commit(self, ports: Ports, commit: Commit) -> Committed:
+        """Commit something else about the proposal, unless somebody was faster."""
+        return ports.store(self._made, ports.services.backend, commit)
+
+    def _made(self, backend: MemoryBackend, commit: Commit) -> Committed:
+        try:
+            return backend.batch(commit)
+        except Conflict as conflict:
+            if conflict.facts.get("record_id") != self.proposal.id:
+                raise  # decided again by the insert stage
+            raise AlreadyReviewed(
+                f"record {self.proposal.id} was decided on by somebody else first; look at it again",
+                id=self.proposal.id,
+            ) from conflict
+
+    def _amended(self, commit: Commit, now: float) -> Commit:
+        proposal = self.proposal
+        new = next((c for c in commit.changes if c.expects is None and c.record.status == "active"), None)
+        self._new_id = new.record.id if new else ""
+        by_reviewer = (replace(each, actor=self.reviewer) for each in commit.audit)
+        if new is None:
+            gone = replace(proposal, status="stale", valid_to=now, updated_at=now)
+            changes = [*commit.changes, Change(gone, expects=proposal.version)]
+            events = list(by_reviewer)
+        else:  # the very record becomes active: its id is known to those who proposed it
+            became = Change(replace(new.record, id=proposal.id), expects=proposal.version)
+            changes = [became if change is new else change for change in commit.changes]
+            events = [self._renamed(each) for each in by_reviewer]
+        after = proposal.content if new is None else new.record.content
+        op = "approve" if self.content is None else "edit"
+        events.append(event(op, proposal, actor=self.reviewer, after=after, reason=_outcome(commit)))
+        return replace(commit, changes=tuple(changes), audit=tuple(events))
+
+    def _renamed(self, told: AuditEvent) -> AuditEvent:
+        detail = {
+            name: self.proposal.id if value == self._new_id else value for name, value in told.detail.items()
+        }
+        if told.record_id != self._new_id:
+            return replace(told, detail=detail)
+        version = self.proposal.version
+        return replace(
+            told,
+            detail=detail,
+            record_id=self.proposal.id,
+            version_before=version,
+            version_after=version + 1,
+            before=self.proposal.content,
+        )
+
+
+def foreseen(record: Record, ports: Ports, insert: Insert) -> Proposal:
+    """The proposal beside what there is. Nothing is changed."""
+    seen: list[Commit] = []
+
+    def commit(decided: Commit) -> Committed:
+        seen.append(decided)
+        return Committed(decided.id, tuple(change.record for change in decided.changes))
+
+    result = _decided(record, None, ports, commit, insert)
+    records = [change.record for each in seen for change in each.changes]
+    kept = next((each for each in records if each.id == result.id), None)
+    touched = [change.record.id for each in seen for change in each.changes if change.expects is not None]
+    ids = touched or ([result.id] if kept is None and result.id else [])
+    existing = ports.store(ports.services.backend.get, ids)[:1] if ids else ()
+    told = record.metadata.get(REVIEW)
+    asks = told if isinstance(told, dict) else {}
+    return Proposal(
+        record=record,
+        why=tuple(map(str, asks.get("why", ()))),
+        evidence=str(asks.get("evidence", "")),
+        decision=result.status,
+        reason=result.reason,
+        existing=existing[0] if existing else None,
+        text=kept.content if kept else existing[0].content if existing else record.content,
+    )
+
+
+def _decided(
+    record: Record,
+    content: str | None,
+    ports: Ports,
+    commit: Callable[[Commit], Committed],
+    insert: Insert,
+) -> WriteResult:
+    """What the insert stage makes of a proposal, as things are now. No model is asked, so that what was shown
+    to the reviewer is what is kept."""
+    from supervisor_memory.review.amended import Amended  # with it comes numpy
+
+    source = record.source
+    said = Remembering(
+        Scope(record.user_id, source.agent_id, source.session_id, source.run_id, record.task),
+        candidates=(_candidate(record, content),),
+        family=record.family,
+        created_at=record.created_at,
+        is_reviewed=True,
+    )
+    backend = Amended(ports.services.backend, commit)
+    view = replace(ports, services=replace(ports.services, backend=backend, complete=None)).deciding()
+    return run(insert, said, view).results[0]
+
+
+_ASKED: Final = ("strategy", "event", "target")
+
+
+def _candidate(record: Record, content: str | None) -> Candidate:
+    asks = record.metadata.get(REVIEW)
+    asked = {name: asks.get(name) for name in _ASKED} if isinstance(asks, dict) else dict.fromkeys(_ASKED)
+    metadata = without_review(record.metadata)
+    value = metadata.get("value")
+    subject, attribute = record.subject, record.attribute
+    if content is not None:
+        told = describe(check_content(content), kind=record.kind, source=record.source)
+        subject, attribute, value = told.subject, told.attribute, told.value
+        metadata = {name: each for name, each in metadata.items() if name != "value"}
+        metadata |= {} if value is None else {"value": value}
+    return Candidate(
+        check_content(content) if content is not None else record.content,
+        record.kind,
+        record.source,
+        subject=subject,
+        attribute=attribute,
+        value=value if isinstance(value, str) else None,
+        tags=record.tags,
+        metadata=metadata,
+        strategy=asked["strategy"],
+        evidence=record.content,
+        ref_id=record.ref_id,
+        event=cast("Event | None", asked["event"]),
+        target=asked["target"],
+    )
+
+
+def _outcome(commit: Commit) -> str:
+    """What was decided, as a code: the operations on records, in order."""
+    told = dict.fromkeys(each.op for each in commit.audit)
+    return "+".join(told)
+
+
+def event(
+    op: str,
+    record: Record,
+    *,
+    actor: str,
+    after: str | None = None,
+    reason: str = "",
+    detail: dict[str, str | int | bool | None] | None = None,
+) -> AuditEvent:
+    """What a person did to a record, which is at its next version then."""
+    source = record.source
+    return AuditEvent(
+        op,
+        user_id=record.user_id,
+        actor=actor,
+        family=record.family,
+        record_id=record.id,
+        version_before=record.version,
+        version_after=record.version + 1,
+        before=record.content,
+        after=record.content if after is None else after,
+        reason=reason,
+        source_class=source.source_class,
+        agent_id=source.agent_id,
+        session_id=source.session_id,
+        run_id=source.run_id,
+        detail={"kind": record.kind, **(detail or {})},
+    )

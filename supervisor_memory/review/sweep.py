@@ -1,0 +1,346 @@
+"""All that came from one source, run, session, agent or time: set aside, brought back, or taken back.
+
+What a run *added* is told from where its records come from, what it *changed* in others from the audit log
+of this machine. What others have changed since is left to a person, and named.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final, Literal, TypeAlias, TypedDict
+
+from supervisor_memory.arguments import as_epoch, check_source_class
+from supervisor_memory.backends.protocol import Change, Commit
+from supervisor_memory.curator import need_all
+from supervisor_memory.errors import Conflict, InvalidContent
+from supervisor_memory.ports import Ports
+from supervisor_memory.records import SESSION_FAMILY, Filter, Record, SourceClass, Status, check_name, new_id
+from supervisor_memory.review.proposal import event
+from supervisor_memory.review.undo import as_before, set_back, status_before
+
+__all__ = ["Selected", "Step", "Sweep", "Swept", "Which", "quarantine", "release", "roll_back"]
+
+Action: TypeAlias = Literal["quarantined", "released", "withdrawn", "reverted"]
+_PAGE: Final = 500
+_TOGETHER: Final = 200
+_TRIES: Final = 20
+_ALL_ROWS: Final = 1_000_000
+_CHANGES: Final = frozenset({"merge", "append", "update", "supersede"})
+"""What a statement does to a record that is there."""
+_SETTLED: Final = frozenset({"revert", "roll-back", "release", "restore"})
+"""After these, what was done to a record before is what a person wants."""
+
+
+class Which(TypedDict, total=False):
+    """What is meant of a user's records."""
+
+    source: SourceClass
+    run_id: str
+    session_id: str
+    agent_id: str
+    since: float | datetime
+    until: float | datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """Which records and changes are meant. All that is set must hold; one beside the user must be.
+
+    Args:
+        source: The class of it: user, agent, tool or system.
+        since, until: In seconds since 1970, from the one on and before the other: when it was said or, by the
+            audit log, recorded.
+    """
+
+    user_id: str
+    source: SourceClass | None = None
+    run_id: str | None = None
+    session_id: str | None = None
+    agent_id: str | None = None
+    since: float | None = None
+    until: float | None = None
+
+    def __post_init__(self) -> None:
+        check_name(self.user_id, what="user id")
+        if self.source is not None:
+            check_source_class(self.source)
+        if not self._set:
+            raise InvalidContent(
+                "nothing says what is meant; pass source, run_id, session_id, agent_id, since or until"
+            )
+
+    @classmethod
+    def of(cls, user_id: str, which: Which) -> "Selected":
+        """What a caller means.
+
+        Raises:
+            InvalidContent: nothing says what is meant, or a time is none.
+        """
+        if unknown := [name for name in which if name not in Which.__annotations__]:
+            raise InvalidContent(
+                f"{unknown[0]!r} says nothing of a record; use {', '.join(Which.__annotations__)}"
+            )
+        since, until = as_epoch(which.get("since"), what="since"), as_epoch(which.get("until"), what="until")
+        if since is not None and until is not None and since >= until:
+            raise InvalidContent("since is not before until, so nothing can lie between; swap them")
+        return cls(
+            user_id,
+            source=which.get("source"),
+            run_id=which.get("run_id"),
+            session_id=which.get("session_id"),
+            agent_id=which.get("agent_id"),
+            since=since,
+            until=until,
+        )
+
+    @property
+    def _set(self) -> list[str]:
+        return [name for name in Selected.__slots__ if name != "user_id" and getattr(self, name) is not None]
+
+    @property
+    def rule(self) -> str:
+        """The name of what was asked for, as a code: by-run_id+since."""
+        return f"by-{'+'.join(self._set)}"
+
+    def brought(self, record: Record) -> bool:
+        """Whether a record comes from there."""
+        source = record.source
+        return (
+            self.source in (None, source.source_class)
+            and self.run_id in (None, source.run_id)
+            and self.session_id in (None, source.session_id)
+            and self.agent_id in (None, source.agent_id)
+            and self._was_in_time(record.created_at)
+        )
+
+    def did(self, row: Mapping[str, Any], session: str | None) -> bool:
+        """Whether a row of the audit log tells of something from there.
+
+        Args:
+            session: What stands for the session in the log.
+        """
+        return (
+            self.source in (None, row["source_class"])
+            and self.run_id in (None, row["run_id"])
+            and (self.session_id is None or session == row["session"])
+            and self.agent_id in (None, row["agent_id"])
+            and self._was_in_time(row["ts_us"] / 1_000_000)
+        )
+
+    def _was_in_time(self, moment: float) -> bool:
+        return (self.since is None or self.since <= moment) and (self.until is None or moment < self.until)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One record and what becomes of it, or would. `text` is what it says until then."""
+
+    record_id: str
+    action: Action
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What became of what was selected.
+
+    Args:
+        id: Names this sweep in the audit log; "" where nothing was changed.
+        rule: What was asked for, as a code.
+        steps: What was done or, in a dry run, would be.
+        left: Record id → why it was left as it is: "changed-since" (others have changed it after), or
+            "place-taken" (another active record has its words or its subject).
+    """
+
+    id: str
+    rule: str
+    steps: tuple[Step, ...]
+    left: Mapping[str, str]
+    dry_run: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        steps = [{"record_id": s.record_id, "action": s.action, "text": s.text} for s in self.steps]
+        told = {"id": self.id, "rule": self.rule, "dry_run": self.dry_run}
+        return {**told, "steps": steps, "left": dict(self.left)}
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What is to become of one record; `shall_be` None: it is left, and `why` says why."""
+
+    record: Record
+    action: Action
+    shall_be: Record | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Reads what there is, plans with what it is given, and commits the plan in parts.
+
+    Args:
+        op: How the audit log calls it.
+        ports: New ports, with the time for many records.
+        actor: Who asked for it.
+    """
+
+    op: str
+    selected: Selected
+    ports: Callable[[], Ports]
+    actor: str
+
+    def run(self, plan: "Callable[[Known, Ports], Iterator[Planned]]", *, dry_run: bool) -> Swept:
+        """Do it, or tell what it would do.
+
+        Raises:
+            BackendError, DeadlineExceeded: the store failed; what was done until then stays so.
+        """
+        sweep_id, left = new_id(), dict[str, str]()
+        done: list[Step] = []
+        for _ in range(_TRIES):
+            ports = self.ports()
+            planned = [each for each in plan(self._known(ports), ports) if each.record.id not in left]
+            left |= {each.record.id: each.why for each in planned if each.shall_be is None}
+            todo = [each for each in planned if each.shall_be is not None]
+            if dry_run:
+                done = [_step(each) for each in todo]
+                break
+            try:
+                self._commit(todo, done, sweep_id, ports)
+            except Conflict as conflict:
+                if conflict.facts.get("what") in ("content_hash", "attribute"):
+                    left[str(conflict.facts["change_id"])] = "place-taken"
+                continue
+            break
+        else:
+            raise Conflict("others kept changing the same records; try again later", what="version")
+        changed = "" if dry_run or not done else sweep_id
+        return Swept(changed, self.selected.rule, tuple(done), left, dry_run)
+
+    def _commit(self, todo: Sequence[Planned], done: list[Step], sweep_id: str, ports: Ports) -> None:
+        """In parts; what steps back comes first, so that others can have its place."""
+        in_order = sorted(
+            todo, key=lambda each: each.shall_be is not None and each.shall_be.status == "active"
+        )
+        for start in range(0, len(in_order), _TOGETHER):
+            some = in_order[start : start + _TOGETHER]
+            changes = tuple(
+                Change(each.shall_be, expects=each.record.version) for each in some if each.shall_be
+            )
+            events = tuple(
+                event(
+                    self.op,
+                    each.record,
+                    actor=self.actor,
+                    after=each.shall_be.content,
+                    reason=self.selected.rule,
+                    detail={"sweep": sweep_id, "action": each.action},
+                )
+                for each in some
+                if each.shall_be
+            )
+            ports.deciding().commit(Commit(changes, events))
+            done += map(_step, some)
+
+    def _known(self, ports: Ports) -> "Known":
+        records = {record.id: record for record in _all_of(self.selected.user_id, ports)}
+        need_all(ports)
+        log = ports.services.backend.audit
+        session = ports.store(log.session_name, self.selected.user_id, self.selected.session_id)
+        rows: dict[str, list[Mapping[str, Any]]] = {}
+        for row in ports.store(log.tail, _ALL_ROWS, user_id=self.selected.user_id):
+            if row.record_id in records and row.outcome == "ok":
+                rows.setdefault(row.record_id, []).append(row.event)
+        return Known(self.selected, session, records, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """All records of the user, and what the log tells of each, oldest first."""
+
+    selected: Selected
+    session: str | None
+    records: Mapping[str, Record]
+    rows: Mapping[str, Sequence[Mapping[str, Any]]]
+
+    def did(self, row: Mapping[str, Any]) -> bool:
+        return self.selected.did(row, self.session)
+
+    def since_settled(self, record: Record) -> Sequence[Mapping[str, Any]]:
+        """What was done to a record since a person last settled it."""
+        rows = self.rows.get(record.id, ())
+        last = max((n for n, row in enumerate(rows, start=1) if row["op"] in _SETTLED), default=0)
+        return rows[last:]
+
+    def was_brought(self, record: Record) -> bool:
+        """Whether the record comes from there, by itself or by the row that tells of its first version."""
+        first = next((row for row in self.rows.get(record.id, ()) if row["version_after"] == 1), None)
+        return self.selected.brought(record) or (first is not None and self.did(first))
+
+    def was_changed(self, record: Record) -> bool:
+        """Whether something from there has changed a record that was there."""
+        return any(row["op"] in _CHANGES and self.did(row) for row in self.since_settled(record))
+
+
+def quarantine(known: Known, ports: Ports) -> Iterator[Planned]:
+    """All that came from there, or was changed by it, is found no more until somebody releases it."""
+    for record in known.records.values():
+        if record.status in ("active", "pending") and (
+            known.was_brought(record) or known.was_changed(record)
+        ):
+            yield Planned(record, "quarantined", replace(record, status="quarantined", updated_at=ports.now))
+
+
+def release(known: Known, ports: Ports) -> Iterator[Planned]:
+    """What was quarantined of it is as it was before."""
+    for record in known.records.values():
+        if record.status == "quarantined" and (known.was_brought(record) or known.was_changed(record)):
+            versions = ports.store(ports.services.backend.versions, record.id)
+            was = status_before(versions)
+            back = replace(set_back(record, was, ports.now), valid_from=record.valid_from)
+            yield Planned(record, "released", back)
+
+
+def roll_back(known: Known, ports: Ports) -> Iterator[Planned]:
+    """What came from there is withdrawn; what it changed says again what it said before."""
+    for record in known.records.values():
+        if record.status == "deleted":
+            continue
+        rows = [row for row in known.since_settled(record) if row["op"] in _CHANGES]
+        mine = [known.did(row) for row in rows]
+        if known.was_brought(record):
+            if record.status not in ("active", "pending", "quarantined"):
+                continue  # others have taken its place
+            gone = replace(record, status="deleted", valid_to=ports.now, updated_at=ports.now)
+            is_as_left = all(mine)
+            yield Planned(
+                record, "withdrawn", gone if is_as_left else None, "" if is_as_left else "changed-since"
+            )
+        elif any(mine):
+            first = mine.index(True)
+            if all(mine[first:]):
+                yield from _reverted(record, rows[first]["version_before"], ports)
+            else:
+                yield Planned(record, "reverted", None, "changed-since")
+
+
+def _reverted(record: Record, version: int, ports: Ports) -> Iterator[Planned]:
+    versions = ports.store(ports.services.backend.versions, record.id)
+    then = next((each for each in versions if each.version == version), None)
+    if then is not None:
+        back = as_before(record, then, ports.deciding())
+        yield Planned(record, "reverted", replace(back, status=then.status))
+
+
+def _all_of(user_id: str, ports: Ports) -> Iterator[Record]:
+    view = ports.read_store()
+    every: tuple[Status, ...] = ("active", "pending", "stale", "compressed", "quarantined")
+    for families in (None, (SESSION_FAMILY,)):
+        where, start = Filter(user_id=user_id, statuses=every, families=families), 0
+        while page := view.list(where, limit=_PAGE, offset=start):
+            yield from page
+            start += len(page)
+
+
+def _step(planned: Planned) -> Step:
+    return Step(planned.record.id, planned.action, planned.record.content)

@@ -1,0 +1,127 @@
+"""Take back what was decided: an earlier version, or a record set aside. History only grows by it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from supervisor_memory.backends.protocol import Change, Commit
+from supervisor_memory.curator import Curator, again_when_late
+from supervisor_memory.errors import InvalidContent, RecordNotFound
+from supervisor_memory.ports import Deciding, Ports
+from supervisor_memory.records import Record, Status, WriteResult
+from supervisor_memory.remember.doubt import REVIEW
+from supervisor_memory.review.proposal import event
+
+__all__ = ["as_before", "restore", "revert", "status_before"]
+
+_SAID: Final = ("content", "kind", "metadata", "tags", "importance", "subject", "attribute", "ref_id")
+"""What a version says. Whose it is, where it comes from and when it ends is no part of that."""
+_INSTEAD: Final[dict[Status, str]] = {
+    "deleted": "was deleted; bring it back with `memory.review.restore` first",
+    "stale": "was replaced by another record; bring it back with `memory.review.restore`, or change that one",
+    "compressed": "became a part of a summary; bring it back with `memory.review.restore`",
+    "pending": "waits for a reviewer; use `memory.review.edit`",
+    "quarantined": "is quarantined; release it first with `memory.review.release`",
+}
+_RESTORED: Final[tuple[Status, ...]] = ("deleted", "stale", "compressed")
+
+
+def revert(
+    id: str, version: int, user_id: str | None, *, actor: str, curator: Curator, writing: Callable[[], Ports]
+) -> WriteResult:
+    """Give a record the text it had in an earlier version, as a new one; see `SupervisorMemory.revert`."""
+    if isinstance(version, bool) or not isinstance(version, int):
+        raise InvalidContent(
+            f"version is {type(version).__name__}; pass a whole number, as `history` has them"
+        )
+
+    def once() -> WriteResult:
+        ports = writing()
+        now = curator.own(id, user_id, ports)
+        if now.status != "active":
+            raise RecordNotFound(f"record {id!r} {_INSTEAD[now.status]}", id=id, status=now.status)
+        versions = ports.store(ports.services.backend.versions, now.id)
+        then = _version(versions, version)
+        view = ports.deciding()
+        shall_be = as_before(now, then, view)
+        if all(getattr(shall_be, name) == getattr(now, name) for name in _SAID):
+            return WriteResult(now.id, "skipped", reason="is-current", version=now.version)
+        told = event("revert", now, actor=actor, after=shall_be.content, reason=f"to-version-{version}")
+        done = view.commit(Commit((Change(shall_be, expects=now.version),), (told,)))
+        return WriteResult(now.id, "updated", done.saved, "reverted", now.version + 1, done.applied)
+
+    return again_when_late(once)
+
+
+def _version(versions: Sequence[Record], number: int) -> Record:
+    found = next((each for each in versions if each.version == number), None)
+    known = [each.version for each in versions if each.status == "active"]
+    there = ", ".join(map(str, known))
+    if found is None or found.status != "active":
+        what = "has no" if found is None else f"was {found.status} in"
+        raise RecordNotFound(
+            f"record {versions[-1].id} {what} version {number}; it can go back to {there}",
+            id=versions[-1].id,
+            version=number,
+            known=tuple(known),
+        )
+    return found
+
+
+def as_before(now: Record, then: Record, view: Deciding) -> Record:
+    """The record saying what it said then, from now on."""
+    said = {name: getattr(then, name) for name in _SAID}
+    shall_be = replace(
+        now, **said, content_hash=then.content_hash, updated_at=view.now, valid_from=view.now, valid_to=None
+    )
+    if shall_be.embedded_text == now.embedded_text:
+        return shall_be
+    [vector] = view.embed([shall_be.embedded_text])
+    embedder = view.embedder if vector is not None else None
+    return replace(shall_be, vector=vector, embedder=embedder.fingerprint if embedder else None)
+
+
+def restore(
+    id: str, user_id: str | None, *, actor: str, curator: Curator, writing: Callable[[], Ports]
+) -> WriteResult:
+    """Bring back a record that was deleted, rejected, replaced or forgotten; see `Desk.restore`."""
+
+    def once() -> WriteResult:
+        ports = writing()
+        now = curator.own(id, user_id, ports)
+        if now.status not in _RESTORED:
+            if now.status == "quarantined":
+                raise RecordNotFound(f"record {id!r} {_INSTEAD[now.status]}", id=id, status=now.status)
+            return WriteResult(now.id, "skipped", reason=f"is-{now.status}", version=now.version)
+        versions = ports.store(ports.services.backend.versions, now.id)
+        back = set_back(now, status_before(versions), ports.now)
+        told = event("restore", now, actor=actor, reason=f"was-{now.status}")
+        done = ports.deciding().commit(Commit((Change(back, expects=now.version),), (told,)))
+        return WriteResult(now.id, "updated", done.saved, "restored", now.version + 1, done.applied)
+
+    return again_when_late(once)
+
+
+def status_before(versions: Sequence[Record]) -> Status:
+    """The status a record had before its present one."""
+    now = versions[-1].status
+    return next((each.status for each in reversed(versions) if each.status != now), "active")
+
+
+def set_back(now: Record, status: Status, moment: float) -> Record:
+    """The record with a status it had, without what was said of its end."""
+    metadata = dict(now.metadata)
+    if isinstance(told := metadata.get(REVIEW), dict):
+        metadata[REVIEW] = {name: each for name, each in told.items() if name not in _VERDICT}
+    return replace(
+        now,
+        status=status,
+        metadata=metadata,
+        updated_at=moment,
+        valid_from=moment if status == "active" else now.valid_from,
+        valid_to=None,
+        expires_at=None if now.has_expired(moment) else now.expires_at,
+    )
+
+
+_VERDICT: Final = ("verdict", "by", "reason")
