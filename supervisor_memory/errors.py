@@ -8,6 +8,7 @@ SupervisorMemoryError
 │   └── IdentityConflict       two trusted sources name different users
 ├── InvalidContent             the text cannot be remembered
 │   └── ContentTooLarge
+├── RedactionError             personal data could not be taken out, so nothing was kept
 ├── RecordNotFound             no such record, or not this user's
 ├── ConfirmationRequired       the call would touch everything; say so explicitly
 ├── AlreadyReviewed            the record does not wait for a reviewer (any more)
@@ -51,6 +52,7 @@ __all__ = [
     "MissingUser",
     "ReadOnlyStore",
     "RecordNotFound",
+    "RedactionError",
     "SettingsError",
     "StageDenied",
     "SupervisorMemoryError",
@@ -94,6 +96,10 @@ class InvalidContent(SupervisorMemoryError, ValueError):
 
 class ContentTooLarge(InvalidContent):
     """The text is over the limit for one record; nothing was stored."""
+
+
+class RedactionError(SupervisorMemoryError):
+    """Personal data could not be taken out of a text, so nothing of it was kept, sent or looked for."""
 
 
 class RecordNotFound(SupervisorMemoryError, LookupError):

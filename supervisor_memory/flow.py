@@ -30,8 +30,10 @@ from supervisor_memory.records import (
     Scope,
     WriteResult,
 )
+from supervisor_memory.redact.records import redacted_candidate, redacted_message, redacted_record
+from supervisor_memory.redact.redactor import Redactor
 
-__all__ = ["Outcome", "Recalling", "Recipe", "Remembering", "Turn", "recall", "remember"]
+__all__ = ["Outcome", "Recalling", "Recipe", "Remembering", "Turn", "recall", "redacted", "remember"]
 
 V = TypeVar("V")
 W = TypeVar("W")
@@ -138,6 +140,7 @@ class Recipe:
 
 def recall(turn: Turn, ports: Ports, recipe: Recipe) -> Recalling:
     """Find what this turn should know and, for a note, phrase it for its reader."""
+    turn = _redacted_turn(turn, ports.services.redactor)
     plan = run(recipe.pre_retrieval, Recalling(turn), ports.no_store())
     found = run(recipe.retrieval, plan, ports.read_store())
     told = run(recipe.post_retrieval, found, ports.read_store()) if found.hits else found
@@ -152,8 +155,9 @@ def recall(turn: Turn, ports: Ports, recipe: Recipe) -> Recalling:
 
 def remember(said: Remembering, ports: Ports, recipe: Recipe) -> Remembering:
     """Keep what is worth keeping of what was said and done."""
-    gathered = run(recipe.pre_insert, said, ports.read_store())
-    inserted = run(recipe.insert, gathered, ports.deciding())
+    redactor = ports.services.redactor
+    gathered = run(recipe.pre_insert, redacted(said, redactor), ports.read_store())
+    inserted = run(recipe.insert, redacted(gathered, redactor), ports.deciding())
     for operator in recipe.post_insert:
         inserted = operator(inserted, ports.maintaining())
     return inserted
@@ -164,6 +168,34 @@ def run(operators: Sequence[Callable[[V, W], V]], value: V, view: W) -> V:
     for operator in operators:
         value = operator(value, view)
     return value
+
+
+def redacted(said: Remembering, redactor: Redactor) -> Remembering:
+    """The same without personal data: what is extracted, compared and counted has never seen any."""
+    if redactor.is_off:
+        return said
+    brought = said.outcome
+    answer, concluded = brought.final_answer, brought.conclusion
+    return replace(
+        said,
+        messages=tuple(redacted_message(each, redactor) for each in said.messages),
+        outcome=replace(
+            brought,
+            final_answer=redactor.text(answer) if isinstance(answer, str) else answer,
+            conclusion=redactor.text(concluded) if isinstance(concluded, str) else concluded,
+            side_effects=tuple(redactor.value(each) for each in brought.side_effects),
+        ),
+        candidates=tuple(redacted_candidate(each, redactor) for each in said.candidates),
+        verbatim=tuple(redacted_record(each, redactor) for each in said.verbatim),
+    )
+
+
+def _redacted_turn(turn: Turn, redactor: Redactor) -> Turn:
+    """The question as memory may hear it: what was taken out when it was said is not asked for either."""
+    if redactor.is_off:
+        return turn
+    seen = tuple(redacted_message(each, redactor) for each in turn.messages)
+    return replace(turn, text=redactor.text(turn.text), messages=seen)
 
 
 def _considered(candidates: Hits, told: Recalling) -> tuple[Considered, ...]:

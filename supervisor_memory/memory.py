@@ -32,7 +32,7 @@ from supervisor_memory.bridge import Bridge
 from supervisor_memory.curator import Curator
 from supervisor_memory.eraser import Eraser, Receipt
 from supervisor_memory.errors import ConfirmationRequired, InvalidContent, RecordNotFound
-from supervisor_memory.flow import Outcome, Recipe, Remembering, Turn, recall, remember
+from supervisor_memory.flow import Outcome, Recipe, Remembering, Turn, recall, redacted, remember
 from supervisor_memory.hints import Hints
 from supervisor_memory.messages import LONGEST_READ, MessagesLike, last_user_text, readable
 from supervisor_memory.models import as_completion, as_embedder
@@ -62,6 +62,7 @@ from supervisor_memory.records import (
     family_for,
     is_id,
 )
+from supervisor_memory.redact.redactor import Redact, open_redactor
 from supervisor_memory.remember import extract
 from supervisor_memory.remember.again import decide_again
 from supervisor_memory.remember.gather import sharpen, with_metadata
@@ -121,6 +122,8 @@ class SupervisorMemory:
         recipe: The operators of the six stages.
         clock: Seconds since 1970; tests pass one of their own.
         count_tokens: The counter for the budget of a note. None: `settings.tokenizer`.
+        redact: A function of your own that takes personal data out of a text, after what `settings.redact`
+            names: before anything is kept, embedded, queued or sent to a model; see docs/redaction.md.
 
     Safe to share between threads, event loops and users: who is acting comes with each call.
     """
@@ -135,8 +138,10 @@ class SupervisorMemory:
         recipe: Recipe = DEFAULT,
         clock: Callable[[], float] = time.time,
         count_tokens: Callable[[str], int] | None = None,
+        redact: Redact | None = None,
     ) -> None:
         self.settings = settings or Settings()
+        redactor = open_redactor(self.settings.redact, self.settings.phone_regions, redact)
         self.recipe = recipe
         self.bridge = Bridge()
         self.backend = (
@@ -152,6 +157,7 @@ class SupervisorMemory:
             bridge=self.bridge,
             clock=clock,
             count_tokens=count_tokens or COUNTERS[self.settings.tokenizer],
+            redactor=redactor,
         )
         seconds = self.settings.search_timeout_ms / 1000
         self._trail = Trail(self.backend, self.bridge, clock, seconds)
@@ -165,6 +171,7 @@ class SupervisorMemory:
             self._trail,
             directory=getattr(self.backend.audit, "directory", None),
             insert=self._insert,
+            redact=redactor.text,
         )
         self._eraser = Eraser(self.services, self.queue)
         if isinstance(self.backend, Journals):
@@ -222,7 +229,8 @@ class SupervisorMemory:
         check_source_class(source_class)
         source = Source(source_class, agent_id, session_id, run_id)
         extra = as_metadata(metadata)
-        told = extract.describe(check_content(content), kind=kind, source=source)
+        clean = self.services.redactor.text(check_content(content))
+        told = extract.describe(clean, kind=kind, source=source)
         said = Remembering(
             scope,
             candidates=(with_metadata(told, extra),),
@@ -266,7 +274,9 @@ class SupervisorMemory:
             )
         extra = as_metadata(metadata)
         strategy_for("domain-facts", extra.get("strategy"))
-        said = Remembering(scope, messages=read, created_at=as_epoch(created_at))
+        said = redacted(
+            Remembering(scope, messages=read, created_at=as_epoch(created_at)), self.services.redactor
+        )
         ports = self._ports(self.settings.write_timeout_ms)
         for operator in (*self.recipe.pre_insert, sharpen):
             said = operator(said, ports.read_store())
@@ -347,9 +357,11 @@ class SupervisorMemory:
             RecordNotFound: there is no such record, it was deleted, or it is another user's.
             Conflict: another active record has that very text.
         """
-        extra = as_metadata(metadata)
+        redactor = self.services.redactor
+        extra = redactor.value(as_metadata(metadata))
         strategy_for("domain-facts", extra.get("strategy"))
-        return self._curator.update(id, user_id, content, extra, merge=merge)
+        clean = redactor.text(content) if isinstance(content, str) else content
+        return self._curator.update(id, user_id, clean, extra, merge=merge)
 
     def delete(self, id: str, *, user_id: str | None = None) -> int:
         """Delete one record. It is found no more; `history` keeps it, so the deletion can be undone.
@@ -457,8 +469,10 @@ class SupervisorMemory:
         progress: "Progress | None" = None,
     ) -> "Moved":
         """Copy all records into another store as they are, as an export and an import would."""
-        backend = target.backend if isinstance(target, SupervisorMemory) else target
-        return self._mover().copy_to(backend, user_id=user_id, progress=progress)
+        if not isinstance(target, SupervisorMemory):
+            return self._mover().copy_to(target, user_id=user_id, progress=progress)
+        redactor = target.services.redactor
+        return self._mover().copy_to(target.backend, user_id=user_id, progress=progress, redactor=redactor)
 
     # --- reading
 
@@ -507,7 +521,7 @@ class SupervisorMemory:
             scope=Scope(user_id, agent_id, session_id, None, task),
             purpose="hits",
             families=as_families(families),
-            where=as_filter(where),
+            where=as_filter(self.services.redactor.value(where)),
             limit=None if limit is None else check_amount(limit, what="limit", most=_MOST_HITS),
             threshold=check_threshold(threshold),
             explain=explain,
@@ -556,7 +570,8 @@ class SupervisorMemory:
         scope = Scope(user_id)
         most = check_amount(limit, what="limit")
         start = check_amount(offset, what="offset", least=0)
-        asked = replace(as_filter(where), user_id=scope.user_id, families=as_families(families))
+        filtered = as_filter(self.services.redactor.value(where))
+        asked = replace(filtered, user_id=scope.user_id, families=as_families(families))
         curator = self._curator
         if (when := as_epoch(as_of, what="as_of")) is not None:
             then = past(self.services, scope.user_id, when)
@@ -751,6 +766,7 @@ class SupervisorMemory:
                 turn_id=str(turn_id) if turn_id else None,
                 note=note or Note(),
             )
+            said = redacted(said, self.services.redactor)
             spoke.update(message.role for message in said.messages)
             done = remember(said, ports, self.recipe)
             if ports.degraded:

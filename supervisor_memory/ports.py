@@ -8,7 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NoReturn, ParamSpec, Protocol, TypeVar
 
 from supervisor_memory.backends.protocol import Commit, Committed, Copied, Incomplete, MemoryBackend
@@ -22,6 +22,8 @@ from supervisor_memory.errors import (
     SupervisorMemoryError,
 )
 from supervisor_memory.records import Filter, Hits, Query, Record
+from supervisor_memory.redact.records import counted, redacted_record
+from supervisor_memory.redact.redactor import Redactor
 from supervisor_memory.settings import Settings
 
 if TYPE_CHECKING:
@@ -83,6 +85,8 @@ class Services:
     """The latest queries' vectors: one question is asked for the supervisor and for each sub-agent."""
     embedder_is_known: threading.Event = field(default_factory=threading.Event)
     """Set once the embedder has said its fingerprint and the like, for which it may load a model."""
+    redactor: Redactor = field(default_factory=Redactor)
+    """What is embedded, sent to a model or committed through the ports goes through it."""
 
 
 class NoStore(Protocol):
@@ -266,13 +270,15 @@ class _NoStore:
         complete = self._services.complete
         if complete is None:
             return None
+        told = self._services.redactor.text(prompt)
         seconds = min(self.settings.llm_timeout_ms / 1000, self._ports.left() * _MODEL_SHARE)
-        return self._ports.attempt("model", seconds, lambda: complete(prompt))
+        return self._ports.attempt("model", seconds, lambda: complete(told))
 
     def embed_query(self, text: str) -> "Vector | None":
         embedder = self.embedder
         if embedder is None or not text or not reads(text, embedder=embedder):
             return None
+        text = self._services.redactor.text(text)
         known = self._services.query_vectors
         key = (embedder.fingerprint, text)
         if (vector := known.get(key)) is not None:
@@ -311,6 +317,7 @@ class _ReadStore(_NoStore):
 
 class _Deciding(_ReadStore):
     def embed(self, texts: Sequence[str]) -> "Sequence[Vector | None]":
+        texts = [self._services.redactor.text(text) for text in texts]
         embedder = self.embedder if texts else None
         legible = [] if embedder is None else [text for text in texts if reads(text, embedder=embedder)]
         if embedder is None or not legible:
@@ -322,7 +329,34 @@ class _Deciding(_ReadStore):
         return [by_text.get(text) for text in texts]
 
     def commit(self, commit: Commit) -> Committed:
-        return _expected(self._ports.store(self._services.backend.batch, commit), Committed, "batch")
+        told = _redacted(commit, self._services.redactor)
+        return _expected(self._ports.store(self._services.backend.batch, told), Committed, "batch")
+
+
+def _redacted(commit: Commit, redactor: Redactor) -> Commit:
+    """The last check before anything is kept, whoever made the commit.
+
+    Of records that are there only those are read for which an event tells of a text: what was kept before
+    redaction was on is deleted, embedded anew or given more time as it is.
+    """
+    if redactor.is_off:
+        return commit
+    told = {event.record_id for event in commit.audit if event.after is not None}
+    changes = [
+        replace(change, record=redacted_record(change.record, redactor))
+        if change.expects is None or change.record.id in told
+        else change
+        for change in commit.changes
+    ]
+    by_id = {change.record.id: change for change in changes}
+    events = []
+    for event in commit.audit:
+        change = by_id.get(event.record_id or "")
+        if change is not None and event.after is not None:
+            told_after = replace(event, after=redactor.text(event.after))
+            event = counted(told_after, change.record, redactor, is_new=change.expects is None)  # noqa: PLW2901
+        events.append(event)
+    return replace(commit, changes=tuple(changes), audit=tuple(events))
 
 
 class _Maintaining(_Deciding):

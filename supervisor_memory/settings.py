@@ -23,6 +23,7 @@ from pydantic_settings import (
 
 from supervisor_memory.errors import SettingsError
 from supervisor_memory.records import Kind, SourceClass, check_family, check_name
+from supervisor_memory.redact.types import read_regions, read_types
 from supervisor_memory.signal_weights import Weights
 
 __all__ = ["Origin", "Settings"]
@@ -148,6 +149,17 @@ class Settings(BaseSettings):
     )
     keep_messages: bool = _named(
         "MEMORY_KEEP_MESSAGES", True, "Keep what was said as session messages, searched only by name."
+    )
+    redact: str = _named(
+        "MEMORY_REDACT",
+        "off",
+        "What is taken out of texts before they are kept: pii, secrets, all, off, or types such as email,phone; "
+        "see docs/redaction.md.",
+    )
+    phone_regions: str = _named(
+        "MEMORY_PHONE_REGIONS",
+        "CN,US",
+        "Countries whose phone numbers are known without a country code, by two letters.",
     )
     recipe: Literal["default"] = _named("MEMORY_RECIPE", "default", "The operators of the six stages.")
     llm: str | None = _named(
@@ -320,6 +332,17 @@ class Settings(BaseSettings):
     def _are_signals(cls, value: Mapping[str, float]) -> Mapping[str, float]:
         Weights.of(value)
         return value
+
+    @field_validator("redact", mode="after")
+    @classmethod
+    def _are_types(cls, value: str) -> str:
+        read_types(value)
+        return value
+
+    @field_validator("phone_regions", mode="after")
+    @classmethod
+    def _are_regions(cls, value: str) -> str:
+        return ",".join(read_regions(value))
 
     @field_validator("decay_lambdas", "ttl_days", mode="after")
     @classmethod

@@ -89,7 +89,7 @@ class MemoryStore(BaseStore):
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """The results in the order of the ops. Reads come first; of two puts of one key the last counts."""
-        asked = list(ops)
+        asked = [self._redacted(op) for op in ops]
         for op in asked:
             validate_op_namespace(op)
         results = [self._answer(op) for op in asked]
@@ -101,6 +101,18 @@ class MemoryStore(BaseStore):
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """As `batch`, off the event loop."""
         return await self._bridge.run(self.batch, list(ops))
+
+    def _redacted(self, op: Op) -> Op:
+        """What is put, and what is asked for, without personal data; the address stays as it is."""
+        redactor = self._services.redactor
+        if redactor.is_off:
+            return op
+        if isinstance(op, PutOp) and op.value is not None:
+            return op._replace(value=redactor.value(op.value))
+        if isinstance(op, SearchOp):
+            query = redactor.text(op.query) if op.query else op.query
+            return op._replace(query=query, filter=redactor.value(op.filter))
+        return op
 
     def _answer(self, op: Op) -> Result:
         match op:

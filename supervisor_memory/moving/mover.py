@@ -1,7 +1,8 @@
 """Memories from one place to another, as they are: what `export`, `import_from` and `copy_to` do."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -11,6 +12,8 @@ from supervisor_memory.moving.arrival import Arrival, Moved, Reading, Tally
 from supervisor_memory.moving.files import File, lines_of, opened, output
 from supervisor_memory.ports import Ports, Services
 from supervisor_memory.records import SESSION_FAMILY, AuditEvent, Filter, Scope
+from supervisor_memory.redact.records import redacted_record
+from supervisor_memory.redact.redactor import Redactor
 from supervisor_memory.trail import Trail
 
 __all__ = ["Mover", "Progress"]
@@ -48,7 +51,9 @@ class Mover:
     def import_from(self, file: File, *, user_id: str | None, progress: Progress | None) -> Moved:
         _owner(user_id)
         with opened(file) as (open_file, size):
-            arrival = Arrival(partial(self._take, self.services.backend), Tally())
+            counts: Counter[str] = Counter()
+            take = partial(self._take, self.services.backend, self.services.redactor, counts)
+            arrival = Arrival(take, Tally())
             reading = Reading(arrival, user_id)
             for line in lines_of(open_file):
                 reading.add(line)
@@ -57,14 +62,29 @@ class Mover:
             reading.end()
             arrival.settle()
             _show(progress, reading.bytes, size)
+        if counts:
+            detail = {f"redacted_{name.lower()}": amount for name, amount in sorted(counts.items())}
+            self.trail.report(AuditEvent("memory.redact", user_id=user_id, actor="operator", detail=detail))
         return arrival.tally.told()
 
-    def copy_to(self, target: MemoryBackend, *, user_id: str | None, progress: Progress | None) -> Moved:
+    def copy_to(
+        self,
+        target: MemoryBackend,
+        *,
+        user_id: str | None,
+        progress: Progress | None,
+        redactor: Redactor | None = None,
+    ) -> Moved:
+        """Copy all records.
+
+        Args:
+            redactor: What takes personal data out of what arrives there; None: nothing does.
+        """
         if target is self.services.backend:
             raise SettingsError("the target is the store itself; pass another one")
         _moving(target)
         self._tell(user_id, target.name)
-        arrival = Arrival(partial(self._take, target), Tally())
+        arrival = Arrival(partial(self._take, target, redactor or Redactor(), Counter()), Tally())
         done, whole = 0, self._amount(user_id)
         for page in self._pages(user_id, after=None):
             for stored in page:
@@ -74,8 +94,14 @@ class Mover:
         arrival.settle()
         return arrival.tally.told()
 
-    def _take(self, target: MemoryBackend, records: Sequence[Stored]) -> Sequence[Taken]:
-        taken = self._ports().store(_moving(target).take, records)
+    def _take(
+        self, target: MemoryBackend, redactor: Redactor, counts: Counter[str], records: Sequence[Stored]
+    ) -> Sequence[Taken]:
+        clean = [_redacted(stored, redactor) for stored in records]
+        for before, after in zip(records, clean, strict=True):
+            if after is not before:
+                counts += redactor.counts(after.record.content) - redactor.counts(before.record.content)
+        taken = self._ports().store(_moving(target).take, clean)
         if len(taken) != len(records):
             raise BackendError(
                 f"the store {target.name!r} answered {len(records)} records with {len(taken)} results; run "
@@ -106,6 +132,17 @@ class Mover:
     def _ports(self) -> Ports:
         """With more time than other verbs have, for each page anew."""
         return Ports(self.services, seconds=_SECONDS, now=self.services.clock())
+
+
+def _redacted(stored: Stored, redactor: Redactor) -> Stored:
+    """The record with all its versions; without its vector where that was of another text, see `reembed`."""
+    if redactor.is_off:
+        return stored
+    record = redacted_record(stored.record, redactor)
+    earlier = tuple(redacted_record(each, redactor) for each in stored.earlier)
+    if record.embedded_text == stored.record.embedded_text:
+        return Stored(record, earlier, stored.vector)
+    return Stored(replace(record, embedder=None), earlier, None)
 
 
 def _owner(user_id: str | None) -> str | None:

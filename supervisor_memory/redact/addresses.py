@@ -1,0 +1,89 @@
+"""IP addresses in a folded text."""
+
+import ipaddress
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from supervisor_memory.redact.spans import Label, Read, Span
+
+__all__ = ["ips"]
+
+_V4: Final = re.compile(
+    r"(?<![0-9A-Za-z_.])(?<![A-Za-z]/)(?<![A-Za-z]-)"
+    r"(?:25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})(?:\.(?:25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})){3}"
+    r"(?![0-9A-Za-z_])(?!\.[0-9A-Za-z])(?!-[A-Za-z])"
+)
+_V6: Final = re.compile(r"(?<![0-9A-Za-z_:.])[0-9A-Fa-f:]{0,5}:[0-9A-Fa-f:.]{1,40}(?![0-9A-Za-z_])")
+_LABEL: Final = Label(
+    (
+        "地址",
+        "主机",
+        "服务器",
+        "网关",
+        "ip",
+        "ipv4",
+        "host",
+        "server",
+        "addr",
+        "address",
+        "gateway",
+        "from",
+        "ping",
+        "ssh",
+        "@",
+    )
+)
+_VERSION: Final = Label(
+    (
+        "版本", "第", "章", "章节", "§",
+        "v", "ver", "ver.", "version", "release", "build", "section", "chapter", "step", "rev", "sdk",
+        "driver", "firmware",
+    )
+)  # fmt: skip
+_PRIVATE_STARTS: Final = frozenset({"10", "172", "192"})
+_DOTS: Final = 3
+_SMALL: Final = 31
+"""Four numbers no larger than this are a version or a section more often than an address."""
+_V6_START: Final = re.compile(r"[0-9A-Fa-f]{3,4}:")
+
+
+def ips(read: Read) -> Iterator[Span]:
+    """Addresses of version 4 and 6, but for those that mean this machine, any or all of a network."""
+    text = read.text
+    if text.count(".") >= _DOTS:
+        for match in _V4.finditer(text):
+            if _is_told(match[0]) and not _is_version(read, match):
+                yield Span(*match.span(), "IP")
+    if text.count(":") > 1:
+        for match in _V6.finditer(text):
+            told = match[0].rstrip(":.") if not match[0].endswith("::") else match[0]
+            if _is_v6(told):
+                yield Span(match.start(), match.start() + len(told), "IP")
+
+
+def _is_version(read: Read, match: re.Match[str]) -> bool:
+    before = read.before(match.start())
+    if before.names(_VERSION):
+        return True
+    parts = match[0].split(".")
+    looks_like_one = parts[0] not in _PRIVATE_STARTS and all(int(part) <= _SMALL for part in parts)
+    return looks_like_one and not before.names(_LABEL)
+
+
+def _is_v6(told: str) -> bool:
+    """Valid, and neither a time of day nor a name of C++: `dead::beef`."""
+    groups = [group for group in told.split(":") if group]
+    enough = len(groups) > 2 or _V6_START.match(told) is not None  # noqa: PLR2004
+    has_digit = any(char.isdigit() for char in told)
+    return enough and has_digit and told.count(":") > 1 and _is_told(told)
+
+
+def _is_told(told: str) -> bool:
+    """Whether it is an address that says where somebody is."""
+    try:
+        address = ipaddress.ip_address(told)
+    except ValueError:
+        return False
+    is_mask = told.startswith("255.")
+    return not (address.is_loopback or address.is_unspecified or address.is_multicast or is_mask)

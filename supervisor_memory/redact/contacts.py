@@ -1,0 +1,249 @@
+"""E-mail addresses and phone numbers in a text."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Final
+
+from supervisor_memory.errors import SettingsError
+from supervisor_memory.redact.spans import Before, Label, Read, Span
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+__all__ = ["Phones", "emails"]
+
+# --- e-mail
+
+_LONGEST_LOCAL: Final = 64
+_CJK: Final = "\u2e80"  # from here on letters are written without spaces between words
+_IN_LOCAL: Final = frozenset("!#$%&'*+/=?^_`{|}~.-")
+_DOMAIN: Final = re.compile(
+    r"(?:[A-Za-z0-9\u00c0-\u024f](?:[A-Za-z0-9\u00c0-\u024f-]{0,62})\.){1,8}([A-Za-z]{2,24}|xn--[A-Za-z0-9-]{2,59})"
+)
+_USERINFO: Final = re.compile(r"://[^\s/@:]{0,64}:[^\s@]{0,64}$")
+_SCALED_IMAGE: Final = re.compile(r"[0-9](?:\.[0-9])?x\.", re.IGNORECASE)
+
+
+def emails(read: Read) -> Iterator[Span]:
+    """Addresses of e-mail. From each "@" it looks a bounded way to both sides."""
+    text = read.text
+    at = text.find("@")
+    while at >= 0:
+        domain = _DOMAIN.match(text, at + 1)
+        start = _local_start(text, at) if domain else at
+        if domain and start < at and not _is_no_address(text, start, at):
+            yield Span(start, domain.end(), "EMAIL")
+        at = text.find("@", at + 1)
+
+
+def _local_start(text: str, at: int) -> int:
+    start, least = at, max(0, at - _LONGEST_LOCAL)
+    while start > least and _is_local(text[start - 1]):
+        start -= 1
+    for sign in "=&?/":  # as in "?mail=ada@example.com"
+        start = max(start, text.rfind(sign, start, at) + 1)
+    while start < at and not text[start].isalnum() and text[start] != "_":  # a quote before it
+        start += 1
+    return start
+
+
+def _is_local(char: str) -> bool:
+    return (char.isalnum() and char < _CJK) or char in _IN_LOCAL
+
+
+def _is_no_address(text: str, start: int, at: int) -> bool:
+    """A remote of git or scp, a password in an address of a server, a picture for sharper screens."""
+    return (
+        text.startswith("git@", start)
+        or _SCALED_IMAGE.match(text, at + 1) is not None
+        or _USERINFO.search(text[max(0, at - 2 * _LONGEST_LOCAL) : at]) is not None
+    )
+
+
+# --- phone
+
+_VERBS: Final = ("call", "text", "ring", "dial", "reach", "sms", "whatsapp")
+_WHOM: Final = (" me", " us", " him", " her", " them", " back", "")
+_LABEL: Final = Label(
+    (
+        "电话", "電話", "手机", "手機", "移动", "座机", "固话", "热线", "熱線", "传真", "傳真", "联系方式",
+        "致电", "拨打", "拨", "打", "打给", "回电", "来电", "短信",
+        "telephone", "tel", "phone", "mobile", "cell", "cellphone", "fax", "hotline", "landline",
+        *map("".join, product(_VERBS, _WHOM)),
+    )
+)  # fmt: skip
+_NO_PHONE: Final = Label(
+    (
+        "单", "订单", "编", "流水", "快递", "货", "批次", "序", "型", "尾", "金额", "数量", "总计",
+        "合计", "共", "时间戳", "条码", "商品", "版本", "账", "帐",
+        "order", "invoice", "ticket", "sku", "tracking", "ref", "reference", "uuid", "id", "issue", "pr",
+        "build", "commit", "version", "timestamp", "ts", "epoch", "qty", "amount", "total", "sum", "count",
+        "row", "rows", "isbn", "ean", "upc", "gtin", "serial", "case", "batch", "lot", "part", "item",
+        "account", "transaction", "txn", "size", "bytes", "offset", "seed", "port", "line",
+    )
+)  # fmt: skip
+_SIGNS: Final = frozenset("#¥$€£￥")
+_UNIT: Final = re.compile(
+    r"\s?(?:元|万|亿|美元|条|个|次|秒|毫秒|微秒|字节|行|件|人|%|"
+    r"(?:usd|rmb|cny|eur|bytes?|ms|[uµ]s|ns|rows?|seconds|records|tokens)\b)"
+)
+_BEFORE: Final = r"(?<![0-9A-Za-z_])(?<![0-9][.,])(?<![A-Za-z0-9][-/])"
+_AFTER: Final = r"(?![0-9A-Za-z_])(?!\.[0-9A-Za-z])(?!-[0-9A-Za-z])"
+
+_CN_MOBILE: Final = re.compile(
+    rf"{_BEFORE}(?:\(?\+?(?:00)?86\)?[ -]{{0,2}})?"
+    r"1[3-9][0-9](?:[0-9]{8}|[ -][0-9]{4}[ -]?[0-9]{4}|[0-9]{4}[ -][0-9]{4}"
+    r"|[0-9][ -][0-9]{3}[ -][0-9]{4}|[ -][0-9]{3}[ -][0-9]{5})"
+    r"(?![0-9A-Za-z_])(?!\.[0-9A-Za-z])(?!-[0-9]{5})"
+)
+_CN_HOTLINE: Final = re.compile(
+    rf"{_BEFORE}[48]00(?:[ -][0-9]{{3}}[ -][0-9]{{4}}|[ -]?[0-9]{{4}}[ -][0-9]{{3}}){_AFTER}"
+)
+_NANP: Final = re.compile(
+    rf"{_BEFORE}(?:1[-. ]?)?(?:\([2-9][0-9]{{2}}\) ?|[2-9][0-9]{{2}}[-. ])"
+    rf"[2-9][0-9]{{2}}[-. ][0-9]{{4}}{_AFTER}"
+)
+_NANP_BARE: Final = re.compile(r"1?[2-9][0-9]{2}[2-9][0-9]{6}")
+_TRUNK: Final = re.compile(
+    rf"{_BEFORE}(?:\(0[0-9]{{1,4}}\)[ -]?|0[0-9]{{1,4}}[ -])"
+    r"[0-9]{2,8}(?:[ -][0-9]{2,8}){0,4}(?![0-9A-Za-z_])(?!\.[0-9A-Za-z])"
+)
+_ABROAD: Final = re.compile(
+    r"(?<![0-9A-Za-z_])\(?(?:\+|00(?=[1-9]))[ (]{0,2}[1-9](?:[ \-.()]{0,2}[0-9]){6,14}(?![0-9A-Za-z_])"
+)
+_GROUPED: Final = re.compile(rf"{_BEFORE}(?=([0-9]{{2,5}}(?:[ -][0-9]{{2,5}}){{1,4}})(?![0-9A-Za-z_-]))")
+_LABELLED: Final = re.compile(
+    r"(?<![0-9A-Za-z_])[+(]{0,2}[0-9]+\)?(?:[ \-.]\(?[0-9]+\)?|\(?[0-9]+\)){0,6}(?![A-Za-z_])"
+)
+_LEAST, _MOST = 7, 15  # digits of a number, by E.164
+_CUTS: Final = 5
+_PARTS: Final = re.compile(r"[0-9]+")
+_NANP_REGIONS: Final = frozenset({"US", "CA"})
+
+
+class Phones:
+    """Numbers that can be called.
+
+    One with a country code is one wherever it is valid. Without, it has to be valid in one of the regions
+    and either be written like a number there, in groups, or stand behind a word for a phone.
+
+    Raises:
+        SettingsError: a region is none.
+    """
+
+    def __init__(self, library: "ModuleType", regions: Sequence[str]) -> None:
+        if unknown := [each for each in regions if each not in library.SUPPORTED_REGIONS]:
+            raise SettingsError(
+                f"MEMORY_PHONE_REGIONS names {unknown[0]!r}, which has no phone numbers; use the two "
+                "letters of ISO 3166, such as CN,US,DE",
+                region=unknown[0],
+            )
+        self._library = library
+        self._regions = tuple(regions)
+        self._others = tuple(r for r in regions if r != "CN" and r not in _NANP_REGIONS)
+        self._has_nanp = bool(_NANP_REGIONS & set(regions))
+
+    def __call__(self, read: Read) -> Iterator[Span]:
+        if not read.runs:
+            return
+        for match in read.near_digits(_ABROAD):
+            yield from self._cut(read.text, *match.span(), regions=("",))
+        yield from self._labelled(read)
+        if "CN" in self._regions:
+            yield from (span for form in (_CN_MOBILE, _CN_HOTLINE) for span in _unless_labelled(form, read))
+        if self._has_nanp:
+            for span in _unless_labelled(_NANP, read):
+                yield from self._cut(read.text, span.start, span.end)
+        for span in _unless_labelled(_TRUNK, read):
+            yield from self._cut(read.text, span.start, span.end)
+        if self._others:
+            yield from self._grouped(read)
+
+    def _labelled(self, read: Read) -> Iterator[Span]:
+        """What stands behind a word for a phone need not be valid: it was told to be one."""
+        for match in read.near_digits(_LABELLED):
+            if _digits(match[0]) < _LEAST:
+                continue
+            before = read.before(match.start())
+            if before.names(_LABEL):
+                if "CN" in self._regions and _CN_MOBILE.fullmatch(match[0]):
+                    continue  # found below, without asking the library
+                yield from self._cut(read.text, *match.span()) or [_at_most(read.text, *match.span())]
+            elif self._is_told_number(match[0], before):
+                yield Span(*match.span(), "PHONE")
+
+    def _is_told_number(self, told: str, before: Before) -> bool:
+        """Ten digits behind "number", which no order or the like has."""
+        is_whole = self._has_nanp and _NANP_BARE.fullmatch(told) is not None
+        return is_whole and before.has_number_word and not before.names(_NO_PHONE)
+
+    def _grouped(self, read: Read) -> Iterator[Span]:
+        """In groups as the region's own way of writing has them."""
+        for match in read.near_digits(_GROUPED):
+            start, end = match.span(1)
+            if not _LEAST <= _digits(match[1]) <= _MOST or read.before(start).names(_NO_PHONE):
+                continue
+            if any(_PARTS.findall(match[1]) == self._groups(match[1], region) for region in self._others):
+                yield Span(start, end, "PHONE")
+
+    def _cut(self, text: str, start: int, end: int, *, regions: Sequence[str] | None = None) -> list[Span]:
+        """The longest part from the start that is a valid number; none where there is none."""
+        ends = [match.end() for match in _PARTS.finditer(text, start, end)]
+        for stop in ends[: -_CUTS - 1 : -1]:
+            if self._is_valid(text[start:stop], regions):
+                closes = text.startswith(")", stop) and "(" in text[start:stop]
+                return [Span(start, stop + closes, "PHONE")]
+        return []
+
+    def _is_valid(self, told: str, regions: Sequence[str] | None) -> bool:
+        digits = "".join(_PARTS.findall(told.replace("(0)", "")))
+        if told.lstrip("(").startswith("+"):
+            digits, regions = f"+{digits}", ("",)
+        elif told.startswith("00"):
+            digits, regions = f"+{digits[2:]}", ("",)
+        if not _LEAST <= len(digits.lstrip("+")) <= _MOST:
+            return False
+        return any(self._parsed(digits, each) for each in (self._regions if regions is None else regions))
+
+    def _parsed(self, digits: str, region: str) -> bool:
+        try:
+            number = self._library.parse(digits, region or None)
+        except self._library.NumberParseException:
+            return False
+        return bool(self._library.is_valid_number(number))
+
+    def _groups(self, told: str, region: str) -> list[str]:
+        try:
+            number = self._library.parse(told, region)
+        except self._library.NumberParseException:
+            return []
+        if not self._library.is_valid_number(number):
+            return []
+        written = self._library.format_number(number, self._library.PhoneNumberFormat.NATIONAL)
+        return _PARTS.findall(written)
+
+
+def _unless_labelled(form: re.Pattern[str], read: Read) -> Iterator[Span]:
+    """What has a form, but for what is told to be an order's number, an amount and the like."""
+    for match in read.near_digits(form):
+        start, end = match.span()
+        before = read.before(start)
+        is_other = before.sign in _SIGNS or before.names(_NO_PHONE) or _UNIT.match(read.lowered, end)
+        if not is_other or before.names(_LABEL):
+            yield Span(start, end, "PHONE")
+
+
+def _digits(text: str) -> int:
+    return sum(len(part) for part in _PARTS.findall(text))
+
+
+def _at_most(text: str, start: int, end: int) -> Span:
+    """As many groups as one number can have."""
+    stop, seen = start, 0
+    for match in _PARTS.finditer(text, start, end):
+        seen += len(match[0])
+        if seen > _MOST and stop > start:
+            break
+        stop = match.end()
+    return Span(start, stop, "PHONE")

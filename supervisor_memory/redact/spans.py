@@ -1,0 +1,171 @@
+"""Where something was found in a text, what is around it, and which finding wins. Pure."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from supervisor_memory.redact.types import TYPES
+
+__all__ = ["Before", "Label", "Read", "Span", "is_placeholder", "merged"]
+
+_SPECIFIC: Final = ("SECRET", "IBAN", "CN_ID", "NATIONAL_ID", "CARD", "US_SSN", "EMAIL", "PHONE", "IP")
+_PLACEHOLDER: Final = re.compile(rf"\[(?:{'|'.join(TYPES)})\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Something of a type, from one place of a text to before another."""
+
+    start: int
+    end: int
+    type: str
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether it begins with one of ours."""
+    return _PLACEHOLDER.match(text) is not None
+
+
+def merged(spans: Iterable[Span]) -> Sequence[Span]:
+    """Findings that do not overlap, in order. Of those that do, the longest names all of it.
+
+    Of equally long ones the more specific type does. What one finding leaves over of another would tell
+    something of it, so all that overlapping ones cover goes.
+    """
+    kept: list[tuple[Span, Span]] = []  # all that is covered, and what names it
+    for span in sorted(spans, key=lambda each: each.start):
+        if kept and span.start < kept[-1][0].end:
+            covered, best = kept[-1]
+            end = max(covered.end, span.end)
+            kept[-1] = (Span(covered.start, end, covered.type), max(best, span, key=_weight))
+        else:
+            kept.append((span, span))
+    return [Span(covered.start, covered.end, best.type) for covered, best in kept]
+
+
+def _weight(span: Span) -> tuple[int, int]:
+    return span.end - span.start, -_SPECIFIC.index(span.type)
+
+
+# --- a text as the finders read it
+
+# Full-width forms and the dashes and spaces that people and keyboards put for "-" and " ": one for one, so
+# that a place in the folded text is the same place in the text.
+_FOLDS: Final[dict[int, int | str]] = {
+    **{full: full - 0xFEE0 for full in range(0xFF01, 0xFF5F)},
+    **dict.fromkeys((0x2010, 0x2011, 0x2012, 0x2013, 0x2014, 0x2212, 0x2043), "-"),
+    **dict.fromkeys((0xA0, 0x2002, 0x2003, 0x2007, 0x2009, 0x202F, 0x3000), " "),
+}
+_SIGNS: Final = {"：": ":", "（": "(", "）": ")"}
+_FOLDED: Final = re.compile(
+    f"[{''.join(chr(c) for c in _FOLDS if chr(c) not in '：（），！？；')}]"
+)  # the other marks of Chinese are everywhere, and mean nothing here
+
+_DIGITS: Final = re.compile(r"[0-9](?:[ ().+-]{0,3}[0-9]){6,}")
+_BEFORE_DIGITS, _AFTER_DIGITS = 4, 12
+"""How far a pattern for digits may reach around them."""
+_NEAR: Final = 40
+
+
+class Read:
+    """A text in plain letters, digits and signs, of the same length, and where its digits are."""
+
+    __slots__ = ("_before", "lowered", "runs", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = _folded(text)
+        self.lowered = _lowered(self.text)
+        self.runs: Sequence[tuple[int, int]] = [match.span() for match in _DIGITS.finditer(self.text)]
+        self._before: dict[int, Before] = {}
+
+    def near_digits(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+        """What a pattern finds where seven digits and more are near each other."""
+        for start, end in self.runs:
+            yield from pattern.finditer(self.text, max(0, start - _BEFORE_DIGITS), end + _AFTER_DIGITS)
+
+    def before(self, start: int) -> "Before":
+        """What is said right before a place."""
+        if (known := self._before.get(start)) is None:
+            known = self._before[start] = Before.of(self.lowered[max(0, start - _NEAR) : start])
+        return known
+
+
+def _folded(text: str) -> str:
+    if text.isascii():
+        return text
+    if _FOLDED.search(text):
+        return text.translate(_FOLDS)
+    for full, plain in _SIGNS.items():
+        text = text.replace(full, plain)
+    return text
+
+
+def _lowered(text: str) -> str:
+    lowered = text.lower()
+    # Of few letters the small form is longer, and places would not fit any more.
+    return lowered if len(lowered) == len(text) else "".join(c.lower() if c.isascii() else c for c in text)
+
+
+# --- words before a number that tell what it is
+
+_SEPARATORS: Final = " \t\n\r:\"'`=-#("
+_COPULAS: Final = (
+    " is", " are", " was", " now", " at", " on", " to", " this",
+    "是", "为", "為", "改成", "改为", "换成", "变成", "成了", "到",
+)  # fmt: skip
+_NUMBER_WORDS: Final = ("号码", "號碼", "号", "號", "number", "num", "no.", "no", "id")
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Words that name what follows. Those in letters stand by themselves: "tel" is not in "hotel"."""
+
+    words: tuple[str, ...]
+
+    def ends(self, text: str) -> bool:
+        return text.endswith(self.words) and any(
+            text.endswith(word) and not _goes_on(text, len(word), word) for word in self.words
+        )
+
+
+def _goes_on(text: str, length: int, word: str) -> bool:
+    left = text[-length - 1 : -length]
+    return word[0].isascii() and word[0].isalpha() and left.isascii() and left.isalpha()
+
+
+_NUMBER: Final = Label(_NUMBER_WORDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What is said before a number, without signs, "is" and "number".
+
+    `whole` still has "number"; `sign` is the last sign right before it, as in "#1".
+    """
+
+    whole: str
+    bare: str
+    sign: str
+
+    @classmethod
+    def of(cls, lowered: str) -> "Before":
+        whole = lowered.rstrip(_SEPARATORS)
+        for _ in range(2):
+            for copula in _COPULAS:
+                if whole.endswith(copula):
+                    whole = whole[: -len(copula)].rstrip(_SEPARATORS)
+                    break
+        bare = whole
+        for word in _NUMBER_WORDS:
+            if whole.endswith(word) and not _goes_on(whole, len(word), word):
+                bare = whole[: -len(word)].rstrip(_SEPARATORS + "_")
+                break
+        return cls(whole, bare, lowered.rstrip(" :")[-1:])
+
+    @property
+    def has_number_word(self) -> bool:
+        return self.bare is not self.whole and len(self.bare) < len(self.whole)
+
+    def names(self, label: Label) -> bool:
+        return label.ends(self.bare) or label.ends(self.whole)
