@@ -136,9 +136,6 @@ class Desk:
     def _reason(self, told: str) -> str:
         return self.services.redactor.text(check_content(told)[:_LONGEST_REASON]) if told else ""
 
-    def _reason(self, told: str) -> str:
-        return self.services.redactor.text(check_content(told)[:_LONGEST_REASON]) if told else ""
-
     def restore(self, id: str, *, reviewer: str, user_id: str | None = None) -> WriteResult:
         """Bring back what was deleted, rejected, replaced by another record or forgotten, as it was before.
 
