@@ -67,9 +67,9 @@ from supervisor_memory.remember import extract
 from supervisor_memory.remember.again import decide_again
 from supervisor_memory.remember.gather import sharpen, with_metadata
 from supervisor_memory.remember.merge import strategy_for
-from supervisor_memory.settings import Settings
 from supervisor_memory.review import undo
 from supervisor_memory.review.desk import Desk
+from supervisor_memory.settings import Settings
 from supervisor_memory.tokens import COUNTERS
 from supervisor_memory.trail import Trail
 from supervisor_memory.upkeep.queue import Queue
@@ -174,6 +174,7 @@ class SupervisorMemory:
             redact=redactor.text,
         )
         self._eraser = Eraser(self.services, self.queue)
+        self.review = Desk(self.services, recipe.insert, self._curator, self._trail)
         if isinstance(self.backend, Journals):
             self.backend.decides_again(functools.partial(self._decide_again, self.backend.store))
         self.is_fenced = False
@@ -183,8 +184,6 @@ class SupervisorMemory:
 
     @classmethod
     def from_env(cls, env_file: str | Path | None = ".env", **options: Any) -> "SupervisorMemory":
-        self.review = Desk(self.services, recipe.insert, self._curator, self._trail)
-        self._rarely = Rarely(self.services)
         """A memory as the environment and `.env` say; `options` are those of the constructor."""
         return cls(Settings.from_env(env_file), **options)
 
@@ -588,6 +587,25 @@ class SupervisorMemory:
         """
         return self._curator.versions(id, user_id)
 
+    def revert(self, id: str, *, version: int, user_id: str | None = None) -> WriteResult:
+        """Give a record the text of an earlier version, as a new one; what came between stays in `history`.
+
+        Where it says that already, it is skipped. A record that was deleted: `memory.review.restore`.
+
+        Raises:
+            RecordNotFound: there is no such record or version, and the error names those there are; it is
+                another user's; or it is not active.
+            Conflict: another active record has that text or that subject.
+        """
+        return undo.revert(
+            id,
+            version,
+            user_id,
+            actor="operator" if user_id is None else "supervisor",
+            curator=self._curator,
+            writing=lambda: self._ports(self.settings.write_timeout_ms),
+        )
+
     # --- going deeper: what there is, then `search` and `get`, then what was said
 
     def topics(self, *, user_id: str, task: str | None = None, max_tokens: int | None = None) -> list[Topic]:
@@ -621,25 +639,6 @@ class SupervisorMemory:
 
         Raises:
             RecordNotFound: there is no such record, or it is another user's.
-    def revert(self, id: str, *, version: int, user_id: str | None = None) -> WriteResult:
-        """Give a record the text of an earlier version, as a new one; what came between stays in `history`.
-
-        Where it says that already, it is skipped. A record that was deleted: `memory.review.restore`.
-
-        Raises:
-            RecordNotFound: there is no such record or version, and the error names those there are; it is
-                another user's; or it is not active.
-            Conflict: another active record has that text or that subject.
-        """
-        return undo.revert(
-            id,
-            version,
-            user_id,
-            actor="operator" if user_id is None else "supervisor",
-            curator=self._curator,
-            writing=lambda: self._ports(self.settings.write_timeout_ms),
-        )
-
         """
         check_amount(around, what="around", least=0)
         record = self._curator.find(id, user_id, op="messages")
@@ -996,6 +995,7 @@ class SupervisorMemory:
     aget = _twin(get)
     aget_all = _twin(get_all)
     ahistory = _twin(history)
+    arevert = _twin(revert)
     atopics = _twin(topics)
     amessages = _twin(messages)
     asession = _twin(session)
@@ -1033,7 +1033,6 @@ class SupervisorMemory:
         return list(done.results)
 
     def _decide_again(
-    arevert = _twin(revert)
         self, store: MemoryBackend, commit: Commit, became: Callable[[str], str]
     ) -> Mapping[str, str]:
         """Decide on what waited for a store, as the insert stage would now."""
