@@ -72,7 +72,9 @@ from supervisor_memory.review.desk import Desk
 from supervisor_memory.settings import Settings
 from supervisor_memory.tokens import COUNTERS
 from supervisor_memory.trail import Trail
+from supervisor_memory.upkeep.forget import Forgotten, forget
 from supervisor_memory.upkeep.queue import Queue
+from supervisor_memory.upkeep.rarely import Rarely
 from supervisor_memory.upkeep.reembed import Reembedded, reembed
 from supervisor_memory.versions import Version
 
@@ -175,6 +177,7 @@ class SupervisorMemory:
         )
         self._eraser = Eraser(self.services, self.queue)
         self.review = Desk(self.services, recipe.insert, self._curator, self._trail)
+        self._rarely = Rarely(self.services)
         if isinstance(self.backend, Journals):
             self.backend.decides_again(functools.partial(self._decide_again, self.backend.store))
         self.is_fenced = False
@@ -424,6 +427,22 @@ class SupervisorMemory:
         """
         whose = None if user_id is None else Scope(user_id).user_id
         return reembed(self.services, whose, progress or (lambda done, total: None))
+
+    def forget(self, *, user_id: str | None = None, dry_run: bool = False) -> Forgotten:
+        """Set aside by rule what has expired, what is too much of a kind, and what is over MEMORY_CAPACITY.
+
+        It is found no more; `get` still shows it with its status, and its versions are kept. It can be cut
+        off anywhere and called again. docs/forgetting.md has the rules, and how to undo it.
+
+        Args:
+            user_id: Only this user's. None: everybody's.
+            dry_run: Change nothing; tell each record that would be taken, with the rule and why.
+
+        Raises:
+            BackendError, DeadlineExceeded: the store failed, or is out of reach; what was done stays so.
+        """
+        whose = None if user_id is None else Scope(user_id).user_id
+        return forget(self.services, whose, dry_run=dry_run)
 
     # --- moving
 
@@ -773,6 +792,8 @@ class SupervisorMemory:
             if said.turn_id is None or not done.is_repeated:
                 self.queue.heard(said, done, at=ports.now)
             self.hints.about(done.candidates)
+            if any(result.id for result in done.results):
+                self._rarely.after_a_write(scope.user_id)
             return list(done.results)
 
         def without(error: BaseException) -> list[WriteResult]:
@@ -991,6 +1012,7 @@ class SupervisorMemory:
     aimport_from = _twin(import_from)
     acopy_to = _twin(copy_to)
     areembed = _twin(reembed)
+    aforget = _twin(forget)
     asearch = _twin(search)
     aget = _twin(get)
     aget_all = _twin(get_all)
@@ -1030,6 +1052,8 @@ class SupervisorMemory:
         if ports.degraded:
             self._trail.degraded("write", said.scope, ports.reasons, ports=ports)
         self.hints.about(done.candidates)
+        if any(result.id for result in done.results):
+            self._rarely.after_a_write(said.scope.user_id)
         return list(done.results)
 
     def _decide_again(

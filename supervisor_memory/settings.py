@@ -115,8 +115,29 @@ class Settings(BaseSettings):
     capacity: int = _named(
         "MEMORY_CAPACITY",
         10_000,
-        "Active records a namespace should hold; doctor tells when one is over.",
+        "Active records a namespace should hold; `supervisor-memory forget` sets aside what is worth least.",
         ge=1,
+    )
+    forget: Literal["auto", "manual"] = _named(
+        "MEMORY_FORGET",
+        "auto",
+        "auto: what has expired is set aside, and settled records are merged, in the background; "
+        "manual: only `supervisor-memory forget` does.",
+    )
+    compact_over: Mapping[Kind, int] = _named(
+        "MEMORY_COMPACT_OVER",
+        {"task-traces": 100, "tool-effects": 100, "experience": 100},
+        "Active records of a kind in a namespace from which on the oldest are merged into a summary, "
+        "0 or no entry: never. The newest 50 stay as they are.",
+    )
+    compressed_days: float = _named(
+        "MEMORY_COMPRESSED_DAYS", 90, "Days that records are kept as compressed once they were merged.", ge=0
+    )
+    forget_decayed: bool = _named(
+        "MEMORY_FORGET_DECAYED",
+        False,
+        "Whether `supervisor-memory forget` also sets aside what has decayed to MEMORY_DECAY_FLOOR, was never "
+        "read and is of no importance.",
     )
     duplicate_threshold: float = _named(
         "MEMORY_DUPLICATE_THRESHOLD", 0.9, "Likeness in [0, 1] from which two compatible texts are merged.", ge=0, le=1
@@ -349,6 +370,15 @@ class Settings(BaseSettings):
     def _not_negative(cls, value: Mapping[Kind, float]) -> Mapping[Kind, float]:
         if bad := [kind for kind, number in value.items() if number < 0]:
             raise ValueError(f"{bad[0]} is negative; use 0 or more")
+        return value
+
+    @field_validator("compact_over", mode="after")
+    @classmethod
+    def _can_be_compacted(cls, value: Mapping[Kind, int]) -> Mapping[Kind, int]:
+        if bad := [kind for kind, number in value.items() if number < 0]:
+            raise ValueError(f"{bad[0]} is negative; use 0 or more")
+        if bad := [kind for kind in value if kind in ("user-profile", "identity")]:
+            raise ValueError(f"{bad[0]} is never merged into a summary; leave it out")
         return value
 
     @field_validator("source_boosts", mode="after")

@@ -25,7 +25,7 @@ from supervisor_memory.errors import (
     SupervisorMemoryError,
 )
 from supervisor_memory.explain import REASONS, why
-from supervisor_memory.interfaces import contents, journal, moving, repairing
+from supervisor_memory.interfaces import contents, forgetting, journal, moving, repairing
 from supervisor_memory.interfaces.options import FAILED, EnvFile, Json, say, settings_from, told_settings
 from supervisor_memory.interfaces.printable import as_json, one_line
 from supervisor_memory.interfaces.where import Kinds, Metadata, Since, Tags, Until, where_of
@@ -420,6 +420,7 @@ def _console() -> Console:
 
 
 contents.add_commands(app)
+forgetting.add_commands(app)
 moving.add_commands(app)
 repairing.add_commands(app)
 journal.add_commands(app)

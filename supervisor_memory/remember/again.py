@@ -1,12 +1,13 @@
 """Decide again what waited for a store, where others have changed it meanwhile.
 
 A statement goes through the insert stage once more, so that it is merged, supersedes, or is older than what
-is known by now. What was to be deleted or set aside is so whatever became of it. Nothing is lost by it: what
-steps back stays in history.
+is known by now. What was to be deleted or set aside is so whatever became of it, but for what a rule of
+upkeep was to forget. Nothing is lost by it: what steps back stays in history.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Final
 
 from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.flow import Inserting, Remembering, run
@@ -14,7 +15,10 @@ from supervisor_memory.ports import Deciding
 from supervisor_memory.records import AuditEvent, Candidate, Filter, Record, Scope
 from supervisor_memory.remember.decide import OLDER
 
-__all__ = ["decide_again"]
+__all__ = ["FORGET", "decide_again"]
+
+FORGET: Final = "forget"
+"""What the audit log calls what a rule of upkeep sets aside; `upkeep/forget.py`."""
 
 
 def decide_again(
@@ -32,6 +36,8 @@ def decide_again(
     Raises:
         WasErased: the user was erased after this was said.
     """
+    if any(event.op == FORGET for event in commit.audit):
+        return {}  # what was changed meanwhile is left, and planned anew
     superseded = {event.record_id for event in commit.audit if event.op == "supersede"}
     merged: dict[str, str] = {}
     for record in (change.record for change in commit.changes):

@@ -1,0 +1,452 @@
+"""Forget by rule: what has expired, what was merged long ago, too many of a kind, and what is over capacity.
+
+First it is planned what each rule takes of a user's records, then that is done, at most 500 in a commit. Each
+record is read again before and taken only as it was planned: what was changed in between is left, and planned
+anew the next time. So it may be cut off anywhere, run twice, or run in two processes at once. Nothing is
+lost: each record keeps its versions, and can be restored from them.
+"""
+
+import heapq
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Final, TypeAlias, TypeVar
+
+from supervisor_memory.backends.protocol import Change, Commit
+from supervisor_memory.errors import BackendUnavailable, Conflict, RecordNotFound, WasErased
+from supervisor_memory.ports import Deciding, Ports, Services
+from supervisor_memory.recall.weights import SECONDS_A_DAY, importance
+from supervisor_memory.records import (
+    SESSION_FAMILY,
+    AuditEvent,
+    Filter,
+    Kind,
+    Namespace,
+    Record,
+    Source,
+    SourceClass,
+    Status,
+    new_id,
+)
+from supervisor_memory.remember.again import FORGET
+from supervisor_memory.upkeep.compact import Summary, summaries
+from supervisor_memory.upkeep.rules import (
+    BY_HAND,
+    KEPT_NEWEST,
+    MERGED_TOGETHER,
+    Extent,
+    Planned,
+    Rule,
+    can_be_merged,
+    is_kept,
+    is_worn_out,
+    worth,
+)
+
+__all__ = ["RUN", "Forgotten", "forget"]
+
+RUN: Final = "memory.forget"
+"""The row that ends a run, with how many records each rule took."""
+
+T = TypeVar("T")
+_PAGE: Final = 5_000
+_TOGETHER: Final = 500
+_MOST_TAGS: Final = 20
+_SECONDS: Final = 300.0
+_BY_TRUST: Final[tuple[SourceClass, ...]] = ("tool", "system", "agent", "user")
+_Group: TypeAlias = Sequence[Planned]
+"""Records of one namespace and kind, oldest first, that become a summary together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What a run took, or with a dry run would take.
+
+    Attributes:
+        taken: Each record, with the rule and why.
+        summaries: The ids of the records that others were merged into; None yet in a dry run.
+        left: The ids of those that were changed meanwhile, or did not fit into a summary.
+    """
+
+    taken: tuple[Planned, ...] = ()
+    summaries: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Rule → how many records it takes."""
+        return dict(Counter(each.rule for each in self.taken))
+
+    def __str__(self) -> str:
+        lines = [f"{each.rule}: {each.record_id} ({each.kind}), {each.why}" for each in self.taken]
+        return "\n".join(lines) or "nothing to forget"
+
+
+def forget(
+    services: Services,
+    user_id: str | None,
+    *,
+    dry_run: bool = False,
+    extent: Extent = BY_HAND,
+    actor: str = "operator",
+    seconds: float = _SECONDS,
+) -> Forgotten:
+    """Apply the rules to a user's records, or to everybody's, one user after the other.
+
+    Args:
+        dry_run: Only tell what would be taken. No model is asked, so that one may merge more than is told.
+        extent: Which rules, and how far they go.
+        seconds: The deadline of each step.
+
+    Raises:
+        BackendUnavailable: the store is out of reach, and what this machine knows of it may be old.
+        BackendError, DeadlineExceeded: the store failed; what was done before stays done.
+    """
+    run = _Run(services, extent, actor, seconds, dry_run=dry_run)
+    for each in [user_id] if user_id is not None else run.users():
+        run.of_user(each)
+    if not dry_run:
+        run.end(user_id)
+    return Forgotten(tuple(run.taken), tuple(run.summaries), tuple(run.left))
+
+
+class _Run:
+    def __init__(
+        self, services: Services, extent: Extent, actor: str, seconds: float, *, dry_run: bool
+    ) -> None:
+        self._services, self._extent, self._actor, self._seconds = services, extent, actor, seconds
+        self._settings, self._dry_run = services.settings, dry_run
+        self._now = services.clock()
+        self._most_tokens = 3 * self._settings.max_context_tokens // 4  # so that a note holds it and more
+        self.taken: list[Planned] = []
+        self.summaries: list[str] = []
+        self.left: list[str] = []
+        self._gone: set[str] = set()
+
+    def users(self) -> Sequence[str]:
+        """Everybody who has a record, in order."""
+        wheres = (Filter(statuses=None), Filter(statuses=None, families=(SESSION_FAMILY,)))
+        return sorted({record.user_id for where in wheres for record in self._all(where)})
+
+    def of_user(self, user_id: str) -> None:
+        """Plan and do, one rule after the other."""
+        rules = self._extent.rules
+        if "expired" in rules:
+            self._set_aside(self._expired(user_id))
+        if "compressed-for-long" in rules:
+            self._set_aside(self._compressed_for_long(user_id))
+        if "compacted" in rules:
+            for group in self._too_many(user_id):
+                self._merge(group)
+        if "decayed" in rules and self._settings.forget_decayed:
+            self._set_aside(self._worn_out(user_id))
+        if "over-capacity" in rules:
+            self._set_aside(self._over_capacity(user_id))
+
+    def end(self, user_id: str | None) -> None:
+        """Say in the log that it ran, and what came of it; by itself only when there was something."""
+        if self._extent is BY_HAND or self.taken:
+            detail = {"records": len(self.taken), "left": len(self.left), **_counted(self.taken)}
+            event = AuditEvent(RUN, user_id=user_id, actor=self._actor, detail=detail)
+            self._ports().deciding().commit(Commit(audit=(event,)))
+
+    # What the rules take
+
+    def _expired(self, user_id: str) -> Iterator[Planned]:
+        for where in _everywhere(Filter(user_id, statuses=("active", "stale"), expired_by=self._now)):
+            for record in self._oldest(where):
+                yield _planned(record, "expired", f"expired {_day(record.expires_at or 0.0)}")
+
+    def _compressed_for_long(self, user_id: str) -> Iterator[Planned]:
+        days = self._settings.compressed_days
+        for record in self._oldest(Filter(user_id, statuses=("compressed",))):
+            if self._now - record.updated_at >= days * SECONDS_A_DAY:
+                why = f"merged {_day(record.updated_at)}, over {days:g} days ago"
+                yield _planned(record, "compressed-for-long", why)
+
+    def _too_many(self, user_id: str) -> Iterator[_Group]:
+        """The oldest of each kind in each namespace that has too many, thirty at a time."""
+        limits = {kind: most for kind, most in self._settings.compact_over.items() if most}
+        where = Filter(user_id, kinds=tuple(limits), layers=("abstract",))
+        if not limits or self._count(where) <= min(limits.values()):
+            return
+        alike: defaultdict[tuple[Namespace, Kind], list[tuple[float, Planned | None]]] = defaultdict(list)
+        for record in self._visible(where):
+            mine = alike[record.namespace, record.kind]
+            mine.append((record.updated_at, self._for_a_summary(record)))
+        for (_, kind), each in alike.items():
+            yield from self._groups(each, kind, limits[kind])
+
+    def _for_a_summary(self, record: Record) -> Planned | None:
+        """None: it stays as it is."""
+        settled = self._now - record.updated_at >= self._extent.settled_days * SECONDS_A_DAY
+        can_be = settled and can_be_merged(record, most_tokens=self._most_tokens)
+        return _planned(record, "compacted", "") if can_be else None
+
+    def _groups(self, each: list[tuple[float, Planned | None]], kind: Kind, limit: int) -> Iterator[_Group]:
+        total = len(each)
+        each.sort(key=lambda pair: pair[0])
+        old = [planned for _, planned in each[: max(0, total - KEPT_NEWEST)] if planned is not None]
+        why = f"one of the oldest of {total:,} {kind} in {{}}, over {limit:,}"
+        wanted = -(-max(0, total - limit) // MERGED_TOGETHER)
+        if self._extent.groups is not None:
+            wanted = min(wanted, self._extent.groups)
+        for group in list(_batches(old, MERGED_TOGETHER))[:wanted]:
+            yield [replace(one, why=why.format(one.namespace[0])) for one in group]
+
+    def _worn_out(self, user_id: str) -> Iterator[Planned]:
+        for where in _everywhere(Filter(user_id)):
+            for page in _batches(self._visible(where), _PAGE):
+                times = self._times_read(page)
+                for record in page:
+                    read = times.get(record.id, 0)
+                    if is_worn_out(record, now=self._now, settings=self._settings, times_read=read):
+                        days = int((self._now - record.updated_at) / SECONDS_A_DAY)
+                        why = f"not changed for {days:,} days, never read, importance {importance(record):g}"
+                        yield _planned(record, "decayed", why)
+
+    def _over_capacity(self, user_id: str) -> Iterator[Planned]:
+        for where in _everywhere(Filter(user_id)):
+            if self._count(where) <= self._settings.capacity:
+                continue  # then no namespace in it can be over
+            sizes = Counter(record.namespace for record in self._visible(where))
+            for namespace, size in sizes.items():
+                if size > self._settings.capacity:
+                    yield from self._least_worth(namespace, size)
+
+    def _least_worth(self, namespace: Namespace, size: int) -> Iterator[Planned]:
+        """Of a namespace what has no place in it; of equal worth the oldest first."""
+        ranked = heapq.nsmallest(size - self._settings.capacity, self._valued(namespace), key=lambda v: v[:3])
+        for value, _, _, planned in ranked:
+            why = f"{size:,} active in {namespace[0]}, over {self._settings.capacity:,}; worth {value:.3f}"
+            yield replace(planned, why=why)
+
+    def _valued(self, namespace: Namespace) -> Iterator[tuple[float, float, str, Planned]]:
+        for page in _batches(self._visible(_within(namespace)), _PAGE):
+            times = self._times_read(page)
+            for record in page:
+                if not is_kept(record):
+                    read = times.get(record.id, 0)
+                    value = worth(record, now=self._now, settings=self._settings, times_read=read)
+                    planned = _planned(record, "over-capacity", "")
+                    yield value, record.updated_at, record.id, planned
+
+    # Doing it
+
+    def _set_aside(self, planned: Iterable[Planned]) -> None:
+        """Mark records as deleted."""
+        for chunk in _batches(list(planned), _TOGETHER):  # planned whole: what is done moves later pages
+            if self._dry_run:
+                self._take(chunk)
+            else:
+                self._delete(chunk)
+
+    def _take(self, planned: Iterable[Planned]) -> None:
+        for each in planned:
+            self.taken.append(each)
+            self._gone.add(each.record_id)  # which a dry run would plan by another rule, too
+
+    def _delete(self, planned: Sequence[Planned]) -> None:
+        """In one commit; where somebody is in the way, in two halves, so that one alone is left."""
+        view = self._ports().deciding()
+        records = self._as_planned(planned, view)
+        if not records:
+            return
+        changes = tuple(
+            Change(replace(r, status="deleted", updated_at=self._now, valid_to=self._now), expects=r.version)
+            for r in records.values()
+        )
+        there = [each for each in planned if each.record_id in records]
+        events = tuple(self._event(each, records[each.record_id], "deleted") for each in there)
+        try:
+            view.commit(Commit(changes, events))
+        except (Conflict, RecordNotFound, WasErased):
+            if len(there) == 1:
+                self.left.append(there[0].record_id)
+                return
+            half = len(there) // 2
+            self._delete(there[:half])
+            self._delete(there[half:])
+        else:
+            self._take(there)
+
+    def _merge(self, group: _Group) -> None:
+        """Put summaries in the place of a group, all in one commit."""
+        view = self._ports().deciding()
+        records = self._as_planned(group, view)
+        found = summaries(
+            sorted(records.values(), key=lambda r: (r.created_at, r.id)),
+            most_tokens=self._most_tokens,
+            count_tokens=self._services.count_tokens,
+            complete=None if self._dry_run else view.complete,
+        )
+        merged = {record.id for each in found for record in each.of}
+        there = [each for each in group if each.record_id in merged]
+        if found and not self._dry_run:
+            try:
+                made = view.commit(self._commit(found, there, view)).records
+            except (Conflict, RecordNotFound, WasErased):
+                self.left += merged
+                return
+            self.summaries += [record.id for record in made if record.layer == "summary"]
+        self._take(there)
+        self.left += [id_ for id_ in records if id_ not in merged]
+
+    def _commit(self, found: Sequence[Summary], planned: Sequence[Planned], view: Deciding) -> Commit:
+        vectors = view.embed([each.text for each in found])
+        name = view.embedder.fingerprint if view.embedder is not None else None
+        changes: list[Change] = []
+        events: list[AuditEvent] = []
+        reasons = {each.record_id: each for each in planned}
+        for each, vector in zip(found, vectors, strict=True):
+            whole = self._summary(each)
+            whole = replace(whole, vector=vector, embedder=None if vector is None else name)
+            changes.append(Change(whole))
+            events.append(self._added(whole))
+            for record in each.of:
+                metadata = {**record.metadata, "compressed_into": whole.id}
+                aside = replace(
+                    record,
+                    status="compressed",
+                    metadata=metadata,
+                    updated_at=self._now,
+                    valid_to=self._now,
+                )
+                changes.append(Change(aside, expects=record.version))
+                events.append(self._event(reasons[record.id], record, "compressed"))
+        return Commit(tuple(changes), tuple(events))
+
+    def _summary(self, summary: Summary) -> Record:
+        """The record of a summary: as late, as important and as little trusted as what it is made of."""
+        sources = summary.of
+        agents = {record.source.agent_id for record in sources}
+        least = min((record.source.source_class for record in sources), key=_BY_TRUST.index)
+        tags = dict.fromkeys(tag for record in sources for tag in record.tags)
+        return Record(
+            id=new_id(),
+            namespace=sources[0].namespace,
+            content=summary.text,
+            kind=sources[0].kind,
+            layer="summary",
+            created_at=max(record.created_at for record in sources),
+            updated_at=self._now,
+            metadata={"compressed_from": [record.id for record in sources]},
+            tags=tuple(tags)[:_MOST_TAGS],
+            importance=max(record.importance for record in sources),
+            source=Source(least, agents.pop() if len(agents) == 1 else None),
+        )
+
+    def _as_planned(self, planned: Sequence[Planned], view: Deciding) -> dict[str, Record]:
+        """The records that are still as they were; the others are left."""
+        where = Filter(planned[0].user_id, ids=tuple(each.record_id for each in planned), statuses=None)
+        found = {record.id: record for record in view.list(where, limit=len(planned))}
+        versions = {each.record_id: each.version for each in planned}
+        same = {id_: r for id_, r in found.items() if r.version == versions[id_]}
+        self.left += [id_ for id_ in versions if id_ not in same]
+        return same
+
+    def _event(self, planned: Planned, old: Record, status: Status) -> AuditEvent:
+        return AuditEvent(
+            FORGET,
+            user_id=old.user_id,
+            actor=self._actor,
+            family=old.family,
+            record_id=old.id,
+            version_before=old.version,
+            version_after=old.version + 1,
+            before=old.content,
+            reason=planned.rule,
+            source_class=old.source.source_class,
+            agent_id=old.source.agent_id,
+            session_id=old.source.session_id,
+            detail={"kind": old.kind, "status": status},
+        )
+
+    def _added(self, new: Record) -> AuditEvent:
+        return AuditEvent(
+            "add",
+            user_id=new.user_id,
+            actor=self._actor,
+            family=new.family,
+            record_id=new.id,
+            version_after=1,
+            after=new.content,
+            reason="compacted",
+            source_class=new.source.source_class,
+            agent_id=new.source.agent_id,
+            detail={"kind": new.kind, "records": len(new.metadata["compressed_from"])},
+        )
+
+    # Reading
+
+    def _all(self, where: Filter) -> Iterator[Record]:
+        """All that match, a page at a time, each once whatever others write meanwhile."""
+        seen: set[str] = set()
+        for offset in range(0, 2**62, _PAGE):
+            page = self._page(where, offset, _PAGE)
+            yield from (record for record in page if record.id not in seen)
+            seen.update(record.id for record in page)
+            if len(page) < _PAGE:
+                return
+
+    def _visible(self, where: Filter) -> Iterator[Record]:
+        """Those that a search may find, and no rule has taken yet."""
+        return (r for r in self._all(where) if r.is_visible(self._now) and r.id not in self._gone)
+
+    def _oldest(self, where: Filter) -> Iterable[Record]:
+        """All that match, or as many of the least recently updated as a rule may take."""
+        most = self._extent.most
+        if most is None:
+            return self._all(where)
+        count = self._count(where)
+        return self._page(where, max(0, count - most), most) if count else ()
+
+    def _page(self, where: Filter, offset: int, limit: int) -> Sequence[Record]:
+        ports = self._ports()
+        page = ports.read_store().list(where, limit=limit, offset=offset)
+        if ports.degraded:
+            raise BackendUnavailable(
+                "the store is out of reach, and what this machine knows of it may be old, so nothing is "
+                "forgotten; try again later",
+                reasons=ports.reasons,
+            )
+        return page
+
+    def _count(self, where: Filter) -> int:
+        return self._ports().store(self._services.backend.count, where)
+
+    def _times_read(self, records: Sequence[Record]) -> Mapping[str, int]:
+        return self._ports().read_store().times_read([record.id for record in records])
+
+    def _ports(self) -> Ports:
+        return Ports(self._services, seconds=self._seconds, now=self._now)
+
+
+def _planned(record: Record, rule: Rule, why: str) -> Planned:
+    return Planned(record.id, record.user_id, record.namespace, record.kind, record.version, rule, why)
+
+
+def _everywhere(where: Filter) -> tuple[Filter, Filter]:
+    """The same in all families: session messages are only meant where they are named."""
+    return where, replace(where, families=(SESSION_FAMILY,))
+
+
+def _within(namespace: Namespace) -> Filter:
+    family, user_id, *task = namespace
+    return Filter(user_id, families=(family,), tasks=(task[0] if task else None,))
+
+
+def _counted(taken: Iterable[Planned]) -> dict[str, int]:
+    return dict(Counter(each.rule for each in taken))
+
+
+def _batches(items: Iterable[T], size: int) -> Iterator[Sequence[T]]:
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch
+
+
+def _day(at: float) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(max(at, 0.0)))
