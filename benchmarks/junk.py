@@ -1,4 +1,4 @@
-"""What of a conversation becomes a memory: the share of chatter that is stored, and of statements that are kept.
+"""What of a conversation becomes a memory: how much of the chatter, and how many of the statements.
 
 Run: python benchmarks/junk.py [--set junk|heldout] [--show]
 
@@ -23,7 +23,7 @@ SETS = {"junk": ("en", "zh"), "heldout": ("heldout_en", "heldout_zh")}
 
 @dataclass(frozen=True)
 class Line:
-    """One turn. `before` is what the user had said, in a retraction; `holds` words that a record must hold."""
+    """One turn. `before` is what a retraction takes back; `holds` words that a record must hold."""
 
     language: str
     role: str

@@ -97,7 +97,8 @@ class Remembering:
     """What travels through the stages of remember.
 
     `candidates` are compared and merged; `verbatim` records are stored as they are; `skipped` are
-    the codes of what could not be kept, for the audit. `turn_id` says what all this answers: with it,
+    the codes of what could not be kept, for the audit, and `unkept` why each other sentence was left out,
+    which makes one row of it. `turn_id` says what all this answers: with it,
     the same is written once, and `is_repeated` says that some of it had been. `note` is what an agent
     had been told, which it may repeat; None where nobody was told anything. `is_reviewed`: a person has
     approved it, so that nothing of it waits for review.
@@ -112,6 +113,7 @@ class Remembering:
     family: str | None = None
     created_at: float | None = None
     skipped: tuple[str, ...] = ()
+    unkept: tuple[str, ...] = ()
     turn_id: str | None = None
     is_repeated: bool = False
     note: Note | None = None

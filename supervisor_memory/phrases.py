@@ -16,7 +16,7 @@ Rules: TypeAlias = tuple[tuple[str, "re.Pattern[str]"], ...]
 """(the name of the rule, what it looks for); the first that fires is the reason given."""
 
 
-def _rule(*alternatives: str) -> re.Pattern[str]:
+def rule(*alternatives: str) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{each})" for each in alternatives), re.IGNORECASE)
 
 
@@ -29,7 +29,11 @@ _DO = (
     r"make|provide|list|attach|state|mention|explain|ask|say|tell|speak|talk|quote|cite|exclude|omit|skip|"
     r"leave|remove|drop|filter|count|treat|assume|express|render|export|save|label|highlight|summari[sz]e|"
     r"default|stick|choose|pick|prefer|run|check|let|do|take|abbreviate|compare|calculate|compute|aggregate|"
-    r"limit|break|split|set|be|describe|measure|spell|refer|remember|apply|go)\b"
+    r"limit|break|split|set|be|describe|measure|spell|refer|remember|apply|go|schedule|book|recommend|"
+    r"suggest|warn|"
+    r"remind|notify|confirm|greet|review|test|commit|deploy|log|verify|mark|link|avoid|assign|plan|order|"
+    r"pack|cook|"
+    r"invite|bring|buy|charge|invoice|ship|deliver|propose|offer|quote|number|sign|cc|copy|double-check)\b"
 )
 _DO_ZH = (
     r"(?:改?用|使用|采用|给|以|按|保留|显示|展示|呈现|输出|返回|回答|回复|作答|称呼|叫|喊|说|讲|写|画|绘制|"
@@ -52,7 +56,78 @@ _START_ZH = r"(?:^|[,;:。、 ]|请|也|就|都|但|而且|并且|务必|必须|
 
 # --- preferences: what holds from now on ------------------------------------------------------------
 
-STANDING = _rule(
+_LANGUAGE = (
+    r"(?:english|chinese|mandarin|cantonese|german|french|spanish|italian|portuguese|dutch|japanese|korean|"
+    r"russian|polish|"
+    r"swedish|norwegian|danish|finnish|turkish|arabic|hindi|ukrainian|czech|greek|hebrew|vietnamese|thai|"
+    r"indonesian)"
+)
+_NOT_LASTING_THING = (
+    r"(?:this|that|it|these|those|them|him|her|yet|now|here|anything|(?:the|that|this|my|your|last|first|"
+    r"second|next) (?!word|letter|"
+    r"term|phrase|abbreviation|passive|subjunctive|oxford|metric|imperial)\w+)\b"
+)
+_ONLY_NOW = (
+    r"\b(?:yet|now|until|till|unless|before i|today|tonight|tomorrow|this|these|for now|in the (?:draft|"
+    r"first|next|second)|again yet|first|so far|"
+    r"at the moment|just now|when i'm)\b"
+)
+_ONLY_NOW_ZH = (
+    r"(?:今天|今晚|明天|现在|这[次个张份封段篇版里]|那[个张份封段里]|先(?!生)|"
+    r"刚才|等一?下|等我|还没|急|了[。.! ]*$)"
+)
+
+MANNER = rule(
+    # What is never wanted, said as a plain rule: don't use emojis; 不要用表情符号.
+    rf"^(?:please,? |and |also,? |just )*(?:do not|don't|never|avoid|no) (?:ever |to )?(?:use|using|add|"
+    rf"adding|include|including|"
+    rf"write|put|give me|send me|show me|offer|recommend|suggest|schedule|book|plan|mention|say|start|begin|"
+    rf"end|address me|call me|"
+    rf"quote|ask me|apologi[sz]e|explain|translate|round|abbreviate|shorten|repeat|text me|email me|"
+    rf"phone me|message me|serve|cook|order|"
+    rf"buy|contact me|ping me|notify me|wake me|assume|invent|make up|guess|sugar-?coat|flatter|lecture|"
+    rf"emojis?|jargon|exclamation marks?)"
+    rf"(?! {_NOT_LASTING_THING})(?!.*{_ONLY_NOW})\b",
+    rf"^(?:please )?never (?!mind\b|seen\b|had\b|been\b|heard\b|thought\b|knew\b|was\b|got\b|again\b|"
+    rf"\w+ed\b)(?:\w+)(?!.*{_ONLY_NOW}) ",
+    # How to answer, whatever is asked.
+    rf"^(?:please |can you |could you |just |and |also )*(?:only )?(?:answer|reply|respond|speak|talk|"
+    rf"communicate|chat|write|text)(?: to me| with me| me| back)?"
+    rf"(?: only| always)?(?: in)?(?: simple| plain| british| american| simplified| traditional|"
+    rf" brazilian)? {_LANGUAGE}(?: please| only| to me| with me)*[.! ]*$",
+    rf"^(?:please |and |also |try to )*(?:keep|make) (?:your|all|all your|the) {_OUTPUT}\b",
+    r"^(?:please |and |also |try to )*be (?:more |as |a bit more |very |less )?(?:concise|brief|short|"
+    r"formal|informal|polite|direct|honest|critical|blunt|"
+    r"detailed|precise|specific|casual|friendly|verbose|terse)\b(?! (?:about|with|in) (?:this|"
+    r"that))(?: when| in| with| and|[.! ]*$)",
+    rf"^(?:请|麻烦|拜托|务必|一定|记得|平时|也|还有|另外|回答(?:里|中|时|的时候)?|写[^,;。]{{0,6}}(?:时|"
+    rf"的时候|里|中)|,){{0,3}}(?:不要|别|禁止|不准|"
+    rf"不许|勿|请勿|尽量(?:不要|别|少|避免)|"
+    rf"避免|少)(?:总是|老是?|随便)?(?:给我)?(?:用|使用|加|添加|带|放|出现|夹杂|说|讲|提|推荐|安排|写|叫我|"
+    rf"喊我|发|打电话|称呼|省略|编造|猜|输出|包含|做|煮|点|买|订)"
+    rf"(?!这|那|它|他|她|了|完|错|漏|我的)(?!.*{_ONLY_NOW_ZH})\S",
+    rf"(?:以前|之前|以后|之后|前|后|的时候|时|期间|周末|晚上|早上|上午|中午|节假日|工作日|开会)[, ]?(?:都|"
+    rf"请|也|就)?(?:不要|别|勿)(?:再)?给?我?"
+    rf"(?:安排|发|打|推荐|推送|排|联系|打扰|找我|约|订|叫|提醒)(?!.*{_ONLY_NOW_ZH})",
+    r"^(?:请|麻烦|拜托|你|都|全部|一律|,)*(?:你)?(?:都|全程|全部|统一|只)?(?:用|以|说|讲|使用)(?:简体|繁体|"
+    r"标准|大白)?(?:[中英日法德韩俄]|西班牙|葡萄牙|"
+    r"意大利|阿拉伯|普通|广东)"
+    r"(?:文|语|话|国话)(?:来|跟我|和我|与我|对我|给我)?(?:回答|回复|答复|交流|沟通|说话|作答|聊天?|对话|"
+    r"应答|回应|讲话)(?:我|问题|我的问题|所有问题)?(?:就(?:好|"
+    r"行|可以)|吧|即可|,谢谢)?[.。! ]*$",
+    r"^(?:请|麻烦|你|尽量|,)*(?:回答|回复|答案|说话|讲话|解释|写作|措辞|语气|行文)(?:时|的时候|得|要|请|"
+    r"尽量|,)*(?:更|再|尽量|尽可能|要)?(?:简短|简洁|简明|"
+    r"精简|详细|正式|随意|直接|"
+    r"客气|礼貌|口语化?|专业|通俗|控制在|不超过)(?:一?些|一?点|扼要)?[^,;。]{0,12}[.。! ]*$",
+    # Whenever something happens.
+    r"^(?:每次|每回|每当|每逢|凡是|每个?[天周月季年]|每[周月][一二三四五六日末初底\d])[^;。?]{1,40}(?:都|"
+    r"先|请|要|记得|务必|别|不要|一律|给我|提醒我|"
+    r"发我)(?!.*(?:了|吗|呢)[.。! ]*$)",
+    r"(?:一直|向来|从来|永远|每次)都?(?:这样|如此|照此|按这个来)[.。! ]*$",
+)
+"""A rule for the assistant's manner, which says by its form that it is not about one thing."""
+
+STANDING = rule(
     r"\bfrom (?:now|here|today|tomorrow|this (?:point|day|moment)|next (?:week|month)) "
     r"(?:on(?:wards?)?|forwards?)\b",
     r"\bgoing forwards?\b",
@@ -64,6 +139,10 @@ STANDING = _rule(
     rf"^(?:please )?{_DO}.{{1,200}}\bin (?:the )?future[.! ]*$",
     rf"^next time,? (?:please )?(?:always |never |do not |don't |{_DO})",
     rf"^for (?:future|(?:all|every|any|each)(?: future)?) {_OUTPUT}",
+    rf"^(?:whenever|every time|each time|any time|anytime) (?:i|we|you|someone|anyone|there) [^,]{{2,80}}, ?"
+    rf"(?:please )?(?:always |never |just |only |also )?(?:{_DO}|do not|don't)",
+    rf"^(?:please )?(?:always |never )?{_DO}[^,;]{{1,120}} (?:whenever|every time|each time) (?:i|we|you|"
+    rf"there)\b",
     rf"^(?:whenever|every time|each time|when|if) (?:i|we|you|someone|anyone) "
     rf"(?:ask|say|mention|request|want|need|talk|show|report|plot|draw|present|compare|list)\b[^,]{{0,80}},"
     rf" ?(?:please )?(?:always |never |just |only )?(?:{_DO}|do not|don't)",
@@ -79,9 +158,10 @@ STANDING = _rule(
 
 PREFERENCES: Rules = (
     ("standing-instruction", STANDING),
+    ("manner", MANNER),
     (
         "default",
-        _rule(
+        rule(
             rf"(?:{_START}|\b(?:should|must|always|to|it) ){_DO}.{{0,120}}\bby default\b",
             rf"^by default,? (?:please |just |always |never |don't |do not )*(?:{_DO}|i (?:want|use|prefer|"
             rf"like))",
@@ -95,7 +175,7 @@ PREFERENCES: Rules = (
     ),
     (
         "always",
-        _rule(
+        rule(
             rf"(?:{_START}|\b(?:should|must|to|you) )(?:always|never|every time|each time) (?:please )?{_DO}",
             rf"^(?:i (?:want|need)|{_DO})\b.{{1,200}}\balways[.! ]*$",
             rf"{_START}(?:do not|don't) ever {_DO}",
@@ -117,7 +197,7 @@ PREFERENCES: Rules = (
     ),
     (
         "remember",
-        _rule(
+        rule(
             rf"{_START}(?:remember|keep in mind|bear in mind|don't forget|do not forget|"
             r"make (?:a )?note|take note|note down)(?! to (?:send|run|check|do|tell|ask|let|say)\b)"
             r"(?: that| to| this| of|:|,)? ?"
@@ -135,7 +215,7 @@ PREFERENCES: Rules = (
     ),
     (
         "preference",
-        _rule(
+        rule(
             r"\bi(?:'d| would| really| also| still| strongly| much| do| now| personally| generally| usually)*"
             r" (?:prefer|favou?r)\b",
             r"\bi(?:'d| would)(?: much)? rather (?:have|see|get|read|use|be|you|not)\b",
@@ -166,7 +246,7 @@ PREFERENCES: Rules = (
     ),
     (
         "stop",
-        _rule(
+        rule(
             rf"{_START}(?:do not|don't|never) (?:ever )?(?!do (?:this|that|it)\b)\w+ (?:.{{0,120}} )?"
             r"(?:again|any ?more|ever)\b",
             rf"{_START}(?:stop|quit|avoid) (?:using|showing|adding|sending|giving|writing|including|putting|"
@@ -180,7 +260,7 @@ PREFERENCES: Rules = (
     ),
     (
         "identity",
-        _rule(
+        rule(
             r"\b(?:call|address) me (?!back|later|when|if|at|on|tomorrow|today|a (?:cab|taxi))\w",
             r"\brefer to me as\b",
             r"\bi go by (?-i:[A-Z])\w",
@@ -205,13 +285,13 @@ PREFERENCES: Rules = (
     ),
 )
 
-OUTSIDERS = _rule(
+OUTSIDERS = rule(
     r"(?:系统|数据库|服务器?|程序|软件|浏览器|pandas|sqlite|mysql|postgres\w*|python|excel|linux|windows|git|"
     r"框架|它)(?:会|的|都)?默认",
 )
 """Somebody else's default: a description, not a wish."""
 
-ABOUT_THE_USER = _rule(
+ABOUT_THE_USER = rule(
     r"^(?:the )?user(?:'s)? (?:now |also |usually |always |never |has |asked |no longer )*"
     r"(?:prefers?|wants?|likes?|dislikes?|hates?|needs?|requires?|asked|expects?|insists|name|time ?zone|"
     r"role|works?|lives?|is an?|switched|uses?|preference|favou?rite)\b",
@@ -222,7 +302,7 @@ ABOUT_THE_USER = _rule(
 
 # --- what keeps a statement from being one ------------------------------------------------------------
 
-ONE_OFF = _rule(
+ONE_OFF = rule(
     r"(?<!not just )(?<!not only )\b(?:this time|this once|just once|only once|today only|only today|"
     r"just for today|right now|for now|for once|for the moment|for the time being|temporarily|"
     r"for this (?:one|report|question|chart|query|time|answer|task|analysis|table|plot|conversation|chat))\b",
@@ -232,7 +312,7 @@ ONE_OFF = _rule(
 )
 """A wish for one time only."""
 
-HYPOTHETICAL = _rule(
+HYPOTHETICAL = rule(
     r"\b(?:if|suppose|supposing|imagine|assuming|what if|as if|pretend) (?:that )?"
     r"(?:i|you|he|she|someone|somebody|they|we|a user|the user)(?:'d| had| have)? "
     r"(?:said|told|asked|were|was|had|wanted|preferred|liked|would|wrote|said)\b",
@@ -242,22 +322,35 @@ HYPOTHETICAL = _rule(
     r"^(?:假设|假如|比如|例如|打个比方)",
 )
 
-REPORTED = _rule(
+CONDITION = rule(
+    r"^(?:and |but |so )*(?:if|suppose|supposing|imagine|let's (?:say|assume|pretend)|say,|maybe|perhaps|"
+    r"what if|pretend|assuming|unless|"
+    r"were i|had i|as if|i wish|hopefully|ideally|one day|some day)\b",
+    r"\bif (?:i|we) (?:were|was|had|lived|could|would)\b|\b(?:some day|one day)\b",
+    r"^(?:如果|假如|假设|要是|万一|也许|可能|或许|倘若|假装|一旦|说不定|哪天|但愿|希望有一天)|的话,?$|哪天我",
+)
+"""Something that is only thought of."""
+
+REPORTED = rule(
     r"\b(?:he|she|they|someone|somebody|people|everyone|"
     r"the (?:article|docs?|documentation|book|manual|paper|guide|blog|readme|e-?mail)) "
     r"(?:said|says?|told|tells?|claims?|claimed|wrote|writes|suggests?|suggested|recommends?|recommended)\b",
+    r"\b(?:the|a|an|my|our|this|that|one|some) (?:[\w'-]+ ){1,3}(?:said|says?|wrote|writes|told (?:me|us|"
+    r"him|her|them)|reads|goes|shouted|claims?|states?|asks|"
+    r"asked)(?: (?:that|to \w+))?(?:,|:| [\"\ufffc]| that\b)",
+    r"^[^,;:。我]{1,12}(?:说|写道|写着|表示|告诉我|跟我说|对我说|跟我讲|喊道|问)[:,\ufffc]",
     r"(?:他们?|她们?|有人|别人|大家|网上|文章|文档|书上|手册|博客|邮件|新闻|资料)(?:里|中|上)?(?:都|也|就)?"
     r"(?:说|讲|表示|写道|写着|提到|认为|觉得|建议|声称)",
 )
 """Somebody else's words."""
 
-PAST = _rule(
+PAST = rule(
     r"\b(?:i|we) used to (?:prefer|like|love|use|want|read|hate)\b(?!.{0,120}\b(?:now|but|from now)\b)",
     r"我们?(?:以前|之前|曾经|过去|原来|从前)(?:很|都|一直|总是|也|更)?(?:喜欢|习惯|偏好|用|看)(?!.{0,"
     r"80}(?:现在|以后|改))",
 )
 
-DO_NOT_REMEMBER = _rule(
+DO_NOT_REMEMBER = rule(
     r"\b(?:do not|don't|never|no need to|needn't|without|not to|stop|please not) "
     r"(?:ever |please )?(?:remember|memori[sz]|commit)\w*\b(?! to (?:use|add|round|show))",
     r"\b(?:do not|don't|never|no need to|without) (?:ever )?(?:sav|stor|record|log|keep|writ|not)\w* "
@@ -269,14 +362,14 @@ DO_NOT_REMEMBER = _rule(
 )
 """An explicit wish that nothing of this message be kept."""
 
-FORGET = _rule(
+FORGET = rule(
     r"(?:^|please |\bjust |\band )forget (?:this|that|it|what|everything|about|my|the|all)\b",
     r"\b(?:delete|erase|remove|wipe) (?:that|this|my|the|all|your) (?:\w+ ){0,3}memor(?:y|ies)\b",
     r"(?:^|请|把.{1,30})忘(?:了|掉|记)",
 )
 """A wish to have something forgotten: no statement itself; the tools do it."""
 
-INSTRUCTION = _rule(
+INSTRUCTION = rule(
     r"\b(?:ignore|disregard|forget|override|bypass) (?:all |any |every |the |your |my |of |these |those )*"
     r"(?:previous|prior|above|earlier|preceding|system|safety|existing|other)\b.{0,30}"
     r"(?:instruction|prompt|rule|message|guideline|direction|context)",
@@ -293,15 +386,15 @@ INSTRUCTION = _rule(
 
 # --- questions and requests ---------------------------------------------------------------------------
 
-QUESTION_WORDS_ZH = _rule(
+QUESTION_WORDS_ZH = rule(
     r"什么|啥|多少|哪(?!怕|吒)|谁|怎么|怎样|如何|为何|几(?:个|点|号|天|条|次|家|月|年|班|位)|"
     r"是否|是不是|有没有|对不对"
 )
-ANYHOW = _rule(r"无论|不管|不论|任何时候|不论如何|无论如何|怎么都|我(?:再)?问")
+ANYHOW = rule(r"无论|不管|不论|任何时候|不论如何|无论如何|怎么都|我(?:再)?问")
 """Before a question word it means "whatever": 无论问什么都用中文."""
 
 QUESTION_ENDS_ZH = re.compile(r"(?:吗|呢|没有|是不是|对不对|(?<!什)么)[.。!~ ]*$")
-QUESTION_STARTS = _rule(
+QUESTION_STARTS = rule(
     r"^(?:and |so |but |or |then |ok |okay |hi |hey |hello |well |also |now )*(?:"
     r"(?:what|why|how|when|where|which|who|whose|whom)(?:'s|'re| is| are| was| were| do| does| did| should|"
     r" would| can| could| will| has| have| had| might)\b"
@@ -311,7 +404,7 @@ QUESTION_STARTS = _rule(
     r"don't|doesn't|didn't) (?:you|i|we|it|there|this|that|my|he|she|they|your|our|anyone|any|everything)\b"
     r"|(?:is|are|was|were|does|did|has) the\b)"
 )
-ASKS_TO_BE_TOLD = _rule(
+ASKS_TO_BE_TOLD = rule(
     r"^(?:please |can you |could you |just )*(?:tell me|explain|describe|show me|remind me|look up|clarify|"
     r"let me know|i wonder|i(?:'m| am) (?:wondering|not sure|unsure|curious)|i (?:don't|do not) (?:know|"
     r"remember|recall|understand)|i (?:want|need|would like) to know|i'd like to know|not sure|no idea|"
@@ -319,7 +412,7 @@ ASKS_TO_BE_TOLD = _rule(
     r"^(?:请|你|麻烦你?|帮我|能|可以|给我|再|先|我){0,3}(?:告诉我|解释(?!一下:)|说明(?!一下:)|说说|讲讲|"
     r"介绍|查(?!询口径)|看看|请问|想知道|不知道|不清楚|不确定|想问|问一下|好奇|回忆一下|提醒我)",
 )
-REQUEST = _rule(
+REQUEST = rule(
     r"^(?:please |now |then |and |also |ok |okay |just )*(?:show|list|find|give|calculate|compute|plot|"
     r"count|compare|analy[sz]e|select|get|filter|run|create|generate|draw|make|export|fetch|query|"
     r"summari[sz]e|tell|rank|sort|group|search|build|write|check|fix|add|change|update|delete|use)\b",
@@ -346,7 +439,7 @@ POLITE = re.compile(
     r"(?P<rest_zh>.*?)(?:吗|么)?[?？。.! ]*$",
     re.IGNORECASE,
 )
-POLITE_WISH = _rule(
+POLITE_WISH = rule(
     r"^(?:always|never) (?!be\b)|\bby default\b|^remember (?:that|i|to)\b|^remember my [\w ]{1,30} (?:is|"
     r"are)\b|^(?:please )?call me\b|^stop \w+ing\b",
     r"^(?:以后|今后|从现在|默认|一律|始终|别再|不要再)|^记住[:,]?我(?!吗|说|的话|刚|之前|上次|叫什么|是谁)|"
@@ -416,7 +509,7 @@ SMALL_TALK = re.compile(
 )
 """A whole message of this is an acknowledgement: there is nothing to look up."""
 
-CROSS_SESSION = _rule(
+CROSS_SESSION = rule(
     r"\blast (?:time|session|week|month|conversation|chat)\b|\b(?:as|like|same as) (?:before|usual|always|"
     r"last time)\b|\bwe (?:agreed|discussed|decided|talked|said|settled|used|did)\b|\bmy (?:usual|preferred|"
     r"preferences?|defaults?|settings|favou?rite|name)\b|\b(?:do|did|can) you (?:still )?(?:remember|recall|"

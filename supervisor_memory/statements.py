@@ -7,13 +7,14 @@ is something to write, `remember/extract` writes it.
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from typing import Literal, TypeAlias
 
-from supervisor_memory import phrases
+from supervisor_memory import facts, phrases
 from supervisor_memory.definitions import Definition, find_definition
+from supervisor_memory.pasted import without_pasted
 from supervisor_memory.phrases import MASK
 from supervisor_memory.records import Kind
 
@@ -59,7 +60,8 @@ _CLAUSE_END = re.compile(r"[,;，；] ?")
 class Statement:
     """One sentence and what it does. `reason` names the rule that decided.
 
-    `kind` is set when it is worth remembering; `text` is the sentence as it was written.
+    `kind` is set when it is worth remembering; `text` is the sentence as it was written, and `start` its
+    place in what was said. `retracts` is what it takes back: "I want tables" for "forget that I want tables".
     """
 
     text: str
@@ -67,6 +69,8 @@ class Statement:
     reason: str
     kind: Kind | None = None
     definition: Definition | None = None
+    start: int = 0
+    retracts: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,22 +86,51 @@ class Statements:
 
 
 def read_statements(text: str) -> Statements:
-    """Judge the first hundred sentences of a text, each by itself."""
+    """Judge the first hundred sentences of a text, each by itself. What was pasted into it states nothing."""
     return _known(text) if len(text) <= _LONGEST_KNOWN else _read(text)
 
 
 def _read(text: str) -> Statements:
-    found = tuple(s for sentence in islice(sentences(text), MAX_SENTENCES) for s in _judged(sentence))
+    text = text[:_MOST_READ]
+    own = without_pasted(text)
+    found = tuple(
+        replace(statement, start=start + statement.start)
+        for start, sentence in islice(_placed_sentences(_unwrapped(own)), MAX_SENTENCES)
+        for statement in _judged(sentence)
+    )
+    if own != text:
+        found += (Statement("", "nothing", "pasted"),)
     refusals = [s.reason for s in found if s.reason in ("do-not-remember", "instruction-to-assistant")]
     return Statements(found, refusals[0] if refusals else "")
 
 
+_MOST_READ = MAX_SENTENCES * MAX_SENTENCE
 _LONGEST_KNOWN = 2_000
 _known = lru_cache(maxsize=1_024)(_read)  # one question is routed for the supervisor and for each sub-agent
 
 
+_SOFT_WRAP = re.compile(
+    r"(?<![.!?:;。！？：；…\n])[ \t]*\n[ \t]*(?=[a-z(])"
+    r"(?!(?:i|i'm|we|my|our|please|don't|do|always|never|also|and then|then|what|how|who|when|where|why|use|"
+    r"call)\b)"
+    r"|(?<=[，、])[ \t]*\n[ \t]*(?=[^\s\-*•\d])"
+)
+
+
+def _unwrapped(text: str) -> str:
+    """The text with spaces where a line only ended because it was full; code keeps its lines."""
+    if "\n" not in text or "```" in text:
+        return text
+    return _SOFT_WRAP.sub(lambda match: " " * len(match[0]), text)
+
+
 def sentences(text: str) -> Iterator[str]:
     """The sentences of a text, trimmed. Numbers, file names, URLs, quotations and code are not cut."""
+    return (sentence for _, sentence in _placed_sentences(text))
+
+
+def _placed_sentences(text: str) -> Iterator[tuple[int, str]]:
+    """The sentences, each with the place where it begins."""
     start = 0
     for match in _ENDS.finditer(text):
         if match["quoted"] is not None:
@@ -106,11 +139,14 @@ def sentences(text: str) -> Iterator[str]:
             text[max(start, match.start() - 8) : match.start()]
         ):
             continue
-        if sentence := text[start : match.end()].strip():
-            yield sentence
+        yield from _placed(text[start : match.end()], start)
         start = match.end()
-    if rest := text[start:].strip():
-        yield rest
+    yield from _placed(text[start:], start)
+
+
+def _placed(piece: str, start: int) -> Iterator[tuple[int, str]]:
+    if sentence := piece.strip():
+        yield start + len(piece) - len(piece.lstrip()), sentence
 
 
 def normal(sentence: str) -> str:
@@ -131,14 +167,64 @@ def judge(sentence: str) -> Statement:
     text = normal(sentence)
     hidden = masked(text)
     if reason := _refusal(hidden):
-        return Statement(sentence, "nothing", reason)
+        what = facts.retracted(hidden) if reason == "forget" else None
+        return _retraction(sentence, text[slice(*what)]) if what else Statement(sentence, "nothing", reason)
     if _is_question(hidden):
         return Statement(sentence, "asks", "question")
+    if what := facts.retracted(hidden):
+        return _retraction(sentence, text[slice(*what)])
     if reason := _disclaimer(hidden):
         return Statement(sentence, "nothing", reason)
     if definition := _definition(text, hidden):
         return Statement(sentence, "states", "definition", "domain-facts", definition)
-    return _preference(sentence, hidden)
+    found = _preference(sentence, hidden)
+    return found if found.kind is not None or found.reason == "one-off" else _fact(sentence, hidden) or found
+
+
+def _without_address(hidden: str) -> str:
+    for lead in (phrases.ADDRESS, phrases.REMEMBER_THAT, phrases.ADDRESS):
+        hidden = lead.sub("", hidden, count=1)
+    return hidden
+
+
+def _retraction(sentence: str, what: str) -> Statement:
+    return Statement(sentence, "states", "forget", "user-profile", retracts=what.strip())
+
+
+def _fact(sentence: str, hidden: str) -> Statement | None:
+    """What is true of the user, what was decided, what is put right, what holds where the user is."""
+    if phrases.CONDITION.search(hidden):
+        return None
+    said = _without_address(hidden)
+    for reason, rule in facts.FACTS:
+        if match := rule.search(said):
+            around = f"{said[: match.start()]} {said[match.end() :]}"
+            if not facts.PASSING.search(around) and not phrases.REQUEST.search(said):
+                return Statement(sentence, "states", reason, "user-profile")
+    if facts.PASSING.search(said):
+        return None
+    if facts.DECISION.search(said):
+        return Statement(sentence, "states", "decision", "domain-facts")
+    if match := facts.CORRECTION.match(said) or facts.CORRECTION.match(hidden):
+        rest = (match["rest"] or match["rest_zh"]).strip()
+        if facts.STATES_SOMETHING.search(rest):
+            return Statement(sentence, "states", "correction", "domain-facts")
+    if match := facts.HOUSE_RULE.match(said):
+        rest = (match["rest"] or match["rest_zh"]).strip()
+        if _says_enough(rest) and not phrases.REQUEST.search(rest):
+            return Statement(sentence, "states", "house-rule", "domain-facts")
+    return None
+
+
+_LEAST_WORDS, _LEAST_CHARACTERS_ZH = 3, 5
+
+
+def _says_enough(text: str) -> bool:
+    """Whether it is more than a fragment."""
+    return (
+        len(text.split()) >= _LEAST_WORDS
+        or sum("\u3400" <= c <= "\u9fff" for c in text) >= _LEAST_CHARACTERS_ZH
+    )
 
 
 def _judged(sentence: str) -> Iterator[Statement]:
@@ -148,7 +234,7 @@ def _judged(sentence: str) -> Iterator[Statement]:
         before = judge(sentence[:cut])
         if before.kind is not None:
             yield before
-            yield Statement(sentence[cut:].strip(), "asks", "question")
+            yield Statement(sentence[cut:].strip(), "asks", "question", start=cut)
             return
     yield whole
 

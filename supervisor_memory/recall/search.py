@@ -90,9 +90,12 @@ def _each_once(records: Iterable[Record]) -> Iterator[Record]:
             yield record
 
 
+_NO_WISHES = ("identity", "personal-fact")
+
+
 def _is_wish(record: Record) -> bool:
     """Whether the user wants something ("use tables"), rather than tells something ("I live in Rome")."""
     if record.attribute is not None:
         return record.subject != "user" or record.attribute in _WISHED_OF_THE_USER
     said = read_statements(record.content).all
-    return any(each.kind == "user-profile" and each.reason != "identity" for each in said)
+    return any(each.kind == "user-profile" and each.reason not in _NO_WISHES for each in said)

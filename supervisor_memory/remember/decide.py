@@ -34,6 +34,7 @@ from supervisor_memory.records import (
 from supervisor_memory.remember.compare import same_slots
 from supervisor_memory.remember.doubt import TRUST, doubts, known_to_reviewers, proposed
 from supervisor_memory.remember.echo import repeated_from_note, repeated_from_store, without_told_lines
+from supervisor_memory.remember.gate import tally
 from supervisor_memory.remember.merge import says_the_same, strategy_for
 from supervisor_memory.remember.once import event_ids
 from supervisor_memory.remember.wording import same_marks, tells
@@ -111,7 +112,7 @@ def _drafted(
     """All decisions, taken against the store as it is now.
 
     Args:
-        ids: Those of the events, in this order: of the candidates, of the skipped.
+        ids: Those of the events, in this order: of the candidates, of the skipped, of what was left out.
     """
     draft = _Draft(said.scope)
     id_of_next = iter(ids)
@@ -132,6 +133,8 @@ def _drafted(
     for reason in said.skipped:
         if is_new():
             draft.refuse(reason)
+    if said.unkept and (event_id := next(id_of_next)) not in repeated:
+        draft.leave_out(said.unkept, event_id)
     return draft
 
 
@@ -210,6 +213,14 @@ class _Draft:
         self.results.append(WriteResult("", "skipped", saved=False, reason=reason))
         event = self._event("skip", self.scope.user_id, outcome="skipped", reason=reason, **self._own_id())
         self.events.append(event)
+
+    def leave_out(self, reasons: Sequence[str], event_id: str | None) -> None:
+        """What was not worth keeping: one row of codes with their counts, no content."""
+        own_id = {} if event_id is None else {"id": event_id}
+        reason = tally(reasons)
+        self.events.append(
+            self._event("skip", self.scope.user_id, outcome="skipped", reason=reason, **own_id)
+        )
 
     def change(self, old: Record, new: Record, status: WriteStatus, reason: str) -> None:
         staged = self.pending.get(old.id)

@@ -23,17 +23,23 @@ from supervisor_memory.records import (
     check_content,
     content_hash,
 )
+from supervisor_memory.remember.gate import informing
 from supervisor_memory.remember.subject import About, about_preference, properties_of
 from supervisor_memory.statements import Statement, masked, normal, read_statements
 from supervisor_memory.terms import terms
 
 __all__ = [
+    "EXTRACTED",
     "EXTRACT_PROMPT",
+    "Extracted",
     "Sifted",
     "describe",
     "from_agent",
     "from_llm",
     "from_user",
+    "noted",
+    "read_agent",
+    "read_user",
     "sift",
 ]
 
@@ -72,30 +78,91 @@ class Sifted:
     dropped: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What may be remembered of a text, and a code for each sentence that may not."""
+
+    candidates: tuple[Candidate, ...] = ()
+    unkept: tuple[str, ...] = ()
+
+
+EXTRACTED = "extracted"
+"""Where the metadata of a record keep who read it out of what was said, by which rule, and where."""
+
+
+def noted(
+    candidate: Candidate, *, by: str, rule: str | None = None, at: tuple[int, int] | None = None
+) -> Candidate:
+    """The candidate with why it was remembered in its metadata, for whoever reviews it.
+
+    Args:
+        by: "rules", "model", or the name of an extractor.
+        at: Where it begins and ends in the message of `source.message_id`, in characters.
+    """
+    told: dict[str, Any] = {"by": by, "confidence": round(candidate.confidence, 2)}
+    if rule is not None:
+        told["rule"] = rule
+    if at is not None:
+        told["at"] = list(at)
+    return replace(candidate, metadata={**candidate.metadata, EXTRACTED: told})
+
+
 # --- the user ------------------------------------------------------------------------------------------
 
 
 def from_user(message: Message, *, source: Source = Source()) -> list[Candidate]:  # noqa: B008 - frozen
-    """One candidate for each sentence in which the user states a preference or a definition.
+    """One candidate for each sentence in which the user states something lasting, or takes it back.
 
     Args:
         source: Where the turn came from; the message's id and name are added.
     """
+    return list(read_user(message, source=source).candidates)
+
+
+def read_user(message: Message, *, source: Source = Source()) -> Extracted:  # noqa: B008 - frozen
+    """As `from_user`, with the reasons why the other sentences are not kept."""
     if message.role != "user":
-        return []
+        return Extracted()
     said = replace(source, source_class="user", message_id=message.id, speaker=message.name)
-    return [_of_statement(s, said) for s in read_statements(message.content).worth_keeping]
+    read = read_statements(message.content)
+    kept = read.worth_keeping
+    return Extracted(
+        tuple(_of_statement(each, said) for each in kept),
+        tuple(_why_not(each, read.refusal) for each in read.all if each.kind is None or not kept),
+    )
+
+
+def _why_not(statement: Statement, refusal: str) -> str:
+    if refusal and statement.kind is not None:
+        return refusal
+    if statement.reason in ("none", "task"):
+        is_small_talk = phrases.SMALL_TALK.fullmatch(normal(statement.text[:_MAX_NAME]))
+        return "small-talk" if is_small_talk else "no-statement"
+    return statement.reason
+
+
+_CONFIDENCE = {"decision": 0.75, "correction": 0.75, "house-rule": 0.75, "personal-fact": 0.85, "habit": 0.8}
+"""How sure a rule is; the others are made of words that announce a wish or a definition."""
+_USUAL_CONFIDENCE, _OF_AN_AGENT = 0.9, 0.7
 
 
 def _of_statement(statement: Statement, source: Source) -> Candidate:
     kind = statement.kind or "domain-facts"
-    return _candidate(
-        _trimmed(statement.text) or statement.text,
+    content = statement.retracts or _trimmed(statement.text) or statement.text
+    found = _candidate(
+        content,
         kind,
         source,
-        about=_about(statement.text, kind, statement.definition),
+        about=_about(content if statement.retracts else statement.text, kind, statement.definition),
         evidence=statement.text,
     )
+    found = replace(
+        found,
+        event="DELETE" if statement.retracts else None,
+        confidence=_CONFIDENCE.get(statement.reason, _USUAL_CONFIDENCE),
+    )
+    end = statement.start + len(statement.text)
+    return noted(found, by="rules", rule=statement.reason, at=(statement.start, end))
 
 
 def _trimmed(text: str) -> str:
@@ -213,10 +280,33 @@ def from_agent(
             evidence are kept in the metadata.
         side_effects: Mappings with `path` or `sql` (and `type`, `rows`), or plain paths and SQL.
     """
+    return list(
+        read_agent(
+            agent_id=agent_id,
+            final_answer=final_answer,
+            conclusion=conclusion,
+            side_effects=side_effects,
+            source=source,
+        ).candidates
+    )
+
+
+def read_agent(
+    *,
+    agent_id: str,
+    final_answer: str | None = None,
+    conclusion: object | None = None,
+    side_effects: Sequence[Mapping[str, Any] | str] = (),
+    source: Source = Source(),  # noqa: B008 - frozen
+) -> Extracted:
+    """As `from_agent`, with the reason why its answer is not kept."""
     agent = replace(source, source_class="agent", agent_id=agent_id)
     tool = replace(source, source_class="tool", agent_id=agent_id)
-    found = [*_concluded(conclusion, final_answer, agent), *_effects(side_effects, final_answer, tool)]
-    return found[: MAX_ITEMS + 1]
+    concluded, why_not = _concluded(conclusion, final_answer, agent)
+    found = [*concluded, *_effects(side_effects, final_answer, tool)]
+    kept = tuple(replace(each, confidence=_OF_AN_AGENT) for each in found[: MAX_ITEMS + 1])
+    rules = {"task-traces": "conclusion", "tool-effects": "side-effect"}
+    return Extracted(tuple(noted(each, by="rules", rule=rules[each.kind]) for each in kept), why_not)
 
 
 _EVIDENCE_FIELDS = ("question", "evidence", "figures", "sql", "csv_path", "chart_path")
@@ -227,12 +317,18 @@ _EMPTY_ANSWER = re.compile(
 )
 
 
-def _concluded(conclusion: object | None, final_answer: str | None, source: Source) -> Iterator[Candidate]:
+def _concluded(
+    conclusion: object | None, final_answer: str | None, source: Source
+) -> tuple[list[Candidate], tuple[str, ...]]:
+    """The conclusion, or why there is none."""
     text = conclusion if isinstance(conclusion, str) else _field(conclusion, "conclusion")
     if not isinstance(text, str) or not text.strip():
         text = final_answer
-    if not isinstance(text, str) or not _says_something(text := text.strip()):
-        return
+    if not isinstance(text, str) or not text.strip():
+        return [], ()
+    text, why_not = _telling(text.strip())
+    if why_not is not None:
+        return [], (why_not,)
     metadata = {
         name: value
         for name in _EVIDENCE_FIELDS
@@ -244,15 +340,22 @@ def _concluded(conclusion: object | None, final_answer: str | None, source: Sour
     content = _cut(text)
     if content != text:
         metadata |= {"cut": True, "full_length": len(text)}
-    yield _candidate(content, "task-traces", source, about=About(), evidence=content, metadata=metadata)
+    return [
+        _candidate(content, "task-traces", source, about=About(), evidence=content, metadata=metadata)
+    ], ()
 
 
-def _says_something(text: str) -> bool:
-    """Not an error, an apology, a question back, or "done"."""
+def _telling(text: str) -> tuple[str, str | None]:
+    """What of an answer tells something; and else why nothing does."""
     head = text[:MAX_CONCLUSION]
-    if _EMPTY_ANSWER.search(head) or head.rstrip().endswith(("?", "？")):
-        return False
-    return len(terms(head)) >= _LEAST_TERMS
+    if _EMPTY_ANSWER.search(head):
+        return "", "apology"
+    if head.rstrip().endswith(("?", "？")):
+        return "", "question"
+    told, why_not = informing(text)
+    if why_not is None and len(terms(told[:MAX_CONCLUSION])) < _LEAST_TERMS:
+        why_not = "fragment"
+    return told, why_not
 
 
 def _cut(text: str) -> str:

@@ -31,15 +31,19 @@ def gather(said: Remembering, view: ReadStore) -> Remembering:
     scope = said.scope
     source = Source("user", None, scope.session_id, scope.run_id)
     kept = _session_messages(said, view)
-    found = [
-        replace(candidate, ref_id=record.id if record else None)
-        for message, record in zip(said.messages, kept, strict=True)
-        if message.role == "user"
-        for candidate in extract.from_user(replace(message, content=_read(message.content)), source=source)
-    ]
+    found: list[Candidate] = []
+    unkept: list[str] = []
+    for message, record in zip(said.messages, kept, strict=True):
+        read = extract.read_user(replace(message, content=_read(message.content)), source=source)
+        found += [
+            replace(each, ref_id=record.id if record else None)
+            for each in read.candidates
+            if each.event is None
+        ]
+        unkept += read.unkept
     if scope.agent_id is not None:
         answer, conclusion = said.outcome.final_answer, said.outcome.conclusion
-        brought = extract.from_agent(
+        brought = extract.read_agent(
             agent_id=scope.agent_id,
             final_answer=_own(answer) if isinstance(answer, str) else None,
             conclusion=_own(conclusion) if isinstance(conclusion, str) else conclusion,
@@ -47,8 +51,9 @@ def gather(said: Remembering, view: ReadStore) -> Remembering:
             source=replace(source, source_class="agent", agent_id=scope.agent_id, message_id=said.turn_id),
         )
         spoken = next((r.id for r in reversed(kept) if r and r.source.source_class == "agent"), None)
-        found += [replace(candidate, ref_id=spoken) for candidate in brought]
-    return replace(said, candidates=(*said.candidates, *_clean(found)))
+        found += [replace(candidate, ref_id=spoken) for candidate in brought.candidates]
+        unkept += brought.unkept
+    return replace(said, candidates=(*said.candidates, *_clean(found)), unkept=(*said.unkept, *unkept))
 
 
 def with_metadata(candidate: Candidate, metadata: Mapping[str, Any]) -> Candidate:

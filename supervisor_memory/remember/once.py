@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from supervisor_memory.flow import Remembering
 from supervisor_memory.records import Candidate, Message, content_hash
+from supervisor_memory.remember.gate import tally
 
 __all__ = ["event_ids", "session_message_id"]
 
@@ -24,8 +25,12 @@ _Told: TypeAlias = tuple[str, str | None, str]
 
 
 def event_ids(said: Remembering) -> list[str | None]:
-    """The ids of the events for each candidate and for each skipped thing; None: any, it is no turn's."""
-    told = [*map(_of_candidate, said.candidates), *map(_of_skipped, said.skipped)]
+    """The ids of the events for each candidate, for each skipped thing, and for what was left out, if any.
+
+    None: any, it is no turn's.
+    """
+    left_out = [("left-out", None, tally(said.unkept))] if said.unkept else []
+    told = [*map(_of_candidate, said.candidates), *map(_of_skipped, said.skipped), *left_out]
     if said.turn_id is None:
         return [None] * len(told)
     return [str(uuid.uuid5(_EVENTS, key)) for key in _numbered(_key(said, *what) for what in told)]

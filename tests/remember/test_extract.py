@@ -190,7 +190,11 @@ def test_a_conclusion_is_kept_with_its_question_and_evidence() -> None:
     [found] = from_agent(agent_id="analysis", conclusion=finding, final_answer="HA, on average.")
     assert (found.content, found.kind) == ("HA flew the longest routes on average.", "task-traces")
     assert found.source == Source("agent", "analysis")
-    assert found.metadata == {"question": "Which carrier is worst?", "evidence": ["HA: 4983"]}
+    assert found.metadata == {
+        "question": "Which carrier is worst?",
+        "evidence": ["HA: 4983"],
+        "extracted": {"by": "rules", "rule": "conclusion", "confidence": 0.7},
+    }
 
 
 @pytest.mark.parametrize(

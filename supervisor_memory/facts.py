@@ -1,0 +1,349 @@
+"""What people tell of themselves and what they decide: the words that give it away, English and Chinese.
+
+By class, not by wording: who one is, where and with whom one lives, what one cannot eat, what one always
+does, what has been decided, what has to be put right. All patterns meet text as `phrases` says.
+"""
+
+import re
+
+from supervisor_memory.phrases import MASK, Rules, rule
+
+__all__ = ["CORRECTION", "DECISION", "FACTS", "HOUSE_RULE", "PASSING", "STATES_SOMETHING", "retracted"]
+
+# --- people, bodies, places -------------------------------------------------------------------------
+
+_KIN = (
+    r"(?:wife|husband|partner|spouse|girlfriend|boyfriend|fianc[eé]e?|kids?|child(?:ren)?|sons?|daughters?|"
+    r"twins|bab(?:y|ies)|"
+    r"toddlers?|mother|mom|mum|father|dad|parents|brothers?|sisters?|siblings|grand(?:ma|pa|mother|father|"
+    r"parents|"
+    r"children|kids|son|daughter)|aunt|uncle|cousins?|nephews?|nieces?|flatmates?|roommates?|dogs?|cats?|"
+    r"pupp(?:y|ies)|kittens?|"
+    r"horses?|parrots?|rabbits?|pets?)"
+)
+_BODY = (
+    r"(?:allerg\w*|intoleran\w*|asthma|diabetes|celiac(?: disease)?|coeliac(?: disease)?|epilepsy|"
+    r"migraines?|adhd|"
+    r"autism|dyslexia|arthritis|anxiety|depression|insomnia|hypertension|high blood pressure|"
+    r"a (?:bad |weak |slipped )?(?:back|knee|heart|stomach|disc)\b|a [\w -]{0,20}(?:condition|disorder|"
+    r"disease|phobia)|"
+    r"gout|reflux|eczema|anaemia|anemia|vertigo|a pacemaker|a hearing aid|food restrictions?|dietary \w+)"
+)
+_TRAIT = (
+    r"(?:allergic|intolerant|vegan|vegetarian|pescatarian|flexitarian|diabetic|asthmatic|celiac|coeliac|"
+    r"epileptic|pregnant|"
+    r"colou?r[- ]?blind|blind|deaf|hard of hearing|dyslexic|autistic|(?:left|right)[- ]handed|lactose|gluten|"
+    r"married|divorced|single|engaged|widowed|retired|self-employed|freelance|unemployed|jewish|muslim|"
+    r"christian|"
+    r"hindu|buddhist|kosher|halal|teetotal|sober|bilingual|fluent in|responsible for|in charge of|"
+    r"afraid of (?!i\b|that\b|we\b)|scared of|from (?!the (?:beginning|start)\b)(?-i:[A-Z])|originally from|"
+    r"born (?:in|on)|raised in|\d{1,3}(?: years old)?(?=[,;.! ]*(?:$|and\b|,|;))|"
+    r"\d{1,3} years old|new to [a-z]|a native|on (?:a|the) [\w -]{0,20}diet\b)"
+)
+_LASTING = (
+    r"(?:(?:now |still |mostly |currently |also |both |all |actually )*(?:live|work|study|teach|studied|"
+    r"worked|"
+    r"commute|volunteer|manage|lead|supervise|head|own|speak|report to|speciali[sz]e|was born|grew up|"
+    r"come from|moved to|moved from|"
+    r"relocated|retired|graduated|majored|drive an?|ride an?|play (?:the|in)|practi[sc]e|breed|raise|coach|"
+    r"belong to|"
+    r"run (?:a|an|my|our|marathons)|wake up|get up|go to bed|start work|finish work|work out|wear|weigh|"
+    r"need glasses))\b"
+)
+_ABSTAIN = (
+    r"(?:eat|drink|smoke|drive|fly|tolerate|digest|have (?:any )?(?:dairy|gluten|sugar|alcohol|caffeine|"
+    r"meat)|take (?:sugar|milk)|touch|do (?:dairy|gluten|spicy))"
+)
+_NOT_OURS = (
+    r"(?:question|problem|issue|point|guess|mistake|bad|fault|quer(?:y|ies)|code|script|error|apolog(?:y|"
+    r"ies)|result|"
+    r"screen|internet|connection|wi-?fi|laptop|computer|phone|battery|god|goodness|dear|word|feeling|"
+    r"impression|"
+    r"understanding|bet|turn|concern|worry|hope|idea|thought|suggestion|advice|answer|input|next|first|last|"
+    r"request|test|build|page|browser|file|head|lord|pleasure|only|current)"
+)
+
+FACTS: Rules = (
+    (
+        "personal-fact",
+        rule(
+            rf"\bi(?:'m| am)(?: (?:also|still|actually|really|severely|very|mildly|quite|highly|deathly|"
+            rf"strictly|mostly|"
+            rf"currently|now|not|both|a bit))* {_TRAIT}",
+            r"\b(?:i(?:'m| am)|as)(?: (?:also|still|actually|now|not|currently))* an? (?!bit\b|little\b|"
+            r"tad\b|touch\b|few\b|"
+            r"couple\b|lot\b|while\b|mess\b|fool\b|idiot\b|moron\b|genius\b|bad\b|good\b|big\b|huge\b|"
+            r"minute\b|"
+            r"(?:\w+ )?(?:confused|lost|worried|late|tired|unsure|busy)\b)"
+            r"(?:[\w'-]+ ?){1,4}(?:(?=$|[,;.!])|\b(?:at|in|for|from|of|by|with|who|and|on|based|working|but|"
+            r"since|so)\b)(?<!^as)",
+            rf"\b(?:i|we)(?: have|'ve got|'ve| both have| also have| have got)(?: also| had|"
+            rf" always had)* (?:an? |two |three |four |five |\d |one |no |some |"
+            rf"several |my |many |severe |mild |chronic |bad |type [12] )*(?:[\w-]+ ){{0,2}}(?:{_KIN}|"
+            rf"{_BODY})\b",
+            r"\b(?:i|we)(?:'ve| have) (?:always |never |also )?(?:been|had|lived|worked|owned|used|played|"
+            r"studied|followed) "
+            r"[^,;]{1,60}\b(?:since|for) (?:\w+ )?(?:i was|we were|over|more than|about|almost|nearly|\d|"
+            r"two|three|four|"
+            r"five|six|seven|eight|nine|ten|a (?:year|decade)|years|birth|childhood|college|january|"
+            r"february|march|april|"
+            r"may|june|july|august|september|october|november|december|my)",
+            rf"\b(?:i|we) (?:can't|cannot|can not|don't|do not|never|no longer|won't|quit|gave up|"
+            rf"stopped) (?:really |ever )?"
+            rf"{_ABSTAIN}(?! (?:this|that|it|these|those|the|them|you)\b)",
+            r"\b(?:i|we) (?:quit|gave up|stopped) (?:smoking|drinking|eating \w+|coffee|sugar|alcohol|"
+            r"caffeine|meat)\b",
+            rf"(?:^|[,;:.] ?|\b(?:and|but|so|because|since|as|that) )(?:i|we) {_LASTING}(?! (?:it|this|that|"
+            rf"on (?:it|this|that)|with "
+            r"(?:it|this|that)|for me|fine|now$)\b)",
+            rf"\b(?:my|our) (?:\w+ ){{0,2}}{_KIN}(?:'s| and| (?:\w+ )?(?:is|are|has|have|had|was|lives?|"
+            rf"works?|loves?|likes?|"
+            r"hates?|prefers?|goes|go|needs?|can't|cannot|can|doesn't|don't|turns?|speaks?|studies|plays?|"
+            r"just turned))\b",
+            rf"\b(?:my|our) (?!(?:[\w-]+ )?{_NOT_OURS}\b)(?:[\w'-]+ ){{1,4}}(?:is|are) (?:called |named |"
+            rf"now |always |on |in |at |due |"
+            rf"(?:on |by )?the |an? |about |around |between |under |over |set to |based in |"
+            rf"every )*(?:(?-i:[A-Z])\w|\d|{MASK}|"
+            r"(?:an? |the )\w+ \w+|(?:mon|tues|wednes|thurs|fri|satur|sun)day)",
+            r"\b(?:you can reach me|reach me|my (?:e-?mail|phone|number|address)) (?:at|is|on)\b",
+            r"\b(?:people|everyone|friends|they|colleagues) (?:usually |always |all )?call me (?-i:[A-Z])",
+            r"\b(?:he|she|it|they) and i\b(?!.)",
+            r"我(?:们全?家|的?(?:妈妈?|爸爸?|父亲|母亲|爷爷|奶奶|儿子|女儿|孩子|老婆|老公|太太|妻子|丈夫|"
+            r"男朋友|女朋友|"
+            r"哥哥?|姐姐?|弟弟?|妹妹?|家里?人?))?(?:从小|一直|有点|严重|比较|本人|"
+            r"天生)?对[^,;。]{1,20}(?:过敏|不耐受|有阴影)",
+            r"我(?:们)?(?:从来|一直|平时|基本|现在|是|一般|也|因为[^,]{1,12}|已经|坚持|早就|"
+            r"都){0,3}(?:吃全?素|素食|纯素|戒[烟酒糖了]|忌口|"
+            r"(?:不|从不|不能|不可以|没法|不太能|不会|不敢)(?:吃|喝|抽|碰(?!到|见)|开车|坐飞机|骑|沾)(?!这|"
+            r"那|了|完|到|饱|的消|亏|得消))",
+            r"我(?:们)?(?:家)?(?:患|得)?有(?:严重|轻微|先天性?|慢性|遗传性?|点)?的?[^,;。]{0,8}"
+            r"(?:糖尿病|高血压|低血糖|哮喘|痛风|心脏病|胃病|鼻炎|颈椎病|贫血|失眠|恐高|恐惧症|不耐受|色盲|"
+            r"色弱|近视|[^问毛]病|过敏|偏头痛|抑郁症?|"
+            r"焦虑症)",
+            r"我(?:们)?(?:家)?(?:里)?(?:还)?(?:有|养了?)(?:一|两|二|三|四|五|六|\d+|几|好几)(?:个|只|条|位|"
+            r"匹|对|名|双)[^,;。]{0,6}"
+            r"(?:孩子|小孩|儿子|女儿|娃|儿女|宝宝|双胞胎|猫|狗|兔子?|鸟|鹦鹉|仓鼠|乌龟|弟弟|妹妹|哥哥|姐姐|"
+            r"室友)",
+            r"我(?:们)?(?:现在|目前|已经|一直|平时|从小|刚刚?|长期|全家)*(?:住在?(?!院)|家住|家在|老家|"
+            r"定居|常住|来自|出生[于在]|生于|毕业于?|就职于|"
+            r"任职于?|供职于?|从事|移居|搬(?:到|去|来)|主修|专业是|就读|在读|籍贯)[^,;。]{1,}",
+            r"我(?:现在|目前|已经|一直)*在(?!帮|给|想|看|做|等|写|改|查|跑|用|试)[^,;。]{1,24}(?:工作|上班|"
+            r"任职|读(?:书|研|博|大|高|初|本|硕)|念书|"
+            r"上学|教书|实习|当\S|"
+            r"担任|做[^,;。]{0,12}(?:师|员|主管|经理|总监|运营|财务|销售|开发|设计|研究|会计|顾问|程序|"
+            r"老板|采购|人事|生意|支持|客服|测试|产品|市场|编辑|"
+            r"行政|助理|分析|管理))",
+            r"我(?:现在|目前|以前)?(?:负责|分管|主管|带(?:领)?(?:一个|着)?[^,;。]{0,8}(?:团队|小组|"
+            r"人))(?!人是)[^,;。]*",
+            r"我(?:本人|自己|其实|就|现在|已经|也)?是(?!说|想|不是|要|在|问|指|为了|觉得|怕|谁|打算|认真|"
+            r"第)[^,;。]{0,14}?"
+            r"(?:师|员|生|工|医|警察|军人|经理|总监|主管|会计|运营|销售|博士|教授|老板|家长|妈妈|爸爸|"
+            r"主义者|左撇子|色盲|色弱|夜猫子|新手|初学者|"
+            r"素食者?|过敏体质|人|党|族|者|控|兵)(?=[,;。!]|$)",
+            r"我(?:今年)?[\d一二三四五六七八九十]{1,3}岁|我属[鼠牛虎兔龙蛇马羊猴鸡狗猪]|我(?:已经|刚|还|"
+            r"目前)*(?:结婚|已婚|未婚|单身|离婚|离异|怀孕|退休|"
+            r"订婚|当(?:爸|妈)|是左撇子|入职)",
+            r"我(?:的|们的|们|们?家的?|们?(?:部门|公司|团队|组|学校|单位)的?)(?!问题|意思|错|天|妈呀|代码|"
+            r"电脑)[^,;。是叫]{0,10}"
+            r"(?:负责人|老板|上司|领导|经理|主管|导师|太太|妻子|老婆|老公|丈夫|男朋友|女朋友|儿子|女儿|"
+            r"孩子|爸爸?|妈妈?|父母|父亲|母亲|"
+            r"哥哥?|姐姐?|弟弟?|妹妹?|猫|狗|生日|电话|手机号?|邮箱|地址|时区|预算|财年|网名|尺码|血型|星座|"
+            r"母语|身高|体重|学历|专业|籍贯|国籍|车牌|"
+            r"航司|座位|截止(?:日期|时间)?|工号|办公室|客户)(?:号|名|们)?(?:就|现在|一般|今年|都|也|"
+            r"每[天周月年])*(?:是|叫|为|在|对|有|不|住|做|上|喜欢|爱|"
+            r":|[\d一二三四五六七八九十])",
+            r"我(?:的)?(?:时区|母语|血型|生日|星座|身高|体重)[^,;。]{0,4}[\dA-Za-z东西一-十]",
+        ),
+    ),
+    (
+        "habit",
+        rule(
+            r"\bi(?:'m| am)(?: really| not| just| more of)* an? (?:big |huge )?(?:fan of|[\w-]+ (?:person|"
+            r"lover|type))\b(?! (?:this|that|it)\b)",
+            r"(?:^|[,;] ?|\b(?:and|but|so) )(?:when(?:ever)? (?:i|we) [^,]{1,40},? )?(?:i|we) (?:always|"
+            r"never|usually|normally|typically|generally|mostly|only|"
+            r"rarely|hardly ever|tend to|try to avoid|avoid)(?: (?:only|just))? (?!(?:knew|thought|saw|"
+            r"heard|got|had|said|asked|seen|been|did|"
+            r"forget|mind|understood|know|wanted|noticed|expected|remember|see|get|find)\b)[a-z]+",
+            r"(?:when(?:ever)? (?:i|we) [^,]{2,40}|\b(?:on|for|in) [\w ]{2,20}),? (?:i|we)(?:'d|"
+            r" would)? (?:like|love|want|need|take|choose|pick|go for|have|use) "
+            r"(?!(?:this|that|it|to know|to see|these|you)\b)(?:an?|the|my|to|it when|some|window|aisle)\b",
+            r"\b(?:i|we)(?:'d| would) (?:much )?(?:rather|sooner) (?!(?:this|that|it)\b)\w+",
+            r"\b(?:i|we) (?:care (?:most|a lot|more) about|can't (?:stand|bear)|detest|loathe|adore|avoid|"
+            r"go for|opt for|swear by|am used to)"
+            r"(?! (?:this|that|it|these|those|you)\b) \w",
+            r"\b(?:easier|better|hard|harder|difficult|impossible|uncomfortable|best) (?:for me )?to read\b|"
+            r"\bworks? (?:much |far |a lot )?better for me\b",
+            r"(?:比起|相比|与其)[^,;]{1,20},?(?:我|还是)?(?:更|宁|比较)(?:愿意|喜欢|想|倾向|看重|在意|希望)",
+            r"我(?:个人|自己|还是|更|也|都|一直|其实|平时)*(?:最爱|最(?:喜欢|讨厌|怕|在意|看重|常)|钟爱|"
+            r"偏爱|热爱|酷爱|更愿意|宁愿|宁可|倾向|看重|在意)(?!这|那|"
+            r"你|的是(?:这|那)|它)",
+            r"我(?:一般|通常|平时|平常|经常|总是|向来|从来|基本上?|大多|每[天周月次年]|只|几乎)(?:都|只|会|"
+            r"是|不|要|在|不会|都会|都是|从不)*"
+            r"(?:选|挑|坐|走|买|订|点|用|吃|喝|看|听|读|穿|住|去|睡|起床|跑|写|做|练|带|开|骑|加|放|先|早|"
+            r"晚|健身|上班|下班|上午|下午|早上|晚上|周|"
+            r"星期)(?!了)",
+            r"(?:看着|用着|听着|吃着|读着|看起来|读起来|用起来)(?:就|会|很|太|特别|比较|有点|我)*(?:难受|"
+            r"不舒服|累|费劲|吃力|头疼|头晕|舒服|顺眼|习惯|别扭)",
+            r"(?:对我来说|我觉得)[^,;。]{1,20}(?:比较|更|最)(?:好用|顺手|舒服|适合|方便|清楚|直观)",
+        ),
+    ),
+)
+"""What stays true of the user; the first rule that fires is the reason given."""
+
+PASSING = rule(
+    r"\b(?:right now|at the moment|just now|for now|a (?:minute|moment|second)|hang on|one sec|today|"
+    r"tonight|this (?:morning|"
+    r"afternoon|evening|time)|haha\w*|lol|btw thanks)\b",
+    r"(?:刚才|刚刚|正在|稍等|等一下|一会儿?|马上|今天|今晚|今早|现在正|这会儿|暂时|哈哈)",
+)
+"""It speaks of this moment, so it says nothing lasting."""
+
+# --- what was decided, what is put right -------------------------------------------------------------
+
+DECISION = rule(
+    r"\b(?:we|i|the (?:team|board|group|committee|company|client)|management)(?:'ve| have| has)?(?: all|"
+    r" both| finally| now| just| already| "
+    r"eventually| jointly| unanimously| also)* (?:decided|agreed|settled|chose|chosen|opted|voted|resolved|"
+    r"committed|signed off|picked|"
+    r"concluded|approved|rejected)\b(?! to (?:disagree|wait|meet|talk|go home|have lunch))",
+    r"\b(?:we|i)(?:'re| are|'m| am) (?:going with|sticking with|switching (?:to|from)|moving (?:to|from|"
+    r"away)|dropping|migrating|standardi[sz]ing on|"
+    r"replacing|adopting|phasing out)\b(?! (?:this|that|it|the (?:first|second|third|last|other))\b)",
+    r"^(?:final(?:ly)?|decision|decided|agreed|resolved|it(?:'s| is) (?:decided|settled|final|official)|"
+    r"conclusion|settled|the decision is)(?: then)?[,:]? ?(?:that )?\S",
+    r"\b(?:it (?:was|has been) (?:decided|agreed)|the (?:final )?decision (?:is|was)|(?:is|"
+    r"are) now (?:final|official))\b",
+    r"(?<!没)(?<!未)(?:我们?|咱们|团队|大家|公司|董事会|客户|领导|最后|最终|会上|双方|讨论后|"
+    r"商量后)(?:这边|几个|已经|已|最后|最终|一致|刚刚?|都|一起|经过?讨论|商量|"
+    r"开会|后来|今天|"
+    r"昨天|上周|,)*(?:决定(?!不了|权|性|因素)|定了|定下|定好|敲定|拍板|选定|确定(?:用|采用|了|以|为|在|"
+    r"下来)|同意(?:了)?\S|通过了|商定|说好|约定|达成)",
+    r"^(?:决定|结论|定论|最终方案|最终决定)(?:是|为|:|了,?)\S",
+    r"(?:改用|弃用|换成|迁移到|停用)[^,;。?]{2,30}了[。!]*$",
+)
+"""Something was settled, and who said so was there."""
+
+CORRECTION = re.compile(
+    r"^(?:(?:(?:no|nope|sorry|wait|well|oh|wrong|actually|hmm?|i mean|oops|ah)[,.!;:]? *)*+(?:(?:that(?:'s|"
+    r" is| was)(?: all)? (?:wrong|incorrect|not (?:right|"
+    r"correct|true|quite right|it)|outdated|no longer (?:true|right))|not quite(?: right)?|you(?:'re|"
+    r" are) (?:wrong|mistaken)|"
+    r"(?:a |small |one )?correction|to correct (?:you|that|this|myself)|i (?:made a mistake|misspoke|"
+    r"was wrong)|let me correct (?:that|this|myself)|"
+    r"scratch that)[^,.;:]{0,20}[,.;: ]+)|^(?:no|nope|actually|wrong|sorry)[,:;.!] *)(?P<rest>.+)"
+    r"|^(?:不对|不是的?|错了|你(?:说|记|搞|弄)错了|更正(?:一下)?|纠正(?:一下)?|订正|说错了|我(?:刚才|"
+    r"之前)?说错了|其实|准确(?:地|来)说|有误|搞错了|不正确|"
+    r"记错了)[^,;:。!]{0,6}"
+    r"[,;:。! ]+(?P<rest_zh>.+)",
+    re.IGNORECASE,
+)
+"""What announces that something has to be put right, and the right thing."""
+
+STATES_SOMETHING = rule(
+    r"^(?!(?:this|that|it|these|those|he|she|they|you|there|i (?:meant|mean|think|guess|want|need|thought|"
+    r"see|was|did)|the (?:first|second|third|other|last|one|"
+    r"next|previous)|let|please|don't|do|use|show|try|what|which|how|why|when|where|who|not|just|only)\b)"
+    r"(?:(?:my|our|the|we|i|all|each|every|an?|in|by|for|as of|since)\b|(?-i:[A-Z]))[^?]{3,120}?\b(?:is|are|"
+    r"was|were|has|have|starts?|begins?|ends?|"
+    r"runs?|live|works?|means?|costs?|takes?|uses?|moved|changed|comes?|goes|gets?|belongs?|includes?|"
+    r"should|must|will)\b",
+    r"^(?!这|那|它|他|她|你|我(?:是说|说的?是|的意思|指的|想|要|觉得|们?看)|第|上面|下面|不是|应该是第|"
+    r"是)[^?,]{1,30}?(?:是|在|有|从|叫|住|为|等于|"
+    r"改(?:成|为|到)|变成|换成|属于|需要|不再|已经)\S",
+)
+"""A whole statement, which names what it is about: not "the second one"."""
+
+HOUSE_RULE = re.compile(
+    r"^(?:(?:for|with) us|(?:in|at|within|across) (?:our|my) (?:company|team|department|office|"
+    r"organi[sz]ation|school|lab|clinic|shop|store|"
+    r"warehouse|family|house|firm|group|business|project|data|system|database|reports?|country|industry|"
+    r"line of work)|"
+    r"(?:over |around )?here(?= we\b)|on our (?:team|side)|our (?:rule|policy|convention|standard|"
+    r"practice) is)(?:,| that)? ?(?P<rest>\S.+)"
+    r"|^(?:在)?(?:我们?|咱们?)(?:公司|部门|团队|组|学校|单位|这里|这边|这儿|家|店|医院|实验室|行业|项目|"
+    r"系统|库)(?:里面?|内部|上|中)?(?:规定|的规矩是|"
+    r"的惯例是)?,? ?(?P<rest_zh>\S.+)",
+    re.IGNORECASE,
+)
+"""What holds where the user is."""
+
+# --- what is taken back --------------------------------------------------------------------------------
+
+_WHAT = r"(?P<what>[^,;.!?]{2,120}?)"
+_ANY_MORE = r"(?:any ?more|any longer|now|these days)"
+_WHAT_ZH = r"(?P<what>[^,;。!?]{2,60}?)"
+_RETRACTED = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?:^|please |\bjust |\byou can |\band |[,;] ?)(?:forget|disregard|ignore|scrap|scratch|discard|"
+        r"cancel|drop|delete|remove|erase|unlearn|revoke)"
+        r"(?: about)? (?:that (?:i|we) (?:ever )?(?:said|told you|mentioned)(?: that)? |what (?:i|"
+        r"we) (?:said|told you|mentioned|asked)(?: you)? (?:about|on|regarding|concerning) |"
+        r"(?:my|our|the|that) (?:\w+ )?(?:wish|rule|preference|memory|memories|statement|(?:thing|bit|"
+        r"part)(?= about))s? "
+        r"(?:about|on|regarding|that|for|to|of|concerning) )" + _WHAT + r"[.! ]*$",
+        r"(?:^|please |\bjust |\byou can |\band |[,;] ?)forget (?:that (?=(?:i|i'm|i've|my|we|we're|our|"
+        r"the user)\b)|about (?!it\b|this\b|that\b|them\b)|(?=my |our ))" + _WHAT + r"[.! ]*$",
+        r"^(?:the |my |our |that )?(?:thing|part|bit|note|rule|wish|preference|statement|fact|"
+        r"definition)s? (?:about|on|with|that|of|for|regarding) "
+        + _WHAT
+        + r",? (?:does(?:n't| not)|do(?:n't| not)|is(?:n't| not)|are(?:n't| not)|"
+        r"no longer) (?:longer )?(?:hold|holds|apply|applies|count|counts|matter|matters|stand|stands|true|"
+        r"valid|relevant|the case|needed|correct|current|up to date)\b.*$",
+        r"^(?:what (?:i|we) (?:said|told you) about |my |our |the )"
+        + _WHAT
+        + r" (?:(?:does(?:n't| not)|do(?:n't| not)) (?:hold|apply|count|matter|"
+        r"stand)(?: true)?(?: " + _ANY_MORE + r")?"
+        r"|(?:no longer) (?:holds?|appl(?:y|ies)|counts?|matters?|stands?)|(?:is|are) (?:no longer|"
+        r"not) (?:true|valid|relevant|the case|needed|in force)"
+        r"(?: " + _ANY_MORE + r")?|can be forgotten|(?:is|are) (?:void|obsolete|off the table))[.! ]*$",
+        r"^(?:it(?:'s| is)|that(?:'s| is)) (?:no longer|not) (?:true|the case|right|"
+        r"valid)(?: " + _ANY_MORE + r")? that " + _WHAT + r"(?: " + _ANY_MORE + r")?[.! ]*$",
+        r"^(?:please )?(?:take back|i take back|never ?mind) (?:what i said about|my (?:wish|rule|"
+        r"preference) (?:for|about|on|to)) " + _WHAT + r"[.! ]*$",
+        r"(?:^|请|麻烦你?|你可以|[,;] ?)(?:把)?(?:忘(?:掉|了|记)|别(?:再)?记(?:着|得)|不要再?记(?:着|得)|"
+        r"不用再?记(?:着|得)?|删(?:掉|除)|去掉|"
+        r"取消|撤[回销]|作废|清除)"
+        r"(?!告诉|说|带|密码|问|做|发|这个|那个|它|吧)(?:我?(?:之前|以前|刚才|上次|先前)?(?:说(?:过)?的?|"
+        r"提(?:到|过)?的?|要求的?|讲(?:过)?的?|"
+        r"告诉你的?|关于)|关于)?,?"
+        + _WHAT
+        + r"(?:的?(?:这件事|这回事|那件事|这一?点|这条|这句话?|事情?|记忆|记录|要求|规定|规则|说法|偏好|"
+        r"约定|话))[吧了。!]*$",
+        r"(?:^|请)(?:忘(?:掉|了|记)|别再记着|不用再记着?)(?!告诉|说|带|密码|问|做|发|这个|那个|它|吧|"
+        r"了$)(?=我(?!的?密码|"
+        r"刚才))" + _WHAT + r"[吧了。!]*$",
+        r"^(?:请)?把(?:我)?(?:之前|以前|刚才|上次)?(?:说(?:过)?的?|提(?:到|过)?的?|关于|要求的?)?"
+        + _WHAT
+        + r"(?:这件事|这一?点|这条|"
+        r"的?(?:记忆|记录|要求|规则|偏好))?(?:忘(?:掉|了|记)|删(?:掉|除|了)|取消|作废|去掉)[吧了。!]*$",
+        r"^(?:我|咱们?|我们)?(?:之前|以前|刚才|上次|先前|原来|早先|过去)(?:跟你)?(?:说(?:过)?|提(?:到|过)?|"
+        r"讲(?:过)?|定|要求|告诉你)的?(?:关于)?"
+        + _WHAT
+        + r",?(?:的?(?:事|规则|要求|说法|偏好|规定|约定|那[条个]))?,?(?:现在|已经|以后|就|都|也|"
+        r",)*(?:不(?:再)?(?:作数|算数?|算了|成立|有效|适用|需要|"
+        r"用|要|对)|作废|取消|失效|过时|无效|可以忘)了?[。!]*$",
+        r"^"
+        + _WHAT
+        + r"(?:这(?:条|个|一条|件事|一点)|那条)(?:规则|要求|偏好|约定|规定|定义)?,?(?:现在|已经|以后|就|都|"
+        r"也|"
+        r",)*(?:不(?:再)?(?:作数|算数?|成立|有效|适用|需要)|作废|取消|失效)了?[。!]*$",
+    )
+)
+_MEANINGLESS = re.compile(
+    r"^(?:it|this|that|them|these|those|everything|all(?: of (?:it|this|that))?|me|him|her|(?:the |my |"
+    r"your )?(?:last|previous|first|second|third|next|current) .*|"
+    r"(?:the |my |our )?(?:password|keys?|file|chart|plot|table|column|row|line|order|meeting|appointment|"
+    r"subscription|reservation|flight|booking|filter|job|task|query|change|step)s?|"
+    r"这个?|那个?|它|刚才的?|上[面一次]?的?|前面的?|第.*|所有.*|全部.*|一切)$",
+    re.IGNORECASE,
+)
+
+
+def retracted(hidden: str) -> tuple[int, int] | None:
+    """Where in a sentence stands what the user takes back; None when nothing named is."""
+    for pattern in _RETRACTED:
+        if (match := pattern.search(hidden)) and not _MEANINGLESS.match(match["what"].strip()):
+            return match.span("what")
+    return None
