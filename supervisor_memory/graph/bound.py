@@ -19,6 +19,7 @@ from supervisor_memory.errors import IdentityError
 from supervisor_memory.graph.acting import NO_NOTE, acting, acting_as
 from supervisor_memory.graph.deep import Clean, Compiled, cleaned
 from supervisor_memory.graph.hooks import Hooks
+from supervisor_memory.graph.observing import Observing
 from supervisor_memory.graph.state import is_state
 from supervisor_memory.ports import guarded
 from supervisor_memory.records import Note, Scope
@@ -28,7 +29,7 @@ __all__ = ["Bound", "bound"]
 
 def bound(agent: Compiled, name: str, hooks: Hooks) -> Compiled:
     """A copy of an agent's graph that recalls before a run and remembers what it brought."""
-    clone = cleaned(agent, hooks.key)
+    clone = cleaned(agent, hooks.key, observed=Observing(hooks).installed)
     if clone is agent:  # clean already
         clone = agent.copy()
     # The class holds what is bound, since a copy of a graph keeps its class and nothing that is set on it.

@@ -7,14 +7,13 @@ before and remembers after. Every other tool is nobody's: it may touch no memory
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
-from langgraph.types import Command
 
 from supervisor_memory.errors import IdentityError
 from supervisor_memory.graph.acting import NO_NOTE, acting, acting_as, caller_name, granting
@@ -22,7 +21,8 @@ from supervisor_memory.graph.bound import Bound
 from supervisor_memory.graph.deep import WRAPPED, Compiled, cleaned
 from supervisor_memory.graph.hooks import Hooks, outcome_of
 from supervisor_memory.graph.identity import checked
-from supervisor_memory.graph.inside import parts_of, rewritten, with_tools
+from supervisor_memory.graph.inside import parts_of, rewritten
+from supervisor_memory.graph.observing import Observing, Result, wrapped
 from supervisor_memory.graph.state import new_messages
 from supervisor_memory.graph.workers import is_allowed
 from supervisor_memory.ports import guarded
@@ -30,7 +30,6 @@ from supervisor_memory.records import Note, Scope
 
 __all__ = ["ToolCalls"]
 
-Result: TypeAlias = ToolMessage | Command[Any]
 _DEEPEST = 8
 _MOST_KNOWN = 256
 _DELEGATES = "subagent_type"  # the argument of deepagents' `task` that names the agent
@@ -68,7 +67,10 @@ class ToolCalls:
         agent = self._agent(request.tool)
         if agent is None or isinstance(scope, IdentityError) or scope.agent_id != self.agent_id:
             with self._as(scope, request):
-                return execute(request)
+                result = execute(request)
+            if agent is None and self._is_observed(scope, request):
+                self._observe(scope, request, result)
+            return result
         theirs, note, told = self._handoff(request, scope, agent)
         with acting_as(theirs, note):
             result = execute(told)
@@ -83,7 +85,10 @@ class ToolCalls:
         agent = self._agent(request.tool)
         if agent is None or isinstance(scope, IdentityError) or scope.agent_id != self.agent_id:
             with self._as(scope, request):
-                return await execute(request)
+                result = await execute(request)
+            if agent is None and self._is_observed(scope, request):
+                await off_loop(self._observe, scope, request, result)
+            return result
         theirs, note, told = await off_loop(self._handoff, request, scope, agent)
         with acting_as(theirs, note):
             result = await execute(told)
@@ -92,7 +97,7 @@ class ToolCalls:
 
     def installed(self, node: ToolNode) -> ToolNode:
         """A copy of a tool node whose calls are wrapped."""
-        return node if getattr(node, WRAPPED, False) else _with_calls(node, self)
+        return node if getattr(node, WRAPPED, False) else wrapped(node, self)
 
     def _caller(self, request: ToolCallRequest) -> Scope | IdentityError:
         """Whose call it is: of who acts here, or of who the run says.
@@ -125,6 +130,13 @@ class ToolCalls:
             with acting_as(replace(scope, agent_id=checked(name))):
                 yield
 
+    def _is_observed(self, scope: Scope | IdentityError, request: ToolCallRequest) -> bool:
+        return isinstance(scope, Scope) and self.hooks.takes(request.tool_call)
+
+    def _observe(self, scope: Scope | IdentityError, request: ToolCallRequest, result: Result) -> None:
+        if isinstance(scope, Scope):
+            self.hooks.observe(request.tool_call, result, scope, request.state)
+
     def _agent(self, tool: BaseTool | None) -> _Agent | None:
         if tool is None:
             return None
@@ -154,7 +166,9 @@ class ToolCalls:
         return _Agent(deep, name, "here")
 
     def _cleaned(self, part: Any) -> Any:
-        return cleaned(part, self.hooks.key) if isinstance(part, CompiledStateGraph) else part
+        if not isinstance(part, CompiledStateGraph):
+            return part
+        return cleaned(part, self.hooks.key, observed=Observing(self.hooks).installed)
 
     def _handoff(
         self, request: ToolCallRequest, scope: Scope, agent: _Agent
@@ -184,21 +198,6 @@ class ToolCalls:
             self.hooks.brought(request.state, outcome, scope, note or NO_NOTE)
 
         guarded(keep, otherwise=lambda error: self.hooks.missed("remember", scope, error))
-
-
-def _with_calls(node: ToolNode, calls: ToolCalls) -> ToolNode:
-    clone = with_tools(node, dict(node.tools_by_name))
-    inner, ainner = node._wrap_tool_call, node._awrap_tool_call
-    clone._wrap_tool_call = calls.around
-    clone._awrap_tool_call = calls.aaround
-    if inner is not None:
-        clone._wrap_tool_call = lambda request, execute: inner(request, lambda r: calls.around(r, execute))
-    if ainner is not None:
-        clone._awrap_tool_call = lambda request, execute: ainner(request, lambda r: calls.aaround(r, execute))
-    elif inner is not None:
-        clone._awrap_tool_call = None  # the host's wrapper is sync, and so the sync one runs
-    setattr(clone, WRAPPED, "tools")
-    return clone
 
 
 def _graphs(tool: BaseTool) -> Iterator[Compiled]:

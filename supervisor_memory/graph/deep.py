@@ -44,26 +44,31 @@ class Clean(Compiled):
         return super().astream(strip(input, is_note), *args, **options)
 
 
-def deepened(inner: Runnable[Any, Any], key: str, *, tools: Change | None = None) -> Runnable[Any, Any]:
+def deepened(
+    inner: Runnable[Any, Any], key: str, *, tools: Change | None = None, observed: Change | None = None
+) -> Runnable[Any, Any]:
     """The same runnable with the graphs in it cleaned.
 
     Args:
         tools: A tool node of the actor's own → the one to put there. None: the actor is a sub-agent.
+        observed: The same for tool nodes of sub-agents.
     """
 
     def change(part: Any) -> Any:
         if isinstance(part, CompiledStateGraph):
-            return cleaned(part, key, tools=tools)
+            return cleaned(part, key, tools=tools, observed=observed)
         if isinstance(part, ToolNode) and tools is not None:
             return tools(part)
-        if isinstance(part, BaseTool) and tools is not None:
-            return deepened(cast("Runnable[Any, Any]", part), key)  # an agent there is a sub-agent
+        if isinstance(part, BaseTool) and tools is not None:  # an agent there is a sub-agent
+            return deepened(cast("Runnable[Any, Any]", part), key, observed=observed)
         return part
 
     return cast("Runnable[Any, Any]", rewritten(inner, change))
 
 
-def cleaned(graph: Compiled, key: str, *, tools: Change | None = None) -> Compiled:
+def cleaned(
+    graph: Compiled, key: str, *, tools: Change | None = None, observed: Change | None = None
+) -> Compiled:
     """A copy of an agent's graph whose models read the note of who acts."""
     if isinstance(graph, Clean):
         return graph
@@ -75,15 +80,21 @@ def cleaned(graph: Compiled, key: str, *, tools: Change | None = None) -> Compil
 
     def wrap(name: str, bound: Runnable[Any, Any]) -> Runnable[Any, Any]:
         if isinstance(bound, ToolNode):
+            if tools is not None:
+                return tools(bound)
             # Agents that a sub-agent's tools run read no state of their own either.
-            return tools(bound) if tools is not None else deepened(bound, own)
+            return _observed(deepened(bound, own, observed=observed), observed)
         if model not in (None, name):
             return bound
-        return _at_model(deepened(bound, own, tools=tools), name, own)
+        return _at_model(deepened(bound, own, tools=tools, observed=observed), name, own)
 
     clean = rebuilt(graph, wrap)
     clean.__class__ = Clean
     return clean
+
+
+def _observed(node: Runnable[Any, Any], change: Change | None) -> Runnable[Any, Any]:
+    return change(node) if change is not None and isinstance(node, ToolNode) else node
 
 
 def _at_model(bound: Runnable[Any, Any], name: str, key: str) -> Runnable[Any, Any]:

@@ -5,12 +5,12 @@ enter and leave through here. Nothing in here raises into the graph.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 
 from supervisor_memory.errors import IdentityError
@@ -19,6 +19,7 @@ from supervisor_memory.graph.acting import NO_NOTE, acting_scope
 from supervisor_memory.graph.identity import Resolver, is_anonymous, scope_of
 from supervisor_memory.graph.state import (
     is_agents,
+    is_memory_name,
     is_note,
     messages_of,
     new_messages,
@@ -125,11 +126,50 @@ class Hooks:
             self._note_calls(said, scope.agent_id)
             # An agent that is spoken to repeats the user when it says what the user said, but not itself.
             self._exchange(before, heard, [], scope, note)
+            self._observe_messages(said, scope, self._turn(before))
             outcome = outcome_of(state, stripped, said)
             self.brought(state, outcome, scope, note)
             self._exchange(before, [], answers, scope, note)
 
         guarded(keep, otherwise=lambda error: self.missed("remember", scope, error))
+
+    def takes(self, call: Mapping[str, Any]) -> bool:
+        """Whether the result of a tool call is an event."""
+        is_memorys = is_memory_name(str(call["name"]))
+        return not is_memorys and guarded(
+            lambda: self.memory.queue.takes(str(call["name"]), call["args"]), otherwise=lambda error: False
+        )
+
+    def observe(self, call: Mapping[str, Any], result: Any, scope: Scope, state: Any) -> None:
+        """Take up what a tool answered as an event."""
+
+        def take() -> None:
+            told = [result] if isinstance(result, ToolMessage) else new_messages({}, result, self.key)
+            self._observe_answers([(call, m) for m in told], scope, self._turn(messages_of(state, self.key)))
+
+        guarded(take, otherwise=lambda error: self.missed("queue", scope, error))
+
+    def _observe_messages(self, said: Sequence[BaseMessage], scope: Scope, turn: str | None) -> None:
+        """Take up the answers of tools that a sub-agent called by itself, where they are in what it said."""
+        calls = {c["id"]: c for m in said if isinstance(m, AIMessage) for c in m.tool_calls}
+        answers = [m for m in said if isinstance(m, ToolMessage) and m.tool_call_id in calls]
+        told = [(calls[m.tool_call_id], m) for m in answers]
+        self._observe_answers([(call, m) for call, m in told if self.takes(call)], scope, turn)
+
+    def _observe_answers(
+        self, told: Sequence[tuple[Mapping[str, Any], BaseMessage]], scope: Scope, turn: str | None
+    ) -> None:
+        for call, message in told:
+            if isinstance(message, ToolMessage) and message.status != "error":
+                self.memory.queue.observe(
+                    str(call["name"]),
+                    call["args"],
+                    message.text,
+                    scope,
+                    artifact=message.artifact,
+                    call_id=str(call["id"]),
+                    turn_id=turn,
+                )
 
     def _note_calls(self, said: Sequence[BaseMessage], agent: str) -> None:
         """Whose the calls are that a tool node will find in the messages."""

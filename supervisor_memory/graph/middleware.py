@@ -9,9 +9,10 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from supervisor_memory.errors import GraphError, IdentityError, SettingsError
 from supervisor_memory.graph.acting import acting
-from supervisor_memory.graph.calls import Result, ToolCalls
+from supervisor_memory.graph.calls import ToolCalls
 from supervisor_memory.graph.hooks import Hooks
 from supervisor_memory.graph.identity import Resolver
+from supervisor_memory.graph.observing import Result
 from supervisor_memory.graph.state import FENCE_START, is_note, without_memory_calls
 from supervisor_memory.records import Note, check_name
 

@@ -17,6 +17,7 @@ from supervisor_memory.graph.calls import ToolCalls
 from supervisor_memory.graph.deep import deepened, node, scrub_interrupt, scrubbing
 from supervisor_memory.graph.hooks import Hooks, named_user
 from supervisor_memory.graph.inside import parts_of
+from supervisor_memory.graph.observing import Observing
 from supervisor_memory.graph.state import as_agents, rewrite, scrubbed, strip, values_of, with_note
 from supervisor_memory.records import Note, Scope
 
@@ -49,7 +50,8 @@ def around(
         _log.warning("node %r is a RemoteGraph, which would store notes: it works without, see docs", name)
     else:
         recall = True
-        inner = deepened(inner, hooks.key, tools=calls.installed if calls else None)
+        observed = Observing(hooks).installed
+        inner = deepened(inner, hooks.key, tools=calls.installed if calls else None, observed=observed)
 
     def enter(state: Any, config: RunnableConfig) -> tuple[Scope | IdentityError, Note]:
         return (
@@ -109,6 +111,8 @@ def as_caller(
     tools: Runnable[Any, Any], hooks: Hooks, name: str, *, agent_id: str | None
 ) -> Runnable[Any, Any]:
     """A node that calls tools, whose memory tools act as who it works for: the supervisor, or a sub-agent."""
+    if isinstance(tools, ToolNode):
+        tools = Observing(hooks).installed(tools)
 
     def run(state: Any, config: RunnableConfig) -> Any:
         with acting_as(hooks.scope(_sent_state(state), config, agent_id)):

@@ -81,7 +81,7 @@ class Capture:
             effects=effects,
             created_at=at,
             turn_id=turn_id,
-            id=new_id() if call_id is None else event_id(scope, turn_id, call_id, tool, kept),
+            id=new_id() if call_id is None else event_id(scope, call_id, tool, kept),
         )
 
 
