@@ -18,6 +18,7 @@ from supervisor_memory.flow import Remembering
 from supervisor_memory.ports import Ports, Services, guarded
 from supervisor_memory.recall.format import strip_notes
 from supervisor_memory.records import AuditEvent, Message, Record, Scope, SourceClass, new_id
+from supervisor_memory.remember.reply import listed
 from supervisor_memory.trail import Trail
 from supervisor_memory.upkeep import reading
 from supervisor_memory.upkeep.capture import Capture, masked
@@ -344,12 +345,12 @@ class Queue:
             _UnreadError: it failed, or talks nonsense.
         """
         if batch.reply is not None:
-            return reading.parsed(batch.reply)
+            return listed(batch.reply)
         ports = Ports(self._services, seconds=seconds, now=self._clock())
         reply = ports.no_store().complete(reading.prompt(batch.events))
         if reply is None:
             raise _UnreadError(ports.reasons)
-        if (data := reading.parsed(reply)) is None:
+        if (data := listed(reply)) is None:
             raise _UnreadError(_NO_LIST)
         return data if file.keep_reply(batch, reply) else None
 

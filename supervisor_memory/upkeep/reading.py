@@ -3,21 +3,19 @@
 Whose a statement is that a model found is told by its words, never by what the model or a text says of it.
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from supervisor_memory.errors import InvalidContent
 from supervisor_memory.flow import Remembering
 from supervisor_memory.recall.format import strip_notes
-from supervisor_memory.records import Candidate, Note, Source, SourceClass, check_content
+from supervisor_memory.records import Candidate, Note, Source, SourceClass
 from supervisor_memory.remember import extract
-from supervisor_memory.remember.echo import own_words
+from supervisor_memory.remember.gather import storable
 from supervisor_memory.terms import terms
 from supervisor_memory.upkeep.event import Event
 
-__all__ = ["by_model", "by_rules", "parsed", "prompt"]
+__all__ = ["by_model", "by_rules", "prompt"]
 
 _OWN_WORDS = 2 / 3
 """Share of a statement's terms that must be the user's for it to be the user's statement."""
@@ -48,25 +46,18 @@ def prompt(events: Sequence[Event]) -> str:
     return extract.EXTRACT_PROMPT.format(conversation=told)
 
 
-def parsed(reply: str) -> list[object] | None:
-    """The list that a model answered; None when there is none in it."""
-    try:
-        data: object = json.loads(reply[reply.index("[") : reply.rindex("]") + 1])
-    except (ValueError, RecursionError):
-        return None
-    return data if isinstance(data, list) else None
-
-
-def by_model(events: Sequence[Event], data: list[object]) -> Iterator[Remembering]:
-    """What a model found, by the event it stands in."""
+def by_model(events: Sequence[Event], items: list[object]) -> Iterator[Remembering]:
+    """What a model found, by the event it stands in; why the rest was left out goes with the first."""
+    sifted = extract.sift(items)
     found: dict[str, list[Candidate]] = {event.id: [] for event in events}
-    for candidate in extract.from_llm(data):
+    for candidate in sifted.candidates:
         event = _origin(candidate, events)
-        if (own := _as_of(event, candidate)) is not None:
-            found[event.id].append(own)
+        found[event.id] += _as_of(event, extract.noted(candidate, by="model"))
+    left_out = tuple(f"model:{code}" for code in sifted.codes)
     for event in events:
-        if (said := _remembering(event, found[event.id])) is not None:
+        if (said := _remembering(event, found[event.id], left_out)) is not None:
             yield said
+        left_out = ()
 
 
 def _origin(candidate: Candidate, events: Sequence[Event]) -> Event:
@@ -88,29 +79,19 @@ def _share(words: Sequence[str], event: Event) -> float:
     return sum(word in said for word in words) / len(words) if words else 0.0
 
 
-def _as_of(event: Event, candidate: Candidate) -> Candidate | None:
-    """The candidate as a statement of the event's; None when it may be none.
+def _as_of(event: Event, candidate: Candidate) -> Iterator[Candidate]:
+    """The candidate as a statement of the event's, where it may be one.
 
     What is about the user and the user did not say is none; that a tool says so goes to review, whatever
     kind the model named, see `remember/doubt.py`.
     """
-    is_users = event.source_class == "user"
-    if is_users and _share(terms(candidate.content), event) < _OWN_WORDS:
-        is_users, event = False, replace(event, source_class="agent")
-    is_about_user = candidate.kind in ("user-profile", "identity")
-    if event.source_class == "agent" and is_about_user:
-        return None
+    if event.source_class == "user" and _share(terms(candidate.content), event) < _OWN_WORDS:
+        event = replace(event, source_class="agent")
+    if event.source_class == "agent" and candidate.kind in ("user-profile", "identity"):
+        return
     if event.source_class == "tool" and extract.describe(candidate.content).kind == "user-profile":
         candidate = replace(candidate, kind="user-profile")
-    try:
-        content = check_content((strip_notes if is_users else _own)(candidate.content))
-    except InvalidContent:
-        return None
-    return replace(candidate, content=content, source=_source(event), ref_id=event.ref_id)
-
-
-def _own(text: str) -> str:
-    return own_words(strip_notes(text))
+    yield from storable([replace(candidate, source=_source(event), ref_id=event.ref_id)])
 
 
 def _source(event: Event) -> Source:
@@ -119,9 +100,11 @@ def _source(event: Event) -> Source:
     return Source(event.source_class, scope.agent_id, scope.session_id, scope.run_id, message)
 
 
-def _remembering(event: Event, candidates: Sequence[Candidate]) -> Remembering | None:
+def _remembering(
+    event: Event, candidates: Sequence[Candidate], left_out: tuple[str, ...] = ()
+) -> Remembering | None:
     """The event's statements as a turn of their own, which is the same however often it is read."""
-    if not candidates:
+    if not candidates and not left_out:
         return None
     agent = event.scope.agent_id
     return Remembering(
@@ -130,6 +113,7 @@ def _remembering(event: Event, candidates: Sequence[Candidate]) -> Remembering |
         created_at=event.created_at,
         turn_id=f"event:{event.id}",
         note=Note(),
+        unkept=left_out,
     )
 
 
