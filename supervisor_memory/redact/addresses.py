@@ -14,26 +14,15 @@ _V4: Final = re.compile(
     r"(?:25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})(?:\.(?:25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})){3}"
     r"(?![0-9A-Za-z_])(?!\.[0-9A-Za-z])(?!-[A-Za-z])"
 )
-_V6: Final = re.compile(r"(?<![0-9A-Za-z_:.])[0-9A-Fa-f:]{0,5}:[0-9A-Fa-f:.]{1,40}(?![0-9A-Za-z_])")
+_V6: Final = re.compile(
+    r"(?<![0-9A-Za-z_.])(?<![0-9A-Fa-f:]:)[0-9A-Fa-f:]{0,5}:[0-9A-Fa-f:.]{1,40}(?![0-9A-Za-z_])"
+)
 _LABEL: Final = Label(
     (
-        "地址",
-        "主机",
-        "服务器",
-        "网关",
-        "ip",
-        "ipv4",
-        "host",
-        "server",
-        "addr",
-        "address",
-        "gateway",
-        "from",
-        "ping",
-        "ssh",
-        "@",
+        "地址", "主机", "服务器", "网关", "来自", "从", "访问",
+        "ip", "ipv4", "host", "server", "addr", "address", "gateway", "from", "ping", "ssh", "@",
     )
-)
+)  # fmt: skip
 _VERSION: Final = Label(
     (
         "版本", "第", "章", "章节", "§",
@@ -57,9 +46,11 @@ def ips(read: Read) -> Iterator[Span]:
                 yield Span(*match.span(), "IP")
     if text.count(":") > 1:
         for match in _V6.finditer(text):
-            told = match[0].rstrip(":.") if not match[0].endswith("::") else match[0]
+            start = match.start() + (match[0][0] == ":" and match[0][:2] != "::")  # as in "IP:2001:…"
+            told = text[start : match.end()]
+            told = told if told.endswith("::") else told.rstrip(":.")
             if _is_v6(told):
-                yield Span(match.start(), match.start() + len(told), "IP")
+                yield Span(start, start + len(told), "IP")
 
 
 def _is_version(read: Read, match: re.Match[str]) -> bool:

@@ -21,7 +21,7 @@ _IN_LOCAL: Final = frozenset("!#$%&'*+/=?^_`{|}~.-")
 _DOMAIN: Final = re.compile(
     r"(?:[A-Za-z0-9\u00c0-\u024f](?:[A-Za-z0-9\u00c0-\u024f-]{0,62})\.){1,8}([A-Za-z]{2,24}|xn--[A-Za-z0-9-]{2,59})"
 )
-_USERINFO: Final = re.compile(r"://[^\s/@:]{0,64}:[^\s@]{0,64}$")
+_USERINFO: Final = re.compile(r"://[^\s/@:]{0,64}:[^\s/]{0,64}$")
 _SCALED_IMAGE: Final = re.compile(r"[0-9](?:\.[0-9])?x\.", re.IGNORECASE)
 
 
@@ -192,8 +192,7 @@ class Phones:
         ends = [match.end() for match in _PARTS.finditer(text, start, end)]
         for stop in ends[: -_CUTS - 1 : -1]:
             if self._is_valid(text[start:stop], regions):
-                closes = text.startswith(")", stop) and "(" in text[start:stop]
-                return [Span(start, stop + closes, "PHONE")]
+                return [_without_brackets(text, start, stop)]
         return []
 
     def _is_valid(self, told: str, regions: Sequence[str] | None) -> bool:
@@ -231,7 +230,7 @@ def _unless_labelled(form: re.Pattern[str], read: Read) -> Iterator[Span]:
         before = read.before(start)
         is_other = before.sign in _SIGNS or before.names(_NO_PHONE) or _UNIT.match(read.lowered, end)
         if not is_other or before.names(_LABEL):
-            yield Span(start, end, "PHONE")
+            yield _without_brackets(read.text, start, end)
 
 
 def _digits(text: str) -> int:
@@ -246,4 +245,13 @@ def _at_most(text: str, start: int, end: int) -> Span:
         if seen > _MOST and stop > start:
             break
         stop = match.end()
+    return _without_brackets(text, start, stop)
+
+
+def _without_brackets(text: str, start: int, stop: int) -> Span:
+    """Those that are around the number and no part of it stay."""
+    while text[start] == "(" and ")" not in text[start:stop]:
+        start += 1
+    while text[start : start + 2] == "((":
+        start += 1
     return Span(start, stop, "PHONE")

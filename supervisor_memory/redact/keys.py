@@ -36,20 +36,21 @@ _BEARER: Final = re.compile(
 _PASSWORD_IN_URL: Final = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s/:@\[\]]{0,128}:([^\s/]{1,256})@"  # to the last "@": it may hold one
 )
+_FOR_CURL: Final = re.compile(r"(?<!\S)(?:-u|--user)[ =]{1,2}[\"']?[^\s:]{1,64}:([^\s\"']{3,256})")
 _PEM_BEGIN: Final = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END: Final = re.compile(r"-----END (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_REST: Final = re.compile(r"[A-Za-z0-9+/=:,\s\\-]*")
 
 # In small letters, and without what must come before them: that way a search jumps from one to the next.
 _NAMES: Final = re.compile(
-    r"(?P<strong>password|passwd|passphrase|passcode|[_-]pass|pwd|密码|密碼|口令|暗号)"
+    r"(?P<strong>password|passwd|passphrase|passcode|[_-]pass(?![a-z])|pwd|密码|密碼|口令|暗号)"
     r"|(?P<weak>api[_ -]?key|secret(?:[_ -]?(?:access)?[_ -]?key)?|access[_ -]?key(?:[_ -]?(?:id|secret))?|"
     r"(?:auth|private|account|shared[_ -]?access)[_ -]?key|token|credentials?|密钥|秘钥|金钥|令牌|私钥|凭证)"
 )
 _KIND: Final = re.compile(
     r"(?![a-z])(?:(?P<assigned>[\"'`]?\s{0,3}(?:=>|:=|==?|:)\s{0,3})"
     r"|(?P<chinese>\s{0,2}(?:已?改成|已?改为|设置?为|设成|换成|重置为|是|为)\s?:?\s?)"
-    r"|(?P<told>\s(?:(?:is|was)(?: now)?|to)\s{1,2}:?\s?))"
+    r"|(?P<told>(?:'s|\s(?:is|was)(?: now)?|\sto)\s{1,2}:?\s?)|(?P<beside>\s{1,2}))"
 )
 _VALUE: Final = re.compile(
     r"\"(?P<double>[^\"\n]{1,400})\"|'(?P<single>[^'\n]{1,400})'|`(?P<tick>[^`\n]{1,400})`"
@@ -60,7 +61,7 @@ _STOPS: Final = re.compile(r"[,;<>\"'`]")
 _NO_VALUE: Final = re.compile(
     r"(?:null|none|nil|true|false|undefined|required|optional|string|str|text|bool|int|yes|no|not|empty|unset|"
     r"default|hidden|changed|expired|invalid|valid|wrong|incorrect|missing|reset|set|stored|the|a|an|n/?a|tbd|todo|"
-    r"x{3,}|\*+|\.{2,}|password|passwd|secret|token|redacted|hashed|encrypted|plain(?:text)?|input|field|"
+    r"sha-?\d+|md5|base\d+|utf-?\d+|oauth2?|x{3,}|\*+|\.{2,}|password|passwd|secret|token|redacted|hashed|encrypted|plain(?:text)?|input|field|"
     r"(?:var)?char.*|getpass.*|os\.(?:environ|getenv).*|env[.\[].*|process\.env.*|config[.\[].*|self\..*|"
     r"settings\..*|request\..*|args\..*|%s|%\(.*|\?|\$\d+|:[a-z_]+|\$\{?[A-Z_]+\}?|\{.*|\[.*|<.*)\Z",
     re.IGNORECASE,
@@ -69,6 +70,7 @@ _MARK: Final = re.compile(r"[0-9!@#$%^&*+~]")
 _LETTER: Final = re.compile(r"[A-Za-z]")
 _TERMINAL: Final = re.compile(r"\s*(?:$|[\n,.;)\]}，。；、）】！!]|\Z)")
 _LEAST_KEY, _LONG_KEY, _LEAST_WORD = 8, 24, 4
+_LEAST_BESIDE, _LEAST_KEY_BESIDE = 5, 16
 _WORDS: Final = (
     "pass", "pwd", "secret", "token", "key", "credential",
     "密码", "密碼", "口令", "暗号", "密钥", "秘钥", "金钥", "令牌", "私钥", "凭证",
@@ -91,6 +93,8 @@ def secrets(read: Read) -> Iterator[Span]:
     if "://" in text:
         yield from (Span(*match.span(), "SECRET") for match in _WEBHOOK.finditer(text))
         yield from _first_groups(_PASSWORD_IN_URL, text)
+    if "-u" in text:
+        yield from _first_groups(_FOR_CURL, text)
     if "bearer" in lowered or "basic" in lowered:
         yield from _first_groups(_BEARER, text)
     if any(word in lowered for word in _WORDS):
@@ -141,15 +145,22 @@ def _bare_end(text: str, start: int, end: int) -> int:
     return end
 
 
-def _is_key(told: str, _kind: re.Match[str], *, is_quoted: bool, is_last: bool) -> bool:
-    mixed = _LETTER.search(told) is not None and _MARK.search(told) is not None
-    return " " not in told and ((mixed and len(told) >= _LEAST_KEY) or len(told) >= _LONG_KEY)
+def _is_key(told: str, kind: re.Match[str], *, is_quoted: bool, is_last: bool) -> bool:
+    if kind["beside"]:
+        return _is_mixed(told) and len(told) >= _LEAST_KEY_BESIDE
+    return " " not in told and ((_is_mixed(told) and len(told) >= _LEAST_KEY) or len(told) >= _LONG_KEY)
 
 
 def _is_password(told: str, kind: re.Match[str], *, is_quoted: bool, is_last: bool) -> bool:
     """Whether it is no word of a sentence: by how it is introduced, and by what it is made of."""
+    if kind["beside"]:  # "password hunter2", and not "password field"
+        return _is_mixed(told) and len(told) >= _LEAST_BESIDE
     if _MARK.search(told.rstrip("!")):
         return True
     if kind["told"]:  # "the password is required"
         return is_quoted and " " not in told
     return len(told) >= _LEAST_WORD and (is_last or kind["chinese"] is not None or "=" in kind[0])
+
+
+def _is_mixed(told: str) -> bool:
+    return " " not in told and _LETTER.search(told) is not None and _MARK.search(told) is not None

@@ -60,7 +60,7 @@ def counted(event: AuditEvent, record: Record, redactor: Redactor, *, is_new: bo
     found = redactor.counts(event.after or "") - redactor.counts(event.before or "")
     if is_new:
         beside = (value for name, value in record.metadata.items() if name != _ITEM)
-        found = sum((redactor.counts(text) for text in _texts([*beside, *record.tags])), found)
+        found = sum((redactor.counts(text) for text in _texts(beside)), found)
     told = {f"redacted_{name.lower()}": amount for name, amount in sorted(found.items())}
     return replace(event, detail={**event.detail, **told}) if told else event
 
