@@ -72,10 +72,11 @@ _LEAST_TERMS = 3
 
 @dataclass(frozen=True, slots=True)
 class Sifted:
-    """What was usable of a model's answer, and why each other item was dropped."""
+    """What was usable of a model's answer, and why each other item was dropped: in words, and as codes."""
 
     candidates: tuple[Candidate, ...] = ()
     dropped: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -501,20 +502,30 @@ def sift(reply: object, *, source: Source = Source("agent")) -> Sifted:  # noqa:
     """
     kept: list[Candidate] = []
     dropped: list[str] = []
+    codes: list[str] = []
     hashes: set[str] = set()
     for number, item in enumerate(_items(reply), 1):
         if len(kept) == MAX_ITEMS:
             dropped.append(f"item {number} and later: over {MAX_ITEMS}")
+            codes.append(f"over-{MAX_ITEMS}-items")
             break
         checked = _checked(_mapping(item), source)
-        if isinstance(checked, str):
-            dropped.append(f"item {number}: {checked}")
+        if isinstance(checked, _Unusable):
+            dropped.append(f"item {number}: {checked.told}")
+            codes.append(checked.code)
         elif (digest := content_hash(checked.content)) in hashes:
             dropped.append(f"item {number}: said twice")
+            codes.append("duplicate")
         else:
             hashes.add(digest)
             kept.append(checked)
-    return Sifted(tuple(kept), tuple(dropped))
+    return Sifted(tuple(kept), tuple(dropped), tuple(codes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Unusable:
+    code: str
+    told: str
 
 
 def _items(reply: object) -> Iterable[object]:
@@ -536,24 +547,24 @@ def _mapping(item: object) -> Mapping[Any, Any] | None:
     return data if isinstance(data, Mapping) else None
 
 
-def _checked(item: Mapping[Any, Any] | None, source: Source) -> Candidate | str:
+def _checked(item: Mapping[Any, Any] | None, source: Source) -> Candidate | _Unusable:
     """The candidate, or why there is none."""
     if item is None:
-        return "not an object"
+        return _Unusable("malformed", "not an object")
     content, kind = item.get("content"), item.get("kind")
     if not isinstance(content, str):
-        return "content is not text"
+        return _Unusable("malformed", "content is not text")
     if len(content) > MAX_CONCLUSION:
-        return f"content over {MAX_CONCLUSION:,} characters"
+        return _Unusable("too-long", f"content over {MAX_CONCLUSION:,} characters")
     try:
         content = check_content(content)
     except InvalidContent as error:
-        return str(error)
+        return _Unusable("malformed", str(error))
     kind = kind.strip().casefold().replace("_", "-") if isinstance(kind, str) else kind
     if kind not in KINDS:
-        return f"unknown kind {str(kind)[:40]!r}"
+        return _Unusable("malformed", f"unknown kind {str(kind)[:40]!r}")
     if phrases.INSTRUCTION.search(masked(normal(content))):
-        return "an instruction to the assistant"
+        return _Unusable("instruction-like", "an instruction to the assistant")
     return replace(
         describe(content, kind, source=source),
         **_named(item),

@@ -1,6 +1,5 @@
 """Gather what a turn offers to remember: the user's statements, an agent's results, the words themselves."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,9 +16,10 @@ from supervisor_memory.remember import extract
 from supervisor_memory.remember.echo import own_words
 from supervisor_memory.remember.merge import strategy_for
 from supervisor_memory.remember.once import session_message_id
+from supervisor_memory.remember.reply import listed
 from supervisor_memory.terms import terms
 
-__all__ = ["gather", "keep_messages", "sharpen", "with_metadata"]
+__all__ = ["by_their_speaker", "gather", "keep_messages", "sharpen", "storable", "with_metadata"]
 
 _OWN_WORDS = 2 / 3
 """Share of a statement's terms that must be the user's for it to be the user's statement."""
@@ -53,7 +53,7 @@ def gather(said: Remembering, view: ReadStore) -> Remembering:
         spoken = next((r.id for r in reversed(kept) if r and r.source.source_class == "agent"), None)
         found += [replace(candidate, ref_id=spoken) for candidate in brought.candidates]
         unkept += brought.unkept
-    return replace(said, candidates=(*said.candidates, *_clean(found)), unkept=(*said.unkept, *unkept))
+    return replace(said, candidates=(*said.candidates, *storable(found)), unkept=(*said.unkept, *unkept))
 
 
 def with_metadata(candidate: Candidate, metadata: Mapping[str, Any]) -> Candidate:
@@ -82,19 +82,23 @@ def sharpen(said: Remembering, view: ReadStore) -> Remembering:
     reply = view.complete(prompt) if text else None
     if reply is None:
         return said
-    try:
-        data: object = json.loads(reply[reply.index("[") : reply.rindex("]") + 1])
-    except (ValueError, RecursionError):
+    data = listed(reply)
+    if data is None:
         return replace(said, skipped=(*said.skipped, "the-model-answered-no-json-list"))
     scope = said.scope
     source = Source("user", scope.agent_id, scope.session_id, scope.run_id)
     kept = [record for record in _session_messages(said, view) if record is not None]
-    found = _by_their_speaker(extract.from_llm(data, source=source), said.messages)
-    with_message = (replace(each, ref_id=_said_in(each, kept)) for each in found)
-    return replace(said, candidates=(*said.candidates, *_clean(with_message)))
+    sifted = extract.sift(data, source=source)
+    found = by_their_speaker(sifted.candidates, said.messages)
+    with_message = (replace(extract.noted(each, by="model"), ref_id=_said_in(each, kept)) for each in found)
+    return replace(
+        said,
+        candidates=(*said.candidates, *storable(with_message)),
+        unkept=(*said.unkept, *(f"model:{code}" for code in sifted.codes)),
+    )
 
 
-def _by_their_speaker(found: Iterable[Candidate], messages: Iterable[Message]) -> Iterator[Candidate]:
+def by_their_speaker(found: Iterable[Candidate], messages: Iterable[Message]) -> Iterator[Candidate]:
     """What the user did not say is the agent's, and no wish or trait of the user."""
     own = {term for m in messages if m.role == "user" for term in terms(_read(m.content))}
     for candidate in found:
@@ -181,7 +185,7 @@ def _own(text: str) -> str:
     return own_words(strip_notes(text))
 
 
-def _clean(found: Iterable[Candidate]) -> Iterator[Candidate]:
+def storable(found: Iterable[Candidate]) -> Iterator[Candidate]:
     """What can be stored, each text once."""
     seen: set[tuple[str, str]] = set()
     for candidate in found:
