@@ -1,0 +1,1 @@
+"""The desk, the versions, and what is taken back."""
