@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Final, TypeAlias
 
 import apsw
@@ -129,8 +130,7 @@ class Database:
         finally:
             self._lock.release()
 
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[Opened]:
+    def reading(self) -> contextlib.AbstractContextManager[Opened]:
         """A connection that sees one state of the file throughout the block.
 
         Inside `writing` it is the writer's, so that a transaction sees its own changes.
@@ -139,12 +139,12 @@ class Database:
             BackendUnavailable: the file is not there any more.
         """
         self._notice_fork()
-        with self._translating():
-            if self.path is None or self.is_writing:
-                with self._lock:
-                    yield self._writer_connection()
-            else:
-                yield from self._snapshot()
+        return self._reading_as_writer() if self.path is None or self.is_writing else _Snapshot(self)
+
+    @contextlib.contextmanager
+    def _reading_as_writer(self) -> Iterator[Opened]:
+        with self._translating(), self._lock:
+            yield self._writer_connection()
 
     def scrub(self, *, seconds: float | None = None) -> str:
         """Rewrite the file and empty its log, so that nothing is left in them but what is stored.
@@ -299,24 +299,16 @@ class Database:
             path=self.where,
         )
 
-    def _snapshot(self) -> Iterator[Opened]:
-        connection = self._take_reader()
-        try:
-            connection.execute("BEGIN")
-            yield connection
-        finally:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            self._give_back(connection)
-
-    def _take_reader(self) -> Opened:
-        current = file_at(self._address)
+    def take_reader(self) -> Opened:
+        """A connection for one reader alone, until it is given back."""
+        current, outdated = file_at(self._address), list[Opened]()
         with readers:
             wait_for_forks()
             self._reading += 1
-            outdated = [each for each in self._idle if each.file != current]
-            self._idle = [each for each in self._idle if each.file == current]
             connection = self._idle.pop() if self._idle else None
+            while connection is not None and connection.file != current:
+                outdated.append(connection)
+                connection = self._idle.pop() if self._idle else None
         try:
             for each in outdated:
                 each.close()
@@ -324,11 +316,11 @@ class Database:
                 connection = self._open()
                 connection.execute("PRAGMA query_only=1")
         except BaseException:
-            self._give_back(None)
+            self.give_back(None)
             raise
         return connection
 
-    def _give_back(self, connection: Opened | None) -> None:
+    def give_back(self, connection: Opened | None) -> None:
         with readers:
             self._reading -= 1
             readers.notify_all()
@@ -399,6 +391,7 @@ class Database:
         if found > self.format or (self.read_only and 0 < found < self.format):
             raise self._other_format(found)
         if self.read_only or found == self.format:
+            self._read_with_the_first()
             return
         if self.path is not None:
             self._use_write_ahead_log()
@@ -413,6 +406,14 @@ class Database:
                     step(connection)
             connection.pragma("user_version", self.format)
         self._is_becoming_ours = False
+
+    def _read_with_the_first(self) -> None:
+        """Let readers have the connection that looked at the file. To open one is to read the whole schema,
+        which takes most of the time until a store has answered; a writer may never be asked for."""
+        if self.path is not None and self._writer is not None:
+            self._writer.execute("PRAGMA query_only=1")
+            self._idle.append(self._writer)
+            self._writer = None
 
     def _other_format(self, found: int) -> BackendUnavailable:
         if found > self.format:
@@ -477,8 +478,12 @@ class Database:
     def _translating(self) -> Iterator[None]:
         try:
             yield
-        except (apsw.Error, UnicodeDecodeError) as error:
-            raise translated(error, where=self.where, waited=self._lock_seconds) from error
+        except _SQLITES as error:
+            raise self.translated(error) from error
+
+    def translated(self, error: apsw.Error | UnicodeDecodeError) -> Exception:
+        """What an error of SQLite means to us."""
+        return translated(error, where=self.where, waited=self._lock_seconds)
 
     @property
     def is_read(self) -> bool:
@@ -499,6 +504,44 @@ class Database:
         else:
             with contextlib.suppress(RuntimeError):  # it was not to be had before
                 self._lock.release()
+
+
+class _Snapshot:
+    """A reader's connection inside a transaction. No generator: searches are short, and each has one."""
+
+    __slots__ = ("_connection", "_database")
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def __enter__(self) -> Opened:
+        try:
+            self._connection = self._database.take_reader()
+            try:
+                self._connection.execute("BEGIN")
+            except BaseException:
+                self._database.give_back(self._connection)
+                raise
+        except _SQLITES as error:
+            raise self._database.translated(error) from error
+        return self._connection
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            try:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+            finally:
+                self._database.give_back(self._connection)
+        except _SQLITES as late:
+            raise self._database.translated(late) from late
+        if isinstance(error, _SQLITES):
+            raise self._database.translated(error) from error
+
+
+_SQLITES: Final = (apsw.Error, UnicodeDecodeError)
 
 
 def has_table(connection: apsw.Connection, name: str, *, schema: str = "main") -> bool:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -77,18 +78,7 @@ def refuse_network_file_system(directory: Path, *, mounts: str | None = None) ->
     Raises:
         BackendUnavailable: it is on NFS, SMB or the like.
     """
-    if mounts is None:
-        try:
-            mounts = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return
-    place = f"{directory.absolute().resolve()}/"
-    best, kind = "/", ""
-    for line in mounts.splitlines():
-        _, point, found, *_ = [*line.split(), "", "", ""]
-        mounted = f"{point.replace(_SPACE, ' ').rstrip('/')}/" if point else best
-        if place.startswith(mounted) and len(mounted) >= len(best):
-            best, kind = mounted, found
+    kind = _kind_now(directory) if mounts is None else _kind_of(directory, mounts)
     if kind.startswith(_NETWORK):
         raise BackendUnavailable(
             f"{directory} is on a network file system ({kind}), where locks fail and files get damaged; "
@@ -96,3 +86,32 @@ def refuse_network_file_system(directory: Path, *, mounts: str | None = None) ->
             path=str(directory),
             kind=kind,
         )
+
+
+def _kind_now(directory: Path) -> str:
+    try:
+        return _kind_on(str(directory.absolute()), os.stat(directory).st_dev)
+    except OSError:  # it is not there yet
+        return _kind_on.__wrapped__(str(directory.absolute()), 0)
+
+
+@lru_cache(maxsize=64)
+def _kind_on(directory: str, device: int) -> str:
+    """The kind of file system. A directory that another one is mounted over has another device."""
+    try:
+        mounts = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    return _kind_of(Path(directory), mounts)
+
+
+def _kind_of(directory: Path, mounts: str) -> str:
+    """The kind of the innermost mount that holds a directory; "" where none is known."""
+    place = f"{directory.absolute().resolve()}/"
+    best, kind = "/", ""
+    for line in mounts.splitlines():
+        _, point, found, *_ = [*line.split(), "", "", ""]
+        mounted = f"{point.replace(_SPACE, ' ').rstrip('/')}/" if point else best
+        if place.startswith(mounted) and len(mounted) >= len(best):
+            best, kind = mounted, found
+    return kind

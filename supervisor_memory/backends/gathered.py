@@ -62,7 +62,8 @@ def _index(records: Sequence[Record], places: Sequence[int]) -> Index:
     index = Index()
     index.load(
         places,
-        entries,
+        said_at=[entry.said_at for entry in entries],
+        spoken={place: each for place, each in zip(places, entries, strict=True) if each.stream is not None},
         terms=list(holders),
         counts=[len(each) for each in holders.values()],
         holders=list(chain.from_iterable(holders.values())),

@@ -40,6 +40,7 @@ class Matrix:
         self._values = np.empty((_FIRST_ROWS, dimension), dtype=np.float32)
         self._rows: dict[int, int] | None = None  # key → row; made when the first row is looked for
         self._sieve: Sieve | None = None
+        self._is_in_order = True  # each key is greater than those of the rows before
 
     @classmethod
     def of(cls, keys: Iterable[int] | Keys, values: npt.NDArray[np.float32]) -> "Matrix":
@@ -49,6 +50,7 @@ class Matrix:
             matrix._keys = np.array(keys if isinstance(keys, np.ndarray) else [*keys], dtype=np.int64)
             matrix._values = np.require(values, dtype=np.float32, requirements=["C", "W"])
             matrix._size = len(values)
+            matrix._is_in_order = bool(np.all(matrix._keys[1:] > matrix._keys[:-1]))
         return matrix
 
     def __len__(self) -> int:
@@ -85,6 +87,7 @@ class Matrix:
             self._size -= 1
             self._own_keys()
             if row != self._size:
+                self._is_in_order = False
                 last = int(self._keys[self._size])
                 self._keys[row], rows[last] = last, row
                 self._set(row, self._values[self._size])
@@ -123,7 +126,10 @@ class Matrix:
             if len(values) > _MOST_SORTED:
                 best = _best(values, k)
                 keys, values = keys[best], values[best]
-            order = np.lexsort((-keys, -values))[:k]
+            if self._is_in_order:
+                order = np.argsort(values, kind="stable")[: -k - 1 : -1]
+            else:
+                order = np.lexsort((-keys, -values))[:k]
             return keys[order], _bounded(values[order])
 
     def cosine(self, key: int, query: Vector) -> float | None:
@@ -165,6 +171,7 @@ class Matrix:
         if row == len(self._values):
             self._values, self._keys = _grown(self._values), _grown(self._keys)
             self._keys_are_lent = False
+        self._is_in_order = self._is_in_order and (row == 0 or bool(key > self._keys[row - 1]))
         self._keys[row] = key
         self._size += 1
         return row

@@ -19,7 +19,7 @@ from supervisor_memory.backends.sqlite_file.answers import Answers
 from supervisor_memory.backends.sqlite_file.conditions import of_namespaces, of_records
 from supervisor_memory.backends.sqlite_file.group import Group
 from supervisor_memory.backends.sqlite_file.moving import TableShelf, stored_page
-from supervisor_memory.backends.sqlite_file.namespaces import Namespaces, Space
+from supervisor_memory.backends.sqlite_file.namespaces import Loaded, Namespaces, Space
 from supervisor_memory.backends.sqlite_file.readable import Kept, Readable
 from supervisor_memory.backends.sqlite_file.tables import SCHEMA, STEPS, Writing, counted, record_of, remove
 from supervisor_memory.backends.taking import pages, take_all
@@ -279,14 +279,12 @@ _asked_of = attrgetter(*(name for name in Query.__slots__ if name not in {"now",
 def _search(
     connection: apsw.Connection, known: _Known, query: Query, limit: int, spaces: Sequence[Space]
 ) -> Hits:
-    with known.namespaces.fresh(connection, spaces) as loaded:
-        return search(
-            loaded.indexes,
-            query,
-            limit=limit,
-            readable=Readable(connection, known.records, query, spaces),
-            vectors=loaded.vectors,
-        )
+    readable = Readable(connection, known.records, query, spaces)
+
+    def look(loaded: Loaded) -> Hits:
+        return search(loaded.indexes, query, limit=limit, readable=readable, vectors=loaded.vectors)
+
+    return known.namespaces.look(connection, spaces, look)
 
 
 def _records(connection: apsw.Connection, sql: str, bindings: Sequence[str | float]) -> Iterator[Record]:

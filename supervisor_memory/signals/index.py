@@ -6,7 +6,7 @@ an hour a new *episode* begins. Facts by themselves are in no stream.
 """
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -40,8 +40,8 @@ class Entry:
         terms: Its different terms.
         said_at: When it was said, in seconds since 1970.
         stream: The conversation that it was said in; None: it is a fact by itself.
-        speaker: Who said it, where it is somebody with a name.
-        asks: Whether it is a question.
+        speaker: Who said it there, where it is somebody with a name.
+        asks: Whether it is a question to others there.
     """
 
     terms: Collection[str]
@@ -153,14 +153,13 @@ class Index:
         self.drop(key)
         row = self._new_row(key)
         self.said_at[row], self.lengths[row] = entry.said_at, len(entry.terms)
-        self.asks[row] = entry.asks
-        self.speakers[row] = _NONE if entry.speaker is None else self._number(entry.speaker)
+        self.asks[row], self.speakers[row] = False, _NONE
         self.total_terms += len(entry.terms)
         self._postings.add(row, entry.terms)
         self.rarity[row] = self._rarity_of(entry.terms)
         self._changes += 1
         if entry.stream is not None:
-            self._stream_of[row] = entry.stream
+            self._place(row, entry, entry.stream)
             self._link(row, entry.stream)
         return row
 
@@ -181,8 +180,9 @@ class Index:
     def load(
         self,
         keys: Sequence[int],
-        entries: Iterable[Entry],
         *,
+        said_at: Sequence[float],
+        spoken: Mapping[int, Entry],
         terms: Sequence[str],
         counts: Sequence[int],
         holders: Sequence[int],
@@ -191,7 +191,8 @@ class Index:
 
         Args:
             keys: In rising order.
-            entries: Of each key; their terms are not read.
+            said_at: Of each key.
+            spoken: Key → its entry, of the records that belong to a stream; its terms are not read.
             terms: All terms, which differ.
             counts: Of each term, how many records hold it.
             holders: The keys of these records, one term after the other. Others' keys are passed over.
@@ -203,11 +204,10 @@ class Index:
             column[:size] = _NONE
         self._row_of = {key: row for row, key in enumerate(keys)}
         self.size = size
-        for row, entry in enumerate(entries):
-            self.said_at[row], self.asks[row] = entry.said_at, entry.asks
-            self.speakers[row] = _NONE if entry.speaker is None else self._number(entry.speaker)
+        self.said_at[:size], self.speakers[:size] = said_at, _NONE
+        for key, entry in spoken.items():
             if entry.stream is not None:
-                self._stream_of[row] = entry.stream
+                self._place(self._row_of[key], entry, entry.stream)
         held_by = np.array(holders, dtype=np.int64)
         rows = np.searchsorted(self.keys[:size], held_by)
         is_known = self.keys[np.minimum(rows, size - 1)] == held_by
@@ -235,6 +235,11 @@ class Index:
             self._order()
         if self._changes * 8 > self.size:
             self._weigh()
+
+    def _place(self, row: int, entry: Entry, stream: str) -> None:
+        self._stream_of[row], self.asks[row] = stream, entry.asks
+        if entry.speaker is not None:
+            self.speakers[row] = self._number(entry.speaker)
 
     def _new_row(self, key: int) -> int:
         row = self.size

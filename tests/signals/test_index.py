@@ -67,7 +67,8 @@ def loaded(entries: Mapping[int, Entry], strange: Sequence[int] = ()) -> Index:
     index = Index()
     index.load(
         sorted(entries),
-        [entries[key] for key in sorted(entries)],
+        said_at=[entries[key].said_at for key in sorted(entries)],
+        spoken={key: entry for key, entry in sorted(entries.items()) if entry.stream is not None},
         terms=list(holders),
         counts=[len(each) for each in holders.values()],
         holders=[key for each in holders.values() for key in each],

@@ -3,10 +3,10 @@
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import apsw
 import numpy as np
@@ -22,6 +22,7 @@ from supervisor_memory.signals.index import entry_of, entry_without_terms
 __all__ = ["Loaded", "Namespaces", "Space"]
 
 MOST_BYTES: Final = 1 << 30
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,11 @@ class Loaded:
     """Namespaces in memory, at least as new as the connection's view of them."""
 
     connection: apsw.Connection
-    names: Sequence[str]
-    indexes: Sequence[NamespaceIndex]
-    are_new: Sequence[bool]
+    places: "Sequence[tuple[Space, _Place]]"
+
+    @property
+    def indexes(self) -> Sequence[NamespaceIndex]:
+        return [place.index for _, place in self.places]
 
     def vectors(
         self, index: NamespaceIndex, space: namespace.Space
@@ -60,15 +63,14 @@ class Loaded:
         """The keys of a namespace that have vectors of an embedder, these vectors, and whether they are as
         new as the index: another search may have brought that forward beyond what this connection sees."""
         embedder, dimension = space
-        place = next(place for place, each in enumerate(self.indexes) if each is index)
-        name = self.names[place]
+        seen, place = next(each for each in self.places if each[1].index is index)
         rows: Sequence[Any] = self.connection.execute(
             "SELECT v.key, v.vector FROM records r CROSS JOIN vectors v ON v.key = r.key "
             "WHERE r.namespace = ? AND r.status = 'active' AND v.embedder = ? AND v.dim = ?",
-            (name, embedder, dimension),
+            (seen.namespace, embedder, dimension),
         ).fetchall()
         values = np.frombuffer(bytearray().join(vector for _, vector in rows), dtype="<f4")
-        return [int(row[0]) for row in rows], values.reshape(-1, dimension), self.are_new[place]
+        return [int(row[0]) for row in rows], values.reshape(-1, dimension), place.revision == seen.revision
 
 
 class Namespaces:
@@ -82,24 +84,20 @@ class Namespaces:
         self._most_bytes = most_bytes
         self._reset()
 
-    @contextmanager
-    def fresh(self, connection: apsw.Connection, spaces: Sequence[Space]) -> Iterator[Loaded]:
-        """The namespaces as new as the connection sees them, for nobody else until they are given back."""
+    def look(self, connection: apsw.Connection, spaces: Sequence[Space], at: Callable[[Loaded], T]) -> T:
+        """What `at` makes of the namespaces, as new as the connection sees them and its alone."""
         if self._pid != os.getpid():
             self._reset()
         places = [(space, self._place(space.namespace)) for space in spaces]
         with _held(places):
             for space, place in places:
-                _bring_up_to_date(connection, space, place)
-            yield Loaded(
-                connection,
-                [space.namespace for space in spaces],
-                [place.index for _, place in places],
-                [place.revision == space.revision for space, place in places],
-            )
+                if place.revision < space.revision:
+                    _bring_up_to_date(connection, space, place)
+            seen = at(Loaded(connection, places))
             sizes = [place.index.nbytes for _, place in places]
-        if sizes != [place.nbytes for _, place in places]:
+        if any(place.nbytes != size for (_, place), size in zip(places, sizes, strict=True)):
             self._make_room(places, sizes)
+        return seen
 
     def _reset(self) -> None:
         self._pid = os.getpid()
@@ -148,7 +146,8 @@ def _bring_up_to_date(connection: apsw.Connection, space: Space, place: _Place) 
 def _load(connection: apsw.Connection, space: Space, index: NamespaceIndex) -> None:
     rows: Sequence[Any] = connection.execute(
         "SELECT key, json_extract(data, '$.created_at'), layer, session_id, "
-        "json_extract(data, '$.source.speaker'), substr(json_extract(data, '$.content'), -8) "
+        "CASE layer WHEN 'history' THEN json_extract(data, '$.source.speaker') END, "
+        "CASE layer WHEN 'history' THEN substr(json_extract(data, '$.content'), -8) END "
         "FROM records WHERE namespace = ? AND status = 'active' ORDER BY key",
         (space.namespace,),
     ).fetchall()
@@ -156,13 +155,15 @@ def _load(connection: apsw.Connection, space: Space, index: NamespaceIndex) -> N
         return
     terms, counts, holders = lexicon.postings(connection, space.user_id, namespace=space.namespace)
     index.index.load(
-        [int(row[0]) for row in rows],
-        (
-            entry_without_terms(
-                said_at=float(said_at), layer=layer, session_id=session, speaker=speaker, end=end
+        [row[0] for row in rows],
+        said_at=[row[1] for row in rows],
+        spoken={
+            key: entry_without_terms(
+                said_at=said_at, layer=layer, session_id=session, speaker=speaker, end=end
             )
-            for _, said_at, layer, session, speaker, end in rows
-        ),
+            for key, said_at, layer, session, speaker, end in rows
+            if layer == "history"
+        },
         terms=terms,
         counts=counts,
         holders=holders,
