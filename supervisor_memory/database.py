@@ -197,11 +197,11 @@ class Database:
         self._notice_fork()
         with self._lock:
             self._closed = True
-            if self.path is not None and self._writer is not None and not self.read_only:
-                with contextlib.suppress(
-                    apsw.Error
-                ):  # a reader elsewhere may be in the way; the next will do
-                    self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            if self.path is not None and not self.read_only:
+                # A reader's will do: what the log holds goes into the file, whoever wrote it.
+                for connection in [each for each in (self._writer, *self._idle) if each is not None][:1]:
+                    with contextlib.suppress(apsw.Error):  # one elsewhere may be in the way
+                        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             self._close_connections()
         known.discard(self)
 
