@@ -18,7 +18,7 @@ from supervisor_memory.embedding.protocol import Calibration, Matrix, Vector
 from supervisor_memory.records import SESSION_FAMILY, Filter, Record
 from supervisor_memory.testing.clock import FixedClock
 
-__all__ = ["CANARIES", "USERS", "Dense", "World", "left_of", "traces", "vector_of"]
+__all__ = ["CANARIES", "USERS", "Dense", "World", "left_of", "traces", "vector_of", "whole"]
 
 USERS = int(os.environ.get("ERASE_USERS", "12"))
 CANARIES = 50
@@ -183,6 +183,13 @@ def traces(directory: Path, canaries: Iterable[str], vectors: Iterable[Vector]) 
         if file.is_file()
         for found in _found(fragments, file.read_bytes())
     ]
+
+
+def whole(directory: Path, texts: Iterable[str]) -> set[str]:
+    """Those of the texts, of eight bytes and more, that the files of a directory hold, however written."""
+    fragments = {bytes_: text for text in texts for bytes_ in _written(text) if len(bytes_) >= _WORD}
+    files = [file for file in directory.rglob("*") if file.is_file()]
+    return {fragments[found] for file in files for found in _found(fragments, file.read_bytes())}
 
 
 def _found(fragments: Iterable[bytes], content: bytes) -> Iterator[bytes]:

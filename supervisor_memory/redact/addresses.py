@@ -10,9 +10,9 @@ from supervisor_memory.redact.spans import Label, Read, Span
 __all__ = ["ips"]
 
 _V4: Final = re.compile(
-    r"(?<![0-9A-Za-z_.])(?<![A-Za-z]/)(?<![A-Za-z]-)"
+    r"(?<![0-9A-Za-z_.])(?<![A-Za-z]-)"
     r"(?:25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})(?:\.(?:25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})){3}"
-    r"(?![0-9A-Za-z_])(?!\.[0-9A-Za-z])(?!-[A-Za-z])"
+    r"(?![0-9A-Za-z_])(?!\.[0-9])(?!-[A-Za-z])"
 )
 _V6: Final = re.compile(
     r"(?<![0-9A-Za-z_.])(?<![0-9A-Fa-f:]:)[0-9A-Fa-f:]{0,5}:[0-9A-Fa-f:.]{1,40}(?![0-9A-Za-z_])"
@@ -30,6 +30,8 @@ _VERSION: Final = Label(
         "driver", "firmware",
     )
 )  # fmt: skip
+_PRODUCT: Final = re.compile(r"(?:^|[\s(;,])[A-Za-z][A-Za-z0-9_.-]*/$")  # Chrome/120.0.0.0, no part of a path
+_NEAR: Final = 40
 _PRIVATE_STARTS: Final = frozenset({"10", "172", "192"})
 _DOTS: Final = 3
 _SMALL: Final = 31
@@ -55,7 +57,7 @@ def ips(read: Read) -> Iterator[Span]:
 
 def _is_version(read: Read, match: re.Match[str]) -> bool:
     before = read.before(match.start())
-    if before.names(_VERSION):
+    if before.names(_VERSION) or _PRODUCT.search(read.text[max(0, match.start() - _NEAR) : match.start()]):
         return True
     parts = match[0].split(".")
     looks_like_one = parts[0] not in _PRIVATE_STARTS and all(int(part) <= _SMALL for part in parts)

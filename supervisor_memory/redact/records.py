@@ -69,7 +69,7 @@ def _subject(subject: str | None, redactor: Redactor) -> str | None:
     if subject is None:
         return None
     told = redactor.text(subject)
-    return None if redactor.counts(told) else told
+    return None if redactor.counts(told.upper()) else told  # subjects are in small letters
 
 
 def _source(source: Source, redactor: Redactor) -> Source:

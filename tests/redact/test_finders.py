@@ -101,7 +101,8 @@ def test_placeholders_survive_and_a_second_pass_finds_nothing() -> None:
 
 _BITS = st.sampled_from(
     (
-        *"0123456789@.:-+()/ =[]_#\"'，：（）。１２＠ aAzZxX", "卡号", "电话", "密码", "password=", "sk-", "AKIA",
+        *"0123456789@.:-+()/ =[]_#\"'，：（）。１２＠ aAzZxX",
+        "卡号", "电话", "密码", "password=", "sk-", "AKIA",
         "eyJ", "://", "+86", "13800138000", "4111 1111 1111 1111", "a@b.cn", "[PHONE]", "\n", "::", "GB29",
         "-----BEGIN PRIVATE KEY-----", "10.0.0.1",
     )
