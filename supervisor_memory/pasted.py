@@ -53,6 +53,7 @@ _HANDS_OVER = re.compile(
     re.IGNORECASE,
 )
 _OPEN = re.compile(r"(?<![.。!！])\s*$")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)|(?<=[。！？])(?=\S)")
 _ANNOUNCES = re.compile(
     r"\b(?:remember|keep in mind|note (?:that|down|the following)|about (?:me|us|myself)|from now on|"
     r"(?:my|our|these|the following|some|a few) (?:[\w-]+ )?(?:preferences|rules|details|facts|definitions|"
@@ -92,7 +93,8 @@ def _handed_over(lines: Sequence[str]) -> int | None:
     """Where a text begins that a line before it hands over; None when none does."""
     for number, line in enumerate(lines[:-1]):
         is_open = _OPEN.search(line) or not any(each.strip() for each in lines[number + 1 : number + 2])
-        if is_open and _HANDS_OVER.search(line) and not _ANNOUNCES.search(line):
+        last = _SENTENCE_END.split(line)[-1]
+        if is_open and _HANDS_OVER.search(last) and not _ANNOUNCES.search(last):
             return number + 1
     return None
 

@@ -1,0 +1,1 @@
+"""Ordinary chatter with a few statements worth keeping."""
