@@ -26,6 +26,7 @@ from supervisor_memory.place import refuse_network_file_system
 from supervisor_memory.recall.weights import decay
 from supervisor_memory.records import KINDS, SESSION_FAMILY, Filter
 from supervisor_memory.settings import Settings
+from supervisor_memory.upkeep.forget import RUN
 from supervisor_memory.upkeep.reembed import waiting_for
 
 __all__ = ["Diagnosis", "decay_buries", "diagnose", "settings_shown"]
@@ -33,6 +34,7 @@ __all__ = ["Diagnosis", "decay_buries", "diagnose", "settings_shown"]
 _CHINESE: Final = "以后默认用表格"
 _LOADING_SECONDS: Final = 120.0
 _LATEST: Final = 1_000
+_MICRO: Final = 1_000_000
 _PAGE: Final = 10_000
 _JOURNAL: Final = "journal.db"
 _OLD_DAYS: Final = 3650.0
@@ -82,13 +84,17 @@ class FileState:
 class Capacity:
     """`over` are the namespaces with more than `limit` active records; `vectors` counts the fingerprints
     of the newest records, "" for those without a vector. `waiting` are the records that `reembed` would
-    embed; None: there is no embedder. Of those in a language it does not read, the newest are left out."""
+    embed; None: there is no embedder. Of those in a language it does not read, the newest are left out.
+    `expired` are found no more and not yet set aside; `forgot_at` is when `forget` ran last, or did something
+    by itself, in seconds since 1970; None: never, by this machine's log."""
 
     limit: int
     active: int = 0
     over: tuple[tuple[str, int], ...] = ()
     vectors: dict[str, int] = field(default_factory=dict)
     waiting: int | None = None
+    expired: int = 0
+    forgot_at: float | None = None
 
 
 @dataclass(frozen=True)
@@ -244,12 +250,16 @@ def _measure(backend: MemoryBackend, settings: Settings, embedder: EmbedderState
         for record in backend.list(where, limit=_PAGE, offset=start)
     )
     latest = backend.list(Filter(), limit=_LATEST)
+    runs = backend.audit.tail(1, op=RUN)
+    now = time.time()
     return Capacity(
         settings.capacity,
         active=sum(counts),
         over=tuple((name, size) for name, size in sizes.most_common() if size > settings.capacity),
         vectors=dict(Counter(record.embedder or "" for record in latest)),
         waiting=_waiting(backend, embedder),
+        expired=sum(backend.count(replace(where, expired_by=now)) for where in everything),
+        forgot_at=runs[0].ts_us / _MICRO if runs else None,
     )
 
 
@@ -342,7 +352,12 @@ def _warnings(
             "words alone; `supervisor-memory reembed` embeds them"
         )
     for name, count in capacity.over:
-        yield f"namespace {name} holds {count:,} active records, over MEMORY_CAPACITY={capacity.limit:,}"
+        yield (
+            f"namespace {name} holds {count:,} active records, over MEMORY_CAPACITY={capacity.limit:,}; "
+            "`supervisor-memory forget` tells what would be set aside"
+        )
+    if capacity.expired and settings.forget == "manual":
+        yield f"{capacity.expired:,} records have expired; `supervisor-memory forget --yes` sets them aside"
     yield from _open_to_others(files)
 
 

@@ -1,8 +1,8 @@
 """Many old records become one or two that say the same in less space. Pure, but for a model one may ask.
 
-Without a model a summary is the dated lines of its records, each once. Where these take too much space,
-sentences without a number, a name or an identifier go, but for the first one of a line; where that is still
-too much, fewer records are merged. So no number and no identifier is lost either way.
+Without a model a summary is the lines of its records, each once; a date holds until the next. Where these
+take too much space, sentences without a number, a name or an identifier go, but for the first one of a line.
+Where that is still too much, fewer records are merged. So no number and no identifier is lost either way.
 """
 
 import re
@@ -122,20 +122,25 @@ class _Pack:
         self.lines: list[str] = []
         self.sources: list[Record] = []
         self._told: set[str] = set()
+        self._day = ""
         self._most, self._count = most_tokens, count_tokens
 
     def take(self, record: Record, lines: Iterable[str]) -> bool:
         """Whether there is room for these lines, of which those that stand here already take none."""
         fresh: dict[str, str] = {}
+        day = self._day
         for line in lines:
-            said = content_hash(_DATED.sub("", line))
-            if said not in self._told:
-                fresh.setdefault(said, line)
+            dated = _DATED.match(line)
+            said = line[dated.end() :] if dated else line
+            if (key := content_hash(said)) not in self._told:
+                fresh.setdefault(key, said if dated and dated[0] == day else line)
+                day = dated[0] if dated else day
         text = "\n".join((*self.lines, *fresh.values()))
         if self._count(text) > self._most or len(text.encode()) > MAX_CONTENT_BYTES:
             return False
         self.lines += fresh.values()
         self._told |= fresh.keys()
+        self._day = day
         self.sources.append(record)
         return True
 
