@@ -25,10 +25,10 @@ from supervisor_memory.errors import (
     SupervisorMemoryError,
 )
 from supervisor_memory.explain import REASONS, why
-from supervisor_memory.interfaces import contents, forgetting, journal, moving, repairing
+from supervisor_memory.interfaces import contents, forgetting, journal, moving, queue, repairing, reviewing
 from supervisor_memory.interfaces.options import FAILED, EnvFile, Json, say, settings_from, told_settings
 from supervisor_memory.interfaces.printable import as_json, one_line
-from supervisor_memory.interfaces.where import Kinds, Metadata, Since, Tags, Until, where_of
+from supervisor_memory.interfaces.where import AsOf, Kinds, Metadata, Since, Tags, Until, moment_of, where_of
 
 if TYPE_CHECKING:
     from supervisor_memory.memory import SupervisorMemory
@@ -138,6 +138,7 @@ def search(
     since: Since = None,
     until: Until = None,
     meta: Metadata = None,
+    as_of: AsOf = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show every candidate, with what became of it and why.")
     ] = False,
@@ -160,6 +161,7 @@ def search(
             where=where_of(kind, tag, since, until, meta),
             agent_id="operator",
             explain=explain,
+            as_of=moment_of(as_of, end=True),
         )
     if json:
         told = {"query": text, "user_id": user, "degraded": hits.degraded, "notes": [*hits.notes]}
@@ -183,13 +185,15 @@ def list_(
     since: Since = None,
     until: Until = None,
     meta: Metadata = None,
+    as_of: AsOf = None,
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
     """List one user's active records, the latest first. Session messages only with --family."""
     with _open(env_file) as memory:
         where = where_of(kind, tag, since, until, meta)
-        records = memory.get_all(user_id=user, limit=limit, families=family, where=where)
+        then = moment_of(as_of, end=True)
+        records = memory.get_all(user_id=user, limit=limit, families=family, where=where, as_of=then)
     if json:
         typer.echo(as_json({"user_id": user, "records": [record.to_dict() for record in records]}))
         return
@@ -423,6 +427,7 @@ contents.add_commands(app)
 forgetting.add_commands(app)
 moving.add_commands(app)
 repairing.add_commands(app)
+reviewing.add_commands(app)
 journal.add_commands(app)
 
 

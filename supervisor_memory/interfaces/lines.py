@@ -11,6 +11,7 @@ from rich.text import Text
 from supervisor_memory.explain import why
 from supervisor_memory.interfaces.printable import moment, one_line, printable
 from supervisor_memory.records import Hits, Record
+from supervisor_memory.versions import Version
 
 if TYPE_CHECKING:
     from supervisor_memory.interfaces.doctor import Diagnosis
@@ -50,7 +51,7 @@ def show_records(console: Console, records: Sequence[Record], *, user: str) -> N
 def show_record(
     console: Console,
     record: Record,
-    versions: Sequence[Record],
+    versions: Sequence[Version],
     rows: Sequence[Mapping[str, Any]],
     accesses: Sequence[Mapping[str, Any]],
     *,
@@ -69,6 +70,7 @@ def show_record(
     for version in reversed(versions):
         _head(console, f"version {version.version}, {version.status}, of {moment(version.updated_at)}")
         _line(console, printable(version.content))
+        _line(console, _in_time(version), style="dim")
     _head(console, "audit")
     show_audit(console, rows, with_record=False)
     _head(console, "seen by")
@@ -188,6 +190,14 @@ def _described(record: Record) -> str:
 def _by(record: Record) -> str:
     source = record.source
     return one_line(source.agent_id or source.speaker or source.source_class)
+def _in_time(version: Version) -> str:
+    since, until = ("ever" if at is None else moment(at) for at in (version.valid_from, version.valid_to))
+    known = "" if version.recorded_at is None else f", recorded {moment(version.recorded_at)}"
+    by = f" by {version.op} of {version.actor}" if version.op else ""
+    why = f" ({version.reason})" if version.reason else ""
+    return one_line(f"valid {since} to {until}{known}{by}{why}")
+
+
 
 
 def _now(beside: Mapping[str, str | None] | None) -> str:

@@ -6,9 +6,10 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from supervisor_memory.arguments import as_filter
 from supervisor_memory.errors import InvalidContent
 
-__all__ = ["Kinds", "Metadata", "Since", "Tags", "Until", "where_of"]
+__all__ = ["AsOf", "Kinds", "Metadata", "Since", "Tags", "Until", "moment_of", "where_of"]
 
 _TIME = "2026-01-31, 2026-01-31T18:00+08:00, or seconds since 1970"
 Kinds = Annotated[
@@ -24,6 +25,7 @@ Since = Annotated[
 Until = Annotated[
     str | None, typer.Option("--until", help="Only what was said before; a day counts whole.", metavar="WHEN")
 ]
+AsOf = Annotated[str | None, typer.Option("--as-of", help=f"What was valid then: {_TIME}.", metavar="WHEN")]
 Metadata = Annotated[
     list[str] | None,
     typer.Option(
@@ -60,6 +62,19 @@ def where_of(
         "until": until,
         "metadata": asked or None,
     }
+
+
+def moment_of(when: str | None, *, end: bool) -> float | None:
+    """A time as seconds since 1970, None where none is given.
+
+    Args:
+        end: Whether a day without a time of day means its end, and not its beginning.
+
+    Raises:
+        InvalidContent: it is no time.
+    """
+    asked = as_filter({"until": when} if end else {"since": when})
+    return asked.until if end else asked.since
 
 
 def _value(text: str) -> object:

@@ -211,11 +211,13 @@ def _candidate(record: Record, content: str | None) -> Candidate:
     asks = record.metadata.get(REVIEW)
     asked = {name: asks.get(name) for name in _ASKED} if isinstance(asks, dict) else dict.fromkeys(_ASKED)
     metadata = without_review(record.metadata)
-    value = metadata.get("value")
-    subject, attribute = record.subject, record.attribute
-    if content is not None:
-        told = describe(check_content(content), kind=record.kind, source=record.source)
-        subject, attribute, value = told.subject, told.attribute, told.value
+    subject, attribute, value = record.subject, record.attribute, metadata.get("value")
+    if content is not None:  # in other words, of the same thing; where it had no name, what these words name
+        told = describe(content, kind=record.kind, source=record.source)
+        if subject in (None, told.subject):
+            value = told.value
+        if subject is None:
+            subject, attribute = told.subject, told.attribute
         metadata = {name: each for name, each in metadata.items() if name != "value"}
         metadata |= {} if value is None else {"value": value}
     return Candidate(
