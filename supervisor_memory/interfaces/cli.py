@@ -25,7 +25,7 @@ from supervisor_memory.errors import (
     SupervisorMemoryError,
 )
 from supervisor_memory.explain import REASONS, why
-from supervisor_memory.interfaces import contents, forgetting, journal, moving, queue, repairing, reviewing
+from supervisor_memory.interfaces import contents, forgetting, journal, moving, repairing, reviewing
 from supervisor_memory.interfaces.options import FAILED, EnvFile, Json, say, settings_from, told_settings
 from supervisor_memory.interfaces.printable import as_json, one_line
 from supervisor_memory.interfaces.where import AsOf, Kinds, Metadata, Since, Tags, Until, moment_of, where_of
