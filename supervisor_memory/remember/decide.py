@@ -31,8 +31,8 @@ from supervisor_memory.records import (
     family_for,
     new_id,
 )
-from supervisor_memory.remember.compare import same_slots
-from supervisor_memory.remember.doubt import TRUST, doubts, known_to_reviewers, proposed
+from supervisor_memory.remember.compare import holds, same_slots, slots
+from supervisor_memory.remember.doubt import REVIEW, TRUST, doubts, known_to_reviewers, proposed
 from supervisor_memory.remember.echo import repeated_from_note, repeated_from_store, without_told_lines
 from supervisor_memory.remember.gate import tally
 from supervisor_memory.remember.merge import says_the_same, strategy_for
@@ -296,7 +296,8 @@ def _placed_or_held(
 ) -> _Draft:
     """The draft with the candidate in its place or, where a person should look first, held for review."""
     trial = draft.trial()
-    _place(candidate, vector, said, trial, view)
+    asked = replace(candidate, strategy=None) if candidate.strategy == REVIEW else candidate
+    _place(asked, vector, said, trial, view)
     if said.is_reviewed:
         return trial
     if said.note is not None and candidate.source.source_class != "user":

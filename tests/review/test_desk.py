@@ -283,6 +283,17 @@ def test_a_contradiction_of_the_users_own_words_waits_under_risky(
     assert known(memory) == ["GMV includes refunds."]
 
 
+def test_a_statement_can_ask_for_a_review(memory: SupervisorMemory) -> None:
+    first = memory.write("GMV excludes refunds.", user_id="ada")
+    for text in ("GMV excludes refunds and fees.", "The mascot is a heron."):
+        done = memory.write(text, user_id="ada", metadata={"strategy": "review", "topic": "x"})
+        assert (done.status, done.reason) == ("pending", "asked-for")
+        memory.review.approve(done.id, reviewer=REVIEWER)
+    assert "The mascot is a heron." in known(memory)
+    assert [r.metadata for r in memory.get_all(user_id="ada") if "heron" in r.content] == [{"topic": "x"}]
+    assert memory.get(first.id).status == "active"
+
+
 def test_low_confidence_waits_under_risky() -> None:
     backend = InMemoryBackend()
     view = ports(backend=backend, settings=Settings(review="risky")).deciding()

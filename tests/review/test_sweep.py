@@ -15,7 +15,7 @@ from tests.stores import opened
 
 DAY = 86_400.0
 RITA = "rita"
-GOOD, BAD = "The deploy key is in the vault.", "The deploy key is on the wiki page."
+GOOD, BAD = "Berlin has a zoo.", "The deploy key is on the wiki page."
 
 
 @pytest.fixture
