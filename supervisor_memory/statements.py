@@ -150,8 +150,10 @@ def _placed(piece: str, start: int) -> Iterator[tuple[int, str]]:
 
 
 def normal(sentence: str) -> str:
-    """The form in which sentences are judged: NFKC, straight apostrophes, single spaces."""
+    """The form in which sentences are judged: NFKC, straight apostrophes, single spaces, nothing unseen."""
     text = unicodedata.normalize("NFKC", sentence).replace("’", "'")
+    if not text.isascii():
+        text = "".join(c for c in text if unicodedata.category(c) != "Cf")
     return " ".join(text.split())
 
 

@@ -6,8 +6,10 @@ others about ("from now on all agents must …") is taken out, and never kept.
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Literal, TypeAlias
 
 from supervisor_memory import phrases
@@ -210,7 +212,7 @@ def informing(text: str) -> tuple[str, Reason | None]:
     A text of which one sentence tells something stays whole, so that its context does; what orders others
     about is taken out of it.
     """
-    found = list(sentences(text))[:_MOST_JUDGED]
+    found = list(islice(sentences(text), _MOST_JUDGED))
     judged = [(each, _reason(each)) for each in found]
     reasons = [reason for _, reason in judged]
     if "prompt-echo" in reasons:
@@ -227,16 +229,17 @@ def informing(text: str) -> tuple[str, Reason | None]:
 
 def is_instruction(text: str) -> bool:
     """Whether a text means to direct an assistant or an agent rather than to tell something."""
+    text = _visible(text)
     if _ROLE_TAG.search(text):
         return True
-    hidden = masked(normal(text))
+    hidden = masked(normal(_MARKUP.sub(" ", text))).strip()
     return any(pattern.search(hidden) for pattern in (phrases.INSTRUCTION, _TO_OTHERS, _ORDERS))
 
 
 def _reason(sentence: str) -> Reason | None:
     """Why a sentence of an agent tells nothing of its own; None when it does."""
-    head = sentence[:_LONGEST_JUDGED]
-    hidden = masked(normal(head)).lstrip("-*•#>\ufffc ")
+    head = _visible(sentence[:_LONGEST_JUDGED])
+    hidden = masked(normal(_MARKUP.sub(" ", head))).lstrip("-*•#>\ufffc ")
     for reason, pattern in _JUDGED[:1]:
         if pattern.search(hidden):
             return reason
@@ -249,7 +252,21 @@ def _reason(sentence: str) -> Reason | None:
     for reason, pattern in _JUDGED[1:]:
         if pattern.search(hidden):
             return reason
-    return None if len(terms(head)) >= _LEAST_TERMS else "fragment"
+    return None if len(terms(_MARKUP.sub(" ", head))) >= _LEAST_TERMS else "fragment"
+
+
+_MARKUP = re.compile(r"<!--|-->|</?[a-zA-Z][^<>\n]{0,200}>")
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def _visible(text: str) -> str:
+    """The text as a reader sees it: nothing in it that hides or reorders."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c for c in _ANSI.sub("", text) if c == "\n" or unicodedata.category(c) not in _UNSEEN)
+
+
+_UNSEEN = frozenset({"Cf", "Cc", "Cs"})
 
 
 _TELLING: tuple[Reason, ...] = ("instruction-like", "recalled-text", "announcement", "apology", "too-vague")
