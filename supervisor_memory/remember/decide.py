@@ -31,7 +31,7 @@ from supervisor_memory.records import (
     family_for,
     new_id,
 )
-from supervisor_memory.remember.compare import holds, same_slots, slots
+from supervisor_memory.remember.compare import same_slots
 from supervisor_memory.remember.doubt import REVIEW, TRUST, doubts, known_to_reviewers, proposed
 from supervisor_memory.remember.echo import repeated_from_note, repeated_from_store, without_told_lines
 from supervisor_memory.remember.gate import tally
