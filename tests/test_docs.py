@@ -41,7 +41,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 PROGRAMS = [
     (page, number)
-    for page in (*READMES, *(f"docs/{name}.md" for name in ("disclosure", "journal", "ranking", "searching")))
+    for page in (*READMES, *(f"docs/{name}.md" for name in ("disclosure", "journal", "queue", "ranking", "searching")))
     for number in range(len(blocks(page, "python")))
 ]
 

@@ -25,7 +25,7 @@ from supervisor_memory.errors import (
     SupervisorMemoryError,
 )
 from supervisor_memory.explain import REASONS, why
-from supervisor_memory.interfaces import contents, forgetting, journal, moving, repairing, reviewing
+from supervisor_memory.interfaces import contents, forgetting, journal, moving, queue, repairing, reviewing
 from supervisor_memory.interfaces.options import FAILED, EnvFile, Json, say, settings_from, told_settings
 from supervisor_memory.interfaces.printable import as_json, one_line
 from supervisor_memory.interfaces.where import AsOf, Kinds, Metadata, Since, Tags, Until, moment_of, where_of
@@ -105,7 +105,7 @@ def doctor(
         settings, said = settings_from(env_file)
     except SettingsError as error:
         if json:
-            unread = dict.fromkeys(("settings", "backend", "embedder", "files", "capacity"))
+            unread = dict.fromkeys(("settings", "backend", "queue", "embedder", "files", "capacity"))
             told = {"ok": False, **examination.versions(), **unread, "problems": [str(error)], "warnings": []}
             typer.echo(as_json(told))
         raise
@@ -429,6 +429,7 @@ moving.add_commands(app)
 repairing.add_commands(app)
 reviewing.add_commands(app)
 journal.add_commands(app)
+queue.add_commands(app)
 
 
 def main() -> None:

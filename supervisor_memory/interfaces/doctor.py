@@ -21,6 +21,7 @@ from supervisor_memory.bridge import Bridge
 from supervisor_memory.embedding.languages import reads
 from supervisor_memory.embedding.open import open_embedder
 from supervisor_memory.errors import SupervisorMemoryError
+from supervisor_memory.interfaces.queue import queue_in
 from supervisor_memory.interfaces.store import store_exists, store_files
 from supervisor_memory.place import refuse_network_file_system
 from supervisor_memory.recall.weights import decay
@@ -39,6 +40,7 @@ _PAGE: Final = 10_000
 _JOURNAL: Final = "journal.db"
 _OLD_DAYS: Final = 3650.0
 _OTHERS: Final = 0o077
+_OLD_EVENT_SECONDS: Final = 86_400.0
 _NOTHING_WAITS: Final = {"begun": 0, "waiting": 0, "dead": 0, "erasures": 0}
 
 
@@ -58,6 +60,16 @@ class BackendState:
     message: str = ""
     details: dict[str, str] = field(default_factory=dict)
     backlog: dict[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class QueueState:
+    """Events that wait to be read, those that failed three times, and the age of the oldest that waits."""
+
+    waiting: int = 0
+    dead: int = 0
+    oldest_seconds: float | None = None
+    message: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,6 +115,7 @@ class Diagnosis:
 
     settings: tuple[dict[str, Any], ...]
     backend: BackendState
+    queue: QueueState
     embedder: EmbedderState
     files: tuple[FileState, ...]
     capacity: Capacity
@@ -138,17 +151,19 @@ def diagnose(settings: Settings, *, warnings: Sequence[str] = ()) -> Diagnosis:
     embedder_state = _look_at_embedder(settings)
     backend_state, capacity = _look_at_backend(settings, embedder_state)
     files = tuple(_look_at_file(file) for file in store_files(settings))
+    queue_state = _look_at_queue(settings)
     found = _warnings(
         settings, backend=backend_state, embedder=embedder_state, files=files, capacity=capacity
     )
     return Diagnosis(
         settings=tuple(settings_shown(settings)),
         backend=backend_state,
+        queue=queue_state,
         embedder=embedder_state,
         files=files,
         capacity=capacity,
         problems=tuple(_problems(backend_state, embedder_state)),
-        warnings=(*warnings, *found),
+        warnings=(*warnings, *found, *_queue_warnings(queue_state)),
     )
 
 
@@ -270,6 +285,34 @@ def _waiting(backend: MemoryBackend, embedder: EmbedderState) -> int | None:
     newest = backend.list(where, limit=_LATEST)
     unread = sum(not reads(record.content, embedder=embedder) for record in newest)
     return backend.count(where) - unread
+
+
+def _look_at_queue(settings: Settings) -> QueueState:
+    try:
+        with queue_in(settings) as file:
+            if file is None:
+                return QueueState()
+            oldest = file.oldest()
+            age = None if oldest is None else max(time.time() - oldest, 0.0)
+            counts = file.counts()
+            return QueueState(counts["waiting"], counts["dead"], oldest_seconds=age)
+    except (SupervisorMemoryError, OSError) as error:
+        return QueueState(message=str(error))
+
+
+def _queue_warnings(queue: QueueState) -> Iterator[str]:
+    if queue.message:
+        yield f"queue: {queue.message}"
+    if queue.dead:
+        yield (
+            f"{queue.dead:,} events could not be read and are dead letters: "
+            "`supervisor-memory queue dead` shows them, `queue retry` lets them wait again"
+        )
+    if queue.oldest_seconds is not None and queue.oldest_seconds > _OLD_EVENT_SECONDS:
+        yield (
+            f"{queue.waiting:,} events wait to be read, one for {queue.oldest_seconds / 3600:,.0f} hours; "
+            "their users' next messages take them along, or `supervisor-memory queue flush`"
+        )
 
 
 def _look_at_embedder(settings: Settings) -> EmbedderState:

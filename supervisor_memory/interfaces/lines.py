@@ -103,6 +103,8 @@ def show_diagnosis(console: Console, diagnosis: "Diagnosis", *, every_setting: b
     _show_settings(console, told["settings"], every=every_setting)
     _head(console, "backend")
     _show_pairs(console, _backend_lines(diagnosis))
+    _head(console, "queue")
+    _show_pairs(console, _queue_lines(diagnosis))
     _head(console, "embedder")
     _show_pairs(console, _embedder_lines(diagnosis))
     if diagnosis.files:
@@ -148,6 +150,13 @@ def _backend_lines(diagnosis: "Diagnosis") -> Iterable[tuple[str, str]]:
         yield "forgot", "never" if capacity.forgot_at is None else moment(capacity.forgot_at)
 
 
+def _queue_lines(diagnosis: "Diagnosis") -> Iterable[tuple[str, str]]:
+    queue = diagnosis.queue
+    oldest = "" if queue.oldest_seconds is None else f", the oldest for {queue.oldest_seconds:,.0f} s"
+    yield "waiting", f"{queue.waiting:,} events{oldest}"
+    yield "dead", f"{queue.dead:,}"
+
+
 def _embedder_lines(diagnosis: "Diagnosis") -> Iterable[tuple[str, str]]:
     embedder = diagnosis.embedder
     if embedder.message:
@@ -181,6 +190,14 @@ def _facts(record: Record) -> Iterable[tuple[str, str]]:
     yield "vector", record.embedder or "none: found by words alone"
 
 
+def _in_time(version: Version) -> str:
+    since, until = ("ever" if at is None else moment(at) for at in (version.valid_from, version.valid_to))
+    known = "" if version.recorded_at is None else f", recorded {moment(version.recorded_at)}"
+    by = f" by {version.op} of {version.actor}" if version.op else ""
+    why = f" ({version.reason})" if version.reason else ""
+    return one_line(f"valid {since} to {until}{known}{by}{why}")
+
+
 def _described(record: Record) -> str:
     family = "/".join((record.family, *record.namespace[2:]))
     parts = (record.kind, family, f"from {_by(record)}", moment(record.updated_at), record.id)
@@ -190,14 +207,6 @@ def _described(record: Record) -> str:
 def _by(record: Record) -> str:
     source = record.source
     return one_line(source.agent_id or source.speaker or source.source_class)
-def _in_time(version: Version) -> str:
-    since, until = ("ever" if at is None else moment(at) for at in (version.valid_from, version.valid_to))
-    known = "" if version.recorded_at is None else f", recorded {moment(version.recorded_at)}"
-    by = f" by {version.op} of {version.actor}" if version.op else ""
-    why = f" ({version.reason})" if version.reason else ""
-    return one_line(f"valid {since} to {until}{known}{by}{why}")
-
-
 
 
 def _now(beside: Mapping[str, str | None] | None) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["existing_memory", "memory_to_fill", "store_exists", "store_files"]
 
 _MARKERS = {"sqlite": ("memory.db",), "json": ("memory.json", "audit.db")}
-_PREFIXES = ("memory.", "audit.", "journal.")
+_PREFIXES = ("memory.", "audit.", "journal.", "queue.")
 
 
 def store_exists(settings: Settings) -> bool:

@@ -18,7 +18,7 @@ from supervisor_memory.testing.ports import record
 from tests.interfaces.conftest import Run
 
 KEYS = {
-    *("ok", "version", "python", "sqlite", "settings", "backend", "embedder", "files", "capacity"),
+    *("ok", "version", "python", "sqlite", "settings", "backend", "queue", "embedder", "files", "capacity"),
     *("problems", "warnings"),
 }
 
