@@ -88,7 +88,7 @@ _UNIT: Final = re.compile(
     r"\s?(?:元|万|亿|美元|条|个|次|秒|毫秒|微秒|字节|行|件|人|%|"
     r"(?:usd|rmb|cny|eur|bytes?|ms|[uµ]s|ns|rows?|seconds|records|tokens)\b)"
 )
-_BEFORE: Final = r"(?<![0-9A-Za-z_])(?<![0-9][.,])(?<![A-Za-z0-9]-)"
+_BEFORE: Final = r"(?<![0-9A-Za-z_])(?<![0-9]\.)(?<![A-Za-z0-9]-)"
 _AFTER: Final = r"(?![0-9A-Za-z_])(?!\.[0-9])(?!-[0-9A-Za-z])"
 
 _CN_MOBILE: Final = re.compile(

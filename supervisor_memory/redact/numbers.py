@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NationalIds", "cards", "cn_ids", "ibans", "luhn", "us_ssns"]
 
-_BEFORE: Final = r"(?<![0-9A-Za-z_])(?<![0-9][.,])(?<![A-Za-z0-9]-)"
+_BEFORE: Final = r"(?<![0-9A-Za-z_])(?<![0-9]\.)(?<![A-Za-z0-9]-)"
 _AFTER: Final = r"(?![0-9A-Za-z_])(?!\.[0-9])"
 _NOT_DIGITS: Final = re.compile(r"[^0-9]")
 

@@ -82,7 +82,10 @@ class Read:
     def near_digits(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
         """What a pattern finds where seven digits and more are near each other."""
         for start, end in self.runs:
-            yield from pattern.finditer(self.text, max(0, start - _BEFORE_DIGITS), end + _AFTER_DIGITS)
+            for match in pattern.finditer(self.text, max(0, start - _BEFORE_DIGITS), end + _AFTER_DIGITS):
+                if match.start() >= end:  # of the next ones, which may be cut off here
+                    break
+                yield match
 
     def before(self, start: int) -> "Before":
         """What is said right before a place."""
@@ -134,9 +137,6 @@ def _goes_on(text: str, length: int, word: str) -> bool:
     return word[0].isascii() and word[0].isalpha() and left.isascii() and left.isalpha()
 
 
-_NUMBER: Final = Label(_NUMBER_WORDS)
-
-
 @dataclass(frozen=True, slots=True)
 class Before:
     """What is said before a number, without signs, "is" and "number".
@@ -152,20 +152,22 @@ class Before:
     def of(cls, lowered: str) -> "Before":
         whole = lowered.rstrip(_SEPARATORS)
         for _ in range(2):
-            for copula in _COPULAS:
-                if whole.endswith(copula):
-                    whole = whole[: -len(copula)].rstrip(_SEPARATORS)
-                    break
-        bare = whole
-        for word in _NUMBER_WORDS:
-            if whole.endswith(word) and not _goes_on(whole, len(word), word):
-                bare = whole[: -len(word)].rstrip(_SEPARATORS + "_")
-                break
+            if whole.endswith(_COPULAS):
+                whole = _without(whole, _COPULAS)
+        bare = _without(whole, _NUMBER_WORDS) if whole.endswith(_NUMBER_WORDS) else whole
         return cls(whole, bare, lowered.rstrip(" :")[-1:])
 
     @property
     def has_number_word(self) -> bool:
-        return self.bare is not self.whole and len(self.bare) < len(self.whole)
+        return len(self.bare) < len(self.whole)
 
     def names(self, label: Label) -> bool:
         return label.ends(self.bare) or label.ends(self.whole)
+
+
+def _without(text: str, words: Iterable[str]) -> str:
+    """The text without the first of the words that it ends with."""
+    for word in words:
+        if text.endswith(word) and not _goes_on(text, len(word), word):
+            return text[: -len(word)].rstrip(_SEPARATORS + "_")
+    return text

@@ -67,6 +67,22 @@ def test_what_stands_close_to_it_stays(text: str, redacted: str) -> None:
     assert ALL.text(text) == redacted
 
 
+@pytest.mark.parametrize("between", [",", "，", "、", "/", " ", "\n", ";", " | ", "\t"])
+@pytest.mark.parametrize("type_", TYPES)
+def test_a_long_list_goes_to_its_end(type_: str, between: str) -> None:
+    told = [canary.told for canary in canaries(type_, 60, seed=3) if "\n" not in canary.told]
+    if type_ == "SECRET":
+        told = [each for each in told if not each.isascii() or ALL.text(each) != each]  # keys, not passwords
+    redacted = ALL.text(between.join(told))
+    assert [each for each in told if each in redacted] == []
+    assert redacted.count(f"[{type_}]") > len(told) * 0.9
+
+
+def test_a_longer_number_is_no_shorter_one() -> None:
+    for digits in ("13800138000123", "138001380001", "411111111111111111111", "1101011990030745141"):
+        assert ALL.text(f"手机壳，{digits}，x 13800138000").startswith(f"手机壳，{digits}，x [PHONE]")
+
+
 def test_a_private_key_goes_whole_even_where_its_end_is_missing() -> None:
     key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADAN\nabc+/=\n"
     assert ALL.text(f"a\n{key}-----END PRIVATE KEY-----\nb") == "a\n[SECRET]\nb"
