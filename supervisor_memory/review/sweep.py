@@ -17,6 +17,7 @@ from supervisor_memory.ports import Ports
 from supervisor_memory.records import SESSION_FAMILY, Filter, Record, SourceClass, Status, check_name, new_id
 from supervisor_memory.review.proposal import event
 from supervisor_memory.review.undo import as_before, set_back, status_before
+from supervisor_memory.upkeep.compact import sources_of
 
 __all__ = ["Selected", "Step", "Sweep", "Swept", "Which", "quarantine", "release", "roll_back"]
 
@@ -273,7 +274,12 @@ class Known:
         return rows[last:]
 
     def was_brought(self, record: Record) -> bool:
-        """Whether the record comes from there, by itself or by the row that tells of its first version."""
+        """Whether the record comes from there, or is a summary of one that does."""
+        sources = (self.records.get(each) for each in sources_of(record))
+        return any(self._is_from_there(each) for each in (record, *sources) if each is not None)
+
+    def _is_from_there(self, record: Record) -> bool:
+        """By itself, or by the row that tells of its first version."""
         first = next((row for row in self.rows.get(record.id, ()) if row["version_after"] == 1), None)
         return self.selected.brought(record) or (first is not None and self.did(first))
 

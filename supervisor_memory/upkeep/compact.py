@@ -17,7 +17,10 @@ from supervisor_memory.records import MAX_CONTENT_BYTES, Record, check_content, 
 from supervisor_memory.terms import CJK
 from supervisor_memory.tokens import TokenCounter
 
-__all__ = ["Summary", "marks", "summaries"]
+__all__ = ["COMPRESSED_FROM", "Summary", "marks", "sources_of", "summaries"]
+
+COMPRESSED_FROM: Final = "compressed_from"
+"""Where the metadata of a summary have the ids of the records that it stands for."""
 
 _Parts: TypeAlias = tuple[Record, Sequence[str]]
 """A record and its lines."""
@@ -71,6 +74,12 @@ def summaries(
     if sum(len(each.of) for each in found) == len(records):
         return found
     return _packed([(record, _shortened(lines)) for record, lines in whole], most_tokens, count_tokens)
+
+
+def sources_of(record: Record) -> Sequence[str]:
+    """The ids of the records that a summary stands for; none for any other record."""
+    told = record.metadata.get(COMPRESSED_FROM) if record.layer == "summary" else None
+    return [each for each in told if isinstance(each, str)] if isinstance(told, (list, tuple)) else []
 
 
 def marks(text: str) -> frozenset[str]:

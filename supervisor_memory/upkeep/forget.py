@@ -31,7 +31,7 @@ from supervisor_memory.records import (
     new_id,
 )
 from supervisor_memory.remember.again import FORGET
-from supervisor_memory.upkeep.compact import Summary, summaries
+from supervisor_memory.upkeep.compact import COMPRESSED_FROM, Summary, sources_of, summaries
 from supervisor_memory.upkeep.rules import (
     BY_HAND,
     KEPT_NEWEST,
@@ -332,7 +332,7 @@ class _Run:
             layer="summary",
             created_at=max(record.created_at for record in sources),
             updated_at=self._now,
-            metadata={"compressed_from": [record.id for record in sources]},
+            metadata={COMPRESSED_FROM: [record.id for record in sources]},
             tags=tuple(tags)[:_MOST_TAGS],
             importance=max(record.importance for record in sources),
             source=Source(least, agents.pop() if len(agents) == 1 else None),
@@ -376,7 +376,7 @@ class _Run:
             reason="compacted",
             source_class=new.source.source_class,
             agent_id=new.source.agent_id,
-            detail={"kind": new.kind, "records": len(new.metadata["compressed_from"])},
+            detail={"kind": new.kind, "records": len(sources_of(new))},
         )
 
     # Reading
