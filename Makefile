@@ -22,7 +22,7 @@ $(READY): pyproject.toml
 	@echo 'setting up $(VENV): a few minutes the first time, about 750 MB'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[local,demo]' --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[local,redact,demo]' --group dev
 	@touch $@
 
 demo: $(READY)
@@ -51,6 +51,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/turn_cost.py
 	$(BIN)/python benchmarks/node_cost.py
 	$(BIN)/python benchmarks/write_cost.py
+	$(BIN)/python benchmarks/queue_cost.py
 	$(BIN)/python benchmarks/qdrant_cost.py --rounds 10 --block 10
 	$(BIN)/python benchmarks/import_weight.py
 	$(BIN)/python benchmarks/peers.py --json $(BENCH)/peers.jsonl
