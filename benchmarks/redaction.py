@@ -2,9 +2,11 @@
 
 Run: python benchmarks/redaction.py
 
-CPU time of this thread, the median of the rounds. Long texts are read at two sizes: where the larger one takes as many
-times longer as it is larger, the cost grows with the size and no faster.
+CPU time of this thread, the median of the rounds. Long texts are read at two sizes: where the larger one takes
+as many times longer as it is larger, the cost grows with the size and no faster.
 """
+
+# ruff: noqa: E501  # texts as they are
 
 import statistics
 import time
@@ -14,15 +16,14 @@ from typing import Final
 from supervisor_memory.redact.redactor import open_redactor
 
 STATEMENTS: Final = {
-    "words alone": "From now on show results as tables, sorted by delay, with whole minutes; the carrier comes "
-    "first, then the airport, then the delay, and please no long text around it. Round what is left, thank you!",
+    "words alone": "From now on show results as tables, sorted by delay, with whole minutes; the carrier comes first, "
+    "then the airport, then the delay, and please no long text around it. Round what is left, thank you!",
     "with numbers": "On 2024-01-15 the delay was 15.5 minutes for UA1234 (tail N12345), order 8812, total 1,234,567 "
     "rows; see https://example.com/a?b=c, version 1.2.3, mean 12.7, p99 33.1, run 7 of 12, took 1,204 ms in all.",
-    "with two numbers to hide": "My number is +1 415 736 5000 and my mail is ada@example.com, so please send the "
-    "weekly table of delays there, sorted by carrier, before nine on Mondays, and call me only when it is late.",
-    "Chinese": "以后请用表格显示结果，并且按照延误排序，数字四舍五入到整数，航空公司放在第一列，机场放在第二列，谢谢。"
-    * 4,
-    "Chinese, to hide": "我的手机号是13800138000，邮箱是ada@example.com，以后请用表格显示结果，航空公司放在第一列，谢谢。"
+    "with two to hide": "My number is +1 415 736 5000 and my mail is ada@example.com, so please send the weekly table "
+    "of delays there, sorted by carrier, before nine on Mondays, and call me only when it is late.",
+    "Chinese": "以后请用表格显示结果，并且按照延误排序，数字四舍五入到整数，航空公司放在第一列，谢谢。" * 5,
+    "Chinese, eight to hide": "我的手机号是13800138000，邮箱是ada@example.com，以后请用表格显示结果，谢谢。"
     * 4,
 }
 SLOW: Final = {
