@@ -5,6 +5,7 @@ once: the decisions on an event have ids made of the event's, see `remember/once
 """
 
 import contextlib
+import os
 import threading
 import time
 from collections import Counter
@@ -58,10 +59,14 @@ class Queue:
         self._capture = Capture(settings, redact)
         self._directory = directory
         self._file: QueueFile | None = None
+        self._has_added = False
+        self._reset()
+
+    def _reset(self) -> None:
+        self._pid = os.getpid()
         self._lock = threading.Lock()
         self._running: dict[str, bool] = {}
         """Whose events a worker of this process reads → whether others came meanwhile."""
-        self._has_added = False
 
     # --- for people
 
@@ -331,10 +336,10 @@ class Queue:
         file.finish(batch, now=self._clock())
 
     def _unread(self, file: QueueFile, batch: Batch, error: BaseException) -> None:
-        is_stores = isinstance(error, (BackendError, DeadlineExceeded))
+        is_others = isinstance(error, (BackendError, DeadlineExceeded, _CutShortError))
         code = str(error) if isinstance(error, _UnreadError) else type(error).__name__
         self._report(batch.events[0].scope, "sharpen", "degraded", code)
-        for each in file.give_back(batch, code, is_its_own=not is_stores):
+        for each in file.give_back(batch, code, is_its_own=not is_others):
             detail: dict[str, str | int] = {"event": each.event.id, "attempts": each.attempts, "why": code}
             self._report(each.event.scope, "queue", "failed", "dead-letter", detail)
 
@@ -342,14 +347,18 @@ class Queue:
         """What the model finds in a batch, or found when a worker that died had asked it; None: taken over.
 
         Raises:
+            _CutShortError: who reads had less time than the model may take.
             _UnreadError: it failed, or talks nonsense.
         """
         if batch.reply is not None:
             return listed(batch.reply)
         ports = Ports(self._services, seconds=seconds, now=self._clock())
+        began = time.monotonic()
         reply = ports.no_store().complete(reading.prompt(batch.events))
         if reply is None:
-            raise _UnreadError(ports.reasons)
+            had_its_time = time.monotonic() - began >= self._services.settings.llm_timeout_ms / 1000
+            is_late = ports.reasons == "model:DeadlineExceeded"
+            raise (_CutShortError if is_late and not had_its_time else _UnreadError)(ports.reasons)
         if (data := listed(reply)) is None:
             raise _UnreadError(_NO_LIST)
         return data if file.keep_reply(batch, reply) else None
@@ -402,6 +411,8 @@ class Queue:
 
     def _opened(self) -> QueueFile:
         """The queue; made where it is not there yet."""
+        if self._pid != os.getpid():  # threads do not survive a fork, and a lock may have been held
+            self._reset()
         with self._lock:
             if self._file is None:
                 file = QueueFile(self._directory)
@@ -439,3 +450,7 @@ class Queue:
 
 class _UnreadError(Exception):
     """A model could not read a batch; its text is a code."""
+
+
+class _CutShortError(_UnreadError):
+    """Whoever reads had no time left, which is no failure of the events."""

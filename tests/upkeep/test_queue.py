@@ -301,7 +301,7 @@ def test_a_model_that_fails_changes_nothing_and_the_event_is_seen_among_the_dead
     fault: Callable[[Any], str], reason: str
 ) -> None:
     model = ScriptedModel(script=[fault] * 9)
-    memory = memory_over(llm=model, settings={"queue_llm_timeout_ms": 50})
+    memory = memory_over(llm=model, settings={"queue_llm_timeout_ms": 50} if fault is hanging else {})
     results = memory.remember([Message("user", "Always use tables.", id="m1")], ADA, turn_id="m1")
     assert results[0].saved
     for number in range(1, TRIES + 1):
@@ -371,6 +371,16 @@ def test_ctrl_c_in_the_queue_is_not_swallowed(
     monkeypatch.setattr(memory.queue, "_add", interrupted)
     with pytest.raises(KeyboardInterrupt):
         ran(memory)
+
+
+def test_who_has_no_time_to_wait_for_a_model_kills_no_event() -> None:
+    memory = memory_over(llm=ScriptedModel(script=[hanging] * 3 + ["[]"] * 9))
+    ran(memory)
+    for _ in range(TRIES):
+        memory.flush(seconds=0.2)
+    assert memory.queue.counts() == {"waiting": 1, "dead": 0}
+    assert [each.attempts for each in memory.queue.waiting()] == [0]
+    assert memory.flush(seconds=9)
 
 
 # --- a user who goes
