@@ -44,7 +44,7 @@ _RULES: list[tuple[Relation, re.Pattern[str]]] = [
         "definition",
         # by delayed we mean …; when I say late, I mean …; we define X as …
         rf"\bby {_T},? (?:we|i|our team|people here) (?:always |usually |only )?mean {_V}",
-        rf"^(?:when|if|whenever) (?:i|we) (?:say|write|talk about|use|mention) {_T}, ?(?:i|we|"
+        rf"^(?:when|if|whenever) (?:i|we) (?:say|write|talk about|use|mention|speak of) {_T},? (?:i|we|"
         rf"it) means? {_V}",
         rf"\b(?:we|i|let's|let us|please|team)? ?(?:re)?defines? {_T} (?:as|to be|to mean) {_V}",
         rf"{_BEFORE}{_T} {_BE} (?:{_ADVERB} )?(?:re)?defined (?:as|by|to be|to mean) {_V}",
@@ -58,6 +58,8 @@ _RULES: list[tuple[Relation, re.Pattern[str]]] = [
         rf"{_BEFORE}{_T} {_BE} (?:{_ADVERB} )*(?:calculated|computed|measured|derived|counted) "
         rf"(?:as|by|from|in|using|with|over|on) {_V}",
         rf"^{_T} counts? (?!as\b|for\b|on\b)(?P<value>(?:distinct|unique|only|all|the|every|each)\b.*)",
+        rf"^an? (?P<term>[^,;:]{{2,40}}?) is (?P<value>{MASK}+ (?:once|when|if|as soon as|only when|"
+        rf"after) .+)",
         # … counts as delayed when …; flights over 15 minutes are considered late
         r"^(?P<value>.{3,120}?) (?:counts?|qualif(?:y|ies)|(?:is|are) (?:only )?(?:counted|treated|"
         r"considered|classed|regarded|called|labell?ed)) (?:only )?(?:as )?(?P<term>[^,;:]{2,"

@@ -8,7 +8,16 @@ import re
 
 from supervisor_memory.phrases import MASK, Rules, rule
 
-__all__ = ["CORRECTION", "DECISION", "FACTS", "HOUSE_RULE", "PASSING", "STATES_SOMETHING", "retracted"]
+__all__ = [
+    "CORRECTION",
+    "DECISION",
+    "FACTS",
+    "HOUSE_RULE",
+    "IMPERATIVE",
+    "PASSING",
+    "STATES_SOMETHING",
+    "retracted",
+]
 
 # --- people, bodies, places -------------------------------------------------------------------------
 
@@ -20,6 +29,11 @@ _KIN = (
     r"children|kids|son|daughter)|aunt|uncle|cousins?|nephews?|nieces?|flatmates?|roommates?|dogs?|cats?|"
     r"pupp(?:y|ies)|kittens?|"
     r"horses?|parrots?|rabbits?|pets?)"
+)
+_KIN_ZH = (
+    r"(?:爱人|老婆|老公|太太|妻子|丈夫|男朋友|女朋友|对象|伴侣|儿子|女儿|孩子|小孩|妈妈?|爸爸?|父母|母亲|"
+    r"父亲|爷爷|奶奶|外公|外婆|"
+    r"姥姥|姥爷|哥哥?|姐姐?|弟弟?|妹妹?|室友|侄子|侄女|外甥|岳父|岳母|公公|婆婆)"
 )
 _BODY = (
     r"(?:allerg\w*|intoleran\w*|asthma|diabetes|celiac(?: disease)?|coeliac(?: disease)?|epilepsy|"
@@ -67,6 +81,17 @@ FACTS: Rules = (
     (
         "personal-fact",
         rule(
+            r"\b(?:we're|we are) (?:based|located|headquartered|from|in)\b (?-i:[A-Z])",
+            rf"我(?:的)?{_KIN_ZH}[^,;。]{{0,6}}(?:有|是|在|今年|对|不|喜欢|爱|怕|上|叫|住|\d)(?!什么|没有)",
+            rf"我(?:和|跟|与)(?:我)?(?:的)?{_KIN_ZH}[^,;。]{{2,}}(?<!了)[。!]*$",
+            r"我(?:有点|有些|有|严重|天生|从小|是)?[^,;。]{0,4}(?:不耐受|过敏体质)",
+            r"我(?:现在|目前|一直)*在(?!帮|给|想|看|做|等|写|改|查|跑|用|试)[^,;。]{1,24}(?:学校|中学|小学|"
+            r"大学|学院|幼儿园|医院|诊所|公司|银行|"
+            r"机构|研究所|工厂|单位|律所|事务所|餐厅|酒店|部门|团队)(?:里)?(?:教|当|做|管|负责|带|搞|跑|卖|"
+            r"画|写)\S",
+            r"我们?(?:公司|办公室|总部|团队|学校|家)(?:就)?在[^,;。]{1,12}(?=[,;。!]|$)",
+            r"我[^,;。是]{0,3}(?:预算|鞋码|尺码|身高|体重|血型|年收入|工资)(?:大概|大约|一共)?(?:是|有|为|"
+            r"在|\d)",
             rf"\bi(?:'m| am)(?: (?:also|still|actually|really|severely|very|mildly|quite|highly|deathly|"
             rf"strictly|mostly|"
             rf"currently|now|not|both|a bit))* {_TRAIT}",
@@ -83,7 +108,8 @@ FACTS: Rules = (
             rf"{_BODY})\b",
             r"\b(?:i|we)(?:'ve| have) (?:always |never |also )?(?:been|had|lived|worked|owned|used|played|"
             r"studied|followed) "
-            r"[^,;]{1,60}\b(?:since|for) (?:\w+ )?(?:i was|we were|over|more than|about|almost|nearly|\d|"
+            r"(?!.*\b(?:minutes?|mins?|hours?|seconds?|days?|while)\b)[^,;]{1,60}\b(?:since|"
+            r"for) (?:\w+ )?(?:i was|we were|over|more than|about|almost|nearly|\d|"
             r"two|three|four|"
             r"five|six|seven|eight|nine|ten|a (?:year|decade)|years|birth|childhood|college|january|"
             r"february|march|april|"
@@ -158,6 +184,17 @@ FACTS: Rules = (
     (
         "habit",
         rule(
+            r"\b(?:i|we) (?:find|consider|think) (?!(?:this|that|it|these|those)\b)[^,;]{2,60}? (?:(?:much|"
+            r"far|a lot|way|so much) )?(?:easier|better|"
+            r"harder|nicer|clearer|more \w+|less \w+|too \w+|annoying|tedious|confusing|boring|unreadable|"
+            r"delicious|disgusting|exhausting)\b",
+            r"^(?!(?:this|that|it|these|those)\b)[\w' -]{2,40} (?:isn't|is not|aren't|are not|is|"
+            r"are) (?:really |just |so |totally )?(?:my (?:thing|cup of tea|"
+            r"favou?rite|style|taste)|for me|to my taste)\b",
+            r"(?<!这个)(?<!那个)比[^,;。]{1,16}(?:好|容易|方便|清楚|直观|顺手)(?:用|读|看|吃|喝|听|懂|"
+            r"记)?(?:多了|得多|很多)",
+            r"能[^,;]{1,16},?(?:我)?(?:就|都)?(?:尽量)?不[^,;。]{1,12}[。!]*$",
+            r"我(?:不太行|[吃用看听喝住穿坐](?:不惯|不来|不了)|不感冒|无感|提不起兴趣|敬谢不敏)",
             r"\bi(?:'m| am)(?: really| not| just| more of)* an? (?:big |huge )?(?:fan of|[\w-]+ (?:person|"
             r"lover|type))\b(?! (?:this|that|it)\b)",
             r"(?:^|[,;] ?|\b(?:and|but|so) )(?:when(?:ever)? (?:i|we) [^,]{1,40},? )?(?:i|we) (?:always|"
@@ -191,6 +228,17 @@ FACTS: Rules = (
 )
 """What stays true of the user; the first rule that fires is the reason given."""
 
+IMPERATIVE = re.compile(
+    r"(?:please |now |then |and |just )*(?:turn|put|book|draft|translate|rewrite|rephrase|help|send|open|"
+    r"delete|remove|rename|move|"
+    r"undo|redo|read|look|explain|suggest|give|tell|try|set|plan|prepare|cancel|order|buy|convert|pick|"
+    r"choose|print|"
+    r"save|copy|paste|merge|split|sort|start|stop|continue|imagine|describe|review|proofread|reply|respond|"
+    r"call|find|get)\b",
+    re.IGNORECASE,
+)
+"""A task for now: what it mentions is not told for its own sake."""
+
 PASSING = rule(
     r"\b(?:right now|at the moment|just now|for now|a (?:minute|moment|second)|hang on|one sec|today|"
     r"tonight|this (?:morning|"
@@ -202,6 +250,10 @@ PASSING = rule(
 # --- what was decided, what is put right -------------------------------------------------------------
 
 DECISION = rule(
+    r"(?:董事会|委员会|管理层|领导|老板|客户|总部|法务|财务|股东|公司|部门)(?:们|已经?|最终|正式|今天|昨天|"
+    r"上周|一致)*(?:批准|通过|同意|否决|驳回|拍板)(?:了)?\S",
+    r"(?:我们?|团队|公司|全员|部门)?[^,;。]{0,10}从[^,;。]{1,20}(?:换到|换成|切到|切换到|迁到|迁移到|改到|"
+    r"改用|改成|转到|转用)[^,;。]{1,20}[。!]*$",
     r"\b(?:we|i|the (?:team|board|group|committee|company|client)|management)(?:'ve| have| has)?(?: all|"
     r" both| finally| now| just| already| "
     r"eventually| jointly| unanimously| also)* (?:decided|agreed|settled|chose|chosen|opted|voted|resolved|"
@@ -250,11 +302,13 @@ STATES_SOMETHING = rule(
     r"should|must|will)\b",
     r"^(?!这|那|它|他|她|你|我(?:是说|说的?是|的意思|指的|想|要|觉得|们?看)|第|上面|下面|不是|应该是第|"
     r"是)[^?,]{1,30}?(?:是|在|有|从|叫|住|为|等于|"
-    r"改(?:成|为|到)|变成|换成|属于|需要|不再|已经)\S",
+    r"改(?:成|为|到)|变成|换成|属于|需要|不再|已经|改了|变了|推迟|提前|换了)\S",
 )
 """A whole statement, which names what it is about: not "the second one"."""
 
 HOUSE_RULE = re.compile(
+    r"^(?:我们?|咱们?|大家|这里)(?:平时|一般|内部)?(?:说|讲|所说|所指|提到|口中|"
+    r"叫)的(?P<rest_said>[^,;。是]{1,20}(?:就)?是\S.+)|"
     r"^(?:(?:for|with) us|(?:in|at|within|across) (?:our|my) (?:company|team|department|office|"
     r"organi[sz]ation|school|lab|clinic|shop|store|"
     r"warehouse|family|house|firm|group|business|project|data|system|database|reports?|country|industry|"
@@ -276,6 +330,12 @@ _WHAT_ZH = r"(?P<what>[^,;。!?]{2,60}?)"
 _RETRACTED = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
+        r"^(?:ok,? |and |also,? )?(?:you|there's|there is) (?:no longer (?:need|have) to|(?:don't|"
+        r"do not) (?:need|have) to|needn't|no (?:longer )?need to) "
+        + _WHAT
+        + r" (?:any ?more|any longer)[.! ]*$",
+        r"^you (?:no longer (?:need|have) to|can stop) " + _WHAT + r"[.! ]*$",
+        r"^(?:你|以后|现在)?(?:不用|不需要|不必|无需)(?:你)?再" + _WHAT + r"了[吧。!]*$",
         r"(?:^|please |\bjust |\byou can |\band |[,;] ?)(?:forget|disregard|ignore|scrap|scratch|discard|"
         r"cancel|drop|delete|remove|erase|unlearn|revoke)"
         r"(?: about)? (?:that (?:i|we) (?:ever )?(?:said|told you|mentioned)(?: that)? |what (?:i|"

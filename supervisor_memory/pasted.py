@@ -53,6 +53,13 @@ _HANDS_OVER = re.compile(
     re.IGNORECASE,
 )
 _OPEN = re.compile(r"(?<![.。!！])\s*$")
+_TASK = re.compile(
+    r"(?:^(?:please |can you |could you )?(?:find|fix|debug|check|explain|review|improve|format|refactor|"
+    r"rate|answer|grade|edit)\b|"
+    r"^(?:请|帮我|麻烦你?)*(?:找|改|看|检查|修|解释|优化|分析|评价|打分|回复|"
+    r"回答))[^.?!。？！]{0,60}[:：]\s*$",
+    re.IGNORECASE,
+)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)|(?<=[。！？])(?=\S)")
 _ANNOUNCES = re.compile(
     r"\b(?:remember|keep in mind|note (?:that|down|the following)|about (?:me|us|myself)|from now on|"
@@ -92,8 +99,9 @@ def _theirs(lines: Sequence[str]) -> Iterator[int]:
 def _handed_over(lines: Sequence[str]) -> int | None:
     """Where a text begins that a line before it hands over; None when none does."""
     for number, line in enumerate(lines[:-1]):
+        if _TASK.search(last := _SENTENCE_END.split(line)[-1]) and not _ANNOUNCES.search(last):
+            return number + 1
         is_open = _OPEN.search(line) or not any(each.strip() for each in lines[number + 1 : number + 2])
-        last = _SENTENCE_END.split(line)[-1]
         if is_open and _HANDS_OVER.search(last) and not _ANNOUNCES.search(last):
             return number + 1
     return None

@@ -78,6 +78,15 @@ _ONLY_NOW_ZH = (
 )
 
 MANNER = rule(
+    rf"^(?:every|each) (?:single |other |second )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|day|week|"
+    rf"month|quarter|year|"
+    rf"morning|evening|night|weekend|time)s?\b,? (?:please )?(?:at [\w: ]{{1,12}},? )?{_DO}",
+    rf"^(?:please )?{_DO}.{{1,120}} (?:every|each) (?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|day|week|"
+    rf"month|quarter|"
+    rf"morning|evening|weekend)[.! ]*$",
+    r"^(?!这|那)[^,;。?]{2,16}(?:里面?|中|内|上)(?:请|都|也|一律)?(?:不要|别|禁止|不准|不许)(?:再)?(?:出现|"
+    r"用|使用|加|放|写|带|有|提)(?!这|那)"
+    rf"(?!.*{_ONLY_NOW_ZH})\S",
     # What is never wanted, said as a plain rule: don't use emojis; 不要用表情符号.
     rf"^(?:please,? |and |also,? |just )*(?:do not|don't|never|avoid|no) (?:ever |to )?(?:use|using|add|"
     rf"adding|include|including|"
@@ -94,8 +103,8 @@ MANNER = rule(
     rf"^(?:please |can you |could you |just |and |also )*(?:only )?(?:answer|reply|respond|speak|talk|"
     rf"communicate|chat|write|text)(?: to me| with me| me| back)?"
     rf"(?: only| always)?(?: in)?(?: simple| plain| british| american| simplified| traditional|"
-    rf" brazilian)? {_LANGUAGE}(?: please| only| to me| with me)*[.! ]*$",
-    rf"^(?:please |and |also |try to )*(?:keep|make) (?:your|all|all your|the) {_OUTPUT}\b",
+    rf" brazilian)? {_LANGUAGE}(?:,? please| only| to me| with me)*[.! ]*$",
+    rf"^(?:please |and |also |try to )*(?:keep|make) (?:(?:your|all|all your) )?{_OUTPUT}\b",
     r"^(?:please |and |also |try to )*be (?:more |as |a bit more |very |less )?(?:concise|brief|short|"
     r"formal|informal|polite|direct|honest|critical|blunt|"
     r"detailed|precise|specific|casual|friendly|verbose|terse)\b(?! (?:about|with|in) (?:this|"
@@ -198,7 +207,7 @@ PREFERENCES: Rules = (
     (
         "remember",
         rule(
-            rf"{_START}(?:remember|keep in mind|bear in mind|don't forget|do not forget|"
+            rf"{_START}(?:remember|keep in mind|bear in mind|don't forget|do not forget|note that|"
             r"make (?:a )?note|take note|note down)(?! to (?:send|run|check|do|tell|ask|let|say)\b)"
             r"(?: that| to| this| of|:|,)? ?"
             r"(?!(?:when|how|what|the time|last|where|who|why|which|we|our|you|this|that|it)\b)[\w\ufffc]",
@@ -236,7 +245,7 @@ PREFERENCES: Rules = (
             r"(?:prefers?|wants|likes?|hates?|dislikes?|insists on)\b",
             r"我们?(?:个人|自己|本人|一般|通常|平时|比较|更|最|还是|也|都|很|真的|一直|总是|向来|特别|非常|"
             r"只|不太|不大|不怎么|不|其实|现在){0,4}(?:喜欢|偏好|习惯|偏爱|偏向|倾向于?|爱看|爱用|讨厌|反感|"
-            r"受不了|宁愿|宁可)(?!这|那|你|上了|了|它|他|她|什么|的(?![^,;]{1,8}[是为]))\S",
+            r"受不了|宁愿|宁可)(?!这|那|你|上了|了|它|他|她|什么|的(?![^,;]{1,8}[是为]))[^\s,;:。.!]",
             r"我的(?:个人|阅读|工作|使用)?(?:偏好|习惯|喜好|惯例)(?:是|为|:)",
             r"(?<!用户)(?<!客户)(?<!乘客)(?<!旅客)(?:偏好|习惯)(?:用|使用|看|于|以|把|将|先|按|是|为|:)",
             r"(?:经理|总监|老板|总|主管|领导|组长|同事)(?:更|最|比较|一直|很)?(?:喜欢|希望|要求|偏好|习惯)",
@@ -338,7 +347,8 @@ REPORTED = rule(
     r"\b(?:the|a|an|my|our|this|that|one|some) (?:[\w'-]+ ){1,3}(?:said|says?|wrote|writes|told (?:me|us|"
     r"him|her|them)|reads|goes|shouted|claims?|states?|asks|"
     r"asked)(?: (?:that|to \w+))?(?:,|:| [\"\ufffc]| that\b)",
-    r"^[^,;:。我]{1,12}(?:说|写道|写着|表示|告诉我|跟我说|对我说|跟我讲|喊道|问)[:,\ufffc]",
+    r"^[^,;:。我]{1,12}(?:说|写道?|写着|表示|告诉我|跟我说|对我说|跟我讲|喊道|问|通知|要求大家|"
+    r"规定大家)[:,\ufffc]",
     r"(?:他们?|她们?|有人|别人|大家|网上|文章|文档|书上|手册|博客|邮件|新闻|资料)(?:里|中|上)?(?:都|也|就)?"
     r"(?:说|讲|表示|写道|写着|提到|认为|觉得|建议|声称)",
 )

@@ -198,10 +198,11 @@ def _fact(sentence: str, hidden: str) -> Statement | None:
     if phrases.CONDITION.search(hidden):
         return None
     said = _without_address(hidden)
-    for reason, rule in facts.FACTS:
+    is_request = facts.IMPERATIVE.match(said) or phrases.REQUEST.search(said)
+    for reason, rule in () if is_request else facts.FACTS:
         if match := rule.search(said):
             around = f"{said[: match.start()]} {said[match.end() :]}"
-            if not facts.PASSING.search(around) and not phrases.REQUEST.search(said):
+            if not facts.PASSING.search(around):
                 return Statement(sentence, "states", reason, "user-profile")
     if facts.PASSING.search(said):
         return None
@@ -212,7 +213,7 @@ def _fact(sentence: str, hidden: str) -> Statement | None:
         if facts.STATES_SOMETHING.search(rest):
             return Statement(sentence, "states", "correction", "domain-facts")
     if match := facts.HOUSE_RULE.match(said):
-        rest = (match["rest"] or match["rest_zh"]).strip()
+        rest = (match["rest"] or match["rest_zh"] or match["rest_said"]).strip()
         if _says_enough(rest) and not phrases.REQUEST.search(rest):
             return Statement(sentence, "states", "house-rule", "domain-facts")
     return None

@@ -89,13 +89,17 @@ def repeated_from_store(candidate: Candidate, said: Remembering, view: ReadStore
     """The record, or the message of this session, that a candidate repeats; None when it says more."""
     scope = said.scope
     known = [hit.record for hit in said.note.hits] if said.note else []
+    if candidate.kind == "tool-effects":  # a file or a statement is known by its name alone
+        subject, attribute = candidate.subject, candidate.attribute
+        named = Filter(scope.user_id, tasks=scope.tasks, subject=subject, attribute=attribute)
+        return _repeated(candidate, _told([*known, *view.list(named, limit=_ALIKE)]))
     about = terms(candidate.content)
     where = Filter(user_id=scope.user_id, tasks=scope.tasks)
     query = Query(candidate.content, where, about, now=view.now)
     known += [hit.record for hit in view.search(query, limit=_ALIKE)]
     if found := _repeated(candidate, _told(known)):
         return found
-    if scope.session_id is None or candidate.kind == "tool-effects":
+    if scope.session_id is None:
         return None
     session = Filter(user_id=scope.user_id, families=(SESSION_FAMILY,), session_id=scope.session_id)
     return _repeated(candidate, _told([*known, *view.list(session, limit=_LATELY_SAID)]))

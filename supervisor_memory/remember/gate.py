@@ -91,6 +91,8 @@ _ORDERS = rule(
     r"(?:不得|禁止|不要|切勿|严禁)(?:再|向|对|把|将|告诉|让)?.{0,8}(?:用户|透露|泄露|告知|提及|提醒)",
 )
 _ECHO = rule(
+    r"^我的(?:指令|提示词?|设定|系统设定|规则|任务|职责)(?:要求|是|规定|让)",
+    r"\b(?:my|the) (?:system )?(?:prompt|instructions|guidelines) (?:say|tell|require|state|ask|demand)",
     r"^(?:you are|you're) (?:an?|the|now)\b",
     r"^your (?:task|role|job|goal|objective|instructions?|responsibilit(?:y|ies)) (?:is|are)\b",
     r"\bas (?:instructed|requested|per (?:the |my |your )?(?:instructions?|prompt|guidelines))\b",
@@ -124,6 +126,13 @@ _RECALLED = rule(
     r"告诉过?我)",
 )
 _ANNOUNCES = rule(
+    r"^(?:(?:sure|ok|okay|alright|right|great|now|thanks[^.,!]*)[,.! ]*){0,3}(?:still |now |just |"
+    r"currently )?[a-z]{2,}ing\b(?! (?:to|in|of)\b)"
+    r"(?!.*\b(?:is|are|was|were|has|have|had|shows?|takes?|costs?|caused|causes|increased|reduced|does|"
+    r"do)\b)",
+    r"^(?:(?:sure|ok|okay)[,.! ]*)?(?:i(?:'m| am) (?:still |now |just )?[a-z]+ing|i (?:was|am) (?:not able|"
+    r"unable)|(?:almost|nearly) (?:finished|done|there|ready|complete))\b",
+    r"^(?:快(?:好|完|了)|就快|马上就|还[剩差有][^,。]{0,12}(?:要|没|未|待))",
     r"^(?:(?:sure|ok|okay|certainly|of course|absolutely|great|alright|all right|got it|understood|right|"
     r"now|next|first|then|yes|no problem|perfect|done)[,.! ]*){0,3}"
     r"(?:i(?:'ll| will| would (?:need|like|have to)|'d (?:need|like|have to)|'m (?:going to|about to|now|"
