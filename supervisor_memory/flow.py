@@ -30,7 +30,12 @@ from supervisor_memory.records import (
     Scope,
     WriteResult,
 )
-from supervisor_memory.redact.records import redacted_candidate, redacted_message, redacted_record
+from supervisor_memory.redact.records import (
+    redacted_candidate,
+    redacted_message,
+    redacted_record,
+    redacted_text,
+)
 from supervisor_memory.redact.redactor import Redactor
 
 __all__ = ["Outcome", "Recalling", "Recipe", "Remembering", "Turn", "recall", "redacted", "remember"]
@@ -183,8 +188,8 @@ def redacted(said: Remembering, redactor: Redactor) -> Remembering:
         messages=tuple(redacted_message(each, redactor) for each in said.messages),
         outcome=replace(
             brought,
-            final_answer=redactor.text(answer) if isinstance(answer, str) else answer,
-            conclusion=redactor.text(concluded) if isinstance(concluded, str) else concluded,
+            final_answer=redacted_text(answer, redactor) if isinstance(answer, str) else answer,
+            conclusion=redacted_text(concluded, redactor) if isinstance(concluded, str) else concluded,
             side_effects=tuple(redactor.value(each) for each in brought.side_effects),
         ),
         candidates=tuple(redacted_candidate(each, redactor) for each in said.candidates),
@@ -197,7 +202,7 @@ def _redacted_turn(turn: Turn, redactor: Redactor) -> Turn:
     if redactor.is_off:
         return turn
     seen = tuple(redacted_message(each, redactor) for each in turn.messages)
-    return replace(turn, text=redactor.text(turn.text), messages=seen)
+    return replace(turn, text=redacted_text(turn.text, redactor), messages=seen)
 
 
 def _considered(candidates: Hits, told: Recalling) -> tuple[Considered, ...]:

@@ -4,14 +4,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from supervisor_memory.records import AuditEvent, Candidate, Message, Record, Source
+from supervisor_memory.records import MAX_CONTENT_BYTES, AuditEvent, Candidate, Message, Record, Source
 from supervisor_memory.redact.redactor import Redactor
 
-__all__ = ["counted", "redacted_candidate", "redacted_message", "redacted_record"]
+__all__ = ["counted", "redacted_candidate", "redacted_message", "redacted_record", "redacted_text"]
 
+_LONGEST: Final = 2 * MAX_CONTENT_BYTES
 _ITEM: Final = "store"
 """Where a record keeps what makes it an item of a LangGraph store: its labels and key are its address, and
 only its value was said. What callers pass as metadata is read before, as a whole."""
+
+
+def redacted_text(text: str, redactor: Redactor) -> str:
+    """What a caller brings, of any length. What is too large to be kept ends in dots: nobody reads it."""
+    if len(text) <= _LONGEST:
+        return redactor.text(text)
+    return redactor.text(text[:MAX_CONTENT_BYTES]) + "." * MAX_CONTENT_BYTES
 
 
 def redacted_message(message: Message, redactor: Redactor) -> Message:
@@ -19,7 +27,7 @@ def redacted_message(message: Message, redactor: Redactor) -> Message:
     if redactor.is_off:
         return message
     name = redactor.text(message.name) if message.name and message.role == "user" else message.name
-    return replace(message, content=redactor.text(message.content), name=name)
+    return replace(message, content=redacted_text(message.content, redactor), name=name)
 
 
 def redacted_candidate(candidate: Candidate, redactor: Redactor) -> Candidate:

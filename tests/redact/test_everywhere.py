@@ -20,7 +20,7 @@ from supervisor_memory.backends.protocol import Change, Commit, MemoryBackend
 from supervisor_memory.backends.qdrant import QdrantBackend
 from supervisor_memory.backends.sqlite import SqliteBackend
 from supervisor_memory.embedding.protocol import Matrix, Vector
-from supervisor_memory.errors import RedactionError, SupervisorMemoryError
+from supervisor_memory.errors import ContentTooLarge, RedactionError, SupervisorMemoryError
 from supervisor_memory.flow import Remembering
 from supervisor_memory.ports import Deciding
 from supervisor_memory.recipes.default import DEFAULT
@@ -343,6 +343,16 @@ def test_what_is_imported_is_redacted_with_its_versions(tmp_path: Path) -> None:
         assert row.event["detail"] == {"redacted_email": 1}
         assert target.reembed().embedded == 1
     assert whole(tmp_path, [MAIL, PHONE]) == set()
+
+
+def test_what_is_too_large_is_refused_without_reading_all_of_it(door: Door) -> None:
+    large = "13800138000," * 100_000
+    (result,) = door.memory.remember([("user", large)], ADA)
+    assert (result.saved, result.reason) == (False, "content-too-large")
+    assert door.memory.search(large, user_id="ada").notes
+    with pytest.raises(ContentTooLarge):
+        door.memory.write(large, user_id="ada")
+    assert kept(door.backend) == []
 
 
 # --- a function of one's own
