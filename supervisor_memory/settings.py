@@ -118,11 +118,11 @@ class Settings(BaseSettings):
         "Active records a namespace should hold; `supervisor-memory forget` sets aside what is worth least.",
         ge=1,
     )
-    forget: Literal["auto", "manual"] = _named(
+    forget: Literal["expired", "auto", "manual"] = _named(
         "MEMORY_FORGET",
-        "auto",
-        "auto: what has expired is set aside, and settled records are merged, in the background; "
-        "manual: only `supervisor-memory forget` does.",
+        "expired",
+        "What is set aside in the background. expired: what nobody finds any more; auto: also the oldest of too "
+        "many of a kind, as a summary, once settled; manual: nothing, `supervisor-memory forget` does.",
     )
     compact_over: Mapping[Kind, int] = _named(
         "MEMORY_COMPACT_OVER",

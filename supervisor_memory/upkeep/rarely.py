@@ -30,7 +30,7 @@ class Rarely:
 
     def after_a_write(self, user_id: str) -> None:
         """Look in the background, unless that was done within the hour; does not wait, and never raises."""
-        if self._services.settings.forget == "auto" and self._is_due(user_id):
+        if self._services.settings.forget in BY_ITSELF and self._is_due(user_id):
             self._services.bridge.background(lambda: self._look(user_id))
 
     def _is_due(self, user_id: str) -> bool:
@@ -51,7 +51,8 @@ class Rarely:
 
         def look() -> None:
             seconds = milliseconds / 1000
-            done = forget(self._services, user_id, extent=BY_ITSELF, actor="supervisor", seconds=seconds)
+            extent = BY_ITSELF[settings.forget]
+            done = forget(self._services, user_id, extent=extent, actor="supervisor", seconds=seconds)
             if done.taken:
                 counts = ", ".join(f"{count} {rule}" for rule, count in done.counts.items())
                 _log.info("set aside %d records: %s", len(done.taken), counts)

@@ -3,7 +3,9 @@
 docs/forgetting.md tells the same to users.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 from supervisor_memory.recall.weights import SECONDS_A_DAY, decay, importance, reads, recency
@@ -76,11 +78,16 @@ class Extent:
 
 
 BY_HAND: Final = Extent()
-BY_ITSELF: Final = Extent(
-    frozenset({"expired", "compressed-for-long", "compacted"}), most=500, settled_days=30.0, groups=1
+BY_ITSELF: Final[Mapping[str, Extent]] = MappingProxyType(
+    {
+        "expired": Extent(frozenset({"expired", "compressed-for-long"}), most=500),
+        "auto": Extent(
+            frozenset({"expired", "compressed-for-long", "compacted"}), most=500, settled_days=30.0, groups=1
+        ),
+    }
 )
-"""Less than by hand: what nobody finds any more, and a summary of what has settled. A clock that jumps ahead
-costs 500 records at most, each of which can be restored."""
+"""What MEMORY_FORGET lets run in the background. Less than by hand: what nobody finds any more, and with
+"auto" summaries of what has settled. A clock that jumps ahead costs 500 records at most, to be restored."""
 
 
 def is_kept(record: Record) -> bool:

@@ -447,7 +447,7 @@ def test_the_log_tells_each_rule_and_no_content(tmp_path: Path) -> None:
 
 def test_after_a_write_what_has_expired_is_set_aside_in_the_background(backend: MemoryBackend) -> None:
     backend.write([record := trace("The ticket is 4711", expires_at=NOW)])
-    memory = memory_over(backend, forget="auto")
+    memory = memory_over(backend, forget="expired")
     memory.write("Use tables by default.", user_id="ada")
     memory.flush()
     assert statuses(backend, [record]) == ["deleted"]
@@ -492,12 +492,17 @@ def test_by_itself_it_merges_what_has_settled_once_and_leaves_capacity_alone(
         "compacted": 30
     }
 
-    fresh = InMemoryBackend()
-    fresh.write(traces(170, now=NOW - 29 * DAY))
-    memory = memory_over(fresh, forget="auto")
+
+@pytest.mark.parametrize(("forget", "days"), [("auto", 29), ("expired", 99)])
+def test_by_itself_it_merges_nothing_that_is_fresh_or_unless_it_is_asked_to(
+    one_backend: MemoryBackend, forget: str, days: int
+) -> None:
+    assert Settings().forget == "expired"
+    one_backend.write(traces(170, now=NOW - days * DAY))
+    memory = memory_over(one_backend, forget=forget)
     memory.write("Use tables by default.", user_id="ada")
     memory.flush()
-    assert fresh.count(Filter(statuses=("compressed",))) == 0
+    assert one_backend.count(Filter(statuses=("compressed",))) == 0
 
 
 def test_a_store_that_fails_in_the_background_breaks_nothing(
