@@ -140,8 +140,12 @@ class Settings(BaseSettings):
         "read and is of no importance.",
     )
     duplicate_threshold: float = _named(
-        "MEMORY_DUPLICATE_THRESHOLD", 0.9, "Likeness in [0, 1] from which two compatible texts are merged.", ge=0, le=1
-    )  # fmt: skip
+        "MEMORY_DUPLICATE_THRESHOLD",
+        0.5,
+        "Chance in [0, 1], from which two texts count as about the same thing: merged, or one replaced.",
+        ge=0,
+        le=1,
+    )
     conflict_threshold: float = _named(
         "MEMORY_CONFLICT_THRESHOLD",
         0.5,

@@ -13,7 +13,7 @@ from typing import Literal
 
 from snowballstemmer.english_stemmer import EnglishStemmer  # type: ignore[import-untyped]  # it ships no types
 
-__all__ = ["has_cjk", "language", "terms"]
+__all__ = ["has_cjk", "language", "stem", "terms"]
 
 HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 CJK = HAN + "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u1100-\u11ff\uac00-\ud7a3"
@@ -89,7 +89,7 @@ def _bigrams(run: str) -> Iterator[str]:
 def _of_word(word: str) -> Iterator[str]:
     if "_" not in word:
         if word not in STOP_WORDS:
-            yield _stem(word)
+            yield stem(word)
         return
     parts = [part for part in word.split("_") if part]
     if parts:
@@ -99,7 +99,7 @@ def _of_word(word: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=1 << 16)
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
     if len(word) > _LONGEST_STEMMED or not (word.isascii() and word.isalpha()):
         return word
     # A stemmer keeps the word it works on, so threads must not share one; making one costs nothing.

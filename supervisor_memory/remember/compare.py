@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-__all__ = ["Slots", "difference", "same_slots", "slots"]
+__all__ = ["Slots", "difference", "holds", "numbers_differ", "one_thing", "same_slots", "slots"]
 
 Number: TypeAlias = tuple[str, str]
 """(value, unit); the unit is "" when none is said."""
@@ -27,7 +27,8 @@ class Slots:
 
     Numbers carry a normalised unit (times up to hours in minutes, 万 multiplied in); `is_negative` says
     that it denies or excludes; `directions` are "more" and "less"; `sides` name one of two opposites
-    ("gross"); identifiers are code words, paths, quotations, acronyms and names.
+    ("gross"); identifiers are code words, paths, quotations, acronyms and names; labels are things that a
+    number or letter tells from their like ("line 2"); `rates` say how often or for how long ("month").
     """
 
     numbers: frozenset[Number] = frozenset()
@@ -36,6 +37,17 @@ class Slots:
     directions: frozenset[str] = frozenset()
     sides: frozenset[str] = frozenset()
     identifiers: frozenset[str] = frozenset()
+    labels: frozenset[str] = frozenset()
+    rates: frozenset[str] = frozenset()
+
+    @property
+    def years(self) -> frozenset[str]:
+        """The years that are named, and those of whole dates."""
+        return frozenset(date[:4] for date in self.dates if date[:4].isdigit())
+
+    def is_opposite(self, other: "Slots") -> bool:
+        """Whether each names a side that is the opposite of one the other names."""
+        return any(_OPPOSITE[side] in other.sides - self.sides for side in self.sides - other.sides)
 
 
 def slots(text: str) -> Slots:
@@ -43,6 +55,8 @@ def slots(text: str) -> Slots:
     plain = " ".join(unicodedata.normalize("NFKC", text[:MAX_LENGTH]).replace("’", "'").split())
     quoted, rest = _taken(_QUOTED, plain)
     codes, rest = _codes(rest)
+    labels, rest = _taken(_LABEL, rest)
+    rates = {name for name, pattern in _RATES if pattern.search(rest)}
     dates, rest = _dates(rest)
     numbers, unnumbered = _numbers(rest)
     directions, undirected = _directions(rest)
@@ -53,6 +67,8 @@ def slots(text: str) -> Slots:
         directions=frozenset(directions),
         sides=frozenset(_sides(rest)),
         identifiers=frozenset(_identifiers(quoted, codes, unnumbered)),
+        rates=frozenset(rates),
+        labels=frozenset(" ".join(label.casefold().split()) for label in labels),
     )
 
 
@@ -61,13 +77,23 @@ def same_slots(a: str, b: str) -> bool:
     return difference(a, b) == ""
 
 
+def holds(larger: Slots, smaller: Slots) -> bool:
+    """Whether each number, date, identifier and label of the one stands in the other as well."""
+    return (
+        all(any(_agree(number, other) for other in larger.numbers) for number in smaller.numbers)
+        and all(any(one_thing(name, other) for other in larger.identifiers) for name in smaller.identifiers)
+        and smaller.dates <= larger.dates
+        and smaller.labels <= larger.labels
+    )
+
+
 def difference(a: str, b: str) -> str:
     """The first slot in which two texts differ, "" when there is none.
 
     One of "number", "date", "negation", "direction", "opposite", "identifier".
     """
     one, other = slots(a), slots(b)
-    if _numbers_differ(one.numbers, other.numbers):
+    if numbers_differ(one.numbers, other.numbers):
         return "number"
     if one.dates and other.dates and one.dates != other.dates:
         return "date"
@@ -75,14 +101,14 @@ def difference(a: str, b: str) -> str:
         return "negation"
     if one.directions and other.directions and not one.directions & other.directions:
         return "direction"
-    if any(_OPPOSITE[side] in other.sides - one.sides for side in one.sides - other.sides):
+    if one.is_opposite(other):
         return "opposite"
-    if _identifiers_differ(one.identifiers, other.identifiers):
+    if _identifiers_differ(one.identifiers, other.identifiers) or _labels_differ(one.labels, other.labels):
         return "identifier"
     return ""
 
 
-def _numbers_differ(a: frozenset[Number], b: frozenset[Number]) -> bool:
+def numbers_differ(a: frozenset[Number], b: frozenset[Number]) -> bool:
     def unmatched(mine: frozenset[Number], theirs: frozenset[Number]) -> bool:
         return any(not any(_agree(number, other) for other in theirs) for number in mine)
 
@@ -91,12 +117,16 @@ def _numbers_differ(a: frozenset[Number], b: frozenset[Number]) -> bool:
 
 def _identifiers_differ(a: frozenset[str], b: frozenset[str]) -> bool:
     def unmatched(mine: frozenset[str], theirs: frozenset[str]) -> bool:
-        return any(not any(_one_thing(name, other) for other in theirs) for name in mine)
+        return any(not any(one_thing(name, other) for other in theirs) for name in mine)
 
     return unmatched(a, b) and unmatched(b, a)
 
 
-def _one_thing(a: str, b: str) -> bool:
+def _labels_differ(a: frozenset[str], b: frozenset[str]) -> bool:
+    return bool(a - b) and bool(b - a)
+
+
+def one_thing(a: str, b: str) -> bool:
     """Orders.amount and amount are one column."""
     return a == b or a.endswith(f".{b}") or b.endswith(f".{a}")
 
@@ -144,6 +174,20 @@ def _identifiers(quoted: list[str], codes: list[str], rest: str) -> Iterator[str
     yield from (match[0].casefold() for match in _NAME.finditer(rest))
 
 
+_LABELLED = """
+line ward level press grade tier step item fact note record number room gate floor phase version ticket
+order invoice case team group zone section chapter page slide port batch lot unit plant store shop bus
+warehouse route figure question topic statement message customer option type class category priority rank
+stage round machine truck desk bed bay dock building terminal platform sensor tank shift
+"""
+_LABEL = re.compile(
+    rf"\b(?:{'|'.join(_LABELLED.split())}) (?:\d{{1,6}}[A-Za-z]?|[A-Z])(?![\w.,]*\w|%)"
+    r"|第[\d一二三四五六七八九十百]{1,6}(?:条|号|项|个|期|组|批|版|步|页|章|课|楼|层|排)"
+    r"|[\d一二三四五六七八九十百]{1,6}号(?:线|楼|机|库|仓|门|店|站|车|桌|房|窗口|柜|厅|压机)",
+    re.IGNORECASE,
+)
+
+
 # --- dates -----------------------------------------------------------------------------------------------
 
 _MONTHS = [
@@ -164,15 +208,21 @@ _DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "su
 _DATE_LIKE = re.compile(r"[qhQH][1-4]|(?:fy|FY)\d{2,4}|\d{1,4}[/.-]\d{1,2}(?:[/.-]\d{1,4})?")
 _DATE = re.compile(
     r"(?P<ymd>\b(?:19|20)\d{2}[-/.]\d{1,2}[-/.]\d{1,2}\b)"
-    r"|(?P<year>(?<![\d.,])(?:19|20)\d{2})(?![\d.,]*\d|%)(?! ?(?:minutes?|mins?|miles?|usd|dollars?|元|万|"
-    r"分钟|公里|件|人|次))年?"
+    rf"|(?P<md>\b(?P<mdm>{'|'.join(_MONTHS)}) (?P<mdd>\d{{1,2}})(?:st|nd|rd|th)?\b(?![,.]?\d)"
+    rf"|\b(?P<dmd>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<dmm>{'|'.join(_MONTHS)})\b"
+    r"|(?P<mdzh>1[0-2]|[1-9]|十[一二]?|[一二三四五六七八九]) ?月 ?"
+    r"(?P<ddzh>[0-3]?\d|[一二三四五六七八九十]{1,3}) ?[日号])"
+    r"|(?P<monthday>每个?月的? ?(?P<mday>[0-3]?\d|[一二三四五六七八九十]{1,3}) ?[日号])"
+    r"|(?P<year>(?<![\d.,])(?:19|20)\d{2})(?![\d.,]*\d|%)(?! ?(?:minutes?|mins?|miles?|usd|dollars?|rows?|元|"
+    r"万|分钟|公里|件|人|次|行|条))年?"
     r"|\bFY ?(?P<fy>(?:19|20)\d{2})\b"
     r"|(?P<quarter>\b[Qq](?P<q>[1-4])\b|第?(?P<qzh>[一二三四1-4])季度?|"
     r"\b(?P<qen>first|second|third|fourth) (?:fiscal )?quarter\b)"
     rf"|(?P<month>\b(?:{'|'.join(_MONTHS[:4] + _MONTHS[5:])}|(?<=[a-z] )May)\b"
     r"|(?<!\d)(?P<mzh>1[0-2]|[1-9]|十[一二]?|[一二三四五六七八九])月(?!份?内))"
     rf"|(?P<day>\b(?:{'|'.join(_DAYS)})s?\b|(?:周|星期|礼拜)(?P<dzh>[一二三四五六日天1-6])(?![年月]))"
-    r"|(?P<clock>\b\d{1,2}:\d{2}\b)",
+    r"|(?P<clock>\b\d{1,2}:\d{2}\b|(?<![\d.])(?P<hour>[012]?\d|十[一二]?|[一二两三四五六七八九]) ?点"
+    r"(?P<half>半)?(?!\d|多|击|评|赞|名|五)|\b(?P<oclock>1[0-2]|\d) ?(?:[ap]\.?m\b\.?|o'clock))",
     re.IGNORECASE,
 )
 _ORDER = {**{c: n for n, c in enumerate("一二三四五六七八九十", 1)}, "十一": 11, "十二": 12, "日": 7, "天": 7}
@@ -186,6 +236,10 @@ def _dates(text: str) -> tuple[list[str], str]:
 def _date(match: re.Match[str]) -> str:
     if match["ymd"]:
         return "-".join(part.zfill(2) for part in re.split(r"[-/.]", match["ymd"]))
+    if match["md"]:
+        return _month_day(match)
+    if match["monthday"]:
+        return f"monthly {_nth_day(match['mday'])}"
     if year := match["year"] or match["fy"]:
         return year
     if match["quarter"]:
@@ -194,7 +248,28 @@ def _date(match: re.Match[str]) -> str:
         return f"month {_nth(match['mzh'] or '', match['month'], _MONTHS)}"
     if match["day"]:
         return f"day {_nth(match['dzh'] or '', match['day'].rstrip('sS') if not match['dzh'] else '', _DAYS)}"
-    return match["clock"].zfill(5)
+    return _clock(match)
+
+
+def _month_day(match: re.Match[str]) -> str:
+    if match["mdzh"]:
+        return f"{_nth(match['mdzh'], None, _MONTHS)}-{_nth_day(match['ddzh'])}"
+    month, day = (match["mdm"], match["mdd"]) if match["mdm"] else (match["dmm"], match["dmd"])
+    return f"{_nth('', month, _MONTHS)}-{int(day)}"
+
+
+def _nth_day(day: str) -> int:
+    return int(day) if day.isdigit() else int(_of_chinese(day))
+
+
+def _clock(match: re.Match[str]) -> str:
+    """A time of day by the twelve-hour clock: 五点 may be 17:00."""
+    if match["oclock"]:
+        return f"{int(match['oclock']) % 12:02}:00"
+    if hour := match["hour"]:
+        return f"{_nth_day(hour.replace('两', '二')) % 12:02}:{'30' if match['half'] else '00'}"
+    hour, _, minute = match["clock"].partition(":")
+    return f"{int(hour) % 12:02}:{minute}"
 
 
 def _nth(chinese: str, english: str | None, names: "tuple[str, ...] | list[str]") -> int:
@@ -224,6 +299,11 @@ _UNITS: dict[str, tuple[str, Fraction]] = {
     **dict.fromkeys(("件",), ("piece", Fraction(1))),
     **dict.fromkeys(("次", "回", "times"), ("times", Fraction(1))),
     **dict.fromkeys(("班", "架次", "flight"), ("flight", Fraction(1))),
+    **dict.fromkeys(("kg", "kilo", "kilogram", "公斤", "千克"), ("kg", Fraction(1))),
+    **dict.fromkeys(("gram", "克"), ("kg", Fraction(1, 1000))),
+    **dict.fromkeys(("ton", "tonne", "吨"), ("kg", Fraction(1000))),
+    **dict.fromkeys(("个钟头", "钟头"), ("min", Fraction(60))),
+    **dict.fromkeys(("刻钟",), ("min", Fraction(15))),
 }
 _SCALES = {
     **dict.fromkeys(("万",), 10**4),
@@ -243,11 +323,17 @@ seventeen eighteen nineteen
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _EN_DIGITS = {word: number for number, word in enumerate(_SMALL.split())}
 _EN_DIGITS |= {word: 10 * number for number, word in enumerate(_TENS.split(), 2)}
+_PARTS = {"third": 3, "quarter": 4, "fifth": 5, "tenth": 10}
 _EN_WORD = "(?:" + "|".join(sorted(_EN_DIGITS, key=len, reverse=True)) + "|hundred)"
 _ZH_DIGITS = {**{c: n for n, c in enumerate("零一二三四五六七八九")}, "〇": 0, "两": 2}
 _ZH_POWERS = {"十": 10, "百": 100, "千": 1000}
 _NUMBER = re.compile(
-    r"(?P<quarter>\b(?:a )?quarter of an hour\b|一刻钟|(?<!\d)刻钟)"
+    r"(?P<three>\bthree quarters of an hour\b|三刻钟)"
+    r"|(?P<quarter>\b(?:a )?quarter of an hour\b|一刻钟|(?<!\d)刻钟)"
+    rf"|\b(?P<parts>a|one|two|three|four) (?P<of>thirds?|quarters?|fifths?|tenths?)\b"
+    r"|(?P<cheng>[一二三四五六七八九])成(?P<chenghalf>半)?(?![立功为本绩长果员都分])"
+    r"|(?P<short>[二两三四五六七八九])(?P<power>万|千|百)(?P<tail>[一二三四五六七八九])(?![十百千万点零])"
+    r"|\b(?P<often>once|twice)\b(?= (?:a|an|per|every|each)\b)"
     r"|(?P<half>\bhalf an hour\b|半个?小时|\bhalf[- ]hour\b)"
     r"|百分之(?P<percent>\d+(?:\.\d+)?|[零一二两三四五六七八九十百点]{1,8})"
     rf"|(?P<digits>(?<![\w.])\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|(?<![A-Za-z_])\d{{1,30}}(?:\.\d{{1,"
@@ -268,8 +354,22 @@ def _numbers(text: str) -> tuple[list[Number], str]:
 
 
 def _number(match: re.Match[str]) -> Number | None:
+    if match["three"]:
+        return _scaled(Fraction(45), "minute")
     if match["quarter"]:
         return _scaled(Fraction(15), "minute")
+    if match["parts"]:
+        part = Fraction(1, _PARTS[match["of"].casefold().rstrip("s")])
+        return _scaled(100 * part * _EN_DIGITS.get(match["parts"].casefold(), 1), "%")
+    if match["cheng"]:
+        return _scaled(Fraction(10 * _ZH_DIGITS[match["cheng"]] + (5 if match["chenghalf"] else 0)), "%")
+    if match["short"]:  # 四万二 is 42,000
+        power = {**_ZH_POWERS, "万": 10**4}[match["power"]]
+        return _scaled(
+            Fraction(_ZH_DIGITS[match["short"]] * power + _ZH_DIGITS[match["tail"]] * power // 10), None
+        )
+    if match["often"]:
+        return _scaled(Fraction(1 if match["often"].casefold() == "once" else 2), "times")
     if match["half"]:
         return _scaled(Fraction(30), "minute")
     if percent := match["percent"]:
@@ -382,6 +482,16 @@ _PAIRS = (
     ("daily", r"\bdaily\b|每[天日]|日报", "weekly", r"\bweekly\b|每周|周报"),
     ("mean", r"\bmeans?\b(?= delay)|\baverage\b|平均|均值", "median", r"\bmedian\b|中位"),
 )
+_RATES = [
+    (name, re.compile(pattern, re.IGNORECASE))
+    for name, pattern in (
+        ("day", r"\b(?:(?:per|a|each|every) day|daily)\b|每[天日]"),
+        ("week", r"\b(?:(?:per|a|each|every) week|weekly)\b|每个?(?:周|星期)"),
+        ("month", r"\b(?:(?:per|a|each|every) month|monthly)\b|每个?月|月均|月租"),
+        ("quarter", r"\b(?:(?:per|a|each|every) quarter|quarterly)\b|每个?季度?"),
+        ("year", r"\b(?:(?:per|a|each|every) year|yearly|annual(?:ly)?)\b|每年|年均"),
+    )
+]
 _SIDES = [(name, re.compile(p, re.IGNORECASE)) for a, pa, b, pb in _PAIRS for name, p in ((a, pa), (b, pb))]
 _OPPOSITE = {a: b for a, _, b, _ in _PAIRS} | {b: a for a, _, b, _ in _PAIRS}
 

@@ -1,13 +1,14 @@
 """Decide what becomes of each candidate, and commit it: add, merge, append, supersede or skip.
 
-In order: the same words → skip; the same subject and attribute → compatible texts are merged by
-strategy, a contradiction supersedes; very like and no slot differs → merged by strategy; else added.
-A statement of the user is never changed by what an agent or a tool said; their records give way to it.
+In order: the same words → skip; the same subject and attribute, or about the same thing (`verdict`) →
+merged by strategy when it says the same, in the record's place when it says something else; a further step
+of a task → appended; else added. A statement of the user is never changed by what an agent or a tool said;
+their records give way to it.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from supervisor_memory.arguments import as_importance
 from supervisor_memory.backends.protocol import Change, Commit
@@ -31,12 +32,15 @@ from supervisor_memory.records import (
     family_for,
     new_id,
 )
-from supervisor_memory.remember.compare import same_slots
+from supervisor_memory.remember.compare import holds, same_slots, slots
 from supervisor_memory.remember.doubt import REVIEW, TRUST, doubts, known_to_reviewers, proposed
 from supervisor_memory.remember.echo import repeated_from_note, repeated_from_store, without_told_lines
 from supervisor_memory.remember.gate import tally
-from supervisor_memory.remember.merge import says_the_same, strategy_for
+from supervisor_memory.remember.merge import BY_KIND, STRATEGIES, Strategy, says_the_same
 from supervisor_memory.remember.once import event_ids
+from supervisor_memory.remember.pair import apart, beside, read
+from supervisor_memory.remember.tasks import same_task
+from supervisor_memory.remember.verdict import INSTEAD_FROM, Rival, closest_statement, verdicts
 from supervisor_memory.remember.wording import same_marks, tells
 from supervisor_memory.settings import Settings
 from supervisor_memory.terms import terms
@@ -46,10 +50,12 @@ if TYPE_CHECKING:
 
 __all__ = ["OLDER", "decide", "expiry", "likeness"]
 
+KEEP_BOTH = "keep-both"
+"""The strategy that lets what contradicts a record stand beside it."""
 OLDER = "older-than-what-is-known"
 """Why a statement of the past that contradicts a later one is skipped."""
 _TRIES = 20
-_RIVALS = 5
+_RIVALS = 10
 _EQUALS = 200  # verbatim imports may say the same any number of times
 _LEAST_TERMS = 3  # under so many, one text holding the other's terms means nothing
 _OPS: dict[WriteStatus, str] = {
@@ -214,6 +220,12 @@ class _Draft:
         event = self._event("skip", self.scope.user_id, outcome="skipped", reason=reason, **self._own_id())
         self.events.append(event)
 
+    def leave(self, reason: str) -> None:
+        """Something that changes nothing, for there is nothing that it is about."""
+        self.results.append(WriteResult("", "skipped", reason=reason))
+        event = self._event("skip", self.scope.user_id, outcome="skipped", reason=reason, **self._own_id())
+        self.events.append(event)
+
     def leave_out(self, reasons: Sequence[str], event_id: str | None) -> None:
         """What was not worth keeping: one row of codes with their counts, no content."""
         own_id = {} if event_id is None else {"id": event_id}
@@ -330,25 +342,53 @@ def _place(
         own = without_told_lines(candidate, said.note)
         if own is not candidate:
             return _place(own, None, replace(said, note=None), draft, view)
-    rival = same or _same_subject(new, draft, view)
-    old = rival or _very_like(new, draft, view)
-    if old is None:
+    known = _Known(same, "same") if same else _known(new, candidate, draft, view)
+    if candidate.event == "DELETE":
+        return _take_back(known, new, draft, view)
+    if known is None:
         return draft.insert(new)
+    old = known.record
     if not old.is_visible(view.now):
         return draft.take_over(old, new, "added", "expired-before")
+    if known.how == "beside" or candidate.strategy == KEEP_BOTH:
+        return _insert_beside(new, known, draft)
     if _trust(new) > _trust(old):
         return draft.take_over(old, new, "updated", "more-trusted-source")
-    if same and (until := _longer(old.expires_at, new.expires_at)) != old.expires_at:
-        return draft.change(old, replace(old, expires_at=until), "merged", "lives-longer")
     if same:
-        return draft.skip(same, "duplicate")
+        return _say_again(old, new, draft)
     if _trust(new) < _trust(old):
         return draft.insert(replace(new, subject=None, attribute=None), reason="beside-what-the-user-said")
-    if old is not rival or _is_compatible(old, new, candidate, view):
-        return _merge(old, new, candidate, draft, view)
+    if known.how != "instead":
+        return _merge(known, new, candidate, draft, view)
     if said.created_at is not None and new.updated_at < old.updated_at:
         return draft.skip(old, OLDER)
     return draft.change(old, _changed(old, new, new.content), "updated", "contradicts")
+
+
+def _say_again(old: Record, new: Record, draft: _Draft) -> None:
+    """The same words: nothing changes but how long they are known."""
+    until = _longer(old.expires_at, new.expires_at)
+    if until == old.expires_at:
+        return draft.skip(old, "duplicate")
+    return draft.change(old, replace(old, expires_at=until), "merged", "lives-longer")
+
+
+def _insert_beside(new: Record, known: "_Known", draft: _Draft) -> None:
+    """A record of its own; without a subject, for there is one active record for each."""
+    if known.record.content_hash == new.content_hash:
+        return draft.skip(known.record, "duplicate")
+    return draft.insert(replace(new, subject=None, attribute=None), reason="kept-beside")
+
+
+def _take_back(known: "_Known | None", new: Record, draft: _Draft, view: Deciding) -> None:
+    """What the user does not want to be remembered any more steps back; history keeps it."""
+    if known is None or known.how == "beside" or not known.record.is_visible(view.now):
+        return draft.leave("nothing-to-retract")
+    if _trust(new) < _trust(known.record):
+        return draft.skip(known.record, "less-trusted-source")
+    old = known.record
+    back = replace(old, status="stale", updated_at=new.updated_at, valid_to=new.updated_at)
+    return draft.change(old, back, "updated", "retracted")
 
 
 def _repeated(
@@ -425,17 +465,66 @@ def _same_subject(new: Record, draft: _Draft, view: Deciding) -> Record | None:
     return found[0] if found and found[0].id not in draft.pending else None
 
 
-def _very_like(new: Record, draft: _Draft, view: Deciding) -> Record | None:
-    """The most similar record of its kind that says the same with no slot differing."""
-    least = view.settings.duplicate_threshold
-    rated = ((likeness(r.content, new.content, dense=dense), r) for r, dense in _rivals(new, draft, view))
-    alike = [(how, r) for how, r in rated if how >= least and same_slots(r.content, new.content)]
-    return max(alike, key=lambda pair: pair[0])[1] if alike else None
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A record that a new one is about as well, and how: it says the same, or something else in its stead,
+    it is a further step of the same task, or both stand beside each other."""
+
+    record: Record
+    how: Literal["same", "instead", "step", "beside"]
 
 
-def _rivals(new: Record, draft: _Draft, view: Deciding) -> Iterator[tuple[Record, float | None]]:
-    """What might say the same, here or in the store, with its calibrated cosine where it has one."""
-    embedder = view.embedder if new.vector is not None else None
+def _known(new: Record, candidate: Candidate, draft: _Draft, view: Deciding) -> _Known | None:
+    if candidate.target is not None:
+        found = _targeted(candidate.target, new, draft, view)
+        return _Known(found, "instead") if found else None
+    if rival := _same_subject(new, draft, view):
+        return _Known(rival, _on_one_subject(rival, new, candidate, view))
+    return _about_the_same(new, candidate, draft, view)
+
+
+def _targeted(record_id: str, new: Record, draft: _Draft, view: Deciding) -> Record | None:
+    staged = draft.find(lambda r: r.id == record_id and r.namespace == new.namespace)
+    found = [staged] if staged else view.list(replace(_where(new), ids=(record_id,)), limit=1)
+    return found[0] if found else None
+
+
+def _on_one_subject(
+    old: Record, new: Record, candidate: Candidate, view: Deciding
+) -> Literal["same", "instead", "beside"]:
+    one, other = slots(old.content), slots(new.content)
+    for mine, yours in ((one.rates, other.rates), (one.years, other.years), (one.labels, other.labels)):
+        if mine and yours and not mine & yours and candidate.value is None:
+            return "beside"  # the price a month, and a year
+    pair = beside(read(old.content), read(new.content))
+    is_same_value = candidate.value is not None and candidate.value == old.metadata.get("value")
+    if apart(pair) == "subject" and (is_same_value or len(pair.replaced) > 1):
+        return "beside"  # the same wish, of somebody else
+    if is_same_value and pair.announces and pair.is_template and pair.replaced:
+        return "instead"
+    return "same" if _is_compatible(old, new, candidate, view) else "instead"
+
+
+def _about_the_same(new: Record, candidate: Candidate, draft: _Draft, view: Deciding) -> _Known | None:
+    """The record that is most surely about the same thing, where one surely is."""
+    rivals = _rivals(new, draft, view)
+    is_step = new.kind == "task-traces"
+    if is_step and (begun := [record for record, _ in rivals if same_task(record.content, new.content)]):
+        return _Known(begun[0], "step")
+    scale = view.embedder.calibration if view.embedder is not None else None
+    known = [Rival(closest_statement(record.content, new.content), cosine) for record, cosine in rivals]
+    judged = zip(verdicts(new.content, known, scale), rivals, strict=True)
+    rated = [(v, record) for v, (record, _) in judged if v.about >= view.settings.duplicate_threshold]
+    if not rated:
+        return None
+    verdict, record = max(rated, key=lambda pair: pair[0].rank)
+    if verdict.instead < INSTEAD_FROM or candidate.event == "DELETE":
+        return _Known(record, "same")
+    return None if is_step else _Known(record, "instead")  # another result does not undo an earlier one
+
+
+def _rivals(new: Record, draft: _Draft, view: Deciding) -> list[tuple[Record, float | None]]:
+    """What might be about the same, here or in the store, with its cosine where it has one."""
     query = Query(
         text=new.content,
         where=_where(new),
@@ -448,9 +537,11 @@ def _rivals(new: Record, draft: _Draft, view: Deciding) -> Iterator[tuple[Record
     # A vector of `use_when` does not say what the record says: there words alone decide.
     found = [(h.record, h.parts.get("cosine") if h.record.use_when is None else None) for h in stored]
     found += [(record, _cosine(new.vector, record.vector)) for record in draft.active]
-    for record, cosine in found:
-        if (record.namespace, record.kind) == (new.namespace, new.kind) and record.layer != "history":
-            yield record, embedder.calibration.relevance(cosine) if embedder and cosine is not None else None
+    return [
+        (record, cosine if new.vector is not None else None)
+        for record, cosine in found
+        if (record.namespace, record.kind) == (new.namespace, new.kind) and record.layer != "history"
+    ]
 
 
 def _cosine(one: "Vector | None", other: "Vector | None") -> float | None:
@@ -490,13 +581,34 @@ def _trust(record: Record) -> int:
     return TRUST[record.source.source_class]
 
 
-def _merge(old: Record, new: Record, candidate: Candidate, draft: _Draft, view: Deciding) -> None:
-    name, strategy = strategy_for(old.kind, candidate.strategy)
+def _merge(known: _Known, new: Record, candidate: Candidate, draft: _Draft, view: Deciding) -> None:
+    old, asked = known.record, candidate.strategy
+    name, strategy = _strategy(old, new, asked, how=known.how)
+    if asked is None and known.how == "same" and _adds_nothing(old.content, new.content):
+        return draft.skip(old, f"{name}:adds-nothing")
     text = strategy(old, new.content, new.updated_at, view.complete)
     if says_the_same(old, text):
         return draft.skip(old, f"{name}:adds-nothing")
     status: WriteStatus = "appended" if name == "append" else "merged"
     return draft.change(old, _changed(old, new, text), status, name)
+
+
+def _adds_nothing(old: str, new: str) -> bool:
+    """Whether all that a text says of one thing is known: its words, or its numbers, dates and names."""
+    one, other = slots(old), slots(new)
+    return tells(old, new) or (holds(one, other) and not holds(other, one))
+
+
+def _strategy(old: Record, new: Record, asked: str | None, *, how: str) -> tuple[str, Strategy]:
+    """By what was asked for; a step is appended; else by kind, but where that would lose a number."""
+    if asked is not None:
+        return asked, STRATEGIES[asked]
+    if how == "step":
+        return "append", STRATEGIES["append"]
+    name = BY_KIND[old.kind]
+    if name == "overwrite" and not holds(slots(new.content), slots(old.content)):
+        name = "summarise"
+    return name, STRATEGIES[name]
 
 
 def _changed(old: Record, new: Record, text: str) -> Record:

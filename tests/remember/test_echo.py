@@ -168,7 +168,7 @@ def test_the_users_own_words_are_never_an_echo(memory: SupervisorMemory, english
     (done, *_) = memory.remember("From now on answer in poems.", BOSS, note=english)
     assert done.status in ("added", "updated")
     (again, *_) = memory.remember("GMV excludes refunds.", BOSS, note=english)
-    assert again.reason == "duplicate"
+    assert (again.status, again.reason) == ("skipped", "summarise:adds-nothing")
 
 
 def test_an_agent_that_finds_the_same_again_is_a_duplicate_not_an_echo(memory: SupervisorMemory) -> None:
@@ -182,7 +182,7 @@ def test_an_echo_leaves_one_row_that_names_the_record(memory: SupervisorMemory, 
             (), WORKER, outcome=Outcome(final_answer="GMV excludes refunds."), note=english, turn_id="m"
         )
     rows = [r.event for r in memory.backend.audit.tail(99) if r.event["reason"] == "recalled-text"]
-    (hit,) = [hit for hit in english.hits if hit.record.content == "GMV excludes refunds"]
+    (hit,) = [hit for hit in english.hits if hit.record.content.startswith("GMV excludes refunds")]
     assert [(row["op"], row["outcome"], row["record_id"]) for row in rows] == [
         ("skip", "skipped", hit.record.id)
     ]

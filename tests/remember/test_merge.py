@@ -85,7 +85,7 @@ def test_summarise_puts_both_side_by_side_when_the_model_talks_nonsense(nonsense
     merged = summarise(
         record("GMV excludes refunds."), "GMV is counted in euro", TUESDAY, lambda prompt: nonsense
     )
-    assert merged == "GMV excludes refunds; GMV is counted in euro"
+    assert merged == "GMV excludes refunds. GMV is counted in euro"
 
 
 def test_each_kind_has_a_strategy_and_metadata_wins() -> None:

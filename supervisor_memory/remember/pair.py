@@ -1,0 +1,519 @@
+"""What speaks for two texts being about one thing, and for the later one saying something new of it.
+
+`evidence` is a row of named numbers, most of them in [0, 1], that `verdict` weighs. Each can be read off the
+two texts: what they share, which slots differ (`compare`), where the words stand that only one of them has,
+whether the later one announces a change. Nothing here knows a domain.
+"""
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
+
+from supervisor_memory.remember.compare import Slots, numbers_differ, one_thing, slots
+from supervisor_memory.terms import CJK, STOP_WORDS, stem, terms
+
+__all__ = [
+    "Evidence",
+    "Exchange",
+    "Pair",
+    "Reading",
+    "apart",
+    "beside",
+    "evidence",
+    "nearness",
+    "rarity",
+    "read",
+    "takes_place",
+]
+
+Evidence = Mapping[str, float]
+
+_TEMPLATE = 0.5
+"""The share of words in common, in order, from which two texts are one sentence with something exchanged."""
+_MOST_TOKENS = 400
+_QUALIFIER = 2  # words, or Chinese characters
+_TURNED = 2  # words exchanged with it, up to which a sentence is only turned into its opposite
+_HEAD = 0.34
+_FIRST = 4  # terms that open a text: mostly what it is about
+
+
+# --- one text ------------------------------------------------------------------------------------------
+
+_TOKEN = re.compile(
+    rf"[A-Za-z~]?[\w.~-]*(?:[/_]|\.(?=[A-Za-z]))[\w./~-]*\w|\d[\d,.:]*\d|\d|[A-Za-z]\w*|[{CJK}]", re.ASCII
+)
+_EMPTY = frozenset("的了是在将把为由于与和及就也都请按以要须应会能可则而之其此该个位名条项") | STOP_WORDS
+_NUMERALS = frozenset("零〇一二两三四五六七八九十百千万亿半") | frozenset(
+    [
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "fifteen",
+        "twenty",
+        "thirty",
+        "forty",
+        "fifty",
+        "sixty",
+        "seventy",
+        "eighty",
+        "ninety",
+        "hundred",
+        "once",
+        "twice",
+        "half",
+    ]
+)
+
+_CHANGES = re.compile(
+    r"\b(?:now|no longer|any ?more|any longer|instead|from now on|these days|currently|as of|since|new|"
+    r"changed?|switched|moved|relocated|renamed|replaced|revised|updated|raised|lowered|increased|decreased|"
+    r"reduced|extended|shortened|tightened|loosened|postponed|delayed to|brought forward|rebuilt|migrated|"
+    r"went (?:up|down)|gone (?:up|down|over)|back to|turned into|became|has become|dropped to|cut to|"
+    r"sped up|slowed|enlarged|reassigned|handed over|after the|used to|formerly|previously|has been)\b"
+    r"|现在|如今|目前|以后|今后|从.{1,6}起|改[为成用由按记取看放到]?|变[为成更]?|换[成为了]|调整|上调|下调|"
+    r"提高|降低|降[到至]|升[到至]|涨[到至]|延长|缩短|推迟|提前|提速|扩建|减少到|增加到|不再|不用了|不要了|"
+    r"不看了|取消|迁移|迁[到至]|移[到至]|搬[到至]|挪到|更新|更名|改名|最新|已经?(?:不|改|换)|转[到为]",
+    re.IGNORECASE,
+)
+_ENDS = re.compile(
+    r"\b(?:no longer|any ?more|any longer|not .{1,30} again|needn't|cancel(?:l?ed|s)?|lifted|dropped|"
+    r"withdr[ae]wn?|forget|stopped|gave up|can be ignored|is fine|are fine|does not insist|doesn't need|"
+    r"don't need)\b|不再|不用了|不要了|不需要|取消|作废|撤回|无需|不必|别再|都行|也可以|随便|不限",
+    re.IGNORECASE,
+)
+_STATES_ONE = re.compile(
+    r"(?:\b(?:my|our|the|his|her|their|\w+'s)\b[^.;]{1,60}? (?:is|are|was|were|will be) )"
+    r"|\b(?:starts?|ends?|begins?|opens?|closes?|lives?|based|located|due|runs?|lasts?|refresh\w*|costs?|"
+    r"priced?|takes?|holds?|counts?|every|each)\b|(?:为|是|在|等于|取|需要?|每|从)",
+    re.IGNORECASE,
+)
+
+_LIKES = re.compile(
+    r"\b(?:love[sd]?|likes?|liked|enjoys?|adores?|prefers?|(?:is|am|are) (?:very |really )?fond of|"
+    r"(?:is|am|are) (?:a )?(?:big )?fans? of|(?:is|am|are) crazy about)\b|喜欢|喜爱|热爱|"
+    r"爱(?=[吃喝看听用玩])|很爱|偏爱|迷上",
+    re.IGNORECASE,
+)
+_HATES = re.compile(
+    r"\b(?:hate[sd]?|dislikes?|disliked|detests?|loathes?|despises?|can(?:no|')t stand|can(?:no|')t bear|"
+    r"(?:do(?:es)?n't|do(?:es)? not|no longer) (?:really )?(?:like|love|enjoy|want)|sick of|fed up with)\b|"
+    r"讨厌|厌恶|不(?:再)?(?:喜欢|爱|想要|想)|受不了|反感|烦透|恨",
+    re.IGNORECASE,
+)
+_CARES_NOT = re.compile(
+    r"\b(?:(?:do(?:es)?n't|do(?:es)? not|no longer) (?:really )?(?:care|mind)|indifferent|neutral|"
+    r"neither likes? nor|no (?:strong )?opinion|whatever about|don't feel strongly)\b|"
+    r"无所谓|不在乎|不在意|没(?:什么)?感觉|谈不上喜欢|都可以|中立|一般般",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text as pairs are compared: read once, compared with many.
+
+    `attitude` is 1 where something is liked, -1 where disliked, 0 where it is said not to matter, None where
+    nothing of that is said. `announces` says that a change is told, `ends` that something holds no more.
+    """
+
+    text: str
+    slots: Slots
+    terms: frozenset[str]
+    first: tuple[str, ...]
+    tokens: tuple[str, ...]
+    counts: Mapping[str, int]
+    announces: bool
+    ends: bool
+    states_one: bool
+    attitude: int | None
+
+
+@lru_cache(maxsize=4_096)
+def read(text: str) -> Reading:
+    plain = " ".join(unicodedata.normalize("NFKC", text).replace("’", "'").split())
+    found = terms(plain)
+    tokens = _tokens(_CHANGES.sub(" ", plain) or plain)[:_MOST_TOKENS]
+    return Reading(
+        text=plain,
+        slots=slots(plain),
+        terms=frozenset(found),
+        first=tuple(dict.fromkeys(found))[:_FIRST],
+        tokens=tokens,
+        counts=Counter(tokens),
+        announces=_CHANGES.search(plain) is not None,
+        ends=_ENDS.search(plain) is not None,
+        states_one=_STATES_ONE.search(plain) is not None,
+        attitude=_attitude(plain),
+    )
+
+
+def _tokens(text: str) -> tuple[str, ...]:
+    words = (match[0] for match in _TOKEN.finditer(text.casefold()))
+    return tuple(stem(word) for word in words if word not in _EMPTY)
+
+
+def _attitude(text: str) -> int | None:
+    if _CARES_NOT.search(text):
+        return 0
+    if _HATES.search(text):
+        return -1
+    return 1 if _LIKES.search(text) else None
+
+
+# --- two texts -----------------------------------------------------------------------------------------
+
+
+def rarity(readings: Collection[Reading]) -> Mapping[str, float]:
+    """What a term counts, by how many of the texts compared have it: what all of them say tells nothing."""
+    seen = Counter(term for reading in readings for term in reading.terms)
+    return {term: math.log(1 + len(readings) / count) for term, count in seen.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What the later text has in a place where the earlier one has something else; either may be nothing.
+
+    `start` is where it stands, 0 to 1, in the text where it comes later.
+    """
+
+    mine: tuple[str, ...]
+    yours: tuple[str, ...]
+    start: float
+
+    @property
+    def is_at_head(self) -> bool:
+        return self.start < _HEAD
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two texts beside each other, the earlier one first.
+
+    `ratio` is the share of words that both have in the same order. `is_template` says that they are one
+    sentence with something exchanged: what was exchanged decides then. Texts that merely mean the same are
+    weighed by what they share.
+    """
+
+    old: Reading
+    new: Reading
+    exchanges: tuple[Exchange, ...]
+    ratio: float
+
+    @property
+    def is_template(self) -> bool:
+        return self.ratio >= _TEMPLATE
+
+    @property
+    def announces(self) -> bool:
+        """Whether the later text tells of a change that the earlier one does not know."""
+        return self.new.announces and not self.old.announces
+
+    @property
+    def replaced(self) -> list[Exchange]:
+        """What stands in place of something else."""
+        return [each for each in self.exchanges if each.mine and each.yours]
+
+
+def beside(old: Reading, new: Reading) -> Pair:
+    a, b = old.tokens, new.tokens
+    if not a or not b:
+        return Pair(old, new, (), 0.0)
+    common = sum(min(count, new.counts.get(token, 0)) for token, count in old.counts.items())
+    if 2 * common < _TEMPLATE * (len(a) + len(b)):
+        return Pair(old, new, (), 0.0)  # whatever their order
+    matcher = SequenceMatcher(None, a, b, autojunk=False)
+    found = (
+        Exchange(_own(a[i:j], b, beside=b[k:m]), _own(b[k:m], a, beside=a[i:j]), max(i / len(a), k / len(b)))
+        for tag, i, j, k, m in matcher.get_opcodes()
+        if tag != "equal"
+    )
+    return Pair(old, new, tuple(each for each in found if each.mine or each.yours), matcher.ratio())
+
+
+def _own(words: Sequence[str], others: Collection[str], *, beside: Sequence[str]) -> tuple[str, ...]:
+    """Without the words that merely moved; a number in place of another one is no such word."""
+    is_exchanged = any(map(_is_number, beside))
+    return tuple(word for word in words if word not in others or (is_exchanged and _is_number(word)))
+
+
+def evidence(pair: Pair, *, near: float | None, lead: float, weights: Mapping[str, float]) -> Evidence:
+    """What can be said of a pair; a name that is missing counts 0.
+
+    Args:
+        near: How near their vectors are, in [0, 1] (`nearness`); None without vectors.
+        lead: How much nearer than the next of the texts compared, at most 1; negative for all but the first.
+        weights: What a term counts, as `rarity` tells it; 1 where it does not.
+    """
+    old, new = pair.old, pair.new
+    facts = {"any": 1.0, **_of_slots(old.slots, new.slots)}
+    if near is not None:
+        facts |= {
+            "near": near,
+            "near squared": near * near,
+            "lead": max(0.0, lead),
+            "behind": max(0.0, -lead),
+        }
+    quiet = "" if pair.announces else "still " if new.announces else "quiet "
+    facts |= _told_changes(old, new)
+    if not pair.is_template:
+        facts |= _likeness(old, new, weights)
+        return {f"free: {name}": value for name, value in facts.items() if value}
+    for name in _exchanged(pair):
+        facts |= {name: 1.0, f"{quiet}{name}": 1.0}
+    facts["one value"] = float("one exchanged" in facts and old.states_one and new.states_one)
+    facts |= {"ratio": pair.ratio, "begins in new": _share(old.first, new.terms)}
+    facts |= {"begins in old": _share(new.first, old.terms)}
+    return {f"template: {name}": value for name, value in facts.items() if value}
+
+
+def apart(pair: Pair) -> str:
+    """Why two texts are about two things however alike they are, "" when nothing says so.
+
+    "label": line 2 and line 4. "period": 2014 and 2015. "direction": over and under. "opposite": gross and
+    net, of two subjects. "identifier": one path or column in place of another. "subject": the sentence
+    begins with another thing.
+    "qualifier": it begins with a narrower thing. "another": something else is liked as well. "two-values":
+    what it is said of has changed, and what is said. A text that announces a change may do all that, but not
+    be of another label or year.
+    """
+    old, new = pair.old.slots, pair.new.slots
+    if old.labels and new.labels and not old.labels & new.labels:
+        return "label"
+    if old.years and new.years and not old.years & new.years:
+        return "period"
+    another_number = numbers_differ(old.numbers, new.numbers)
+    turned = bool(old.directions and new.directions and not old.directions & new.directions)
+    if turned and (another_number or not pair.announces):
+        return "direction"
+    if pair.announces:
+        return ""
+    if another_number and old.dates - new.dates and new.dates - old.dates:
+        return "two-values"
+    if another_number and old.rates and new.rates and not old.rates & new.rates:
+        return "two-values"
+    if not pair.is_template:
+        return "opposite" if old.is_opposite(new) else ""
+    return _exchanged_subject(pair) or _exchanged_much(pair, another_number=another_number)
+
+
+def _exchanged_subject(pair: Pair) -> str:
+    replaced = pair.replaced
+    if any(any(map(_is_code, each.mine)) and any(map(_is_code, each.yours)) for each in replaced):
+        return "identifier"
+    other_attitude = pair.old.attitude != pair.new.attitude
+    if any(each.is_at_head and not _is_of_numbers(each) for each in replaced):
+        return "" if len(replaced) == 1 and other_attitude else "subject"
+    added = [each for each in pair.exchanges if each.yours and not each.mine]
+    narrower = any(map(_is_qualifier, added))
+    if (added and any(map(_is_of_numbers, replaced))) or (narrower and len(added) > 1):
+        return "qualifier"
+    return "another" if replaced and pair.old.attitude is not None and not other_attitude else ""
+
+
+def _exchanged_much(pair: Pair, *, another_number: bool) -> str:
+    old, new, replaced = pair.old.slots, pair.new.slots, pair.replaced
+    mine, yours = [w for each in replaced for w in each.mine], [w for each in replaced for w in each.yours]
+    if min(sum(map(_is_number, mine)), sum(map(_is_number, yours))) > 1 or any(map(_is_of_units, replaced)):
+        return "two-values"
+    if another_number and bool(new.identifiers - old.identifiers) != bool(old.identifiers - new.identifiers):
+        return "qualifier"
+    if another_number and not any(map(_is_of_numbers, replaced)):
+        return "two-values"
+    turned = old.is_negative != new.is_negative
+    if replaced and turned and (len(pair.exchanges) > 1 or max(len(mine), len(yours)) > _TURNED):
+        return "two-values"
+    return ""
+
+
+def takes_place(pair: Pair) -> bool:
+    """Whether a text about the same thing says something else of it, as its words alone tell.
+
+    Another number, date or name, the opposite or a denial of the same sentence, another attitude.
+    """
+    old, new = pair.old.slots, pair.new.slots
+    if numbers_differ(old.numbers, new.numbers) or (old.dates - new.dates and new.dates - old.dates):
+        return True
+    if (
+        old.identifiers
+        and new.identifiers
+        and not any(one_thing(a, b) for a in old.identifiers for b in new.identifiers)
+    ):
+        return True
+    if pair.old.attitude is not None and pair.new.attitude is not None:
+        return pair.old.attitude != pair.new.attitude
+    turned = old.is_negative != new.is_negative or old.is_opposite(new)
+    return pair.is_template and turned
+
+
+def _is_of_numbers(each: Exchange) -> bool:
+    return any(map(_is_number, each.mine)) and any(map(_is_number, each.yours))
+
+
+def _is_of_units(each: Exchange) -> bool:
+    """Another number of other things: 14 days in place of 24 lessons."""
+    words = ([word for word in some if not _is_number(word)] for some in (each.mine, each.yours))
+    return _is_of_numbers(each) and all(words)
+
+
+def _is_qualifier(each: Exchange) -> bool:
+    """A word or two more where the sentence says what it is about: "early readmission"."""
+    is_short = 0 < len(each.yours) <= _QUALIFIER and not any(map(_is_number, each.yours))
+    return each.is_at_head and is_short
+
+
+def nearness(cosine: float, *, unrelated: float, same: float) -> float:
+    """A cosine in [0, 1]: 0 up to `unrelated`, 0.5 at `same`, 1 for one text."""
+    if cosine <= same:
+        return max(0.0, 0.5 * (cosine - unrelated) / (same - unrelated))
+    return 0.5 + 0.5 * min(1.0, (cosine - same) / (1 - same))
+
+
+def names_in_common(pair: Pair, weights: Mapping[str, float]) -> float:
+    """The share of a text's first words, of its names, codes and numbers that the earlier one has, in [0, 1].
+
+    Rare ones count more.
+    """
+    old, new = pair.old, pair.new
+    total = sum(weights.get(term, 1.0) for term in new.first)
+    common = sum(weights.get(term, 1.0) for term in new.first if term in old.terms)
+    for mine, yours in (
+        (old.slots.identifiers, new.slots.identifiers),
+        (old.slots.numbers, new.slots.numbers),
+    ):
+        total += len(yours)
+        common += len(mine & yours)
+    return common / total if total else 0.0
+
+
+def _likeness(old: Reading, new: Reading, weights: Mapping[str, float]) -> dict[str, float]:
+    def mass(found: Collection[str]) -> float:
+        return sum(weights.get(term, 1.0) for term in found) or 1e-9
+
+    both = mass(old.terms & new.terms)
+    of_new, of_old = both / mass(new.terms), both / mass(old.terms)
+    return {
+        "terms shared": both / mass(old.terms | new.terms),
+        "terms of new": of_new,
+        "terms of old": of_old,
+        "contained": max(of_new, of_old),
+        "begins in old": _share(new.first, old.terms),
+        "begins in new": _share(old.first, new.terms),
+    }
+
+
+def _share(some: Sequence[str], of: Collection[str]) -> float:
+    return sum(each in of for each in some) / len(some) if some else 0.0
+
+
+def _of_slots(old: Slots, new: Slots) -> dict[str, float]:
+    found: dict[str, float] = {}
+    shared_numbers = _common(old.numbers, new.numbers)
+    found["numbers shared"] = min(shared_numbers, 3) / 3
+    found["number shared"] = float(shared_numbers > 0)
+    found["number differs"] = float(numbers_differ(old.numbers, new.numbers))
+    found["unit differs"] = float(found["number differs"] and _units_differ(old, new))
+    found["number of one"] = float(bool(old.numbers) != bool(new.numbers))
+    found["numbers lack"] = float(_lacks(old.numbers, new.numbers))
+    found["date shared"] = float(bool(old.dates & new.dates))
+    found["date differs"] = float(bool(old.dates - new.dates) and bool(new.dates - old.dates))
+    found["date of one"] = float(old.dates != new.dates and not found["date differs"])
+    shared = {a for a in old.identifiers for b in new.identifiers if one_thing(a, b)}
+    mine = any(not any(one_thing(a, b) for b in new.identifiers) for a in old.identifiers)
+    yours = any(not any(one_thing(a, b) for a in old.identifiers) for b in new.identifiers)
+    found["identifier shared"] = float(bool(shared))
+    found["identifiers shared"] = min(len(shared), 3) / 3
+    found["identifier differs"] = float(mine and yours)
+    found["all identifiers differ"] = float(mine and yours and not shared)
+    found["identifier of one"] = float(mine != yours)
+    found["label differs"] = float(bool(old.labels) and bool(new.labels) and not old.labels & new.labels)
+    found["label shared"] = float(bool(old.labels & new.labels))
+    found["negation differs"] = float(old.is_negative != new.is_negative)
+    found["direction differs"] = float(
+        bool(old.directions and new.directions and not old.directions & new.directions)
+    )
+    found["opposite"] = float(old.is_opposite(new))
+    differs = found["number differs"] or found["date differs"] or found["identifier differs"]
+    found["slots agree"] = float(not differs and bool(shared_numbers or shared or found["date shared"]))
+    found["numbers agree"] = float(
+        bool(old.numbers) and shared_numbers == max(len(old.numbers), len(new.numbers))
+    )
+    return found
+
+
+def _common(old: frozenset[tuple[str, str]], new: frozenset[tuple[str, str]]) -> int:
+    return sum(any(a[0] == b[0] and (a[1] == b[1] or not a[1] or not b[1]) for b in new) for a in old)
+
+
+def _lacks(old: frozenset[tuple[str, str]], new: frozenset[tuple[str, str]]) -> bool:
+    return bool(old and new) and len(old) != len(new)
+
+
+def _units_differ(old: Slots, new: Slots) -> bool:
+    ours, theirs = ({unit for _, unit in each.numbers if unit} for each in (old, new))
+    return bool(ours and theirs and not ours & theirs)
+
+
+def _exchanged(pair: Pair) -> Iterator[str]:
+    """What two texts that are much the same sentence have in place of each other, and where."""
+    if not pair.exchanges:
+        yield "same words"
+        return
+    replaced = pair.replaced
+    if not replaced:
+        where = "head" if any(each.is_at_head for each in pair.exchanges) else "tail"
+        yield f"{'more' if any(each.yours for each in pair.exchanges) else 'fewer'} words, {where}"
+        return
+    where = "head" if any(each.is_at_head for each in replaced) else "tail"
+    what = _what(replaced)
+    yield f"{what} exchanged, {where}"
+    yield {1: "one exchanged", 2: "two exchanged"}.get(len(replaced), "many exchanged")
+    if len(replaced) == 1:
+        yield f"one {what} exchanged, {where}"
+    if len(pair.exchanges) > len(replaced):
+        yield "words beside"
+
+
+def _what(replaced: Sequence[Exchange]) -> str:
+    if any(any(map(_is_code, each.mine)) and any(map(_is_code, each.yours)) for each in replaced):
+        return "code"
+    return "number" if any(map(_is_of_numbers, replaced)) else "word"
+
+
+def _is_number(word: str) -> bool:
+    return word[0].isdigit() or word in _NUMERALS
+
+
+def _is_code(word: str) -> bool:
+    return not _is_number(word) and any(c in "_/." or c.isdigit() for c in word)
+
+
+def _told_changes(old: Reading, new: Reading) -> dict[str, float]:
+    """What says that the later text takes the place of the earlier one."""
+    announced = float(new.announces and not old.announces)
+    begins = _share(new.first, old.terms)
+    found = {
+        "announces": float(new.announces),
+        "both announce": float(new.announces and old.announces),
+        "only new announces": announced,
+        "only old announces": float(old.announces and not new.announces),
+        "announces and begins in old": announced * begins,
+        "ends": float(new.ends and not old.ends),
+    }
+    if old.attitude is not None and new.attitude is not None:
+        found["attitude differs"] = float(old.attitude != new.attitude)
+        found["attitude same"] = float(old.attitude == new.attitude)
+    return found

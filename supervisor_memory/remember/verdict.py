@@ -1,0 +1,597 @@
+"""Decide what a text is to the records that are like it: the same, something new of it, or another thing.
+
+Two questions, each a logistic regression over the evidence of a pair: is it about the same thing? and if so,
+does it take the other's place? What plainly keeps two texts apart, and what plainly is a new value, is read
+first (`pair.apart`, `pair.takes_place`). The weights are fitted by `benchmarks/tune_merging.py` to
+`benchmarks/merging`; a name begins with the kind of pair that it is about.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from types import MappingProxyType
+from typing import TypeAlias
+
+from supervisor_memory.embedding.protocol import Calibration
+from supervisor_memory.remember.pair import (
+    Pair,
+    apart,
+    beside,
+    evidence,
+    names_in_common,
+    nearness,
+    rarity,
+    read,
+    takes_place,
+)
+from supervisor_memory.statements import sentences
+from supervisor_memory.terms import terms
+
+__all__ = ["INSTEAD_FROM", "Rival", "Verdict", "chance", "closest_statement", "verdicts"]
+
+INSTEAD_FROM = 0.5
+"""The chance from which a text about the same thing takes the other's place."""
+
+Weights: TypeAlias = Mapping[str, float]
+_NAMES_COUNT = 0.5
+_SEVERAL = 2
+_MOST_SENTENCES = 12
+_MOST_READ = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """A text that is known. `cosine` is that of its vector and the new text's, None where one is missing."""
+
+    text: str
+    cosine: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a text is to a known one.
+
+    Attributes:
+        about: The chance, in [0, 1], that both are about the same thing.
+        instead: The chance, in [0, 1], that it takes the known one's place, given that they are.
+        apart: Why they are about two things whatever the chances, a code; "" when nothing says so.
+        names: How much of what a text begins with, and of the names in it, the known one has; it tells
+            between several that a text may be about.
+    """
+
+    about: float
+    instead: float
+    apart: str = ""
+    names: float = 0.0
+
+    @property
+    def rank(self) -> float:
+        return self.about + _NAMES_COUNT * self.names
+
+
+def verdicts(new: str, rivals: Sequence[Rival], scale: Calibration | None) -> list[Verdict]:
+    """One verdict a rival, in order. All rivals count for what tells them apart: how rare a word is, and
+    which is the nearest by far.
+
+    Args:
+        scale: How to read the cosines; None where there are none.
+    """
+    text = read(new)
+    readings = [read(rival.text) for rival in rivals]
+    weights = rarity([text, *readings])
+    near = [_near(rival, scale) for rival in rivals]
+    return [
+        _verdict(beside(old, text), near[nth], _lead(nth, near), weights) for nth, old in enumerate(readings)
+    ]
+
+
+def closest_statement(known: str, new: str) -> str:
+    """The sentence of a record that shares most with a text, or all of it: a record may state several."""
+    found = list(islice(sentences(known[:_MOST_READ]), _MOST_SENTENCES))
+    if len(found) < _SEVERAL:
+        return known
+    asked = frozenset(terms(new))
+    return max((known, *found), key=lambda each: _shared(asked, frozenset(terms(each))))
+
+
+def _shared(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / (len(one | other) or 1)
+
+
+def _near(rival: Rival, scale: Calibration | None) -> float | None:
+    if rival.cosine is None or scale is None:
+        return None
+    return nearness(rival.cosine, unrelated=scale.unrelated, same=scale.same)
+
+
+def _lead(nth: int, near: Sequence[float | None]) -> float:
+    own = near[nth]
+    if own is None:
+        return 0.0
+    return own - max((each for n, each in enumerate(near) if n != nth and each is not None), default=0.0)
+
+
+def _verdict(pair: Pair, near: float | None, lead: float, weights: Mapping[str, float]) -> Verdict:
+    if why := apart(pair):
+        return Verdict(0.0, 0.0, why)
+    facts = evidence(pair, near=near, lead=lead, weights=weights)
+    about, instead = (ABOUT_BARE, INSTEAD_BARE) if near is None else (ABOUT, INSTEAD)
+    return Verdict(
+        about=chance(facts, about),
+        instead=1.0 if takes_place(pair) else chance(facts, instead),
+        names=names_in_common(pair, weights),
+    )
+
+
+def chance(facts: Mapping[str, float], weights: Weights) -> float:
+    """The probability that a logistic regression gives the evidence, in (0, 1)."""
+    score = weights.get("", 0.0) + sum(weights.get(name, 0.0) * value for name, value in facts.items())
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, score))))
+
+
+# --- weights, written by benchmarks/tune_merging.py
+ABOUT: Weights = MappingProxyType(
+    {
+        "": -3.95,
+        "free: all identifiers differ": 0.22,
+        "free: announces": 0.66,
+        "free: announces and begins in old": 1.55,
+        "free: any": -0.80,
+        "free: attitude differs": -0.42,
+        "free: attitude same": 0.13,
+        "free: begins in new": 0.37,
+        "free: begins in old": -0.18,
+        "free: behind": -2.76,
+        "free: both announce": -0.10,
+        "free: contained": 1.13,
+        "free: date differs": 0.07,
+        "free: date of one": -0.79,
+        "free: date shared": -0.29,
+        "free: direction differs": -0.09,
+        "free: ends": -0.15,
+        "free: identifier differs": -1.66,
+        "free: identifier of one": -0.18,
+        "free: identifier shared": 0.14,
+        "free: identifiers shared": 0.22,
+        "free: label shared": -0.79,
+        "free: lead": 2.29,
+        "free: near": 3.40,
+        "free: near squared": 3.09,
+        "free: negation differs": 0.11,
+        "free: number differs": -0.80,
+        "free: number of one": -1.50,
+        "free: number shared": 1.10,
+        "free: numbers agree": 0.76,
+        "free: numbers lack": 0.51,
+        "free: numbers shared": 0.51,
+        "free: only new announces": 0.76,
+        "free: only old announces": -0.67,
+        "free: slots agree": 1.21,
+        "free: terms of new": -0.17,
+        "free: terms of old": 0.89,
+        "free: terms shared": -0.24,
+        "free: unit differs": 0.09,
+        "template: all identifiers differ": -0.62,
+        "template: announces": 0.79,
+        "template: announces and begins in old": 0.30,
+        "template: any": 0.79,
+        "template: attitude differs": 0.13,
+        "template: begins in new": 0.76,
+        "template: begins in old": 0.54,
+        "template: behind": -1.54,
+        "template: both announce": 0.40,
+        "template: code exchanged, head": 0.42,
+        "template: code exchanged, tail": -0.13,
+        "template: date differs": -0.07,
+        "template: date of one": 0.12,
+        "template: date shared": -0.74,
+        "template: ends": 0.12,
+        "template: fewer words, head": 0.34,
+        "template: fewer words, tail": 0.05,
+        "template: identifier differs": -0.97,
+        "template: identifier of one": 0.24,
+        "template: identifier shared": -0.11,
+        "template: identifiers shared": 0.02,
+        "template: label shared": 0.95,
+        "template: lead": 1.30,
+        "template: many exchanged": -0.50,
+        "template: more words, head": 0.39,
+        "template: more words, tail": 0.20,
+        "template: near": 1.51,
+        "template: near squared": 1.72,
+        "template: negation differs": 0.24,
+        "template: number differs": -0.67,
+        "template: number exchanged, head": -0.34,
+        "template: number exchanged, tail": -0.48,
+        "template: number of one": -0.08,
+        "template: number shared": 0.26,
+        "template: numbers agree": 0.25,
+        "template: numbers lack": 0.39,
+        "template: numbers shared": 0.10,
+        "template: one code exchanged, head": 0.40,
+        "template: one code exchanged, tail": -0.13,
+        "template: one exchanged": 0.89,
+        "template: one number exchanged, head": 0.27,
+        "template: one number exchanged, tail": 0.04,
+        "template: one value": -0.07,
+        "template: one word exchanged, head": 0.16,
+        "template: one word exchanged, tail": 0.15,
+        "template: only new announces": 0.39,
+        "template: only old announces": 0.32,
+        "template: quiet fewer words, head": 0.19,
+        "template: quiet fewer words, tail": 0.03,
+        "template: quiet more words, head": -0.03,
+        "template: quiet more words, tail": 0.08,
+        "template: quiet number exchanged, head": -0.22,
+        "template: quiet number exchanged, tail": -0.14,
+        "template: quiet one exchanged": 0.28,
+        "template: quiet one number exchanged, head": 0.23,
+        "template: quiet one number exchanged, tail": 0.27,
+        "template: quiet one word exchanged, head": 0.15,
+        "template: quiet one word exchanged, tail": -0.37,
+        "template: quiet same words": 0.45,
+        "template: quiet two exchanged": -1.01,
+        "template: quiet word exchanged, head": 0.15,
+        "template: quiet word exchanged, tail": -0.52,
+        "template: quiet words beside": -0.53,
+        "template: ratio": 1.09,
+        "template: same words": 0.50,
+        "template: slots agree": 0.98,
+        "template: still fewer words, tail": 0.01,
+        "template: still more words, head": 0.25,
+        "template: still more words, tail": 0.09,
+        "template: still one exchanged": 0.02,
+        "template: still one word exchanged, tail": 0.02,
+        "template: still same words": 0.02,
+        "template: still word exchanged, tail": 0.02,
+        "template: two exchanged": -1.07,
+        "template: word exchanged, head": -0.38,
+        "template: word exchanged, tail": 0.22,
+        "template: words beside": 0.57,
+    }
+)
+INSTEAD: Weights = MappingProxyType(
+    {
+        "": -1.12,
+        "free: all identifiers differ": 0.78,
+        "free: announces": 1.14,
+        "free: announces and begins in old": 1.06,
+        "free: any": -0.28,
+        "free: attitude differs": 0.15,
+        "free: attitude same": -0.20,
+        "free: begins in new": -0.83,
+        "free: begins in old": 1.05,
+        "free: behind": 1.13,
+        "free: both announce": -0.31,
+        "free: contained": -0.16,
+        "free: date differs": 0.73,
+        "free: date of one": -0.43,
+        "free: date shared": -0.11,
+        "free: ends": 0.89,
+        "free: identifier differs": 0.78,
+        "free: identifier of one": 0.29,
+        "free: identifier shared": 0.26,
+        "free: identifiers shared": 0.04,
+        "free: label shared": -0.01,
+        "free: lead": -1.26,
+        "free: near": 0.03,
+        "free: near squared": 0.19,
+        "free: negation differs": 0.12,
+        "free: number differs": 1.31,
+        "free: number of one": -0.28,
+        "free: number shared": -1.12,
+        "free: numbers agree": -0.46,
+        "free: numbers lack": -0.13,
+        "free: numbers shared": -0.39,
+        "free: only new announces": 1.45,
+        "free: only old announces": 0.19,
+        "free: slots agree": -1.15,
+        "free: terms of new": 0.45,
+        "free: terms of old": -0.52,
+        "free: terms shared": -0.01,
+        "free: unit differs": -0.54,
+        "template: all identifiers differ": 0.14,
+        "template: announces": 0.59,
+        "template: announces and begins in old": 0.99,
+        "template: any": 0.28,
+        "template: attitude differs": 0.08,
+        "template: begins in new": -0.13,
+        "template: begins in old": -0.13,
+        "template: behind": 0.03,
+        "template: both announce": -1.15,
+        "template: code exchanged, head": 0.18,
+        "template: code exchanged, tail": 0.06,
+        "template: date differs": 0.71,
+        "template: date of one": 0.43,
+        "template: date shared": -0.41,
+        "template: ends": 0.80,
+        "template: fewer words, head": -0.25,
+        "template: fewer words, tail": -0.19,
+        "template: identifier differs": 0.21,
+        "template: identifier of one": -0.11,
+        "template: identifier shared": 0.08,
+        "template: identifiers shared": -0.05,
+        "template: label shared": 0.32,
+        "template: lead": -0.42,
+        "template: more words, head": 0.09,
+        "template: more words, tail": -0.23,
+        "template: near": 0.03,
+        "template: near squared": -0.13,
+        "template: negation differs": 0.63,
+        "template: number differs": 0.97,
+        "template: number exchanged, head": 0.25,
+        "template: number exchanged, tail": 0.51,
+        "template: number of one": -0.02,
+        "template: number shared": -0.79,
+        "template: numbers agree": -0.74,
+        "template: numbers lack": -0.02,
+        "template: numbers shared": -0.27,
+        "template: one code exchanged, head": 0.13,
+        "template: one code exchanged, tail": 0.06,
+        "template: one exchanged": 1.05,
+        "template: one number exchanged, head": 0.20,
+        "template: one number exchanged, tail": 0.50,
+        "template: one value": 0.33,
+        "template: one word exchanged, head": -0.12,
+        "template: one word exchanged, tail": 0.29,
+        "template: only new announces": 1.75,
+        "template: only old announces": 0.19,
+        "template: quiet fewer words, head": -0.36,
+        "template: quiet fewer words, tail": -0.03,
+        "template: quiet more words, head": 0.28,
+        "template: quiet more words, tail": -0.08,
+        "template: quiet number exchanged, head": 0.19,
+        "template: quiet number exchanged, tail": 0.39,
+        "template: quiet one exchanged": 0.55,
+        "template: quiet one number exchanged, head": 0.19,
+        "template: quiet one number exchanged, tail": 0.39,
+        "template: quiet one word exchanged, head": -0.33,
+        "template: quiet one word exchanged, tail": 0.30,
+        "template: quiet same words": -0.63,
+        "template: quiet two exchanged": -0.05,
+        "template: quiet word exchanged, head": -0.33,
+        "template: quiet word exchanged, tail": 0.26,
+        "template: quiet words beside": -0.48,
+        "template: ratio": 0.09,
+        "template: same words": -0.54,
+        "template: slots agree": -1.15,
+        "template: still fewer words, head": -0.01,
+        "template: still fewer words, tail": -0.16,
+        "template: still more words, head": -0.45,
+        "template: still more words, tail": -0.19,
+        "template: still one exchanged": -0.31,
+        "template: still one word exchanged, tail": -0.31,
+        "template: still same words": -0.03,
+        "template: still word exchanged, tail": -0.31,
+        "template: two exchanged": 0.35,
+        "template: word exchanged, head": 0.09,
+        "template: word exchanged, tail": 0.31,
+        "template: words beside": 0.09,
+    }
+)
+ABOUT_BARE: Weights = MappingProxyType(
+    {
+        "": -2.24,
+        "free: all identifiers differ": 0.18,
+        "free: announces": 0.17,
+        "free: announces and begins in old": 2.30,
+        "free: any": -0.98,
+        "free: attitude differs": -0.07,
+        "free: attitude same": 0.30,
+        "free: begins in new": 1.81,
+        "free: begins in old": 0.62,
+        "free: both announce": -0.43,
+        "free: contained": 2.46,
+        "free: date differs": -0.17,
+        "free: date of one": -1.14,
+        "free: date shared": -0.12,
+        "free: direction differs": -0.19,
+        "free: ends": -0.18,
+        "free: identifier differs": -2.22,
+        "free: identifier of one": -0.82,
+        "free: identifier shared": 0.23,
+        "free: identifiers shared": 0.44,
+        "free: label shared": -0.85,
+        "free: negation differs": 0.13,
+        "free: number differs": -1.39,
+        "free: number of one": -2.11,
+        "free: number shared": 1.11,
+        "free: numbers agree": 0.83,
+        "free: numbers lack": 0.36,
+        "free: numbers shared": 0.53,
+        "free: only new announces": 0.60,
+        "free: only old announces": -1.23,
+        "free: slots agree": 1.94,
+        "free: terms of new": 0.49,
+        "free: terms of old": 2.59,
+        "free: terms shared": 0.25,
+        "free: unit differs": 0.06,
+        "template: all identifiers differ": -0.79,
+        "template: announces": 0.70,
+        "template: announces and begins in old": 0.15,
+        "template: any": 0.98,
+        "template: attitude differs": 0.22,
+        "template: begins in new": 1.12,
+        "template: begins in old": 0.75,
+        "template: both announce": 0.57,
+        "template: code exchanged, head": 0.58,
+        "template: code exchanged, tail": -0.22,
+        "template: date differs": -0.07,
+        "template: date of one": 0.09,
+        "template: date shared": -0.81,
+        "template: ends": 0.07,
+        "template: fewer words, head": 0.52,
+        "template: fewer words, tail": 0.10,
+        "template: identifier differs": -1.15,
+        "template: identifier of one": 0.35,
+        "template: identifier shared": 0.01,
+        "template: identifiers shared": 0.07,
+        "template: label shared": 0.97,
+        "template: many exchanged": -0.61,
+        "template: more words, head": 0.30,
+        "template: more words, tail": 0.22,
+        "template: negation differs": -0.11,
+        "template: number differs": -0.70,
+        "template: number exchanged, head": -0.40,
+        "template: number exchanged, tail": -0.56,
+        "template: number of one": 0.02,
+        "template: number shared": 0.25,
+        "template: numbers agree": 0.23,
+        "template: numbers lack": 0.48,
+        "template: numbers shared": 0.11,
+        "template: one code exchanged, head": 0.44,
+        "template: one code exchanged, tail": -0.22,
+        "template: one exchanged": 0.95,
+        "template: one number exchanged, head": 0.35,
+        "template: one number exchanged, tail": 0.10,
+        "template: one value": 0.02,
+        "template: one word exchanged, head": 0.08,
+        "template: one word exchanged, tail": 0.19,
+        "template: only new announces": 0.12,
+        "template: only old announces": 0.25,
+        "template: quiet fewer words, head": 0.22,
+        "template: quiet fewer words, tail": 0.04,
+        "template: quiet more words, head": 0.07,
+        "template: quiet more words, tail": 0.01,
+        "template: quiet number exchanged, head": -0.16,
+        "template: quiet number exchanged, tail": -0.08,
+        "template: quiet one exchanged": 0.47,
+        "template: quiet one number exchanged, head": 0.30,
+        "template: quiet one number exchanged, tail": 0.34,
+        "template: quiet one word exchanged, head": 0.16,
+        "template: quiet one word exchanged, tail": -0.32,
+        "template: quiet same words": 0.57,
+        "template: quiet two exchanged": -1.10,
+        "template: quiet word exchanged, head": 0.16,
+        "template: quiet word exchanged, tail": -0.55,
+        "template: quiet words beside": -0.65,
+        "template: ratio": 1.45,
+        "template: same words": 0.64,
+        "template: slots agree": 1.19,
+        "template: still fewer words, head": 0.01,
+        "template: still fewer words, tail": 0.06,
+        "template: still more words, head": 0.27,
+        "template: still more words, tail": 0.17,
+        "template: still one exchanged": 0.04,
+        "template: still one word exchanged, tail": 0.04,
+        "template: still same words": 0.03,
+        "template: still word exchanged, tail": 0.04,
+        "template: two exchanged": -1.12,
+        "template: word exchanged, head": -0.42,
+        "template: word exchanged, tail": 0.22,
+        "template: words beside": 0.55,
+    }
+)
+INSTEAD_BARE: Weights = MappingProxyType(
+    {
+        "": -1.25,
+        "free: all identifiers differ": 0.70,
+        "free: announces": 1.18,
+        "free: announces and begins in old": 1.15,
+        "free: any": -0.25,
+        "free: attitude differs": 0.08,
+        "free: attitude same": -0.26,
+        "free: begins in new": -0.94,
+        "free: begins in old": 1.07,
+        "free: both announce": -0.36,
+        "free: contained": -0.16,
+        "free: date differs": 0.89,
+        "free: date of one": -0.36,
+        "free: date shared": -0.10,
+        "free: ends": 0.95,
+        "free: identifier differs": 0.70,
+        "free: identifier of one": 0.30,
+        "free: identifier shared": 0.35,
+        "free: identifiers shared": 0.06,
+        "free: label shared": -0.01,
+        "free: negation differs": 0.06,
+        "free: number differs": 1.57,
+        "free: number of one": -0.31,
+        "free: number shared": -1.16,
+        "free: numbers agree": -0.43,
+        "free: numbers lack": -0.16,
+        "free: numbers shared": -0.40,
+        "free: only new announces": 1.55,
+        "free: only old announces": 0.23,
+        "free: slots agree": -1.21,
+        "free: terms of new": 0.49,
+        "free: terms of old": -0.59,
+        "free: terms shared": -0.03,
+        "free: unit differs": -0.61,
+        "template: all identifiers differ": 0.15,
+        "template: announces": 0.59,
+        "template: announces and begins in old": 1.02,
+        "template: any": 0.25,
+        "template: attitude differs": 0.08,
+        "template: begins in new": -0.15,
+        "template: begins in old": -0.15,
+        "template: both announce": -1.19,
+        "template: code exchanged, head": 0.19,
+        "template: code exchanged, tail": 0.06,
+        "template: date differs": 0.73,
+        "template: date of one": 0.44,
+        "template: date shared": -0.41,
+        "template: ends": 0.79,
+        "template: fewer words, head": -0.26,
+        "template: fewer words, tail": -0.21,
+        "template: identifier differs": 0.22,
+        "template: identifier of one": -0.12,
+        "template: identifier shared": 0.09,
+        "template: identifiers shared": -0.05,
+        "template: label shared": 0.35,
+        "template: more words, head": 0.10,
+        "template: more words, tail": -0.23,
+        "template: negation differs": 0.66,
+        "template: number differs": 0.98,
+        "template: number exchanged, head": 0.25,
+        "template: number exchanged, tail": 0.52,
+        "template: number of one": -0.04,
+        "template: number shared": -0.78,
+        "template: numbers agree": -0.73,
+        "template: numbers lack": -0.02,
+        "template: numbers shared": -0.27,
+        "template: one code exchanged, head": 0.14,
+        "template: one code exchanged, tail": 0.06,
+        "template: one exchanged": 1.03,
+        "template: one number exchanged, head": 0.19,
+        "template: one number exchanged, tail": 0.50,
+        "template: one value": 0.34,
+        "template: one word exchanged, head": -0.13,
+        "template: one word exchanged, tail": 0.27,
+        "template: only new announces": 1.78,
+        "template: only old announces": 0.20,
+        "template: quiet fewer words, head": -0.36,
+        "template: quiet fewer words, tail": -0.03,
+        "template: quiet more words, head": 0.28,
+        "template: quiet more words, tail": -0.07,
+        "template: quiet number exchanged, head": 0.18,
+        "template: quiet number exchanged, tail": 0.39,
+        "template: quiet one exchanged": 0.52,
+        "template: quiet one number exchanged, head": 0.18,
+        "template: quiet one number exchanged, tail": 0.39,
+        "template: quiet one word exchanged, head": -0.34,
+        "template: quiet one word exchanged, tail": 0.29,
+        "template: quiet same words": -0.63,
+        "template: quiet two exchanged": -0.05,
+        "template: quiet word exchanged, head": -0.34,
+        "template: quiet word exchanged, tail": 0.24,
+        "template: quiet words beside": -0.47,
+        "template: ratio": 0.07,
+        "template: same words": -0.54,
+        "template: slots agree": -1.14,
+        "template: still fewer words, head": -0.01,
+        "template: still fewer words, tail": -0.18,
+        "template: still more words, head": -0.45,
+        "template: still more words, tail": -0.20,
+        "template: still one exchanged": -0.32,
+        "template: still one word exchanged, tail": -0.32,
+        "template: still same words": -0.03,
+        "template: still word exchanged, tail": -0.32,
+        "template: two exchanged": 0.36,
+        "template: word exchanged, head": 0.07,
+        "template: word exchanged, tail": 0.30,
+        "template: words beside": 0.10,
+    }
+)
+# --- end of weights
