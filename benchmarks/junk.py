@@ -1,6 +1,6 @@
 """What of a conversation becomes a memory: how much of the chatter, and how many of the statements.
 
-Run: python benchmarks/junk.py [--set junk|heldout] [--show]
+Run: python benchmarks/junk.py [--set junk|second|third] [--show]
 
 Each line of the corpus is a turn of a user of its own, replayed through `memory.remember` without a language
 model: what the user said as a message, what a tool said as its message, what an agent said as its final
@@ -14,7 +14,7 @@ from junk.replay import judged, read, table
 
 from supervisor_memory import Settings, SupervisorMemory
 
-SETS = {"junk": ("en", "zh"), "heldout": ("heldout_en", "heldout_zh")}
+SETS = {"junk": ("en", "zh"), "second": ("second_en", "second_zh"), "third": ("third_en", "third_zh")}
 
 
 def main() -> None:

@@ -142,6 +142,7 @@ def _why_not(statement: Statement, refusal: str) -> str:
     return statement.reason
 
 
+_WHOLE = re.compile(r"(?:i|i'm|i'd|we|my|our|the user)\b|[我用户]", re.IGNORECASE)
 _CONFIDENCE = {"decision": 0.75, "correction": 0.75, "house-rule": 0.75, "personal-fact": 0.85, "habit": 0.8}
 """How sure a rule is; the others are made of words that announce a wish or a definition."""
 _USUAL_CONFIDENCE, _OF_AN_AGENT = 0.9, 0.7
@@ -149,6 +150,8 @@ _USUAL_CONFIDENCE, _OF_AN_AGENT = 0.9, 0.7
 
 def _of_statement(statement: Statement, source: Source) -> Candidate:
     kind = statement.kind or "domain-facts"
+    if statement.retracts and _WHOLE.match(statement.retracts):
+        kind = describe(statement.retracts).kind  # where a write of these words would have put them
     content = statement.retracts or _trimmed(statement.text) or statement.text
     found = _candidate(
         content,

@@ -261,7 +261,24 @@ def _reason(sentence: str) -> Reason | None:
     for reason, pattern in _JUDGED[1:]:
         if pattern.search(hidden):
             return reason
+    if _OF_ITSELF.search(hidden) and not _HAS_DONE.search(hidden) and not _SPECIFIC.search(hidden):
+        return "announcement"
     return None if len(terms(_MARKUP.sub(" ", head))) >= _LEAST_TERMS else "fragment"
+
+
+_OF_ITSELF = re.compile(r"\b(?:i|i'm|i've|i'll|me|my|let's|let us)\b|我(?!国)", re.IGNORECASE)
+_HAS_DONE = re.compile(
+    r"\b(?:i|we)(?:'ve| have)?(?: also| now| then)? (?:found|saw|see|noticed|measured|calculated|computed|"
+    r"identified|determined|"
+    r"saved|created|stored|wrote|exported|conclude|observed|confirmed|verified|fixed|changed|added|removed|"
+    r"updated|"
+    r"used|excluded|assumed|compared)\b"
+    r"|我们?(?:已经?|还|也)?(?:发现|确认了|计算出|算出|测得|保存|创建|导出|写入|修复|更新了|删除了|剔除了|"
+    r"认为|判断|得出)",
+    re.IGNORECASE,
+)
+_SPECIFIC = re.compile(rf"\d|\w[_/]\w|[A-Za-z]\.[a-z]|{phrases.MASK}|(?<=[a-z,] )(?!I\b)[A-Z]")
+"""A number, a name, a path, a quotation: what an agent says of itself may be a finding when it has one."""
 
 
 _MARKUP = re.compile(r"<!--|-->|</?[a-zA-Z][^<>\n]{0,200}>")

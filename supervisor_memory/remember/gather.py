@@ -35,11 +35,7 @@ def gather(said: Remembering, view: ReadStore) -> Remembering:
     unkept: list[str] = []
     for message, record in zip(said.messages, kept, strict=True):
         read = extract.read_user(replace(message, content=_read(message.content)), source=source)
-        found += [
-            replace(each, ref_id=record.id if record else None)
-            for each in read.candidates
-            if each.event is None
-        ]
+        found += [replace(each, ref_id=record.id if record else None) for each in read.candidates]
         unkept += read.unkept
     if scope.agent_id is not None:
         answer, conclusion = said.outcome.final_answer, said.outcome.conclusion
