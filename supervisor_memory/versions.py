@@ -1,7 +1,8 @@
 """The versions of a record in time: since when each was valid, when it was recorded, what decided it.
 
 Two times are told apart. *Valid* time is when something was so, as it was said: `created_at` of a write may
-lie in the past. *Recorded* time is when the store learned of it, by the audit log. `as_of` asks for valid.
+lie in the past. *Recorded* time is when the store learned of it, by the audit log. `as_of` asks for the
+former.
 
 Source: R. T. Snodgrass, Developing Time-Oriented Database Applications in SQL (2000), on bitemporal tables.
 """
