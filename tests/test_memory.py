@@ -587,6 +587,8 @@ CONVERSATION: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("history", ("no-such-id",), {}),
     ("revert", ("no-such-id",), {"version": 1}),
     ("write", ("",), {"user_id": "u1"}),
+    ("forget", (), {"user_id": "u1", "dry_run": True}),
+    ("forget", (), {"user_id": "u1"}),
     ("delete_all", (), {"user_id": "u1"}),
     ("delete_all", (), {"user_id": "u1", "confirm": True}),
     ("erase", (), {"user_id": "u1"}),
