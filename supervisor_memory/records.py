@@ -436,8 +436,8 @@ class Filter:
     with a value that is wanted.
 
     `since` and `until` are about `created_at`, when it was said, in seconds since 1970: from the one on and
-    before the other. A record that was corrected later is still of then. `expired_by` means records whose time
-    to live had passed at that moment.
+    before the other. A record that was corrected later is still of then. `expired_by` means records whose
+    time to live had passed at that moment.
     """
 
     user_id: str | None = None
