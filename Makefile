@@ -58,6 +58,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/search_cost.py --json $(BENCH)/search.jsonl
 	$(BIN)/python benchmarks/quality.py --k 20 --json $(BENCH)/quality.json
 	$(if $(LOCOMO),$(BIN)/python benchmarks/quality.py --k 20 --data $(LOCOMO) --json $(BENCH)/locomo.json)
+	$(BIN)/python benchmarks/merging.py --json $(BENCH)/merging.json
 	$(BIN)/python benchmarks/note_tokens.py --json $(BENCH)/notes.json
 	$(BIN)/python benchmarks/report.py --folder $(BENCH)
 	$(BIN)/python benchmarks/plots.py --folder $(BENCH)
