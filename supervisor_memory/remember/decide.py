@@ -6,17 +6,20 @@ of a task → appended; else added. A statement of the user is never changed by 
 their records give way to it.
 """
 
+import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from supervisor_memory.arguments import as_importance
 from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.errors import Conflict, WasErased
-from supervisor_memory.flow import Remembering
+from supervisor_memory.flow import Inserting, Remembering
 from supervisor_memory.ports import Deciding
 from supervisor_memory.recall.weights import SECONDS_A_DAY
 from supervisor_memory.records import (
+    KINDS,
     SESSION_FAMILY,
     AuditEvent,
     Candidate,
@@ -36,7 +39,14 @@ from supervisor_memory.remember.compare import holds, same_slots, slots
 from supervisor_memory.remember.doubt import REVIEW, TRUST, doubts, known_to_reviewers, proposed
 from supervisor_memory.remember.echo import repeated_from_note, repeated_from_store, without_told_lines
 from supervisor_memory.remember.gate import tally
-from supervisor_memory.remember.merge import BY_KIND, STRATEGIES, Strategy, says_the_same
+from supervisor_memory.remember.merge import (
+    BY_KIND,
+    KEEP_BOTH,
+    STRATEGIES,
+    Strategy,
+    says_the_same,
+    strategy_for,
+)
 from supervisor_memory.remember.once import event_ids
 from supervisor_memory.remember.pair import apart, beside, read
 from supervisor_memory.remember.tasks import same_task
@@ -48,10 +58,8 @@ from supervisor_memory.terms import terms
 if TYPE_CHECKING:
     from supervisor_memory.records import Vector
 
-__all__ = ["OLDER", "decide", "expiry", "likeness"]
+__all__ = ["OLDER", "decide", "deciding", "expiry", "likeness"]
 
-KEEP_BOTH = "keep-both"
-"""The strategy that lets what contradicts a record stand beside it."""
 OLDER = "older-than-what-is-known"
 """Why a statement of the past that contradicts a later one is skipped."""
 _TRIES = 20
@@ -68,8 +76,22 @@ _OPS: dict[WriteStatus, str] = {
 }
 
 
-def decide(said: Remembering, view: Deciding) -> Remembering:
+def deciding(*, by_kind: Mapping[Kind, Strategy]) -> Inserting:
+    """An operator for the insert stage: `decide` with strategies of your own.
+
+    Args:
+        by_kind: How two texts about the same thing become one. `metadata["strategy"]` still wins.
+    """
+    return functools.partial(decide, strategies=dict(by_kind))
+
+
+def decide(
+    said: Remembering, view: Deciding, *, strategies: Mapping[Kind, Strategy] = MappingProxyType({})
+) -> Remembering:
     """Compare every candidate with what there is, and commit all decisions at once.
+
+    Args:
+        strategies: Those that take the place of the kind's own.
 
     Raises:
         Conflict: others kept changing the same records, twenty times in a row.
@@ -80,7 +102,9 @@ def decide(said: Remembering, view: Deciding) -> Remembering:
     repeated: set[str | None] = set()  # ids of events that an earlier run of this turn has written
     attempt = 0
     while True:
-        draft = _drafted(said, vectors, view, ids, repeated, first_try=not attempt and not repeated)
+        draft = _drafted(
+            said, vectors, view, ids, repeated, strategies=strategies, first_try=not attempt and not repeated
+        )
         said = replace(said, is_repeated=said.is_repeated or draft.is_repeated)
         if not draft.events:
             return replace(said, results=tuple(draft.results))
@@ -113,6 +137,7 @@ def _drafted(
     ids: Sequence[str | None],
     repeated: Collection[str | None],
     *,
+    strategies: Mapping[Kind, Strategy],
     first_try: bool,
 ) -> "_Draft":
     """All decisions, taken against the store as it is now.
@@ -120,7 +145,7 @@ def _drafted(
     Args:
         ids: Those of the events, in this order: of the candidates, of the skipped, of what was left out.
     """
-    draft = _Draft(said.scope)
+    draft = _Draft(said.scope, strategies)
     id_of_next = iter(ids)
 
     def is_new() -> bool:
@@ -149,6 +174,7 @@ class _Draft:
     """Decisions not yet committed. Later candidates of one batch see what earlier ones became."""
 
     scope: Scope
+    strategies: Mapping[Kind, Strategy] = field(default_factory=dict)
     pending: dict[str, Change] = field(default_factory=dict)
     events: list[AuditEvent] = field(default_factory=list)
     results: list[WriteResult] = field(default_factory=list)
@@ -307,9 +333,13 @@ def _placed_or_held(
     candidate: Candidate, vector: "Vector | None", said: Remembering, draft: _Draft, view: Deciding
 ) -> _Draft:
     """The draft with the candidate in its place or, where a person should look first, held for review."""
+    if candidate.event == "NONE":
+        draft.leave("nothing-asked")
+        return draft
     trial = draft.trial()
     asked = replace(candidate, strategy=None) if candidate.strategy == REVIEW else candidate
-    _place(asked, vector, said, trial, view)
+    place = _take_back if candidate.event == "DELETE" else _place
+    place(asked, vector, said, trial, view)
     if said.is_reviewed:
         return trial
     if said.note is not None and candidate.source.source_class != "user":
@@ -343,8 +373,6 @@ def _place(
         if own is not candidate:
             return _place(own, None, replace(said, note=None), draft, view)
     known = _Known(same, "same") if same else _known(new, candidate, draft, view)
-    if candidate.event == "DELETE":
-        return _take_back(known, new, draft, view)
     if known is None:
         return draft.insert(new)
     old = known.record
@@ -380,15 +408,25 @@ def _insert_beside(new: Record, known: "_Known", draft: _Draft) -> None:
     return draft.insert(replace(new, subject=None, attribute=None), reason="kept-beside")
 
 
-def _take_back(known: "_Known | None", new: Record, draft: _Draft, view: Deciding) -> None:
-    """What the user does not want to be remembered any more steps back; history keeps it."""
-    if known is None or known.how == "beside" or not known.record.is_visible(view.now):
-        return draft.leave("nothing-to-retract")
-    if _trust(new) < _trust(known.record):
-        return draft.skip(known.record, "less-trusted-source")
-    old = known.record
-    back = replace(old, status="stale", updated_at=new.updated_at, valid_to=new.updated_at)
-    return draft.change(old, back, "updated", "retracted")
+def _take_back(
+    candidate: Candidate, vector: "Vector | None", said: Remembering, draft: _Draft, view: Deciding
+) -> None:
+    """What the user does not want to be remembered any more steps back; history keeps it.
+
+    Nothing tells of which kind it was: they are looked through, the one that is told first.
+    """
+    for kind in dict.fromkeys((candidate.kind, *KINDS)):
+        new = _record(replace(candidate, kind=kind), vector, said, view)
+        same = _same_words(new, draft, view)
+        known = _Known(same, "same") if same else _known(new, candidate, draft, view)
+        if known is None or known.how == "beside" or not known.record.is_visible(view.now):
+            continue
+        old = known.record
+        if _trust(new) < _trust(old):
+            return draft.skip(old, "less-trusted-source")
+        back = replace(old, status="stale", updated_at=new.updated_at, valid_to=new.updated_at)
+        return draft.change(old, back, "updated", "retracted")
+    return draft.leave("nothing-to-retract")
 
 
 def _repeated(
@@ -583,8 +621,9 @@ def _trust(record: Record) -> int:
 
 def _merge(known: _Known, new: Record, candidate: Candidate, draft: _Draft, view: Deciding) -> None:
     old, asked = known.record, candidate.strategy
-    name, strategy = _strategy(old, new, asked, how=known.how)
-    if asked is None and known.how == "same" and _adds_nothing(old.content, new.content):
+    name, strategy = _strategy(old, new, asked, how=known.how, by_kind=draft.strategies)
+    is_own = old.kind in draft.strategies
+    if asked is None and not is_own and known.how == "same" and _adds_nothing(old.content, new.content):
         return draft.skip(old, f"{name}:adds-nothing")
     text = strategy(old, new.content, new.updated_at, view.complete)
     if says_the_same(old, text):
@@ -599,10 +638,14 @@ def _adds_nothing(old: str, new: str) -> bool:
     return tells(old, new) or (holds(one, other) and not holds(other, one))
 
 
-def _strategy(old: Record, new: Record, asked: str | None, *, how: str) -> tuple[str, Strategy]:
-    """By what was asked for; a step is appended; else by kind, but where that would lose a number."""
-    if asked is not None:
-        return asked, STRATEGIES[asked]
+def _strategy(
+    old: Record, new: Record, asked: str | None, *, how: str, by_kind: Mapping[Kind, Strategy]
+) -> tuple[str, Strategy]:
+    """What was asked for; the caller's own; a step is appended; else the kind's, unless a number is lost."""
+    if asked not in (None, REVIEW):
+        return strategy_for(old.kind, asked)
+    if own := by_kind.get(old.kind):
+        return getattr(own, "__name__", "own"), own
     if how == "step":
         return "append", STRATEGIES["append"]
     name = BY_KIND[old.kind]

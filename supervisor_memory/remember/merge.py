@@ -12,11 +12,22 @@ from supervisor_memory.remember.doubt import REVIEW
 from supervisor_memory.remember.wording import tells
 from supervisor_memory.terms import has_cjk, terms
 
-__all__ = ["BY_KIND", "STRATEGIES", "Strategy", "append", "overwrite", "strategy_for", "summarise"]
+__all__ = [
+    "BY_KIND",
+    "KEEP_BOTH",
+    "STRATEGIES",
+    "Strategy",
+    "append",
+    "overwrite",
+    "strategy_for",
+    "summarise",
+]
 
 Strategy: TypeAlias = Callable[[Record, str, float, Callable[[str], str | None]], str]
 """(the record there is, the new text, when it was said, a model that may answer None) → the text to keep."""
 
+KEEP_BOTH = "keep-both"
+"""The strategy that lets a text stand beside the record it is about."""
 _LAST = 10  # characters that tell how to end a sentence
 _DATED = re.compile(r"^\[\d{4}-\d\d-\d\d\] ")
 _SUMMARISE_PROMPT = """Merge the two statements of one fact into one statement in their own language.
@@ -73,7 +84,13 @@ def _digits(text: str) -> set[str]:
 
 
 STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
-    {"overwrite": overwrite, "append": append, "summarise": summarise, "summarize": summarise}
+    {
+        "overwrite": overwrite,
+        "append": append,
+        "summarise": summarise,
+        "summarize": summarise,
+        KEEP_BOTH: overwrite,  # where one record is changed by its id, there are no two to keep
+    }
 )
 BY_KIND: Mapping[Kind, str] = MappingProxyType(
     {

@@ -29,6 +29,7 @@ __all__ = [
     "rarity",
     "read",
     "takes_place",
+    "turns",
 ]
 
 Evidence = Mapping[str, float]
@@ -37,6 +38,7 @@ _TEMPLATE = 0.5
 """The share of words in common, in order, from which two texts are one sentence with something exchanged."""
 _MOST_TOKENS = 400
 _QUALIFIER = 2  # words, or Chinese characters
+_SAME_OBJECT = 0.6  # the share of words in common from which one thing is liked and disliked
 _TURNED = 2  # words exchanged with it, up to which a sentence is only turned into its opposite
 _HEAD = 0.34
 _FIRST = 4  # terms that open a text: mostly what it is about
@@ -122,12 +124,19 @@ _CARES_NOT = re.compile(
 )
 
 
+_ATTITUDES = re.compile("|".join(each.pattern for each in (_CARES_NOT, _HATES, _LIKES)), re.IGNORECASE)
+_FEELING = frozenset("我你很太都也真对已经就最更非常特别挺") | frozenset(
+    ("about", "really", "so", "much", "very")
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """A text as pairs are compared: read once, compared with many.
 
     `attitude` is 1 where something is liked, -1 where disliked, 0 where it is said not to matter, None where
-    nothing of that is said. `announces` says that a change is told, `ends` that something holds no more.
+    nothing of that is said; `liked` are the words that are left then: what is liked, and by whom.
+    `announces` says that a change is told, `ends` that something holds no more.
     """
 
     text: str
@@ -140,6 +149,7 @@ class Reading:
     ends: bool
     states_one: bool
     attitude: int | None
+    liked: frozenset[str]
 
 
 @lru_cache(maxsize=4_096)
@@ -158,6 +168,7 @@ def read(text: str) -> Reading:
         ends=_ENDS.search(plain) is not None,
         states_one=_STATES_ONE.search(plain) is not None,
         attitude=_attitude(plain),
+        liked=frozenset(_tokens(_ATTITUDES.sub(" ", _CHANGES.sub(" ", plain)))) - _FEELING,
     )
 
 
@@ -337,6 +348,15 @@ def _exchanged_much(pair: Pair, *, another_number: bool) -> str:
     if replaced and turned and (len(pair.exchanges) > 1 or max(len(mine), len(yours)) > _TURNED):
         return "two-values"
     return ""
+
+
+def turns(pair: Pair) -> bool:
+    """Whether somebody's attitude to one thing has changed: love, hate, indifference."""
+    old, new = pair.old, pair.new
+    if old.attitude is None or new.attitude is None or old.attitude == new.attitude:
+        return False
+    common = len(old.liked & new.liked)
+    return common > 0 and common >= _SAME_OBJECT * max(len(old.liked), len(new.liked))
 
 
 def takes_place(pair: Pair) -> bool:

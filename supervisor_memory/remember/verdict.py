@@ -24,6 +24,7 @@ from supervisor_memory.remember.pair import (
     rarity,
     read,
     takes_place,
+    turns,
 )
 from supervisor_memory.statements import sentences
 from supervisor_memory.terms import terms
@@ -113,6 +114,8 @@ def _lead(nth: int, near: Sequence[float | None]) -> float:
 
 
 def _verdict(pair: Pair, near: float | None, lead: float, weights: Mapping[str, float]) -> Verdict:
+    if turns(pair):
+        return Verdict(about=1.0, instead=1.0, names=names_in_common(pair, weights))
     if why := apart(pair):
         return Verdict(0.0, 0.0, why)
     facts = evidence(pair, near=near, lead=lead, weights=weights)
