@@ -69,6 +69,8 @@ class Redactor:
 
         A key is a word before its value: `{"password": "…"}`, `{"phone": 13800138000}`.
         """
+        if self.is_off:
+            return value
         if isinstance(value, Mapping):
             return {key: self._under(key, each) for key, each in value.items()}
         if isinstance(value, (list, tuple, set, frozenset)):
