@@ -12,7 +12,7 @@ from langgraph_swarm import create_handoff_tool, create_swarm
 
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
-from tests.graph.graphs import Graph, Team, audit_of, config, model, open_memory
+from tests.graph.graphs import Graph, Team, config, model, open_memory
 
 TURNS = 50
 FIRST = {
