@@ -4,8 +4,8 @@ Run: python benchmarks/tune_merging.py [FILE …] [--check FILE] [--write]
 
 Two logistic regressions over the evidence of a pair (`remember/pair.py`): whether a text is about what a
 known one is about, and, if so, whether it takes its place. Pairs are each line with each earlier one of its
-stream and kind that is still true. Printed are the rates of leaving one domain out: fitted on the others, decided
-on it.
+stream and kind that is still true. Printed are the rates of leaving one domain out: fitted on the others,
+decided on it.
 --check decides on a file that nothing is fitted to. --write rewrites the table of weights.
 """
 
