@@ -6,7 +6,7 @@ does, what has been decided, what has to be put right. All patterns meet text as
 
 import re
 
-from supervisor_memory.phrases import MASK, Rules, rule
+from supervisor_memory.phrases import MASK, Rules, lazily, rule
 
 __all__ = [
     "CORRECTION",
@@ -328,7 +328,7 @@ _WHAT = r"(?P<what>[^,;.!?]{2,120}?)"
 _ANY_MORE = r"(?:any ?more|any longer|now|these days)"
 _WHAT_ZH = r"(?P<what>[^,;。!?]{2,60}?)"
 _RETRACTED = tuple(
-    re.compile(pattern, re.IGNORECASE)
+    lazily(pattern)
     for pattern in (
         r"^(?:ok,? |and |also,? )?(?:you|there's|there is) (?:no longer (?:need|have) to|(?:don't|"
         r"do not) (?:need|have) to|needn't|no (?:longer )?need to) "

@@ -7,7 +7,7 @@ or anchored, so that a sentence is judged in time proportional to its length.
 """
 
 import re
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 MASK = "\ufffc"
 """Stands for one character that was quoted or is code: it says nothing by itself."""
@@ -17,7 +17,25 @@ Rules: TypeAlias = tuple[tuple[str, "re.Pattern[str]"], ...]
 
 
 def rule(*alternatives: str) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{each})" for each in alternatives), re.IGNORECASE)
+    return lazily("|".join(f"(?:{each})" for each in alternatives))
+
+
+def lazily(pattern: str) -> re.Pattern[str]:
+    """The pattern, ignoring case, compiled when it is first used: `import supervisor_memory` stays light."""
+    return cast("re.Pattern[str]", _Lazily(pattern))
+
+
+class _Lazily:
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        compiled = re.compile(self._source, re.IGNORECASE)
+        found = getattr(compiled, name)
+        setattr(self, name, found)
+        return found
 
 
 # --- words that several rules share ---------------------------------------------------------------
