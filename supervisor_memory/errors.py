@@ -10,8 +10,8 @@ SupervisorMemoryError
 │   └── ContentTooLarge
 ├── RedactionError             personal data could not be taken out, so nothing was kept
 ├── RecordNotFound             no such record, or not this user's
-├── ConfirmationRequired       the call would touch everything; say so explicitly
 ├── AlreadyReviewed            the record does not wait for a reviewer (any more)
+├── ConfirmationRequired       the call would touch everything; say so explicitly
 ├── MemoryAccessDenied         the caller may not do this
 │   └── StageDenied            an operator used a power its stage does not have
 ├── GraphError                 the graph cannot be wrapped
@@ -32,8 +32,8 @@ SupervisorMemoryError
 from typing import Any
 
 __all__ = [
-    "BackendError",
     "AlreadyReviewed",
+    "BackendError",
     "BackendUnavailable",
     "BadVector",
     "ConfirmationRequired",
@@ -106,16 +106,16 @@ class RecordNotFound(SupervisorMemoryError, LookupError):
     """There is no such record, or it belongs to another user (the two are not told apart)."""
 
 
+class AlreadyReviewed(SupervisorMemoryError):
+    """The record does not wait for a reviewer: somebody has decided, or nobody ever asked."""
+
+
 class ConfirmationRequired(SupervisorMemoryError, ValueError):
     """The call would touch everything of a user, or name nothing at all."""
 
 
 class MemoryAccessDenied(SupervisorMemoryError, PermissionError):
     """The caller may not read or change memory."""
-class AlreadyReviewed(SupervisorMemoryError):
-    """The record does not wait for a reviewer: somebody has decided, or nobody ever asked."""
-
-
 
 
 class StageDenied(MemoryAccessDenied):

@@ -11,8 +11,8 @@ __all__ = ["FrozenDict", "FrozenList", "frozen", "thawed"]
 def _refuse(self: object, *_: object, **__: object) -> NoReturn:
     kind = type(self).__bases__[0].__name__
     raise TypeError(
-        f"this {kind} belongs to a record and cannot be changed: copy it, or use `memory.update` to change what "
-        "is remembered"
+        f"this {kind} belongs to a record and cannot be changed: copy it, or use `memory.update` to change "
+        "what is remembered"
     )
 
 

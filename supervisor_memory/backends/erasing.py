@@ -16,6 +16,7 @@ MODULES_THAT_KEEP_TEXTS: Final = (
     "supervisor_memory.recall.rank",
     "supervisor_memory.records",
     "supervisor_memory.remember.echo",
+    "supervisor_memory.remember.pair",
     "supervisor_memory.statements",
     "supervisor_memory.terms",
     "supervisor_memory.tokens",

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from supervisor_memory.embedding.protocol import Calibration
 from supervisor_memory.remember.pair import (
     Pair,
     apart,
@@ -28,6 +27,9 @@ from supervisor_memory.remember.pair import (
 )
 from supervisor_memory.statements import sentences
 from supervisor_memory.terms import terms
+
+if TYPE_CHECKING:
+    from supervisor_memory.embedding.protocol import Calibration
 
 __all__ = ["INSTEAD_FROM", "Rival", "Verdict", "chance", "closest_statement", "verdicts"]
 
@@ -71,7 +73,7 @@ class Verdict:
         return self.about + _NAMES_COUNT * self.names
 
 
-def verdicts(new: str, rivals: Sequence[Rival], scale: Calibration | None) -> list[Verdict]:
+def verdicts(new: str, rivals: Sequence[Rival], scale: "Calibration | None") -> list[Verdict]:
     """One verdict a rival, in order. All rivals count for what tells them apart: how rare a word is, and
     which is the nearest by far.
 
@@ -100,7 +102,7 @@ def _shared(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / (len(one | other) or 1)
 
 
-def _near(rival: Rival, scale: Calibration | None) -> float | None:
+def _near(rival: Rival, scale: "Calibration | None") -> float | None:
     if rival.cosine is None or scale is None:
         return None
     return nearness(rival.cosine, unrelated=scale.unrelated, same=scale.same)
