@@ -104,6 +104,14 @@ _STATES_ONE = re.compile(
     re.IGNORECASE,
 )
 
+_SUBJECT = re.compile(
+    r"(?P<told>(?:the|our|my|his|her|their|\w+'s)\b[^.;,]{1,80}?) "
+    r"(?:is|are|was|were|will be|means?|equals?)\b"
+    r"|(?P<zh>[^，。；,;]{2,30}?)(?:是|等于|指的是)",
+    re.IGNORECASE,
+)
+"""What a sentence that states something of a thing states it of."""
+
 _LIKES = re.compile(
     r"\b(?:love[sd]?|likes?|liked|enjoys?|adores?|prefers?|(?:is|am|are) (?:very |really )?fond of|"
     r"(?:is|am|are) (?:a )?(?:big )?fans? of|(?:is|am|are) crazy about)\b|喜欢|喜爱|热爱|"
@@ -136,7 +144,8 @@ class Reading:
 
     `attitude` is 1 where something is liked, -1 where disliked, 0 where it is said not to matter, None where
     nothing of that is said; `liked` are the words that are left then: what is liked, and by whom.
-    `announces` says that a change is told, `ends` that something holds no more.
+    `subject` is how many of the tokens name what something is stated of. `announces` says that a change is
+    told, `ends` that something holds no more.
     """
 
     text: str
@@ -144,6 +153,7 @@ class Reading:
     terms: frozenset[str]
     first: tuple[str, ...]
     tokens: tuple[str, ...]
+    subject: int
     counts: Mapping[str, int]
     announces: bool
     ends: bool
@@ -163,6 +173,7 @@ def read(text: str) -> Reading:
         terms=frozenset(found),
         first=tuple(dict.fromkeys(found))[:_FIRST],
         tokens=tokens,
+        subject=_subject(plain),
         counts=Counter(tokens),
         announces=_CHANGES.search(plain) is not None,
         ends=_ENDS.search(plain) is not None,
@@ -175,6 +186,11 @@ def read(text: str) -> Reading:
 def _tokens(text: str) -> tuple[str, ...]:
     words = (match[0] for match in _TOKEN.finditer(text.casefold()))
     return tuple(stem(word) for word in words if word not in _EMPTY)
+
+
+def _subject(text: str) -> int:
+    found = _SUBJECT.match(text)
+    return len(_tokens(found["told"] or found["zh"])) if found else 0
 
 
 def _attitude(text: str) -> int | None:
@@ -198,12 +214,14 @@ def rarity(readings: Collection[Reading]) -> Mapping[str, float]:
 class Exchange:
     """What the later text has in a place where the earlier one has something else; either may be nothing.
 
-    `start` is where it stands, 0 to 1, in the text where it comes later.
+    `start` is where it stands, 0 to 1, in the text where it comes later. `is_in_subject` says that it is part
+    of what either text states something of: the window of apollo, and of gemini.
     """
 
     mine: tuple[str, ...]
     yours: tuple[str, ...]
     start: float
+    is_in_subject: bool = False
 
     @property
     def is_at_head(self) -> bool:
@@ -248,7 +266,12 @@ def beside(old: Reading, new: Reading) -> Pair:
         return Pair(old, new, (), 0.0)  # whatever their order
     matcher = SequenceMatcher(None, a, b, autojunk=False)
     found = (
-        Exchange(_own(a[i:j], b, beside=b[k:m]), _own(b[k:m], a, beside=a[i:j]), max(i / len(a), k / len(b)))
+        Exchange(
+            _own(a[i:j], b, beside=b[k:m]),
+            _own(b[k:m], a, beside=a[i:j]),
+            max(i / len(a), k / len(b)),
+            is_in_subject=j <= old.subject and m <= new.subject,
+        )
         for tag, i, j, k, m in matcher.get_opcodes()
         if tag != "equal"
     )
@@ -326,7 +349,7 @@ def _exchanged_subject(pair: Pair) -> str:
     if any(any(map(_is_code, each.mine)) and any(map(_is_code, each.yours)) for each in replaced):
         return "identifier"
     other_attitude = pair.old.attitude != pair.new.attitude
-    if any(each.is_at_head and not _is_of_numbers(each) for each in replaced):
+    if any((each.is_at_head or each.is_in_subject) and not _is_of_numbers(each) for each in replaced):
         return "" if len(replaced) == 1 and other_attitude else "subject"
     added = [each for each in pair.exchanges if each.yours and not each.mine]
     narrower = any(map(_is_qualifier, added))
