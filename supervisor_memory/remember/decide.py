@@ -38,6 +38,7 @@ from supervisor_memory.records import (
 from supervisor_memory.remember.compare import holds, same_slots, slots
 from supervisor_memory.remember.doubt import REVIEW, TRUST, doubts, known_to_reviewers, proposed
 from supervisor_memory.remember.echo import repeated_from_note, repeated_from_store, without_told_lines
+from supervisor_memory.remember.events import normalised
 from supervisor_memory.remember.gate import tally
 from supervisor_memory.remember.merge import (
     BY_KIND,
@@ -97,6 +98,7 @@ def decide(
         Conflict: others kept changing the same records, twenty times in a row.
         WasErased: the user was erased after this was said.
     """
+    said = _in_order(said, view)
     vectors = view.embed([candidate.content for candidate in said.candidates])
     ids = event_ids(said)
     repeated: set[str | None] = set()  # ids of events that an earlier run of this turn has written
@@ -128,6 +130,17 @@ def decide(
             for result in draft.results
         )
         return replace(said, results=tuple(results))
+
+
+def _in_order(said: Remembering, view: Deciding) -> Remembering:
+    """One request for each record that is named by its id, and none for records that are not there."""
+    named = tuple(each.target for each in said.candidates if each.target is not None)
+    if not named:
+        return said
+    there = view.list(Filter(user_id=said.scope.user_id, ids=named), limit=len(named))
+    left = normalised(said.candidates, known={record.id for record in there})
+    dropped = len(said.candidates) - len(left)
+    return replace(said, candidates=left, unkept=(*said.unkept, *dropped * ["no-such-record-or-twice"]))
 
 
 def _drafted(

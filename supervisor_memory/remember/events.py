@@ -15,10 +15,10 @@ _STRENGTH = {"DELETE": 3, "UPDATE": 2, "ADD": 1, "NONE": 0}
 
 
 def normalised(asked: Iterable[Candidate], *, known: Collection[str]) -> tuple[Candidate, ...]:
-    """What is left of the requests, in order. A candidate without an `event` passes.
+    """What is left of the requests, in order. One that names no id passes, unless its text is added twice.
 
     Args:
-        known: The ids that the model was shown; no other may be changed or deleted.
+        known: The ids that there are; no other can be changed or deleted.
 
     Source: TinyMem0's `normalize_events`.
     """
@@ -31,11 +31,11 @@ def normalised(asked: Iterable[Candidate], *, known: Collection[str]) -> tuple[C
 
 
 def _key(candidate: Candidate, nth: int, known: Collection[str]) -> tuple[str, str] | None:
-    if candidate.event is None:
-        return "any", str(nth)
     if candidate.event == "ADD":
         return "text", content_hash(candidate.content)
-    return ("id", candidate.target) if candidate.target in known and candidate.target is not None else None
+    if candidate.target is None:
+        return "any", str(nth)
+    return ("id", candidate.target) if candidate.target in known else None
 
 
 def _strength(candidate: Candidate) -> int:

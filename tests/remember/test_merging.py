@@ -9,7 +9,7 @@ import pytest
 import benchmarks
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.recipes.default import DEFAULT
-from supervisor_memory.records import Candidate, Event, Record
+from supervisor_memory.records import Candidate, Event, Record, Scope
 from supervisor_memory.remember.decide import deciding
 from supervisor_memory.remember.events import normalised
 from supervisor_memory.remember.merge import Strategy
@@ -36,10 +36,16 @@ ATTITUDES = {
 @pytest.mark.parametrize("said", ATTITUDES.values(), ids=ATTITUDES)
 def test_love_hate_and_indifference_leave_one_fact_with_its_past(said: tuple[str, ...]) -> None:
     memory = fresh()
-    results = [memory.write(text, user_id="ada", kind="user-profile") for text in said]
+    results = [
+        memory.write(text, user_id="ada", kind="user-profile", created_at=float(day * 86_400))
+        for day, text in enumerate(said, start=1)
+    ]
     assert len({result.id for result in results}) == 1
     assert texts(memory) == [said[-1]]
     assert [version.content for version in memory.history(results[0].id)] == list(said)
+    for day, text in enumerate(said, start=1):
+        then = memory.get_all(user_id="ada", as_of=day * 86_400 + 3_600)
+        assert [record.content for record in then] == [text]
 
 
 @pytest.mark.parametrize(
@@ -154,19 +160,36 @@ def test_saying_it_again_changes_nothing() -> None:
     assert [(record.id, record.version) for record in memory.get_all(user_id="ada")] == before
 
 
+def test_who_names_records_changes_those_that_are_there_and_leaves_a_row_for_the_others() -> None:
+    asked: list[Candidate] = []
+    recipe = replace(DEFAULT, pre_insert=(lambda said, view: replace(said, candidates=tuple(asked)),))
+    memory = SupervisorMemory(Settings(embedding_model="none"), recipe=recipe)
+    tea = memory.write("Tea is at five.", user_id="ada", kind="domain-facts").id
+    other = memory.write("Tea is at five.", user_id="bob", kind="domain-facts").id
+    asked += [
+        Candidate("Tea is at six.", "domain-facts", event="UPDATE", target=target)
+        for target in (tea, other, "unknown")
+    ]
+    (done,) = memory.remember("Tea is at six.", scope=Scope("ada"))
+    assert (done.id, done.status, texts(memory)) == (tea, "updated", ["Tea is at six."])
+    assert memory.get(other).content == "Tea is at five."
+    assert "no-such-record-or-twice:2" in [row.event["reason"] for row in memory.backend.audit.tail(9)]
+
+
 def test_of_what_a_model_asks_the_strongest_of_each_id_stands() -> None:
     def ask(event: Event | None, target: str | None = None, content: str = "x") -> Candidate:
         return Candidate(content, "domain-facts", event=event, target=target)
 
     asked = [
         ask("NONE", "1"), ask("UPDATE", "1"), ask("DELETE", "1"), ask("UPDATE", "1"), ask("UPDATE", "2"),
-        ask("DELETE", "unknown"), ask("DELETE"), ask("ADD", content="new"), ask("ADD", content="New."),
-        ask(None, content="said"),
+        ask("DELETE", "unknown"), ask("DELETE", content="tea"), ask("ADD", content="new"),
+        ask("ADD", content="New."), ask(None, content="said"),
     ]  # fmt: skip
     left = normalised(asked, known=("1", "2"))
     assert [(c.event, c.target, c.content) for c in left] == [
         ("DELETE", "1", "x"),
         ("UPDATE", "2", "x"),
+        ("DELETE", None, "tea"),
         ("ADD", None, "new"),
         (None, None, "said"),
     ]
