@@ -455,7 +455,7 @@ TAG = re.compile(
     r"[,，;； ] ?(?:thanks|thank you|thx|cheers|please|ok|okay|alright|all right|will you|can you|could you|"
     r"would you)(?: (?:very much|so much|a lot))?[.!?~！？。 ]*$"
     r"|[,， ]*(?:谢谢(?:你|您|了|啦)?|多谢|拜托(?:了|你了?)?|好吗|好么|好不好|行吗|行不行|可以吗|可以么|"
-    r"可不可以|行不|ok吗?|辛苦了?)[.。!?！？~ ]*$",
+    r"可不可以|行不|(?<![A-Za-z])ok吗?|辛苦了?)[.。!?！？~ ]*$",
     re.IGNORECASE,
 )
 """What is said at the end for politeness; a question mark there asks for consent, not for knowledge."""

@@ -327,7 +327,7 @@ def test_a_filter_that_cannot_be_one_is_refused_by_the_name_of_what_is_wrong(
 )
 @pytest.mark.parametrize("query", ["tea", ""])
 def test_a_huge_limit_means_all(memory: SupervisorMemory, limit: int, query: str) -> None:
-    memory.write("tea is hot and green", user_id="u1")
+    memory.write("plantations of tea lie in the hills", user_id="u1")
     assert len(memory.search(query, user_id="u1", limit=limit)) == 2
     assert len(memory.search(query, user_id="u1", limit=limit, threshold=0)) == 2
     assert len(memory.get_all(user_id="u1", limit=limit)) == 2

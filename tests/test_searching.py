@@ -133,8 +133,8 @@ def test_a_question_that_asks_nothing_shows_what_is_pinned_and_then_what_is_new(
 
     said("pinned long ago", 1, pinned=True)
     said("pinned later", 2, pinned=True)
-    for pinned in (False, 1, "true", None):
-        said(f"not pinned but {pinned}", 3, pinned=pinned)
+    for text, pinned in (("a walk", False), ("the harbour", 1), ("some rain", "true"), ("old bread", None)):
+        said(text, 3, pinned=pinned)
     said("the newest of all", 9)
     said("just before", 8)
     memory.write("of somebody else", user_id="bo", metadata={"pinned": True})

@@ -28,6 +28,7 @@ __all__ = [
     "nearness",
     "rarity",
     "read",
+    "shares_words",
     "takes_place",
     "turns",
 ]
@@ -47,7 +48,8 @@ _FIRST = 4  # terms that open a text: mostly what it is about
 # --- one text ------------------------------------------------------------------------------------------
 
 _TOKEN = re.compile(
-    rf"[A-Za-z~]?[\w.~-]*(?:[/_]|\.(?=[A-Za-z]))[\w./~-]*\w|\d[\d,.:]*\d|\d|[A-Za-z]\w*|[{CJK}]", re.ASCII
+    rf"(?<![\w.~-])[A-Za-z~]?[\w.~-]*(?:[/_]|\.(?=[A-Za-z]))[\w./~-]*\w|\d[\d,.:]*\d|\d|[A-Za-z]\w*|[{CJK}]",
+    re.ASCII,
 )
 _EMPTY = frozenset("的了是在将把为由于与和及就也都请按以要须应会能可则而之其此该个位名条项") | STOP_WORDS
 _NUMERALS = frozenset("零〇一二两三四五六七八九十百千万亿半") | frozenset(
@@ -105,8 +107,8 @@ _STATES_ONE = re.compile(
 )
 
 _SUBJECT = re.compile(
-    r"(?P<told>(?:the|our|my|his|her|their|\w+'s)\b[^.;,]{1,80}?) "
-    r"(?:is|are|was|were|will be|means?|equals?)\b"
+    r"(?P<told>(?:(?:the|our|my|his|her|their|\w+'s)\b|[a-z]+ (?:no\.? ?|#)?\d)[^.;,]{0,80}?) "
+    r"(?:is|are|was|were|will be|has|had|means?|equals?)\b"
     r"|(?P<zh>[^，。；,;]{2,30}?)(?:是|等于|指的是)",
     re.IGNORECASE,
 )
@@ -144,8 +146,8 @@ class Reading:
 
     `attitude` is 1 where something is liked, -1 where disliked, 0 where it is said not to matter, None where
     nothing of that is said; `liked` are the words that are left then: what is liked, and by whom.
-    `subject` is how many of the tokens name what something is stated of. `announces` says that a change is
-    told, `ends` that something holds no more.
+    `subject` is how many of the tokens name what something is stated of, `numbered` the numbers among them.
+    `announces` says that a change is told, `ends` that something holds no more.
     """
 
     text: str
@@ -154,6 +156,7 @@ class Reading:
     first: tuple[str, ...]
     tokens: tuple[str, ...]
     subject: int
+    numbered: tuple[str, ...]
     counts: Mapping[str, int]
     announces: bool
     ends: bool
@@ -173,7 +176,8 @@ def read(text: str) -> Reading:
         terms=frozenset(found),
         first=tuple(dict.fromkeys(found))[:_FIRST],
         tokens=tokens,
-        subject=_subject(plain),
+        subject=(subject := _subject(plain)),
+        numbered=tuple(filter(_is_number, tokens[:subject])),
         counts=Counter(tokens),
         announces=_CHANGES.search(plain) is not None,
         ends=_ENDS.search(plain) is not None,
@@ -317,15 +321,17 @@ def evidence(pair: Pair, *, near: float | None, lead: float, weights: Mapping[st
 def apart(pair: Pair) -> str:
     """Why two texts are about two things however alike they are, "" when nothing says so.
 
-    "label": line 2 and line 4. "period": 2014 and 2015. "direction": over and under. "opposite": gross and
-    net, of two subjects. "identifier": one path or column in place of another. "subject": the sentence
-    begins with another thing.
+    "label": line 2 and line 4, the code of 3 and of 4. "period": 2014 and 2015. "direction": over and under.
+    "opposite": gross and net, of two subjects. "identifier": one path or column in place of another.
+    "subject": the sentence begins with another thing.
     "qualifier": it begins with a narrower thing. "another": something else is liked as well. "two-values":
     what it is said of has changed, and what is said. A text that announces a change may do all that, but not
     be of another label or year.
     """
     old, new = pair.old.slots, pair.new.slots
     if old.labels and new.labels and not old.labels & new.labels:
+        return "label"
+    if len(pair.old.numbered) == len(pair.new.numbered) and pair.old.numbered != pair.new.numbered:
         return "label"
     if old.years and new.years and not old.years & new.years:
         return "period"
@@ -355,7 +361,20 @@ def _exchanged_subject(pair: Pair) -> str:
     narrower = any(map(_is_qualifier, added))
     if (added and any(map(_is_of_numbers, replaced))) or (narrower and len(added) > 1):
         return "qualifier"
-    return "another" if replaced and pair.old.attitude is not None and not other_attitude else ""
+    if replaced and pair.old.attitude is not None and not other_attitude:
+        return "another"
+    return "another" if _is_one_of_many(pair, replaced) else ""
+
+
+def _is_one_of_many(pair: Pair, replaced: Sequence[Exchange]) -> bool:
+    """Whether it may hold beside the other: allergic to peanuts, and to shellfish; not who leads the team."""
+    return (
+        len(replaced) == 1
+        and len(pair.exchanges) == 1
+        and not any(map(_is_number, (*replaced[0].mine, *replaced[0].yours)))
+        and not (pair.old.slots.dates and pair.new.slots.dates)
+        and not (pair.old.states_one and pair.new.states_one)
+    )
 
 
 def _exchanged_much(pair: Pair, *, another_number: bool) -> str:
@@ -380,6 +399,11 @@ def turns(pair: Pair) -> bool:
         return False
     common = len(old.liked & new.liked)
     return common > 0 and common >= _SAME_OBJECT * max(len(old.liked), len(new.liked))
+
+
+def shares_words(pair: Pair) -> bool:
+    """Whether they have a word in common that is no number: without vectors less tells no paraphrase."""
+    return any(not _is_number(term) for term in pair.old.terms & pair.new.terms)
 
 
 def takes_place(pair: Pair) -> bool:

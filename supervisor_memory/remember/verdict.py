@@ -22,6 +22,7 @@ from supervisor_memory.remember.pair import (
     nearness,
     rarity,
     read,
+    shares_words,
     takes_place,
     turns,
 )
@@ -120,6 +121,8 @@ def _verdict(pair: Pair, near: float | None, lead: float, weights: Mapping[str, 
         return Verdict(about=1.0, instead=1.0, names=names_in_common(pair, weights))
     if why := apart(pair):
         return Verdict(0.0, 0.0, why)
+    if near is None and not shares_words(pair):
+        return Verdict(0.0, 0.0, "no word in common")
     facts = evidence(pair, near=near, lead=lead, weights=weights)
     about, instead = (ABOUT_BARE, INSTEAD_BARE) if near is None else (ABOUT, INSTEAD)
     return Verdict(

@@ -54,11 +54,11 @@ def test_on_a_guarded_store_the_same_is_denied_changes_nothing_and_is_audited_by
 
 
 @pytest.mark.parametrize("name", [BARE, GUARDED])
-def test_an_attack_takes_fewer_than_25_lines_of_code(name: str) -> None:
+def test_an_attack_takes_at_most_25_lines_of_code(name: str) -> None:
     source = (EXAMPLES / name).read_text(encoding="utf-8")
     told: set[int] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, (ast.Module, ast.FunctionDef)) and ast.get_docstring(node):
             told.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
     lines = [line.strip() for number, line in enumerate(source.splitlines(), 1) if number not in told]
-    assert len([line for line in lines if line and not line.startswith("#")]) < 25
+    assert len([line for line in lines if line and not line.startswith("#")]) <= 25
