@@ -404,6 +404,9 @@ def _warnings(
     yield from _open_to_others(files)
 
 
+_ROUNDING: Final = 1e-9  # of products of settings: what is advised is enough
+
+
 def decay_buries(settings: Settings) -> Iterator[str]:
     """A warning when age outweighs relevance: when of two records of one source, an old one that answers
     exactly ranks below one of today that only just passes the threshold."""
@@ -411,7 +414,7 @@ def decay_buries(settings: Settings) -> Iterator[str]:
         kind: decay(_OLD_DAYS, rate=settings.decay_of(kind), floor=settings.decay_floor) for kind in KINDS
     }
     oldest = min(aged.values())
-    gap = settings.weight_relevance * (1 - settings.min_score)
+    gap = settings.weight_relevance * (1 - settings.min_score) + _ROUNDING
     if settings.weight_decay * (1 - oldest) <= gap:
         return
     kinds = ", ".join(kind for kind, left in aged.items() if settings.weight_decay * (1 - left) > gap)

@@ -197,7 +197,12 @@ def test_doctor_warns_when_decay_buries_the_best_match_and_names_what_to_change(
     assert told in diagnose(settings).warnings
 
 
-@given(st.floats(0, 5), st.floats(0.001, 5), st.floats(0, 1), st.floats(0, 1))
+def _written(least: float, most: float) -> st.SearchStrategy[float]:
+    """A setting as people write one."""
+    return st.floats(least, most).map(lambda value: round(value, 3))
+
+
+@given(_written(0, 5), _written(0.001, 5), _written(0, 1), _written(0, 1))
 def test_what_doctor_says_is_what_ranking_does_and_its_advice_helps(
     alpha: float, beta: float, least: float, floor: float
 ) -> None:
