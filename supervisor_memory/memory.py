@@ -396,7 +396,8 @@ class SupervisorMemory:
 
         Raises:
             ConfirmationRequired: without `confirm=True`; its `held` tells how much it would be.
-            BackendError: this backend cannot erase, or failed; nothing was removed.
+            BackendError: this backend cannot erase, or failed; nothing but what waited in the queue was
+                removed.
             DeadlineExceeded: it takes over five minutes; it goes on. Call it again for a receipt.
         """
         scope = Scope(user_id)

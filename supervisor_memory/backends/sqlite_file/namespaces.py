@@ -138,9 +138,9 @@ def _bring_up_to_date(connection: apsw.Connection, space: Space, place: _Place) 
     if place.revision < space.rebuilt or place.revision < 0:
         place.index = NamespaceIndex()
         _load(connection, space, place.index)
-    elif place.revision < space.revision:
+    else:
         _follow(connection, space, place)
-    place.revision = max(place.revision, space.revision)
+    place.revision = space.revision
 
 
 def _load(connection: apsw.Connection, space: Space, index: NamespaceIndex) -> None:
