@@ -16,7 +16,7 @@ import apsw
 
 from supervisor_memory.database_errors import translated
 from supervisor_memory.errors import BackendUnavailable, CorruptStore, ReadOnlyStore
-from supervisor_memory.forks import known, readers, wait_for_forks
+from supervisor_memory.forks import known, readers, stopped_reading, wait_for_forks
 from supervisor_memory.place import File, file_at, log_of, prepare
 
 __all__ = ["Database", "Opened", "Step", "has_table"]
@@ -323,7 +323,7 @@ class Database:
     def give_back(self, connection: Opened | None) -> None:
         with readers:
             self._reading -= 1
-            readers.notify_all()
+            stopped_reading()
             if connection is not None and not self._closed and len(self._idle) < IDLE_READERS:
                 self._idle.append(connection)
                 return

@@ -9,7 +9,7 @@ import threading
 import weakref
 from typing import Final, Protocol
 
-__all__ = ["known", "readers", "wait_for_forks"]
+__all__ = ["known", "readers", "stopped_reading", "wait_for_forks"]
 
 
 class Open(Protocol):
@@ -41,7 +41,14 @@ _forks: list[int] = []
 
 def wait_for_forks() -> None:
     """With `readers` held: wait until no other thread forks."""
-    readers.wait_for(lambda: not _forks)
+    if _forks:
+        readers.wait_for(lambda: not _forks)
+
+
+def stopped_reading() -> None:
+    """With `readers` held: tell a thread that forks."""
+    if _forks:
+        readers.notify_all()
 
 
 def _before() -> None:

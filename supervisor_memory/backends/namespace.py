@@ -129,26 +129,25 @@ def _nearest(
 ) -> Hits | None:
     """The nearest by meaning where nothing else is asked; None where too many of them are not visible."""
     embedder, vector = searched
-    near: list[tuple[float, int]] = []
-    is_all = True
-    for each in namespaces:
-        matrix = each.matrix((embedder, len(vector)), vectors)
-        rows, cosines = matrix.nearest(vector, limit + _SPARE)
-        near += zip(cosines.tolist(), each.index.keys[rows].tolist(), strict=True)
-        is_all = is_all and len(rows) == len(matrix)
-    near.sort(reverse=True)  # of equals the newest first
-    is_all = is_all and len(near) <= limit + _SPARE
-    hits: list[Hit] = []
-    for first, last in ((0, limit), (limit, limit + _SPARE)):
-        if len(hits) < limit:
-            wanted = near[first:last]
-            records = readable([key for _, key in wanted])
-            hits += [
-                Hit(records[key], 0.0, FrozenDict(cosine=cosine, match=max(0.0, cosine)))
-                for cosine, key in wanted
-                if key in records
-            ]
-    return Hits(tuple(hits[:limit])) if len(hits) >= limit or is_all else None
+    for wanted in (limit, limit + _SPARE):
+        near: list[tuple[float, int]] = []
+        is_all = True
+        for each in namespaces:
+            matrix = each.matrix((embedder, len(vector)), vectors)
+            rows, cosines = matrix.nearest(vector, wanted)
+            near += zip(cosines.tolist(), each.index.keys[rows].tolist(), strict=True)
+            is_all = is_all and len(rows) == len(matrix)
+        near.sort(reverse=True)  # of equals the newest first
+        is_all = is_all and len(near) <= wanted
+        records = readable([key for _, key in near[:wanted]])
+        hits = [
+            Hit(records[key], 0.0, FrozenDict(cosine=cosine, match=max(0.0, cosine)))
+            for cosine, key in near[:wanted]
+            if key in records
+        ]
+        if len(hits) >= limit or is_all:
+            return Hits(tuple(hits[:limit]))
+    return None
 
 
 def chosen(indexes: Sequence[Index], measured: Measured, limit: int, readable: Readable) -> Hits:

@@ -1,5 +1,6 @@
 """What the latest searches of a store found: still right while nobody has committed to what they read."""
 
+import contextlib
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -49,6 +50,6 @@ class Answers:
             answer = _Answer(hits, spaces, now, min(ends, default=inf))
         self._answers[question] = answer
         if len(self._answers) > MOST:
-            for oldest in list(self._answers)[:-MOST]:
-                self._answers.pop(oldest, None)
+            with contextlib.suppress(StopIteration, RuntimeError):  # another thread makes room meanwhile
+                self._answers.pop(next(iter(self._answers)), None)
         return answer.hits
