@@ -16,6 +16,8 @@ __all__ = [
     "IMPERATIVE",
     "PASSING",
     "STATES_SOMETHING",
+    "UNDER_CONDITION",
+    "UPON_ASKING",
     "retracted",
 ]
 
@@ -394,16 +396,44 @@ _RETRACTED = tuple(
 _MEANINGLESS = re.compile(
     r"^(?:it|this|that|them|these|those|everything|all(?: of (?:it|this|that))?|me|him|her|(?:the |my |"
     r"your )?(?:last|previous|first|second|third|next|current) .*|"
-    r"(?:the |my |our )?(?:password|keys?|file|chart|plot|table|column|row|line|order|meeting|appointment|"
-    r"subscription|reservation|flight|booking|filter|job|task|query|change|step)s?|"
     r"这个?|那个?|它|刚才的?|上[面一次]?的?|前面的?|第.*|所有.*|全部.*|一切)$",
     re.IGNORECASE,
 )
+_AT_HAND = re.compile(
+    r"^(?:the |my |our )?(?:password|keys?|file|chart|plot|table|column|row|line|order|meeting|appointment|"
+    r"subscription|reservation|flight|booking|filter|job|task|query|change|step)s?$",
+    re.IGNORECASE,
+)
+"""A thing that is dealt with now, unless what was said about it is meant."""
+_SAID_ABOUT = re.compile(r"\b(?:about|regarding|concerning) $", re.IGNORECASE)
+
+
+UNDER_CONDITION = rule(
+    r"\b(?:if|when(?:ever)?|unless|once|in case|as (?:soon|long) as|(?:every|each|any|next) ?time|before|"
+    r"after|until|till|suppos(?:e|ing)|assuming|provided|should (?:i|you|we)|were i|later)\b",
+    r"如果|要是|假如|假设|倘若|万一|一旦|只要|除非|的话|(?:时|的时候|之后|以后|以前|之前)[,，]|每次|每当|"
+    r"[若等当](?=我|你|他|她|到|用户)|下次|到时",
+)
+"""What stands beside it is asked for some other time, if at all."""
+UPON_ASKING = rule(
+    r"\b(?:if|when(?:ever)?|once|as soon as|unless|until) (?:i|you|we|he|she|they|someone) (?:ever )?"
+    r"(?:say|ask|tell|request|type|write|want)s?(?: (?:so|it|that|you|me|to|for it))*$"
+)
+_NOT_TO = re.compile(
+    r"(?:\b(?:not|never|cannot|without|dont)\b|n't\b)[^,;.]*$|(?:别|不要|不能|不可以?|不许|勿|莫|甭)[^,;。]*$",
+    re.IGNORECASE,
+)
+"""Before "forget" it asks for the opposite."""
 
 
 def retracted(hidden: str) -> tuple[int, int] | None:
     """Where in a sentence stands what the user takes back; None when nothing named is."""
     for pattern in _RETRACTED:
-        if (match := pattern.search(hidden)) and not _MEANINGLESS.match(match["what"].strip()):
+        match = pattern.search(hidden)
+        if match is None or _NOT_TO.search(hidden[: match.start()]):
+            continue
+        what, start = match["what"].strip(), match.start("what")
+        is_at_hand = _AT_HAND.match(what) and not _SAID_ABOUT.search(hidden[:start])
+        if not _MEANINGLESS.match(what) and not is_at_hand:
             return match.span("what")
     return None

@@ -213,6 +213,8 @@ class SupervisorMemory:
     ) -> WriteResult:
         """Remember one statement, merged with what is known.
 
+        A sentence that takes something back ("Forget that …") sets the record aside that says it.
+
         Args:
             kind: None: told from the text by rules; what no rule knows is a domain fact.
             family: None: chosen by kind and agent, see `family_for`.
@@ -232,7 +234,8 @@ class SupervisorMemory:
         source = Source(source_class, agent_id, session_id, run_id)
         extra = as_metadata(metadata)
         clean = self.services.redactor.text(check_content(content))
-        told = extract.describe(clean, kind=kind, source=source)
+        told = extract.taken_back(clean, source=source)
+        told = told or extract.describe(clean, kind=kind, source=source)
         said = Remembering(
             scope,
             candidates=(with_metadata(told, extra),),

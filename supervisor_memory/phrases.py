@@ -488,9 +488,14 @@ ADDRESS = re.compile(
 """Greeting, politeness and list marks before a statement."""
 
 REMEMBER_THAT = re.compile(
-    r"^(?:remember|keep in mind|bear in mind|note|make a note|don't forget|do not forget|just so you know)"
+    r"^(?:(?:please|and|so|but|just|also|you (?:must|should|can|may)|let's|let us) )*"
+    r"(?:remember|keep in mind|bear in mind|note|make a note|just so you know|"
+    r"(?:don't|do not|never|not|mustn't|shouldn't|can't) (?:you )?(?:ever |just )?forget)"
     r"(?: (?:this|that))?(?:[:：]| that\b|[,，]| (?=(?:i|my|we|our)\b)) *"
-    r"|^(?:帮我|你要|要|务必)?(?:记住|记下来|记下|记一下|牢记|请注意|注意)[:,：， ]*",
+    r"|^(?:帮我|你要|要|务必)?(?:记住|记下来|记下|记一下|牢记|请注意|注意)[:,：， ]*"
+    r"|^(?:请|你|可|千万|一定|务必|永远|绝对|以后|都|也)*(?:别|不要|不能|不可以?|不许|勿|莫)(?:再)?"
+    r"(?:忘(?:记|了|掉)?|记不得)[:,：， ]*(?=(?:我|咱|本人|公司|团队)(?!(?:们)?(?:说|让|叫|交代))|"
+    r"[^,;。]{1,20}?(?:是|等于|指的|叫做?))",
     re.IGNORECASE,
 )
 """What announces a statement without being part of it."""

@@ -168,13 +168,15 @@ def judge(sentence: str) -> Statement:
         return Statement(sentence, "nothing", "too-long")
     text = normal(sentence)
     hidden = masked(text)
-    if reason := _refusal(hidden):
-        what = facts.retracted(hidden) if reason == "forget" else None
-        return _retraction(sentence, text[slice(*what)]) if what else Statement(sentence, "nothing", reason)
+    reason = _refusal(hidden)
+    if reason in ("", "forget") and (what := _retracted(hidden)):
+        if _put_off(hidden, what):
+            return Statement(sentence, "nothing", "hypothetical")
+        return _retraction(sentence, text[slice(*what)])
+    if reason:
+        return Statement(sentence, "nothing", reason)
     if _is_question(hidden):
         return Statement(sentence, "asks", "question")
-    if what := facts.retracted(hidden):
-        return _retraction(sentence, text[slice(*what)])
     if reason := _disclaimer(hidden):
         return Statement(sentence, "nothing", reason)
     if definition := _definition(text, hidden):
@@ -187,6 +189,24 @@ def _without_address(hidden: str) -> str:
     for lead in (phrases.ADDRESS, phrases.REMEMBER_THAT, phrases.ADDRESS):
         hidden = lead.sub("", hidden, count=1)
     return hidden
+
+
+def _retracted(hidden: str) -> tuple[int, int] | None:
+    """Where stands what the sentence takes back."""
+    start, end = 0, len(hidden)
+    if polite := phrases.POLITE.match(hidden):
+        start, end = polite.span("rest") if polite["rest"] is not None else polite.span("rest_zh")
+    elif _is_question(hidden):
+        return None
+    found = facts.retracted(hidden[start:end])
+    return (found[0] + start, found[1] + start) if found else None
+
+
+def _put_off(hidden: str, what: tuple[int, int]) -> bool:
+    """Whether it is to be taken back at some other time, or by somebody else's words."""
+    before, after = hidden[: what[0]], hidden[what[1] :]
+    is_conditional = facts.UNDER_CONDITION.search(f"{before} {after}")
+    return bool(is_conditional or facts.UPON_ASKING.search(hidden[: what[1]]) or _disclaimer(before))
 
 
 def _retraction(sentence: str, what: str) -> Statement:

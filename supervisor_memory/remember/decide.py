@@ -50,6 +50,7 @@ from supervisor_memory.remember.merge import (
 )
 from supervisor_memory.remember.once import event_ids
 from supervisor_memory.remember.pair import apart, beside, read
+from supervisor_memory.remember.retract import exchanges, fit
 from supervisor_memory.remember.tasks import same_task
 from supervisor_memory.remember.verdict import INSTEAD_FROM, Rival, closest_statement, verdicts
 from supervisor_memory.remember.wording import same_marks, tells
@@ -428,18 +429,39 @@ def _take_back(
 
     Nothing tells of which kind it was: they are looked through, the one that is told first.
     """
-    for kind in dict.fromkeys((candidate.kind, *KINDS)):
-        new = _record(replace(candidate, kind=kind), vector, said, view)
-        same = _same_words(new, draft, view)
-        known = _Known(same, "same") if same else _known(new, candidate, draft, view)
-        if known is None or known.how == "beside" or not known.record.is_visible(view.now):
-            continue
-        old = known.record
-        if _trust(new) < _trust(old):
-            return draft.skip(old, "less-trusted-source")
-        back = replace(old, status="stale", updated_at=new.updated_at, valid_to=new.updated_at)
-        return draft.change(old, back, "updated", "retracted")
-    return draft.leave("nothing-to-retract")
+    found = (
+        _named(_record(replace(candidate, kind=kind), vector, said, view), candidate, draft, view)
+        for kind in dict.fromkeys((candidate.kind, *KINDS))
+    )
+    named = [each for each in found if each is not None]
+    if not named:
+        return draft.leave("nothing-to-retract")
+    old, new = max(named, key=lambda each: each[0])[1:]
+    if _trust(new) < _trust(old):
+        return draft.skip(old, "less-trusted-source")
+    back = replace(old, status="stale", updated_at=new.updated_at, valid_to=new.updated_at)
+    return draft.change(old, back, "updated", "retracted")
+
+
+def _named(
+    new: Record, candidate: Candidate, draft: _Draft, view: Deciding
+) -> tuple[float, Record, Record] | None:
+    """The record of one kind that is taken back, behind how well it fits; None: there is none."""
+    if candidate.target is not None:
+        told = _targeted(candidate.target, new, draft, view)
+        return (2.0, told, new) if told is not None and told.is_visible(view.now) else None
+    if same := _same_words(new, draft, view):
+        return (2.0, same, new) if same.is_visible(view.now) else None
+    stored = [r for r in view.list(_where(new), limit=_EQUALS) if r.kind == new.kind and r.layer != "history"]
+    rivals = {r.id: r for r in (*stored, *(r for r, _ in _rivals(new, draft, view)))}
+    rated = [(fit(new.content, record.content), record) for record in rivals.values()]
+    known = _known(new, candidate, draft, view)
+    if known is not None and known.how == "same":
+        is_value = candidate.value is not None and candidate.value == known.record.metadata.get("value")
+        if is_value or not exchanges(new.content, known.record.content):
+            rated.append((1.5 if is_value else 0.25, known.record))
+    seen = [each for each in rated if each[0] and each[1].is_visible(view.now)]
+    return (*max(seen, key=lambda each: each[0]), new) if seen else None
 
 
 def _repeated(
@@ -569,7 +591,7 @@ def _about_the_same(new: Record, candidate: Candidate, draft: _Draft, view: Deci
     if not rated:
         return None
     verdict, record = max(rated, key=lambda pair: pair[0].rank)
-    if verdict.instead < INSTEAD_FROM or candidate.event == "DELETE":
+    if verdict.instead < INSTEAD_FROM:
         return _Known(record, "same")
     return None if is_step else _Known(record, "instead")  # another result does not undo an earlier one
 

@@ -41,6 +41,7 @@ __all__ = [
     "read_agent",
     "read_user",
     "sift",
+    "taken_back",
 ]
 
 EXTRACT_PROMPT = """From the conversation below, list what is worth remembering in later conversations.
@@ -150,23 +151,24 @@ _USUAL_CONFIDENCE, _OF_AN_AGENT = 0.9, 0.7
 
 def _of_statement(statement: Statement, source: Source) -> Candidate:
     kind = statement.kind or "domain-facts"
-    if statement.retracts and _WHOLE.match(statement.retracts):
-        kind = describe(statement.retracts).kind  # where a write of these words would have put them
-    content = statement.retracts or _trimmed(statement.text) or statement.text
-    found = _candidate(
-        content,
-        kind,
-        source,
-        about=_about(content if statement.retracts else statement.text, kind, statement.definition),
-        evidence=statement.text,
-    )
-    found = replace(
-        found,
-        event="DELETE" if statement.retracts else None,
-        confidence=_CONFIDENCE.get(statement.reason, _USUAL_CONFIDENCE),
-    )
+    if statement.retracts:
+        found = _taken_back(statement, statement.retracts, kind, source)
+    else:
+        content = _trimmed(statement.text) or statement.text
+        about = _about(statement.text, kind, statement.definition)
+        found = _candidate(content, kind, source, about=about, evidence=statement.text)
+    found = replace(found, confidence=_CONFIDENCE.get(statement.reason, _USUAL_CONFIDENCE))
     end = statement.start + len(statement.text)
     return noted(found, by="rules", rule=statement.reason, at=(statement.start, end))
+
+
+def _taken_back(statement: Statement, what: str, kind: Kind, source: Source) -> Candidate:
+    told = describe(what)
+    about = About(told.subject, told.attribute, told.value) if told.subject else about_preference(what)
+    if _WHOLE.match(what):
+        kind = told.kind  # where a write of these words would have put them
+    found = _candidate(what, kind, source, about=about, evidence=statement.text)
+    return replace(found, event="DELETE")
 
 
 def _trimmed(text: str) -> str:
@@ -229,6 +231,14 @@ def _candidate(
 
 
 # --- an explicit write ---------------------------------------------------------------------------------
+
+
+def taken_back(content: str, *, source: Source = Source()) -> Candidate | None:  # noqa: B008 - frozen
+    """The candidate that deletes, of a text that is one sentence and takes something back; else None."""
+    told = read_statements(content).all
+    if len(told) != 1 or not told[0].retracts:
+        return None
+    return _of_statement(told[0], source)
 
 
 def describe(

@@ -1,5 +1,7 @@
 """What the user takes back is remembered no more; what only sounds like it takes nothing back."""
 
+from typing import Literal
+
 import pytest
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
@@ -66,3 +68,95 @@ def test_nobody_but_the_user_takes_back_what_the_user_said() -> None:
         memory.remember(told, Scope("ada", agent_id="sql"))
         memory.remember("Forget that I prefer tables.", Scope("bob"))
         assert [record.content for record in memory.get_all(user_id="ada")] == ["I prefer tables."]
+
+
+def _left(*said: str, user: str = "ada") -> list[str]:
+    """What is still found after these were said, one turn each."""
+    with SupervisorMemory(Settings(embedding_model="none")) as memory:
+        for each in said:
+            memory.remember(each, Scope(user))
+        return [record.content for record in memory.get_all(user_id=user)]
+
+
+@pytest.mark.parametrize(
+    ("said", "retraction"),
+    [
+        ("My dentist is Ines.", "Forget that my dentist is Carla."),
+        ("I live in Turku.", "Forget that I live in Porto."),
+        ("I love fennel.", "Forget that I can't stand fennel."),
+        ("I have a parrot called Kiwi.", "Forget that I want a parrot."),
+        ("我的生日是五月三号。", "忘掉我的生日是六月九号这件事。"),
+        ("我住在成都。", "忘掉我住在西安这件事。"),
+        ("坐火车我一般选靠窗的位子。", "之前说的靠过道座位，现在不作数了。"),
+        ("以后周报都用英文写。", "把英文月报这条删掉。"),
+    ],
+)
+def test_another_value_is_not_what_is_taken_back(said: str, retraction: str) -> None:
+    assert _left(said, retraction) == _left(said)
+
+
+@pytest.mark.parametrize(
+    ("said", "retraction"),
+    [
+        ("Show distances in miles by default.", "Forget that I want miles."),
+        ("I'm allergic to hazelnuts.", "Forget my allergy."),
+        ("I prefer pie charts.", "Could you please forget what I said about pie charts?"),
+        ("My dentist is Ines.", "Forget that my dentist is Ines."),
+        ("坐火车我一般选靠窗边的位子。", "之前说的靠窗边座位，现在不作数了。"),
+        ("我对海鲜过敏。", "把海鲜过敏这条删掉。"),
+        ("我喜欢深色背景。", "能不能忘掉我喜欢深色背景这件事？"),
+    ],
+)
+def test_what_is_named_by_other_words_is_found(said: str, retraction: str) -> None:
+    assert _left(said)
+    assert _left(said, retraction) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "put_off"),
+    [
+        ("My dentist is Ines.", "If the clinic closes, forget that my dentist is Ines."),
+        ("My dentist is Ines.", "As soon as I tell you, please forget that my dentist is Ines."),
+        ("My dentist is Ines.", "Forget that my dentist is Ines when I ask you to."),
+        ("My dentist is Ines.", "My boss said, forget that my dentist is Ines."),
+        ("我住在成都。", "要是我搬家了，忘掉我住在成都这件事。"),
+        ("我住在成都。", "等我说忘记的时候，忘掉我住在成都这件事。"),
+    ],
+)
+def test_what_is_to_be_forgotten_some_other_time_stays(said: str, put_off: str) -> None:
+    assert _left(said, put_off) == [said]
+
+
+@pytest.mark.parametrize(
+    ("lead", "said"),
+    [
+        ("Never forget that ", "my dentist is Ines."),
+        ("Please don't ever forget that ", "I live in Turku."),
+        ("You must not forget that ", "our fiscal year starts in April."),
+        ("千万别忘了", "我的生日是五月三号。"),
+        ("请不要忘记", "我住在成都。"),
+        ("永远不要忘记", "我对海鲜过敏。"),
+    ],
+)
+def test_what_must_not_be_forgotten_is_remembered_in_its_own_words(lead: str, said: str) -> None:
+    assert _left(lead + said) == [said]
+    assert _left(said, lead + said) == [said]
+
+
+@pytest.mark.parametrize("by", ["user", "system"])
+def test_a_retraction_that_is_written_takes_back(by: Literal["user", "system"]) -> None:
+    with SupervisorMemory(Settings(embedding_model="none")) as memory:
+        kept = memory.write("I prefer pie charts.", user_id="ada")
+        done = memory.write("Forget that I prefer pie charts.", user_id="ada", source_class=by)
+        assert (done.id, done.status, done.reason) == (kept.id, "updated", "retracted")
+        again = memory.write("Forget that I prefer pie charts.", user_id="ada", source_class=by)
+        assert (again.status, again.reason) == ("skipped", "nothing-to-retract")
+        assert memory.get_all(user_id="ada") == []
+
+
+def test_what_a_tool_writes_takes_nothing_of_the_user_back() -> None:
+    with SupervisorMemory(Settings(embedding_model="none")) as memory:
+        memory.write("I prefer pie charts.", user_id="ada")
+        done = memory.write("Forget that I prefer pie charts.", user_id="ada", source_class="tool")
+        assert (done.status, done.reason) == ("skipped", "less-trusted-source")
+        assert [record.content for record in memory.get_all(user_id="ada")] == ["I prefer pie charts."]
