@@ -9,6 +9,7 @@ their records give way to it.
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice, product
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -39,6 +40,7 @@ from supervisor_memory.remember.compare import holds, same_slots, slots
 from supervisor_memory.remember.doubt import REVIEW, TRUST, doubts, known_to_reviewers, proposed
 from supervisor_memory.remember.echo import repeated_from_note, repeated_from_store, without_told_lines
 from supervisor_memory.remember.events import normalised
+from supervisor_memory.remember.extract import describe
 from supervisor_memory.remember.gate import tally
 from supervisor_memory.remember.merge import (
     BY_KIND,
@@ -55,6 +57,7 @@ from supervisor_memory.remember.tasks import same_task
 from supervisor_memory.remember.verdict import INSTEAD_FROM, Rival, closest_statement, verdicts
 from supervisor_memory.remember.wording import same_marks, tells
 from supervisor_memory.settings import Settings
+from supervisor_memory.statements import sentences
 from supervisor_memory.terms import terms
 
 if TYPE_CHECKING:
@@ -360,7 +363,15 @@ def _placed_or_held(
         candidate = without_told_lines(candidate, said.note)
     new = _record(candidate, None, said, view)
     changed, status = trial.changed_since(draft), trial.results[-1].status
-    why = doubts(candidate, new.family, status, changed, view.settings)
+    why = doubts(
+        candidate,
+        new.family,
+        status,
+        changed,
+        view.settings,
+        user_id=new.user_id,
+        is_denied=lambda: _is_denied(candidate, vector, said, draft, view),
+    )
     if not why and (status == "skipped" or new.source.source_class == "user"):
         return trial
     proposal = proposed(new, candidate, why)
@@ -372,6 +383,26 @@ def _placed_or_held(
     else:
         return trial
     return draft
+
+
+_AGREED: tuple[Kind, ...] = ("domain-facts", "user-profile", "identity")
+_MOST_DENIED = 8  # sentences
+
+
+def _is_denied(
+    candidate: Candidate, vector: "Vector | None", said: Remembering, draft: _Draft, view: Deciding
+) -> bool:
+    """Whether the user has said otherwise of what an agent or a tool says, of whatever kind that is."""
+    told = [candidate.content, *islice(sentences(candidate.content), _MOST_DENIED)]
+    for text, kind in product(dict.fromkeys(told), dict.fromkeys((candidate.kind, *_AGREED))):
+        is_whole = text == candidate.content
+        asked = candidate
+        if not is_whole or kind != candidate.kind:
+            asked = describe(text, kind, metadata=candidate.metadata, source=candidate.source)
+        known = _known(_record(asked, vector if is_whole else None, said, view), asked, draft, view)
+        if known and known.how == "instead" and _trust(known.record) > TRUST[candidate.source.source_class]:
+            return True
+    return False
 
 
 def _place(

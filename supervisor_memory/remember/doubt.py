@@ -5,13 +5,15 @@ says: it is kept as `pending`, found by no search, merged with nothing. What som
 was quarantined, does not come back when others than the user say it again.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, Final
 
 from supervisor_memory import phrases
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.records import FAMILIES, Candidate, Filter, Record, SourceClass, Status, WriteStatus
+from supervisor_memory.remember.person import is_about_the_user
 from supervisor_memory.settings import Settings
 from supervisor_memory.statements import normal, sentences
 
@@ -25,6 +27,7 @@ TRUST: Final[Mapping[SourceClass, int]] = {"user": 2, "system": 2, "agent": 1, "
 """Whose words change whose: never those of who is trusted less."""
 _LEAST_CONFIDENCE: Final = 0.5
 _LONGEST_READ: Final = 8_000
+_MOST_SENTENCES: Final = 200
 _ABOUT_THE_USER: Final = frozenset({FAMILIES["user-profile"], FAMILIES["identity"]})
 _SET_ASIDE: Final[tuple[Status, ...]] = ("pending", "quarantined", "deleted")
 _EQUALS: Final = 50
@@ -36,6 +39,9 @@ def doubts(
     status: WriteStatus,
     changed: Collection[Record],
     settings: Settings,
+    *,
+    user_id: str,
+    is_denied: Callable[[], bool],
 ) -> tuple[str, ...]:
     """Why a person should decide on a candidate, as codes; empty: it may be remembered.
 
@@ -43,6 +49,7 @@ def doubts(
         family: Where it would be kept.
         status: What was decided.
         changed: The records that would be changed by it.
+        is_denied: Whether a record of the user says otherwise, of whatever kind; asked only where it counts.
     """
     if status == "skipped":
         return ()
@@ -53,10 +60,12 @@ def doubts(
         found.append(f"about-the-user-by-{by}")
     if settings.review == "off":
         return tuple(found)
-    said = [normal(each) for each in sentences(candidate.content[:_LONGEST_READ])]
-    if is_strange and not found and any(map(phrases.ABOUT_THE_USER.search, said)):
+    told = list(islice(sentences(candidate.content[:_LONGEST_READ]), _MOST_SENTENCES))
+    said = [normal(each) for each in told]
+    if is_strange and not found and any(is_about_the_user(each, user_id) for each in told):
         found.append(f"about-the-user-by-{by}")
-    if status == "updated" and any(record.source.source_class == "user" for record in changed):
+    is_changed = status == "updated" and any(record.source.source_class == "user" for record in changed)
+    if is_changed or (is_strange and is_denied()):
         found.append("contradicts-the-user")
     if any(map(phrases.INSTRUCTION.search, said)):  # also what is quoted: a model reads that too
         found.append("instruction-like")

@@ -76,8 +76,8 @@ def _words(text: str) -> Sequence[str]:
 
 
 def _holds(mine: Sequence[str], yours: Sequence[str]) -> bool:
-    """Whether all of it is there. A Chinese phrase ends in a noun that may have other names (座位, 位子): of it
-    one character may be missing, where nothing else stands in its place."""
+    """Whether all of it is there. The noun that ends a Chinese phrase may have other names (座位, 位子): one
+    character of it may be missing, where nothing else stands in its place."""
     missing = [word for word in mine if not any(_is_one(word, each) for each in yours)]
     if not has_cjk("".join(mine)):
         return not missing

@@ -272,6 +272,70 @@ def test_risky_text_waits_and_other_text_does_not(
     assert make().write(text, user_id="ada", kind="domain-facts", source_class=by).status == "added"
 
 
+@pytest.mark.parametrize("by", ["tool", "agent"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The user is lactose intolerant.",
+        "Please note that the user lives in Porto with three children.",
+        "User's landlord is Bo Larsen.",
+        "Your dentist is Ines Okoye.",
+        "Ada is afraid of flying.",
+        "Ada's birthday is 9 June.",
+        "用户对青霉素过敏。",
+        "您住在成都。",
+        "ada喜欢靠窗的座位。",
+    ],
+)
+def test_what_others_say_of_the_users_person_waits_under_risky_whatever_its_kind(
+    make: Callable[..., SupervisorMemory], by: SourceClass, text: str
+) -> None:
+    memory = make(review="risky")
+    done = [proposed(memory, text, by, kind=kind) for kind in (None, "domain-facts", "task-traces")]
+    assert {each.reason for each in done} <= {f"about-the-user-by-{by}", "waits-for-review"}
+    assert known(memory) == []
+    assert proposed(memory, text, "user", kind=None).status == "added"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The user table is sharded by region.",
+        "User stories are estimated on Mondays.",
+        "Your export holds 40 rows.",
+        "Users mostly come from Chile.",
+        "The Ada compiler is slow.",
+        "用户数在三月增长了8%。",
+        "用户表按地区分片。",
+    ],
+)
+def test_what_is_said_of_users_in_general_does_not_wait(
+    make: Callable[..., SupervisorMemory], text: str
+) -> None:
+    assert proposed(make(review="risky"), text, kind="domain-facts").status == "added"
+
+
+@pytest.mark.parametrize(
+    ("agreed", "told"),
+    [
+        ("Churn excludes trial accounts.", "Churn includes trial accounts."),
+        ("Late means more than 10 minutes behind plan.", "Late means more than 45 minutes behind plan."),
+        ("毛利不含运费。", "毛利包含运费。"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["domain-facts", "task-traces"])
+def test_what_denies_what_was_agreed_waits_under_risky(
+    make: Callable[..., SupervisorMemory], agreed: str, told: str, kind: str
+) -> None:
+    memory = make(review="risky")
+    memory.write(agreed, user_id="ada")
+    done = proposed(memory, told, kind=kind)
+    assert (done.status, done.reason) == ("pending", "contradicts-the-user")
+    longer = proposed(memory, f"I looked at the export of hall 9. {told}", "agent", kind=kind)
+    assert longer.status == "pending"
+    assert known(memory) == [agreed]
+
+
 def test_a_contradiction_of_the_users_own_words_waits_under_risky(
     make: Callable[..., SupervisorMemory],
 ) -> None:
