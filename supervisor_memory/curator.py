@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
 
+from supervisor_memory.backends.protocol import Commit
 from supervisor_memory.errors import BackendUnavailable, Conflict, RecordNotFound
 from supervisor_memory.ports import Ports
 from supervisor_memory.recall.said import in_order
 from supervisor_memory.records import SESSION_FAMILY, Filter, Record, Scope, Status, WriteResult
 from supervisor_memory.remember.revise import deletion, revision
 from supervisor_memory.trail import Trail
+from supervisor_memory.upkeep.apart import back_in_use, taken_out
 from supervisor_memory.versions import Version, lifetimes, valid_at
 
 __all__ = ["Curator", "again_when_late", "need_all"]
@@ -27,6 +29,7 @@ _UNTOUCHABLE: dict[Status, str] = {
     "pending": "waits for a reviewer; use `memory.review.edit`",
     "quarantined": "is quarantined; release it first with `memory.review.release`",
 }
+_NOTHING = Commit()
 _NOT_DELETED: tuple[Status, ...] = ("active", "pending", "stale", "compressed", "quarantined")
 
 
@@ -124,6 +127,11 @@ class Curator:
         commit = revision(old, content, metadata, merge=merge, actor=_actor(user_id), view=view)
         if commit is None:
             return WriteResult(old.id, "skipped", reason="nothing-to-change", version=old.version)
+        if old.status == "compressed":  # whoever changes it wants it found
+            [change] = commit.changes
+            found = replace(change, record=back_in_use(change.record, view))
+            apart = taken_out([old], ports, actor=_actor(user_id))
+            commit = replace(commit, changes=(found, *apart.changes), audit=(*commit.audit, *apart.audit))
         done = view.commit(commit)
         if ports.degraded:
             self.trail.degraded("update", Scope(old.user_id), ports.reasons, ports=ports)
@@ -132,7 +140,9 @@ class Curator:
     def delete(self, id: str, user_id: str | None) -> int:
         def once() -> int:
             ports = self.writing()
-            return _deleted([self.own(id, user_id, ports)], user_id, ports)
+            record = self.own(id, user_id, ports)
+            apart = taken_out([record], ports, actor=_actor(user_id))
+            return _deleted([record], user_id, ports, apart) or len(apart.changes)
 
         return again_when_late(once)
 
@@ -202,10 +212,13 @@ def _everything(user_id: str) -> tuple[Filter, Filter]:
     )
 
 
-def _deleted(records: Sequence[Record], user_id: str | None, ports: Ports) -> int:
+def _deleted(records: Sequence[Record], user_id: str | None, ports: Ports, beside: Commit = _NOTHING) -> int:
+    """How many; `beside` is what has to change with them, whether or not any is left to be deleted."""
     doomed = [record for record in records if record.status != "deleted"]
-    if doomed:
-        ports.deciding().commit(deletion(doomed, now=ports.now, actor=_actor(user_id)))
+    if doomed or beside.changes:
+        done = deletion(doomed, now=ports.now, actor=_actor(user_id))
+        changes, events = (*done.changes, *beside.changes), (*done.audit, *beside.audit)
+        ports.deciding().commit(replace(done, changes=changes, audit=events))
     return len(doomed)
 
 

@@ -17,10 +17,12 @@ from supervisor_memory.records import MAX_CONTENT_BYTES, Record, check_content, 
 from supervisor_memory.terms import CJK
 from supervisor_memory.tokens import TokenCounter
 
-__all__ = ["COMPRESSED_FROM", "Summary", "marks", "sources_of", "summaries"]
+__all__ = ["COMPRESSED_FROM", "COMPRESSED_INTO", "Summary", "marks", "rebuilt", "sources_of", "summaries"]
 
 COMPRESSED_FROM: Final = "compressed_from"
 """Where the metadata of a summary have the ids of the records that it stands for."""
+COMPRESSED_INTO: Final = "compressed_into"
+"""Where the metadata of a record have the id of the summary that stands for it."""
 
 _Parts: TypeAlias = tuple[Record, Sequence[str]]
 """A record and its lines."""
@@ -76,6 +78,15 @@ def summaries(
     return _packed([(record, _shortened(lines)) for record, lines in whole], most_tokens, count_tokens)
 
 
+def rebuilt(records: Iterable[Record], *, most_tokens: int, count_tokens: TokenCounter) -> str:
+    """One summary, by rules, of all of these, shortened where it takes more than `most_tokens`."""
+    in_time = sorted(records, key=lambda record: (record.created_at, record.id))
+    text = _joined((record, _lines(record)) for record in in_time)
+    if count_tokens(text) <= most_tokens:
+        return text
+    return _joined((record, _shortened(_lines(record))) for record in in_time)
+
+
 def sources_of(record: Record) -> Sequence[str]:
     """The ids of the records that a summary stands for; none for any other record."""
     told = record.metadata.get(COMPRESSED_FROM) if record.layer == "summary" else None
@@ -122,6 +133,13 @@ def _packed(parts: Iterable[_Parts], most_tokens: int, count_tokens: TokenCounte
         for pack in packs
         if len(pack.sources) >= _FEWEST_SOURCES
     )
+
+
+def _joined(parts: Iterable[_Parts]) -> str:
+    pack = _Pack(0, lambda text: 0)
+    for record, lines in parts:
+        pack.take(record, lines)
+    return "\n".join(pack.lines)
 
 
 class _Pack:

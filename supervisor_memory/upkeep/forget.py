@@ -31,7 +31,7 @@ from supervisor_memory.records import (
     new_id,
 )
 from supervisor_memory.remember.again import FORGET
-from supervisor_memory.upkeep.compact import COMPRESSED_FROM, Summary, sources_of, summaries
+from supervisor_memory.upkeep.compact import COMPRESSED_FROM, COMPRESSED_INTO, Summary, sources_of, summaries
 from supervisor_memory.upkeep.rules import (
     BY_HAND,
     KEPT_NEWEST,
@@ -306,7 +306,7 @@ class _Run:
             changes.append(Change(whole))
             events.append(self._added(whole))
             for record in each.of:
-                metadata = {**record.metadata, "compressed_into": whole.id}
+                metadata = {**record.metadata, COMPRESSED_INTO: whole.id}
                 aside = replace(
                     record,
                     status="compressed",

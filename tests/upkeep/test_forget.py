@@ -518,6 +518,88 @@ def test_a_store_that_fails_in_the_background_breaks_nothing(
     assert memory.flush()
 
 
+# What a user does with a record that was merged
+
+
+def merged(backend: MemoryBackend, count: int = 62) -> tuple[SupervisorMemory, list[Record], Record]:
+    """A store whose oldest traces have become a summary."""
+    many = traces(count)
+    backend.write(many)
+    memory = memory_over(backend, compact_over={"task-traces": 60})
+    [summary_id] = memory.forget().summaries
+    return memory, many, memory.get(summary_id)
+
+
+def test_what_is_changed_after_it_was_merged_is_found_again(backend: MemoryBackend) -> None:
+    memory, many, summary = merged(backend)
+    done = memory.update(many[1].id, content="Step 1: wrote invoices_9.csv", user_id="ada")
+    assert (done.status, memory.get(many[1].id).status) == ("updated", "active")
+    assert "Step 1: wrote invoices_9.csv" in found(memory, "invoices_9.csv")
+    now = memory.get(summary.id)
+    assert "table_1.csv" not in now.content
+    assert "table_0.csv" in now.content
+    assert now.metadata["compressed_from"] == [many[n].id for n in range(12) if n != 1]
+    assert verified(backend.audit, backend.get).problems == []
+
+
+def test_what_is_deleted_after_it_was_merged_is_in_no_summary(backend: MemoryBackend) -> None:
+    memory, many, summary = merged(backend)
+    assert memory.delete(many[3].id, user_id="ada") == 1
+    assert not any("table_3.csv" in each for each in found(memory, "table_3.csv"))
+    assert "table_4.csv" in memory.get(summary.id).content
+    assert memory.delete(many[3].id, user_id="ada") == 0
+
+
+def test_a_summary_of_nothing_is_deleted_with_the_last_of_its_records(one_backend: MemoryBackend) -> None:
+    memory, many, summary = merged(one_backend)
+    for record in many[:12]:
+        memory.delete(record.id, user_id="ada")
+    assert memory.get(summary.id).status == "deleted"
+    assert not any("table_2.csv" in each for each in found(memory, "table_2.csv"))
+
+
+def test_what_upkeep_has_deleted_since_can_still_be_taken_out_of_its_summary(
+    one_backend: MemoryBackend,
+) -> None:
+    _, many, summary = merged(one_backend)
+    later = memory_over(one_backend, now=NOW + 100 * DAY, compact_over={"task-traces": 60})
+    assert later.forget().counts == {"compressed-for-long": 12}
+    assert "table_5.csv" in later.get(summary.id).content
+    later.delete(many[5].id, user_id="ada")
+    assert "table_5.csv" not in later.get(summary.id).content
+    assert "table_6.csv" in later.get(summary.id).content
+
+
+def test_two_who_delete_at_once_leave_no_word_of_either(one_backend: MemoryBackend) -> None:
+    memory, many, summary = merged(one_backend)
+    both = [threading.Thread(target=memory.delete, args=(many[n].id,)) for n in range(8)]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join()
+    assert not any(f"table_{n}.csv" in memory.get(summary.id).content for n in range(8))
+
+
+def test_what_is_changed_comes_back_beside_what_has_its_place(one_backend: MemoryBackend) -> None:
+    files = [
+        trace(f"csv file: out/{n}.csv", day=n / 10, kind="tool-effects", subject=f"out/{n}.csv",
+              attribute="artifact")
+        for n in range(62)
+    ]  # fmt: skip
+    one_backend.write(files)
+    memory = memory_over(one_backend, compact_over={"tool-effects": 60})
+    memory.forget()
+    memory.write("csv file: out/1.csv (7 rows)", user_id="ada", source_class="tool")
+    done = memory.update(files[1].id, content="csv file: out/1.csv (9 rows)", user_id="ada")
+    assert (done.status, memory.get(files[1].id).status) == ("updated", "active")
+
+
+def test_an_erased_user_is_in_no_summary(backend: MemoryBackend) -> None:
+    memory, _, _ = merged(backend)
+    memory.erase(user_id="ada", confirm=True)
+    assert backend.count(Filter("ada", statuses=None)) == 0
+
+
 def test_who_the_user_is_cannot_be_compacted() -> None:
     with pytest.raises(SettingsError, match="user-profile is never merged"):
         Settings(compact_over={"user-profile": 100})
