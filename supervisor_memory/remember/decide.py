@@ -483,11 +483,11 @@ def _named(
         return (2.0, told, new) if told is not None and told.is_visible(view.now) else None
     if same := _same_words(new, draft, view):
         return (2.0, same, new) if same.is_visible(view.now) else None
-    stored = [r for r in view.list(_where(new), limit=_EQUALS) if r.kind == new.kind and r.layer != "history"]
+    stored = [r for r in view.list(_where(new), limit=_EQUALS) if r.kind == new.kind]
     rivals = {r.id: r for r in (*stored, *(r for r, _ in _rivals(new, draft, view)))}
-    rated = [(fit(new.content, record.content), record) for record in rivals.values()]
+    rated = [(fit(new.content, r.content), r) for r in rivals.values() if r.layer == "abstract"]
     known = _known(new, candidate, draft, view)
-    if known is not None and known.how == "same":
+    if known is not None and known.how == "same" and known.record.layer == "abstract":
         is_value = candidate.value is not None and candidate.value == known.record.metadata.get("value")
         if is_value or not exchanges(new.content, known.record.content):
             rated.append((1.5 if is_value else 0.25, known.record))
