@@ -7,7 +7,6 @@ from typing import Final
 __all__ = ["MODULES_THAT_KEEP_TEXTS", "forget_texts"]
 
 MODULES_THAT_KEEP_TEXTS: Final = (
-    "supervisor_memory.backends.sqlite_file.lexicon",
     "supervisor_memory.backends.sqlite_file.conditions",
     "supervisor_memory.backends.sqlite_file.readable",
     "supervisor_memory.backends.qdrant_server.points",

@@ -1,7 +1,6 @@
 """Records that a store elsewhere found, measured here: all signals of a question over these records alone."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from operator import attrgetter
 
 import numpy as np
@@ -54,20 +53,8 @@ def _nearest(records: Sequence[Record], cosines: Mapping[str, float], limit: int
 
 def _index(records: Sequence[Record], places: Sequence[int]) -> Index:
     """The records at these places, each with its place for a key."""
-    entries = [entry_of(records[place]) for place in places]
-    holders: dict[str, list[int]] = {}
-    for place, entry in zip(places, entries, strict=True):
-        for term in entry.terms:
-            holders.setdefault(term, []).append(place)
     index = Index()
-    index.load(
-        places,
-        said_at=[entry.said_at for entry in entries],
-        spoken={place: each for place, each in zip(places, entries, strict=True) if each.stream is not None},
-        terms=list(holders),
-        counts=[len(each) for each in holders.values()],
-        holders=list(chain.from_iterable(holders.values())),
-    )
+    index.load(places, [entry_of(records[place]) for place in places])
     return index
 
 

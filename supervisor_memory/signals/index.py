@@ -6,19 +6,19 @@ an hour a new *episode* begins. Facts by themselves are in no stream.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from supervisor_memory.records import Record, named_speaker
+from supervisor_memory.records import Record
 from supervisor_memory.signals.lexical import Floats, Rows, idf, idfs
 from supervisor_memory.signals.postings import Postings
 from supervisor_memory.terms import terms
 
-__all__ = ["GAP_SECONDS", "Entry", "Index", "entry_of", "entry_without_terms", "information"]
+__all__ = ["GAP_SECONDS", "Entry", "Index", "entry_of", "information"]
 
 GAP_SECONDS = 1_800.0
 """Silence after which what is said belongs to another episode."""
@@ -26,7 +26,6 @@ GAP_SECONDS = 1_800.0
 _FIRST_ROWS = 16
 _NONE = -1
 _ASKS = ("?", "？")
-_END = 8
 _FEW_DEAD = 64
 _BYTES_A_ROW = 8 + 8 + 4 * 6 + 2 + 100  # the columns, and a key and a row in a dictionary
 _Array = TypeVar("_Array", bound=npt.NDArray[np.generic])
@@ -53,43 +52,14 @@ class Entry:
 
 def entry_of(record: Record) -> Entry:
     """The entry of a record."""
-    return _entry(
-        dict.fromkeys(terms(record.searched_text)),
-        said_at=record.created_at,
-        layer=record.layer,
-        session_id=record.source.session_id,
-        speaker=record.source.speaker,
-        end=record.content[-_END:],
-    )
-
-
-def entry_without_terms(
-    *, said_at: float, layer: str, session_id: str | None, speaker: str | None, end: str
-) -> Entry:
-    """The entry of a record of which little is known yet.
-
-    Args:
-        end: The last characters of its content, eight or more.
-    """
-    return _entry((), said_at=said_at, layer=layer, session_id=session_id, speaker=speaker, end=end)
-
-
-def _entry(
-    held: Collection[str],
-    *,
-    said_at: float,
-    layer: str,
-    session_id: str | None,
-    speaker: str | None,
-    end: str,
-) -> Entry:
-    is_said = layer == "history" and (session_id is not None or speaker is not None)
+    source, end = record.source, record.content.rstrip().rstrip("\"'”’」』)）")
+    is_said = record.layer == "history" and (source.session_id is not None or source.speaker is not None)
     return Entry(
-        terms=held,
-        said_at=said_at,
-        stream=(session_id or "") if is_said else None,
-        speaker=named_speaker(speaker) if layer == "history" else None,
-        asks=end.rstrip().rstrip("\"'”’」』)）").endswith(_ASKS),
+        terms=tuple(dict.fromkeys(terms(record.searched_text))),
+        said_at=record.created_at,
+        stream=(source.session_id or "") if is_said else None,
+        speaker=record.spoken_by,
+        asks=end.endswith(_ASKS),
     )
 
 
@@ -177,25 +147,12 @@ class Index:
         if self._stream_of.pop(row, None) is not None:
             self._is_ordered = False
 
-    def load(
-        self,
-        keys: Sequence[int],
-        *,
-        said_at: Sequence[float],
-        spoken: Mapping[int, Entry],
-        terms: Sequence[str],
-        counts: Sequence[int],
-        holders: Sequence[int],
-    ) -> None:
+    def load(self, keys: Sequence[int], entries: Sequence[Entry]) -> None:
         """Fill an empty index at once.
 
         Args:
             keys: In rising order.
-            said_at: Of each key.
-            spoken: Key → its entry, of the records that belong to a stream; its terms are not read.
-            terms: All terms, which differ.
-            counts: Of each term, how many records hold it.
-            holders: The keys of these records, one term after the other. Others' keys are passed over.
+            entries: Of each key.
         """
         size = len(keys)
         self._room_for(size)
@@ -203,20 +160,15 @@ class Index:
         for column in (self.before, self.after, self.episodes):
             column[:size] = _NONE
         self._row_of = {key: row for row, key in enumerate(keys)}
-        self.size = size
-        self.said_at[:size], self.speakers[:size] = said_at, _NONE
-        for key, entry in spoken.items():
+        self.size = self._changes = size
+        self.said_at[:size], self.speakers[:size] = [entry.said_at for entry in entries], _NONE
+        for row, entry in enumerate(entries):
             if entry.stream is not None:
-                self._place(self._row_of[key], entry, entry.stream)
-        held_by = np.array(holders, dtype=np.int64)
-        rows = np.searchsorted(self.keys[:size], held_by)
-        is_known = self.keys[np.minimum(rows, size - 1)] == held_by
-        known = np.where(is_known, rows, _NONE).astype(np.int32)
-        self._postings = Postings.of(terms, np.array(counts, dtype=np.int64), known)
-        self.lengths[:size] = np.bincount(rows[is_known], minlength=size)
-        self.total_terms = int(is_known.sum())
+                self._place(row, entry, entry.stream)
+        self._postings = Postings.of([entry.terms for entry in entries])
+        self.lengths[:size] = [len(entry.terms) for entry in entries]
+        self.total_terms = int(self.lengths[:size].sum(dtype=np.int64))
         self._is_ordered = not self._stream_of
-        self._changes = size
 
     def holders(self, term: str) -> Rows:
         """The rows of the records that hold a term."""

@@ -28,22 +28,22 @@ class Postings:
         self._added = 0
 
     @classmethod
-    def of(cls, terms: Sequence[str], counts: npt.NDArray[np.int64], rows: _Numbers) -> "Postings":
-        """Of terms that differ, with the number of rows of each, and these rows one after the other.
-
-        Rows of -1 are left out, and terms that have no others.
-        """
-        is_row = rows >= 0
-        if not is_row.all():
-            numbers = np.repeat(np.arange(len(counts)), counts)[is_row]
-            counts = np.bincount(numbers, minlength=len(counts)).astype(np.int64)
-            terms = [term for term, count in zip(terms, counts.tolist(), strict=True) if count]
-            counts, rows = counts[counts > 0], rows[is_row]
-        postings = cls()
-        postings._number_of = {term: number for number, term in enumerate(terms)}
-        postings._starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
-        postings._rows = rows
+    def of(cls, terms: Sequence[Collection[str]]) -> "Postings":
+        """Of the terms of each row, which differ."""
+        postings, number_of = cls(), dict[str, int]()
+        numbers = np.array(
+            [number_of.setdefault(t, len(number_of)) for held in terms for t in held], np.int64
+        )
+        rows = np.repeat(np.arange(len(terms), dtype=np.int32), [len(held) for held in terms])
+        postings._number_of = number_of
+        postings._sort(np.array(numbers, dtype=np.int64), rows)
         return postings
+
+    def _sort(self, numbers: npt.NDArray[np.int64], rows: _Numbers) -> None:
+        """Make the block of the numbers of terms and the rows that hold them, pair by pair."""
+        counts = np.bincount(numbers, minlength=len(self._number_of))
+        self._starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+        self._rows = rows[np.argsort(numbers, kind="stable")]
 
     @property
     def nbytes(self) -> int:
@@ -88,7 +88,14 @@ class Postings:
     def moved(self, places: _Numbers) -> "Postings":
         """The same with other numbers for the rows; those that get -1 are left out."""
         counts, rows = self.all()
-        return Postings.of(list(self._number_of), counts, places[rows])
+        numbers, moved = np.repeat(np.arange(len(counts)), counts), places[rows]
+        kept = moved >= 0
+        held = np.bincount(numbers[kept], minlength=len(counts)) > 0
+        postings = Postings()
+        names = (term for term, is_held in zip(self._number_of, held.tolist(), strict=True) if is_held)
+        postings._number_of = {term: number for number, term in enumerate(names)}
+        postings._sort((np.cumsum(held) - 1)[numbers[kept]], moved[kept])
+        return postings
 
     def _fold(self) -> None:
         if not self._later:
@@ -105,7 +112,5 @@ class Postings:
         rows = np.concatenate(
             [self._rows, *(np.array(each, dtype=np.int32) for each in self._later.values())]
         )
-        counts = np.bincount(terms, minlength=len(self._number_of))
-        self._rows = rows[np.argsort(terms, kind="stable")]
-        self._starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+        self._sort(terms, rows)
         self._later, self._added = {}, 0

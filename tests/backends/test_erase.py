@@ -19,7 +19,6 @@ from supervisor_memory.backends.in_memory import InMemoryBackend
 from supervisor_memory.backends.json_file import JsonBackend
 from supervisor_memory.backends.protocol import Change, MemoryBackend
 from supervisor_memory.backends.sqlite import SqliteBackend
-from supervisor_memory.database import Database
 from supervisor_memory.errors import ReadOnlyStore
 from supervisor_memory.records import Source
 from supervisor_memory.testing.backend_contract import (
@@ -216,7 +215,7 @@ def test_a_kill_at_any_moment_leaves_all_or_nothing_and_the_next_call_completes_
             assert _others(backend, world) == others
             assert_chain(backend.audit.tail(10**6), backend.audit.log_id)
         assert world.traces(place) == []
-        with closing(Database(place / FILES[name])) as database, database.reading() as connection:
+        with closing(apsw.Connection(str(place / FILES[name]))) as connection:
             assert connection.pragma("integrity_check") == "ok"
         shutil.rmtree(place)
     assert outcomes == {True, False} or KILLS < 20

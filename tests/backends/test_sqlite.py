@@ -31,7 +31,7 @@ from supervisor_memory.errors import (
     ReadOnlyStore,
 )
 from supervisor_memory.place import refuse_network_file_system
-from supervisor_memory.records import AuditEvent, Filter, Query
+from supervisor_memory.records import AuditEvent, Filter, Query, Record
 from supervisor_memory.terms import terms
 from supervisor_memory.testing.backend_contract import (
     PersistentBackendContract,
@@ -97,7 +97,7 @@ def test_the_directory_is_for_its_owner_alone(store: Path) -> None:
 
 def test_the_file_is_set_up_to_keep_what_it_acknowledged(store: Path) -> None:
     assert peek(store, "PRAGMA journal_mode") == "wal"
-    assert peek(store, "PRAGMA user_version") == 1
+    assert peek(store, "PRAGMA user_version") == 2
     with closing(SqliteBackend(store)) as backend, backend.database.writing() as connection:
         assert connection.pragma("synchronous") == 2
         assert connection.pragma("secure_delete") == 1
@@ -106,27 +106,49 @@ def test_the_file_is_set_up_to_keep_what_it_acknowledged(store: Path) -> None:
 
 
 def test_records_words_vectors_versions_and_audit_are_in_one_file(store: Path) -> None:
-    for table in ("records", "vectors", "namespaces", "audit"):
+    for table in ("records", "vectors", "namespaces", "audit", "entries"):
         assert peek(store, f"SELECT count(*) FROM {table}") == 1
-    assert peek(store, "SELECT count(*) FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE fts_%'") == 1
 
 
-def test_the_lexical_index_follows_every_change(tmp_path: Path) -> None:
+def test_the_terms_kept_for_searches_follow_every_change(tmp_path: Path) -> None:
     with closing(SqliteBackend(tmp_path)) as backend:
         records = [tea(f"tea number{n}") for n in range(20)]
         backend.write(records)
         backend.update([Change(replace(r, content=r.content + " more"), 1) for r in records[:10]])
         backend.delete([r.id for r in records[5:15]])
+        with backend.database.reading() as connection:
+            held = [str(row[0]) for row in connection.execute("SELECT terms FROM entries ORDER BY key")]
+        assert held == [f"tea number{n} more" for n in range(5)] + [f"tea number{n}" for n in range(15, 20)]
+
+
+def test_a_store_of_the_first_format_is_taken_to_the_present_one(tmp_path: Path) -> None:
+    with closing(SqliteBackend(tmp_path)) as backend:
+        backend.write([tea("tea of the hills"), tea("tea of the plains"), tea("green")])
+        backend.delete([found(backend, "plains")[0].id])
         with backend.database.writing() as connection:
-            [table] = [
-                t
-                for (t,) in connection.execute("SELECT name FROM sqlite_schema WHERE sql LIKE '%USING fts5%'")
-            ]
-            connection.execute(f"INSERT INTO {table}({table}) VALUES('integrity-check')")
-            indexed = connection.execute(f"SELECT count(*) FROM {table}").get
-            counted = connection.execute("SELECT indexed, terms FROM namespaces").get
-        assert indexed == 10
-        assert counted == (10, 5 * 3 + 5 * 2)
+            for statement in FIRST_FORMAT:
+                connection.execute(statement)
+    with closing(SqliteBackend(tmp_path)) as backend:
+        assert [record.content for record in found(backend, "hills")] == ["tea of the hills"]
+        assert not found(backend, "plains")
+    assert peek(tmp_path, "PRAGMA user_version") == 2
+    assert peek(tmp_path, "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'fts%'") == 0
+
+
+def found(backend: SqliteBackend, word: str) -> list[Record]:
+    query = Query(word, Filter(user_id="alice"), terms(word))
+    return [hit.record for hit in backend.search(query, limit=5)]
+
+
+FIRST_FORMAT = (
+    "DROP TABLE entries",
+    "ALTER TABLE namespaces ADD COLUMN indexed INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE namespaces ADD COLUMN terms INTEGER NOT NULL DEFAULT 0",
+    "CREATE VIRTUAL TABLE fts_07 USING fts5(body, content='', contentless_delete=1, detail=none, "
+    "tokenize=\"ascii tokenchars '_'\")",
+    "INSERT INTO fts_07(rowid, body) VALUES(1, '0123456789abcdeftea')",
+    "PRAGMA user_version=1",
+)
 
 
 def test_a_damaged_file_is_left_as_it_is(store: Path) -> None:
@@ -163,7 +185,7 @@ def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_store_of_a_newer_release_is_refused(store: Path) -> None:
     connection = apsw.Connection(str(store / "memory.db"))
-    connection.pragma("user_version", 2)
+    connection.pragma("user_version", 3)
     connection.close()
     with pytest.raises(BackendUnavailable, match="newer release"):
         SqliteBackend(store)
@@ -434,7 +456,7 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
         assert_chain(rows, backend.audit.log_id)
     assert peek(tmp_path, "PRAGMA integrity_check") == "ok"
     assert peek(tmp_path, "SELECT count(*) FROM vectors") == stored
-    assert peek(tmp_path, "SELECT indexed FROM namespaces") == stored
+    assert peek(tmp_path, "SELECT count(*) FROM entries") == stored
 
 
 def test_processes_that_open_and_write_at_once_lose_nothing(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Everything a SQLite store says twice, compared: rows and indexes, versions and audit, the chain."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -10,7 +10,6 @@ from typing import Any
 import apsw
 
 from supervisor_memory.audit.log import GENESIS, row_hash
-from supervisor_memory.backends.sqlite_file import lexicon
 from supervisor_memory.backends.sqlite_file.tables import SCHEMA, STEPS, namespace_text, record_of
 from supervisor_memory.database import Database, has_table
 from supervisor_memory.records import Record
@@ -55,7 +54,7 @@ def inspected(directory: Path) -> Found:
         found.mismatches += _columns(connection, records)
         found.mismatches += _versions(connection, records)
         found.mismatches += _vectors(connection, records)
-        found.mismatches += _words(connection, records)
+        found.mismatches += _entries(connection, records)
         found.mismatches += _namespaces(connection, records)
     return found
 
@@ -117,37 +116,20 @@ def _vectors(connection: apsw.Connection, records: dict[int, Record]) -> Iterato
         yield f"vectors: {stored.items() ^ expected.items()}"
 
 
-def _words(connection: apsw.Connection, records: dict[int, Record]) -> Iterator[str]:
-    connection.pragma("query_only", 0)  # for the temporary tables
-    expected: dict[str, set[tuple[str, int]]] = defaultdict(set)
-    for key, record in records.items():
-        if record.status == "active":
-            prefix = lexicon._prefix(namespace_text(record.namespace))
-            expected[lexicon.table_of(record.user_id)] |= {(prefix + t, key) for t in terms(record.content)}
-    tables: Rows = connection.execute(
-        "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%' ORDER BY name"
-    )
-    made = {str(name) for (name,) in list(tables)}
-    for table in sorted(made | set(expected)):
-        indexed: set[tuple[str, int]] = set()
-        if table in made:
-            connection.execute(f"CREATE VIRTUAL TABLE temp.words USING fts5vocab(main, {table}, instance)")
-            rows: Rows = connection.execute("SELECT term, doc FROM temp.words")
-            indexed = {(str(term), int(doc)) for term, doc in rows}
-            connection.execute("DROP TABLE temp.words")
-        if wrong := indexed ^ expected[table]:
-            yield f"words of {table}: {sorted(wrong)[:5]}"
-    connection.pragma("query_only", 1)
+def _entries(connection: apsw.Connection, records: dict[int, Record]) -> Iterator[str]:
+    expected = {
+        (namespace_text(record.namespace), key): set(terms(record.searched_text))
+        for key, record in records.items()
+        if record.status == "active"
+    }
+    rows: Rows = connection.execute("SELECT namespace, key, terms FROM entries")
+    stored = {(namespace, key): set(held.split()) for namespace, key, held in rows}
+    for place in stored.keys() | expected.keys():
+        if stored.get(place) != expected.get(place):
+            yield f"entry of {place}: {stored.get(place)} instead of {expected.get(place)}"
 
 
 def _namespaces(connection: apsw.Connection, records: dict[int, Record]) -> Iterator[str]:
-    expected: dict[str, tuple[int, int]] = {}
-    for record in records.values():
-        name = namespace_text(record.namespace)
-        indexed, words = expected.setdefault(name, (0, 0))
-        if record.status == "active":
-            expected[name] = indexed + 1, words + len(terms(record.content))
-    rows: Rows = connection.execute("SELECT namespace, indexed, terms FROM namespaces")
-    stored = {name: (indexed, words) for name, indexed, words in rows}
-    if {name: count for name, count in stored.items() if name in expected or any(count)} != expected:
-        yield f"namespaces: {stored} instead of {expected}"
+    rows: Rows = connection.execute("SELECT namespace FROM namespaces")
+    if missing := {namespace_text(record.namespace) for record in records.values()} - {n for (n,) in rows}:
+        yield f"namespaces: {missing} are missing"

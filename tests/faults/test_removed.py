@@ -10,6 +10,7 @@ import apsw
 import pytest
 
 from supervisor_memory.backends.sqlite import SqliteBackend
+from supervisor_memory.backends.sqlite_file.tables import STEPS
 from supervisor_memory.database import Database
 from supervisor_memory.errors import BackendUnavailable, CorruptStore
 from supervisor_memory.records import Filter
@@ -151,7 +152,7 @@ def test_a_file_that_is_only_moved_elsewhere_and_back_is_the_same(
 def test_a_process_whose_store_was_migrated_by_a_newer_release_writes_nothing(
     backend: SqliteBackend, place: Path
 ) -> None:
-    with closing(Database(place / "memory.db", steps=[lambda c: c.execute("CREATE TABLE new(x)")])):
+    with closing(Database(place / "memory.db", steps=[*STEPS, lambda c: c.execute("CREATE TABLE new(x)")])):
         pass
     with pytest.raises(BackendUnavailable, match="restart this process"):
         backend.write([tea("second tea")])

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from supervisor_memory.backends import namespace
 from supervisor_memory.backends.changes import Vector
 from supervisor_memory.backends.namespace import NamespaceIndex
-from supervisor_memory.backends.sqlite_file import lexicon
+from supervisor_memory.backends.sqlite_file import entries
 from supervisor_memory.backends.sqlite_file.tables import record_of
-from supervisor_memory.signals.index import entry_of, entry_without_terms
+from supervisor_memory.signals.index import entry_of
 
 __all__ = ["Loaded", "Namespaces", "Space"]
 
@@ -137,37 +137,10 @@ def _held(places: Sequence[tuple[Space, _Place]]) -> AbstractContextManager[obje
 def _bring_up_to_date(connection: apsw.Connection, space: Space, place: _Place) -> None:
     if place.revision < space.rebuilt or place.revision < 0:
         place.index = NamespaceIndex()
-        _load(connection, space, place.index)
+        place.index.index.load(*entries.load(connection, space.namespace))
     else:
         _follow(connection, space, place)
     place.revision = space.revision
-
-
-def _load(connection: apsw.Connection, space: Space, index: NamespaceIndex) -> None:
-    rows: Sequence[Any] = connection.execute(
-        "SELECT key, json_extract(data, '$.created_at'), layer, session_id, "
-        "CASE layer WHEN 'history' THEN json_extract(data, '$.source.speaker') END, "
-        "CASE layer WHEN 'history' THEN substr(json_extract(data, '$.content'), -8) END "
-        "FROM records WHERE namespace = ? AND status = 'active' ORDER BY key",
-        (space.namespace,),
-    ).fetchall()
-    if not rows:
-        return
-    terms, counts, holders = lexicon.postings(connection, space.user_id, namespace=space.namespace)
-    index.index.load(
-        [row[0] for row in rows],
-        said_at=[row[1] for row in rows],
-        spoken={
-            key: entry_without_terms(
-                said_at=said_at, layer=layer, session_id=session, speaker=speaker, end=end
-            )
-            for key, said_at, layer, session, speaker, end in rows
-            if layer == "history"
-        },
-        terms=terms,
-        counts=counts,
-        holders=holders,
-    )
 
 
 def _follow(connection: apsw.Connection, space: Space, place: _Place) -> None:

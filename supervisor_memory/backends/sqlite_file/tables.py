@@ -9,17 +9,14 @@ import apsw
 
 from supervisor_memory.backends.changes import Vector, as_stored, clash, vector_to_store
 from supervisor_memory.backends.protocol import Change, Stored
-from supervisor_memory.backends.sqlite_file import lexicon
+from supervisor_memory.backends.sqlite_file import entries
 from supervisor_memory.backends.sqlite_file.conditions import NOT_SAID_IN_A_SESSION
 from supervisor_memory.database import Step
 from supervisor_memory.errors import Conflict, CorruptStore
 from supervisor_memory.records import Namespace, Record
-from supervisor_memory.terms import terms
+from supervisor_memory.signals.index import entry_of
 
 __all__ = ["SCHEMA", "STEPS", "Writing", "counted", "namespace_text", "record_of", "remove"]
-
-STEPS: Final[tuple[Step, ...]] = ()
-"""From each format to the next; there has been one so far. Whoever changes SCHEMA adds a step."""
 
 SCHEMA: Final = (
     # `data` is the record, whole; the columns beside it are what is searched for.
@@ -48,12 +45,11 @@ SCHEMA: Final = (
         key INTEGER PRIMARY KEY REFERENCES records(key), embedder TEXT NOT NULL, dim INTEGER NOT NULL,
         vector BLOB NOT NULL)""",
     # `revision` counts commits; matrices in memory of before `rebuilt` cannot follow row by row.
-    # `indexed` active records with `terms` terms between them: what scores by words are relative to.
     """CREATE TABLE namespaces(
         namespace TEXT PRIMARY KEY, family TEXT NOT NULL, user_id TEXT NOT NULL, task TEXT,
-        revision INTEGER NOT NULL, rebuilt INTEGER NOT NULL DEFAULT 0,
-        indexed INTEGER NOT NULL DEFAULT 0, terms INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID""",
+        revision INTEGER NOT NULL, rebuilt INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID""",
     "CREATE INDEX namespaces_by_user ON namespaces(user_id)",
+    entries.TABLE,
 )
 _COLUMNS: Final = (
     *("id", "namespace", "family", "user_id", "task", "kind", "layer", "status", "subject", "attribute"),
@@ -118,7 +114,7 @@ class Writing:
             self._put_version(current)
         if vector is not None or (current is not None and not keeps):
             self._put_vector(key, record, vector)
-        self._put_terms(key, record, current)
+        self._put_entry(key, record, current)
         if current is not None and current.namespace != record.namespace:
             self._leave(current.namespace)
         return record
@@ -136,7 +132,7 @@ class Writing:
             if each.version >= known:
                 self._put_version(each)
         self._put_vector(key, record, stored.vector)
-        self._put_terms(key, record, current)
+        self._put_entry(key, record, current)
         if current is not None and current.namespace != record.namespace:
             self._leave(current.namespace)
 
@@ -182,29 +178,14 @@ class Writing:
                 (key, record.embedder, len(vector), vector.astype("<f4").tobytes()),
             )
 
-    def _put_terms(self, key: int, record: Record, current: Record | None) -> None:
-        before, after = _indexed(current), _indexed(record)
+    def _put_entry(self, key: int, record: Record, current: Record | None) -> None:
+        before, after = _read_of(current), _read_of(record)
         if before == after:
             return
-        if before is not None:
-            lexicon.forget(self._connection, record.user_id, key)
-            self._count(before[0], records=-1, words=-len(terms(before[1])))
+        if current is not None and before is not None:
+            entries.forget(self._connection, key, namespace=namespace_text(current.namespace))
         if after is not None:
-            words = terms(record.searched_text)
-            lexicon.put(
-                self._connection,
-                record.user_id,
-                key,
-                namespace=namespace_text(record.namespace),
-                terms=words,
-            )
-            self._count(record.namespace, records=1, words=len(words))
-
-    def _count(self, namespace: Namespace, *, records: int, words: int) -> None:
-        self._connection.execute(
-            "UPDATE namespaces SET indexed = indexed + ?, terms = terms + ? WHERE namespace = ?",
-            (records, words, namespace_text(namespace)),
-        )
+            entries.put(self._connection, key, entry_of(record), namespace=namespace_text(record.namespace))
 
     def _revision(self, namespace: Namespace) -> int:
         """The number of this commit among those of the namespace."""
@@ -235,28 +216,16 @@ def counted(connection: apsw.Connection, user_id: str) -> dict[str, int]:
 def remove(connection: apsw.Connection, user_id: str) -> None:
     """Take a user out of every table.
 
-    The words go with their whole table, and those of the others are indexed again. That also changes the
-    schema's number, by which every process knows that what it has in memory may be of the erased.
+    That also changes the schema's number, by which every process knows that what it has in memory may be of
+    the erased.
     """
     for table, whose in reversed(_OF_USER.values()):
         connection.execute(f"DELETE FROM {table} WHERE {whose}", (user_id,))
+    whose = "namespace IN (SELECT namespace FROM namespaces WHERE user_id = ?)"
+    connection.execute(f"DELETE FROM entries WHERE {whose}", (user_id,))
     connection.execute("DELETE FROM namespaces WHERE user_id = ?", (user_id,))
-    lexicon.start_anew(connection, user_id)
-    table = lexicon.table_of(user_id)
-    users = (str(row[0]) for row in connection.execute("SELECT DISTINCT user_id FROM namespaces").fetchall())
-    for other in users:
-        if lexicon.table_of(other) == table:
-            _index_again(connection, other)
-
-
-def _index_again(connection: apsw.Connection, user_id: str) -> None:
-    rows = connection.execute(
-        "SELECT key, namespace, data FROM records WHERE user_id = ? AND status = 'active'",
-        (user_id,),
-    )
-    for key, namespace, data in rows:
-        words = terms(record_of(data).searched_text)
-        lexicon.put(connection, user_id, int(key), namespace=str(namespace), terms=words)
+    connection.execute("CREATE TABLE erased(user)")
+    connection.execute("DROP TABLE erased")
 
 
 _OF_USER: Final = {
@@ -266,11 +235,15 @@ _OF_USER: Final = {
 }
 
 
-def _indexed(record: Record | None) -> tuple[Namespace, str] | None:
-    """What of a record the lexical index holds; None when it does not hold it."""
+def _read_of(record: Record | None) -> tuple[object, ...] | None:
+    """What the entry of a record is made of; None when it has none."""
     if record is None or record.status != "active":
         return None
-    return record.namespace, record.searched_text
+    source = record.source
+    return (
+        *(record.namespace, record.searched_text, record.layer, record.created_at),
+        *(source.session_id, source.speaker),
+    )
 
 
 def _values(record: Record, revision: int) -> tuple[str | int | float | None, ...]:
@@ -280,3 +253,20 @@ def _values(record: Record, revision: int) -> tuple[str | int | float | None, ..
         *(record.content_hash, record.source.session_id, record.updated_at, record.expires_at),
         *(record.version, revision, record.to_json()),
     )
+
+
+def _entries_instead_of_words(connection: apsw.Connection) -> None:
+    """Format 1 had the terms in tables of FTS5, from which they could be read but slowly."""
+    words = "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE fts\\___ %' ESCAPE '\\'"
+    for (table,) in connection.execute(words).fetchall():
+        connection.execute(f"DROP TABLE {table}")
+    for column in ("indexed", "terms"):
+        connection.execute(f"ALTER TABLE namespaces DROP COLUMN {column}")
+    connection.execute(entries.TABLE)
+    active = connection.execute("SELECT key, namespace, data FROM records WHERE status = 'active'")
+    for key, namespace, data in active:
+        entries.put(connection, int(key), entry_of(record_of(str(data))), namespace=str(namespace))
+
+
+STEPS: Final[tuple[Step, ...]] = (_entries_instead_of_words,)
+"""From each format to the next. Whoever changes SCHEMA adds a step."""
