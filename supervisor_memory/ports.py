@@ -117,6 +117,9 @@ class ReadStore(NoStore, Protocol):
 
     def search(self, query: Query, *, limit: int) -> Hits: ...
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]: ...
+    def hides(self, text: str) -> bool:
+        """Whether something was taken out of a text, so that two that read alike may have said two things."""
+
     def times_read(self, record_ids: Sequence[str]) -> Mapping[str, int]:
         """How often each was read, by this machine's access log; none when it failed (then it is noted)."""
 
@@ -309,6 +312,9 @@ class _ReadStore(_NoStore):
         if isinstance(found, Incomplete):
             self._ports.note_absence(_READ_FROM_COPY if isinstance(found, Copied) else _OUT_OF_REACH)
         return [_expected(record, Record, "list") for record in listed]
+
+    def hides(self, text: str) -> bool:
+        return bool(self._services.redactor.counts(text))
 
     def times_read(self, record_ids: Sequence[str]) -> Mapping[str, int]:
         log = self._services.backend.audit

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from supervisor_memory.errors import RedactionError, SettingsError
-from supervisor_memory.redact.spans import Read, Span, merged
+from supervisor_memory.redact.spans import Read, Span, merged, without_unseen
 from supervisor_memory.redact.types import TYPES, placeholder, read_regions, read_types
 
 __all__ = ["Redact", "Redactor", "open_redactor"]
@@ -101,9 +101,18 @@ class Redactor:
         return self.text(str(value))
 
     def _spans(self, text: str) -> Sequence[Span]:
+        """Those of the text as it is and, where somebody put what nobody sees into it, as it reads."""
+        found = list(self._found(text))
+        if seen := without_unseen(text):
+            plain, places = seen
+            read = self._found(plain)
+            found += (Span(places[each.start], places[each.end - 1] + 1, each.type) for each in read)
+        return merged(found)
+
+    def _found(self, text: str) -> Iterator[Span]:
         read = Read(text)
         finders = self._finders if _SEVERAL_DIGITS.search(read.text) else self._of_words
-        return merged(span for find in finders.values() for span in find(read))
+        return (span for find in finders.values() for span in find(read))
 
     def _by_own(self, own: Redact, text: str) -> str:
         failure = ""

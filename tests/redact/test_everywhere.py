@@ -251,6 +251,23 @@ def test_two_people_are_not_taken_for_one_because_their_numbers_are_gone(door: D
     assert told == {"[PHONE] means the hotline", "[PHONE] means the night desk"}
 
 
+@pytest.mark.parametrize("kind", ["user-profile", "domain-facts", "task-traces", None])
+def test_another_value_behind_a_placeholder_is_told_and_not_skipped(door: Door, kind: Any) -> None:
+    first = door.memory.write("The night desk answers on 13800138000.", user_id="ada", kind=kind)
+    again = door.memory.write("The night desk answers on 13900139000.", user_id="ada", kind=kind)
+    assert (again.status, again.reason, again.id) == ("updated", "hidden-value", first.id)
+    told = door.memory.write("My landlord: bo@example.com, mornings only.", user_id="ada", kind=kind)
+    short = door.memory.write("My landlord: di@example.com.", user_id="ada", kind=kind)
+    assert short.status != "skipped"
+    assert "mornings only" in door.memory.get(told.id).content
+
+
+def test_where_nothing_is_taken_out_a_bracket_is_a_bracket() -> None:
+    memory = SupervisorMemory(Settings(embedding_model="none"))
+    memory.write("The template starts with [EMAIL].", user_id="ada")
+    assert memory.write("The template starts with [EMAIL].", user_id="ada").status == "skipped"
+
+
 def test_a_turn_that_runs_again_is_known_again(door: Door) -> None:
     for _ in range(2):
         door.memory.remember([("user", f"From now on mail tables to {MAIL}.")], ADA, turn_id="t1")

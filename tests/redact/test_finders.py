@@ -1,7 +1,9 @@
 """What is found in a text, what is left alone, and that nothing else of it changes."""
 
+import random
 import re
 import string
+import unicodedata
 from collections import Counter
 
 import pytest
@@ -76,6 +78,39 @@ def test_a_long_list_goes_to_its_end(type_: str, between: str) -> None:
     redacted = ALL.text(between.join(told))
     assert [each for each in told if each in redacted] == []
     assert redacted.count(f"[{type_}]") > len(told) * 0.9
+
+
+UNSEEN = [chr(c) for c in range(0x110000) if unicodedata.category(chr(c)) == "Cf"] + list(
+    "\u034f\u115f\ufe0f"
+)
+
+
+@pytest.mark.parametrize("type_", TYPES)
+def test_what_nobody_sees_hides_nothing(type_: str) -> None:
+    rng = random.Random(7)
+    missed = {}
+    for canary in canaries(type_, 60, seed=5):
+        places = sorted(rng.sample(range(1, len(canary.told)), k=2), reverse=True)
+        told = canary.told
+        for place in places:
+            told = told[:place] + rng.choice(UNSEEN) + told[place:]
+        text = f"{canary.before}{told}{canary.after}"
+        if ALL.text(text) != canary.redacted:
+            missed[ascii(text)] = ascii(ALL.text(text))
+    assert missed == {}
+
+
+def test_what_nobody_sees_between_two_numbers_joins_them_not() -> None:
+    assert ALL.text("13900139000\u200b13700137000") == "[PHONE]\u200b[PHONE]"
+    assert ALL.text("a family: 👨\u200d👩\u200d👧, ❤\ufe0f") == "a family: 👨\u200d👩\u200d👧, ❤\ufe0f"
+
+
+@settings(max_examples=300)
+@given(st.text(st.sampled_from([*UNSEEN[:20], *"ada@example.com 13800138000 "]), max_size=60))
+def test_what_is_left_reads_without_anything_to_hide(text: str) -> None:
+    told = ALL.text(text)
+    plain = "".join(c for c in told if c not in UNSEEN)
+    assert ALL.text(plain) == plain
 
 
 def test_a_longer_number_is_no_shorter_one() -> None:
