@@ -428,7 +428,8 @@ def _place(
     if _trust(new) > _trust(old):
         return draft.take_over(old, new, "updated", "more-trusted-source")
     if same:
-        return _say_again(old, new, draft)
+        is_told = view.hides(new.content) and _trust(new) == _trust(old)
+        return _renew(old, new, draft) if is_told else _say_again(old, new, draft)
     if _trust(new) < _trust(old):
         return draft.insert(replace(new, subject=None, attribute=None), reason="beside-what-the-user-said")
     if known.how != "instead":
@@ -436,6 +437,15 @@ def _place(
     if said.created_at is not None and new.updated_at < old.updated_at:
         return draft.skip(old, OLDER)
     return draft.change(old, _changed(old, new, new.content), "updated", "contradicts")
+
+
+def _renew(old: Record, new: Record, draft: _Draft) -> None:
+    """It reads alike, but what was taken out of it may be another value, which holds from now on."""
+    if new.updated_at < old.updated_at:
+        return draft.skip(old, OLDER)
+    until = _longer(old.expires_at, new.expires_at)
+    told = replace(old, updated_at=new.updated_at, valid_from=new.valid_from, expires_at=until)
+    return draft.change(old, told, "updated", "hidden-value")
 
 
 def _say_again(old: Record, new: Record, draft: _Draft) -> None:
@@ -687,13 +697,14 @@ def _trust(record: Record) -> int:
 
 def _merge(known: _Known, new: Record, candidate: Candidate, draft: _Draft, view: Deciding) -> None:
     old, asked = known.record, candidate.strategy
+    is_hidden = view.hides(new.content)
     name, strategy = _strategy(old, new, asked, how=known.how, by_kind=draft.strategies)
     is_own = old.kind in draft.strategies
     if asked is None and not is_own and known.how == "same" and _adds_nothing(old.content, new.content):
-        return draft.skip(old, f"{name}:adds-nothing")
+        return _renew(old, new, draft) if is_hidden else draft.skip(old, f"{name}:adds-nothing")
     text = strategy(old, new.content, new.updated_at, view.complete)
     if says_the_same(old, text):
-        return draft.skip(old, f"{name}:adds-nothing")
+        return _renew(old, new, draft) if is_hidden else draft.skip(old, f"{name}:adds-nothing")
     status: WriteStatus = "appended" if name == "append" else "merged"
     return draft.change(old, _changed(old, new, text), status, name)
 
