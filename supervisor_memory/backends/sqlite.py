@@ -1,7 +1,7 @@
 """Records in one SQLite file, with their vectors, words, versions and audit in one transaction."""
 
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -15,7 +15,7 @@ from supervisor_memory.backends.changes import in_order_of_application
 from supervisor_memory.backends.erasing import forget_texts
 from supervisor_memory.backends.namespace import search
 from supervisor_memory.backends.protocol import Commit, Committed, Erased, Health, Ids, Stored, Taken
-from supervisor_memory.backends.sqlite_file.answers import Answers
+from supervisor_memory.backends.sqlite_file.answers import Answers, Question
 from supervisor_memory.backends.sqlite_file.conditions import of_namespaces, of_records
 from supervisor_memory.backends.sqlite_file.group import Group
 from supervisor_memory.backends.sqlite_file.moving import TableShelf, stored_page
@@ -266,11 +266,11 @@ def _spaces(connection: apsw.Connection, where: Filter) -> Sequence[Space]:
     return [Space(*row) for row in rows]
 
 
-def _question(query: Query, limit: int) -> Hashable:
+def _question(query: Query, limit: int) -> Question:
     """What is asked, whenever it is asked."""
     vector = None if query.vector is None else query.vector.tobytes()
     today = query.now // _A_DAY  # "yesterday" is another day tomorrow
-    return _asked_of(query), vector, today, limit
+    return Question(_asked_of(query), vector, today, limit)
 
 
 _asked_of = attrgetter(*(name for name in Query.__slots__ if name not in {"now", "vector"}))

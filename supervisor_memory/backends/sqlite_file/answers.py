@@ -9,7 +9,7 @@ from typing import Final
 from supervisor_memory.backends.sqlite_file.namespaces import Space
 from supervisor_memory.records import Hits
 
-__all__ = ["Answers"]
+__all__ = ["Answers", "Question"]
 
 MOST: Final = 64
 
@@ -27,19 +27,33 @@ class _Answer:
         return self.since <= now < self.until and self.spaces == spaces
 
 
+class Question:
+    """All that an answer depends on, other than the records and the time. Its hash is worked out once."""
+
+    __slots__ = ("_asked", "_hash")
+
+    def __init__(self, *asked: Hashable) -> None:
+        self._asked, self._hash = asked, hash(asked)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Question) and self._asked == other._asked
+
+
 class Answers:
     """The latest answers, for one question is asked for the supervisor again and again within a turn."""
 
     def __init__(self) -> None:
-        self._answers: dict[Hashable, _Answer] = {}
+        self._answers: dict[Question, _Answer] = {}
 
     def of(
-        self, question: Hashable, spaces: Sequence[Space], *, now: float, search: Callable[[], Hits]
+        self, question: Question, spaces: Sequence[Space], *, now: float, search: Callable[[], Hits]
     ) -> Hits:
         """The answer to a question, searched for unless it is known.
 
         Args:
-            question: All that the answer depends on, other than the records and the time.
             spaces: The namespaces to search as they are now; every commit to one changes its revision.
             now: What expires until then is not found.
         """
