@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from difflib import get_close_matches
-from typing import Any, Final, TypeVar, cast, get_args
+from typing import Any, Final, TypeAlias, TypeVar, cast, get_args
 
 from supervisor_memory.errors import (
     ContentTooLarge,
@@ -36,11 +36,13 @@ from supervisor_memory.wanted import Wanted
 
 __all__ = [
     "Item",
+    "Moment",
     "as_epoch",
     "as_families",
     "as_filter",
     "as_importance",
     "as_metadata",
+    "as_moment",
     "as_tags",
     "check_amount",
     "check_backend",
@@ -56,6 +58,8 @@ __all__ = [
 T = TypeVar("T")
 _LATEST = 1e12
 """Seconds since 1970; more is milliseconds by mistake."""
+Moment: TypeAlias = float | date | str
+"""A time: seconds since 1970, a datetime, a date, or text: "2026-01-31", "2026-01-31T18:00+08:00"."""
 _ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
 
 
@@ -117,6 +121,19 @@ def as_epoch(when: float | datetime | None, *, what: str = "created_at") -> floa
             f"{what} is {_shown(when)}; pass seconds since 1970 or a datetime", **{what: _shown(when)}
         )
     return seconds
+
+
+def as_moment(when: "Moment | None", *, what: str, end: bool) -> float | None:
+    """Seconds since 1970 of a time as callers write it: a number, a datetime, a date, ISO 8601 text.
+
+    Args:
+        what: The word for the error message.
+        end: Whether a day without a time of day means its end, and not its beginning.
+
+    Raises:
+        InvalidContent: it is no time.
+    """
+    return None if when is None else _moment(when, what=what, days=1 if end else 0)
 
 
 def as_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:

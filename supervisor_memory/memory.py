@@ -12,10 +12,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 from supervisor_memory.arguments import (
+    Moment,
     as_epoch,
     as_families,
     as_filter,
     as_metadata,
+    as_moment,
     check_amount,
     check_backend,
     check_kind,
@@ -62,6 +64,7 @@ from supervisor_memory.records import (
     family_for,
     is_id,
 )
+from supervisor_memory.redact.records import redacted_scope
 from supervisor_memory.redact.redactor import Redact, open_redactor
 from supervisor_memory.remember import extract
 from supervisor_memory.remember.again import decide_again
@@ -228,7 +231,7 @@ class SupervisorMemory:
             BackendError: the store failed; nothing was written.
             DeadlineExceeded: the store is late; it may still write it. Saying it again does no harm.
         """
-        scope = Scope(user_id, agent_id, session_id, run_id, task)
+        scope = self._in(Scope(user_id, agent_id, session_id, run_id, task))
         check_kind(kind)
         check_source_class(source_class)
         source = Source(source_class, agent_id, session_id, run_id)
@@ -266,7 +269,7 @@ class SupervisorMemory:
         Raises:
             InvalidContent: something is no message, or too large; nothing was written.
         """
-        scope = Scope(user_id, agent_id, session_id, run_id, task)
+        scope = self._in(Scope(user_id, agent_id, session_id, run_id, task))
         read = read_conversation(messages)
         if not infer:
             items = [{"content": m.content, "speaker": m.name or m.role} for m in read]
@@ -308,7 +311,7 @@ class SupervisorMemory:
         Raises:
             InvalidContent: an item is no text; the error gives its index. Nothing was written.
         """
-        scope = Scope(user_id, agent_id, None, None, task)
+        scope = self._in(Scope(user_id, agent_id, None, None, task))
         read, now = read_items(items), as_epoch(created_at)
         if infer:
             return [
@@ -511,7 +514,7 @@ class SupervisorMemory:
         session_id: str | None = None,
         task: str | None = None,
         explain: bool = False,
-        as_of: float | datetime | None = None,
+        as_of: Moment | None = None,
     ) -> Hits:
         """The records that bear on a question, best first, each with the parts of its score.
 
@@ -528,8 +531,9 @@ class SupervisorMemory:
                 whatever they are.
             explain: Whether to tell what became of each candidate, in the hits' `considered`;
                 `print(hits)` then shows a table.
-            as_of: A moment to look back to, as seconds since 1970 or a datetime: what was valid then, and
-                nothing of what came later; see docs/reviewing.md. It reads all of the user's records.
+            as_of: A moment to look back to, as seconds since 1970, a datetime, or text such as "2026-01-31"
+                (the end of that day) or "2026-01-31T18:00+08:00": what was valid then, and nothing of what
+                came later; see docs/reviewing.md. It reads all of the user's records.
 
         Raises:
             InvalidContent: an argument cannot be what it is for.
@@ -540,7 +544,7 @@ class SupervisorMemory:
             raise InvalidContent(f"query is {type(query).__name__}; pass text", type=type(query).__name__)
         turn = Turn(
             text=query,
-            scope=Scope(user_id, agent_id, session_id, None, task),
+            scope=self._in(Scope(user_id, agent_id, session_id, None, task)),
             purpose="hits",
             families=as_families(families),
             where=as_filter(self.services.redactor.value(where)),
@@ -549,7 +553,7 @@ class SupervisorMemory:
             explain=explain,
         )
         ports = self._ports(self.settings.search_timeout_ms)
-        if (when := as_epoch(as_of, what="as_of")) is not None:
+        if (when := as_moment(as_of, what="as_of", end=True)) is not None:
             ports = past(self.services, turn.scope.user_id, when)
         found = recall(turn, ports, self.recipe if query.strip() else RECENT)
         self._trail.accessed("search", found.hits, turn.scope, ports=ports)
@@ -557,7 +561,7 @@ class SupervisorMemory:
             self._trail.degraded("search", turn.scope, ports.reasons, ports=ports)
         return found.hits
 
-    def get(self, id: str, *, user_id: str | None = None, as_of: float | datetime | None = None) -> Record:
+    def get(self, id: str, *, user_id: str | None = None, as_of: Moment | None = None) -> Record:
         """One record, in any status.
 
         Args:
@@ -568,7 +572,7 @@ class SupervisorMemory:
             RecordNotFound: there is no such record, it is another user's, or it was not valid then. The
                 error names the nearest ids.
         """
-        when = as_epoch(as_of, what="as_of")
+        when = as_moment(as_of, what="as_of", end=True)
         if when is None:
             return self._curator.find(id, user_id, op="get")
         return self._curator.as_of(id, user_id, when)
@@ -581,7 +585,7 @@ class SupervisorMemory:
         offset: int = 0,
         families: Sequence[str] | None = None,
         where: Mapping[str, Any] | None = None,
-        as_of: float | datetime | None = None,
+        as_of: Moment | None = None,
     ) -> list[Record]:
         """A user's active records, most recently updated first; session messages only by family.
 
@@ -595,7 +599,7 @@ class SupervisorMemory:
         filtered = as_filter(self.services.redactor.value(where))
         asked = replace(filtered, user_id=scope.user_id, families=as_families(families))
         curator = self._curator
-        if (when := as_epoch(as_of, what="as_of")) is not None:
+        if (when := as_moment(as_of, what="as_of", end=True)) is not None:
             then = past(self.services, scope.user_id, when)
             curator = replace(curator, reading=lambda: then)
         found = list(islice(curator.every(asked), start, start + most))
@@ -641,7 +645,7 @@ class SupervisorMemory:
         Raises:
             BackendError, DeadlineExceeded: the store failed.
         """
-        scope = Scope(user_id, task=task)
+        scope = self._in(Scope(user_id, task=task))
         most = self.settings.max_context_tokens if max_tokens is None else max_tokens
         check_amount(most, what="max_tokens", least=0)
         where = Filter(user_id=scope.user_id, tasks=scope.tasks)
@@ -728,6 +732,7 @@ class SupervisorMemory:
         check_scope(scope)
         if not self.settings.enabled:
             return Note()
+        scope = self._in(scope)
         ports = self._ports(self.settings.search_timeout_ms)
 
         def look() -> Note:
@@ -776,6 +781,7 @@ class SupervisorMemory:
         check_scope(scope)
         if not self.settings.enabled:
             return []
+        scope = self._in(scope)
         # The model is asked afterwards, of what waits in the queue: nobody waits for it here.
         ports = self._ports(self.settings.write_timeout_ms, with_model=False)
         spoke: set[str] = set()
@@ -1033,6 +1039,10 @@ class SupervisorMemory:
     aclose = _twin(close)
 
     # --- inside
+
+    def _in(self, scope: Scope) -> Scope:
+        """The scope as it is kept: a task's name is a text too."""
+        return redacted_scope(scope, self.services.redactor.text)
 
     def _ports(self, milliseconds: int, *, with_model: bool = True) -> Ports:
         """Ports for one flow. Where a model is asked, its time comes on top of the store's."""

@@ -32,6 +32,7 @@ from supervisor_memory.graph.state import (
 from supervisor_memory.messages import as_messages
 from supervisor_memory.ports import guarded
 from supervisor_memory.records import AuditEvent, Note, Scope
+from supervisor_memory.redact.records import redacted_scope
 
 if TYPE_CHECKING:
     from supervisor_memory.memory import SupervisorMemory
@@ -65,7 +66,8 @@ class Hooks:
         def tell() -> Scope | IdentityError:
             log_id = self.memory.backend.audit.log_id.encode()
             try:
-                return scope_of(state, config, agent_id=agent_id, resolver=self.identity, key=log_id)
+                told = scope_of(state, config, agent_id=agent_id, resolver=self.identity, key=log_id)
+                return redacted_scope(told, self.memory.services.redactor.text)
             except IdentityError as error:
                 return error
 

@@ -41,6 +41,7 @@ from supervisor_memory.records import (
     check_family,
     is_id,
 )
+from supervisor_memory.redact.records import redacted_scope
 
 if TYPE_CHECKING:
     from supervisor_memory.memory import SupervisorMemory
@@ -287,7 +288,8 @@ class _Calls:
         else:
             state, config = runtime.state, runtime.config
         key = self._memory.backend.audit.log_id.encode()
-        return scope_of(state, config, agent_id=None, resolver=self._identity, key=key)
+        told = scope_of(state, config, agent_id=None, resolver=self._identity, key=key)
+        return redacted_scope(told, self._memory.services.redactor.text)
 
     def _report_forged(self, runtime: ToolRuntime | None, scope: Scope) -> None:
         """A model that names a user is not heeded; the attempt is audited."""

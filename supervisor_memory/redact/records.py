@@ -1,14 +1,32 @@
 """Records, candidates and messages without personal data. Pure but for the redactor they are given."""
 
-from collections.abc import Iterable, Mapping
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from supervisor_memory.records import MAX_CONTENT_BYTES, AuditEvent, Candidate, Message, Record, Source
+from supervisor_memory.records import (
+    MAX_CONTENT_BYTES,
+    MAX_NAME_BYTES,
+    AuditEvent,
+    Candidate,
+    Message,
+    Record,
+    Scope,
+    Source,
+)
 from supervisor_memory.redact.redactor import Redactor
 
-__all__ = ["counted", "redacted_candidate", "redacted_message", "redacted_record", "redacted_text"]
+__all__ = [
+    "counted",
+    "redacted_candidate",
+    "redacted_message",
+    "redacted_record",
+    "redacted_scope",
+    "redacted_text",
+]
 
+_MARK: Final = 3
 _LONGEST: Final = 2 * MAX_CONTENT_BYTES
 _ITEM: Final = "store"
 """Where a record keeps what makes it an item of a LangGraph store: its labels and key are its address, and
@@ -44,6 +62,23 @@ def redacted_candidate(candidate: Candidate, redactor: Redactor) -> Candidate:
         metadata=redactor.value(candidate.metadata),
         source=_source(candidate.source, redactor),
     )
+
+
+def redacted_scope(scope: Scope, redact: Callable[[str], str]) -> Scope:
+    """The scope with its task named by placeholders and a mark of its own, so that two tasks stay two.
+
+    The mark is three letters of a hash of the name: many numbers have the same.
+    """
+    if scope.task is None or (told := redact(scope.task)) == scope.task:
+        return scope
+    digest = hashlib.sha256(f"{scope.user_id}\n{scope.task}".encode()).digest()
+    mark = "".join(chr(ord("a") + byte % 26) for byte in digest[:_MARK])
+    return replace(scope, task=f"{_shortened(told)} ({mark})")
+
+
+def _shortened(name: str) -> str:
+    """At most as long as a name may be, with its mark."""
+    return name.encode()[: MAX_NAME_BYTES - _MARK - 3].decode(errors="ignore").strip()
 
 
 def redacted_record(record: Record, redactor: Redactor) -> Record:

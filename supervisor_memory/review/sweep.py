@@ -6,10 +6,9 @@ of this machine. What others have changed since is left to a person, and named.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias, TypedDict
 
-from supervisor_memory.arguments import as_epoch, check_source_class
+from supervisor_memory.arguments import Moment, as_moment, check_source_class
 from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.curator import need_all
 from supervisor_memory.errors import Conflict, InvalidContent
@@ -39,8 +38,8 @@ class Which(TypedDict, total=False):
     run_id: str
     session_id: str
     agent_id: str
-    since: float | datetime
-    until: float | datetime
+    since: Moment
+    until: Moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,8 @@ class Selected:
             raise InvalidContent(
                 f"{unknown[0]!r} says nothing of a record; use {', '.join(Which.__annotations__)}"
             )
-        since, until = as_epoch(which.get("since"), what="since"), as_epoch(which.get("until"), what="until")
+        since = as_moment(which.get("since"), what="since", end=False)
+        until = as_moment(which.get("until"), what="until", end=True)
         if since is not None and until is not None and since >= until:
             raise InvalidContent("since is not before until, so nothing can lie between; swap them")
         return cls(

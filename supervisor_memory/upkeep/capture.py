@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from supervisor_memory.records import Scope, new_id
+from supervisor_memory.redact.records import redacted_scope
 from supervisor_memory.settings import Settings
 from supervisor_memory.upkeep.event import MAX_TEXT_BYTES, Event, cut, event_id
 
@@ -72,6 +73,7 @@ class Capture:
         """
         if not text.strip() or _FAILED.match(text):
             return None
+        scope = redacted_scope(scope, self.redact)
         kept = masked(f"{_called(tool, arguments)}\n{text}", self.redact)
         effects = tuple(_bounded(_effects(arguments, text, artifact), self.redact))
         return Event(

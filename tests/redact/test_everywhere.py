@@ -268,6 +268,21 @@ def test_where_nothing_is_taken_out_a_bracket_is_a_bracket() -> None:
     assert memory.write("The template starts with [EMAIL].", user_id="ada").status == "skipped"
 
 
+def test_the_name_of_a_task_is_redacted_and_two_tasks_stay_two(tmp_path: Path, log: list[str]) -> None:
+    door = Door(opened("sqlite", tmp_path / "store"), tmp_path / "store")
+    one, other = (Scope("ada", session_id="s", task=f"case of {who}@example.com") for who in ("bo", "di"))
+    for scope, said in ((one, "I prefer maps."), (other, "I prefer graphs.")):
+        door.memory.remember(said, scope, turn_id="t")
+        door.memory.queue.observe("run_sql", {"sql": "SELECT 1 FROM x"}, "north", scope)
+        door.memory.recall("maps or graphs?", scope)
+    door.memory.write("GMV excludes refunds.", user_id="ada", task=one.task)
+    seen = door.memory.search("maps", user_id="ada", task=one.task, threshold=0)
+    assert {hit.record.content for hit in seen} >= {"I prefer maps.", "GMV excludes refunds."}
+    assert "I prefer graphs." not in {hit.record.content for hit in seen}
+    assert "case of [EMAIL] (" in str(seen[0].record)
+    assert door.leaked(["bo@example.com", "di@example.com"], log) == {}
+
+
 def test_a_turn_that_runs_again_is_known_again(door: Door) -> None:
     for _ in range(2):
         door.memory.remember([("user", f"From now on mail tables to {MAIL}.")], ADA, turn_id="t1")

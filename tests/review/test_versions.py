@@ -1,7 +1,7 @@
 """Versions in time: what was valid when, what decided it, and going back."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -118,6 +118,21 @@ def test_what_had_expired_by_then_was_not_valid_any_more() -> None:
     short = record("soon over", expires_at=MONDAY + DAY, valid_from=MONDAY)
     assert valid_at([short], MONDAY) is not None
     assert valid_at([short], MONDAY + 2 * DAY) is None
+
+
+@pytest.mark.parametrize(
+    "as_of", ["2026-01-05", "2026-01-05T23:00:00", str(MONDAY + 3_600), date(2026, 1, 5), MONDAY + 3_600]
+)
+def test_a_moment_may_be_written_as_people_do(
+    memory: SupervisorMemory, clock: FixedClock, as_of: float | date | str
+) -> None:
+    id_ = memory.write(LOVE, user_id="ada", created_at=MONDAY).id
+    clock.forward(days=2)
+    memory.update(id_, content=HATE)
+    assert memory.get(id_, as_of=as_of).content == LOVE
+    assert texts(memory.get_all(user_id="ada", as_of=as_of)) == [LOVE]
+    (hit,) = memory.search("Chinese food", user_id="ada", threshold=0, as_of=as_of)
+    assert hit.record.content == LOVE
 
 
 @pytest.mark.parametrize("as_of", ["yesterday", float("nan"), True, 1e20])
