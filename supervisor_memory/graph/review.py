@@ -72,6 +72,7 @@ def question(waiting: "Sequence[Proposal]") -> dict[str, Any]:
                 "id": each.id,
                 "why": list(each.why),
                 "proposed": each.record.content,
+                "said_by": each.said_by,
                 "evidence": each.evidence,
                 "known": each.existing.content if each.existing else None,
                 "kept": each.text,

@@ -233,6 +233,7 @@ def _show(proposal: "Proposal") -> None:
     user = one_line(proposal.record.user_id)
     typer.echo(f"{proposal.id}  of {user}: {', '.join(proposal.why)}")
     lines = {
+        "by": proposal.said_by,
         "proposed": proposal.record.content,
         "from": proposal.evidence,
         "known": proposal.existing.content if proposal.existing else "",

@@ -106,7 +106,8 @@ def without_review(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def known_to_reviewers(new: Record, view: ReadStore) -> tuple[Record, str] | None:
-    """The record of the same words that a person decides or has decided on, and what that means, as a code.
+    """The record of the same words that a person decides or has decided on, and what that means, as a code,
+    with the login of who has rejected it.
 
     None: there is none, or the user says it now, and had not said it before.
     """
@@ -130,4 +131,6 @@ def _why_not(record: Record) -> str | None:
     if record.status == "quarantined":
         return "quarantined"
     told = record.metadata.get(REVIEW)
-    return "rejected-before" if isinstance(told, dict) and told.get("verdict") == "rejected" else None
+    if not isinstance(told, dict) or told.get("verdict") != "rejected":
+        return None
+    return f"rejected-before:{told['by']}" if isinstance(told.get("by"), str) else "rejected-before"

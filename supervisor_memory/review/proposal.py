@@ -51,6 +51,15 @@ class Proposal:
     def id(self) -> str:
         return self.record.id
 
+    @property
+    def said_by(self) -> str:
+        """Who brought it, in which run and session: "tool, agent sql, run run-17"."""
+        source = self.record.source
+        names = ("agent", source.agent_id), ("speaker", source.speaker), ("run", source.run_id)
+        places = ("session", source.session_id), ("message", source.message_id)
+        told = (f"{what} {name}" for what, name in (*names, *places) if name)
+        return ", ".join([source.source_class, *told])
+
     def to_dict(self) -> dict[str, Any]:
         """A plain dictionary that JSON can hold."""
         return {
@@ -58,6 +67,7 @@ class Proposal:
             "user_id": self.record.user_id,
             "content": self.record.content,
             "why": list(self.why),
+            "said_by": self.said_by,
             "evidence": self.evidence,
             "decision": self.decision,
             "reason": self.reason,
@@ -71,7 +81,7 @@ class Proposal:
         kept = f"\n  kept:     {self.text}" if self.text != self.record.content else ""
         return (
             f"{self.id}  {', '.join(self.why)}  → {self.decision}{known}"
-            f"\n  proposed: {self.record.content}{kept}"
+            f"\n  by:       {self.said_by}\n  proposed: {self.record.content}{kept}"
         )
 
 

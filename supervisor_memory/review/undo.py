@@ -8,7 +8,7 @@ from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.curator import Curator, again_when_late
 from supervisor_memory.errors import InvalidContent, RecordNotFound
 from supervisor_memory.ports import Deciding, Ports
-from supervisor_memory.records import Record, Status, WriteResult
+from supervisor_memory.records import Record, Status, WriteResult, WriteStatus
 from supervisor_memory.remember.doubt import REVIEW
 from supervisor_memory.review.proposal import event
 
@@ -23,13 +23,17 @@ _INSTEAD: Final[dict[Status, str]] = {
     "pending": "waits for a reviewer; use `memory.review.edit`",
     "quarantined": "is quarantined; release it first with `memory.review.release`",
 }
+_SAYS_SOMETHING: Final[tuple[Status, ...]] = ("active", "pending")
 _RESTORED: Final[tuple[Status, ...]] = ("deleted", "stale", "compressed")
 
 
 def revert(
     id: str, version: int, user_id: str | None, *, actor: str, curator: Curator, writing: Callable[[], Ports]
 ) -> WriteResult:
-    """Give a record the text it had in an earlier version, as a new one; see `SupervisorMemory.revert`."""
+    """Give a record the text it had in an earlier version, as a new one; see `SupervisorMemory.revert`.
+
+    The version in which it waited for a reviewer takes the approval back: it waits again.
+    """
     if isinstance(version, bool) or not isinstance(version, int):
         raise InvalidContent(
             f"version is {type(version).__name__}; pass a whole number, as `history` has them"
@@ -48,16 +52,17 @@ def revert(
             return WriteResult(now.id, "skipped", reason="is-current", version=now.version)
         told = event("revert", now, actor=actor, after=shall_be.content, reason=f"to-version-{version}")
         done = view.commit(Commit((Change(shall_be, expects=now.version),), (told,)))
-        return WriteResult(now.id, "updated", done.saved, "reverted", now.version + 1, done.applied)
+        status: WriteStatus = "pending" if shall_be.status == "pending" else "updated"
+        return WriteResult(now.id, status, done.saved, "reverted", now.version + 1, done.applied)
 
     return again_when_late(once)
 
 
 def _version(versions: Sequence[Record], number: int) -> Record:
     found = next((each for each in versions if each.version == number), None)
-    known = [each.version for each in versions if each.status == "active"]
+    known = [each.version for each in versions if each.status in _SAYS_SOMETHING]
     there = ", ".join(map(str, known))
-    if found is None or found.status != "active":
+    if found is None or found.status not in _SAYS_SOMETHING:
         what = "has no" if found is None else f"was {found.status} in"
         raise RecordNotFound(
             f"record {versions[-1].id} {what} version {number}; it can go back to {there}",
@@ -69,11 +74,13 @@ def _version(versions: Sequence[Record], number: int) -> Record:
 
 
 def as_before(now: Record, then: Record, view: Deciding) -> Record:
-    """The record saying what it said then, from now on."""
+    """The record saying what it said then, from now on; what waited for a reviewer then waits again."""
     said = {name: getattr(then, name) for name in _SAID}
     shall_be = replace(
         now, **said, content_hash=then.content_hash, updated_at=view.now, valid_from=view.now, valid_to=None
     )
+    if then.status == "pending":
+        return replace(shall_be, status="pending", vector=None, embedder=None)
     if shall_be.embedded_text == now.embedded_text:
         return shall_be
     [vector] = view.embed([shall_be.embedded_text])

@@ -91,7 +91,8 @@ def _as_of(event: Event, candidate: Candidate) -> Iterator[Candidate]:
         return
     if event.source_class == "tool" and extract.describe(candidate.content).kind == "user-profile":
         candidate = replace(candidate, kind="user-profile")
-    yield from storable([replace(candidate, source=_source(event), ref_id=event.ref_id)])
+    told = replace(candidate, source=_source(event), ref_id=event.ref_id, evidence=event.text)
+    yield from storable([told])
 
 
 def _source(event: Event) -> Source:

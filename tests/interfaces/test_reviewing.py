@@ -38,6 +38,17 @@ def test_what_waits_is_listed_with_why_and_what_would_become_of_it(run: Run, wai
     assert run("review", "list", "-u", "nobody").stdout == "nothing waits for review\n"
 
 
+def test_what_waits_is_shown_with_who_said_it_where(run: Run, backend: str) -> None:
+    with SupervisorMemory.from_env() as memory:
+        told = memory.write(
+            "The user sells boats.", user_id="ada", kind="identity", source_class="agent", agent_id="scout",
+            run_id="run-3", session_id="s-9",
+        )  # fmt: skip
+    assert "by:       agent, agent scout, run run-3, session s-9" in run("review", "show", told.id).stdout
+    as_json = run("review", "show", told.id, "--json").json
+    assert as_json["said_by"] == "agent, agent scout, run run-3, session s-9"
+
+
 def test_a_reviewer_approves_edits_and_rejects(run: Run, waiting: dict[str, str]) -> None:
     assert run("review", "show", waiting["tables"], "--json").json["content"] == TEXT
     dry = run("review", "reject", waiting["tables"], "--dry-run")

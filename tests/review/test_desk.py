@@ -137,8 +137,18 @@ def test_an_edited_proposal_is_kept_in_the_reviewers_words(memory: SupervisorMem
     assert known(memory) == ["The user likes tables in reports."]
     assert [v.content for v in memory.history(done.id)] == [TABLES, "The user likes tables in reports."]
     assert [row.record_id for row in memory.backend.audit.tail(9, op="edit")] == [waiting.id]
-    with pytest.raises(RecordNotFound, match="was pending in version 1"):
-        memory.revert(done.id, version=1)  # nobody ever approved those words
+
+
+def test_an_approval_is_taken_back_by_reverting_to_what_waited(memory: SupervisorMemory) -> None:
+    waiting = proposed(memory)
+    memory.review.edit(waiting.id, "The user likes tables in reports.", reviewer=REVIEWER)
+    done = memory.review.revert(waiting.id, version=1, reviewer=REVIEWER)
+    assert (done.id, done.status, done.reason) == (waiting.id, "pending", "reverted")
+    assert known(memory) == []
+    [again] = memory.review.pending()
+    assert (again.record.content, again.why) == (TABLES, ("about-the-user-by-tool",))
+    assert memory.review.approve(waiting.id, reviewer=REVIEWER).status == "added"
+    assert known(memory) == [TABLES]
 
 
 def test_what_was_rejected_is_not_proposed_again_by_others_than_the_user(memory: SupervisorMemory) -> None:
@@ -146,7 +156,8 @@ def test_what_was_rejected_is_not_proposed_again_by_others_than_the_user(memory:
     memory.review.reject(waiting.id, reviewer=REVIEWER, reason="that was the page, not the user")
     for by in ("tool", "agent"):
         again = proposed(memory, by=by)
-        assert (again.id, again.status, again.reason) == (waiting.id, "skipped", "rejected-before")
+        assert (again.id, again.status, again.saved) == (waiting.id, "skipped", False)
+        assert again.reason == f"rejected-before:{REVIEWER}"
     assert memory.review.pending() == []
     record = memory.get(waiting.id)
     assert (record.status, record.metadata["review"]["reason"]) == (
@@ -160,6 +171,7 @@ def test_what_was_rejected_is_not_proposed_again_by_others_than_the_user(memory:
 def test_the_same_words_wait_once(memory: SupervisorMemory) -> None:
     first, again = proposed(memory), proposed(memory)
     assert (again.id, again.status, again.reason) == (first.id, "skipped", "waits-for-review")
+    assert again.saved
     assert len(memory.review.pending()) == 1
 
 
