@@ -378,6 +378,8 @@ def _placed_or_held(
     staged = draft.find_proposal(proposal)
     if told := (staged, "waits-for-review") if staged else known_to_reviewers(proposal, view):
         draft.skip(*told)
+        is_kept = told[0].status == "pending"  # and not rejected, nor quarantined
+        draft.results[-1] = replace(draft.results[-1], saved=is_kept)
     elif why:
         draft.propose(proposal, ";".join(why))
     else:
