@@ -137,12 +137,15 @@ class Curator:
             self.trail.degraded("update", Scope(old.user_id), ports.reasons, ports=ports)
         return WriteResult(old.id, "updated", saved=done.saved, version=old.version + 1, applied=done.applied)
 
-    def delete(self, id: str, user_id: str | None) -> int:
+    def delete(self, id: str, user_id: str | None, *, actor: str | None = None) -> int:
+        """Delete one record. `actor` None: the operator, or the supervisor on the user's behalf."""
+        by = actor or _actor(user_id)
+
         def once() -> int:
             ports = self.writing()
             record = self.own(id, user_id, ports)
-            apart = taken_out([record], ports, actor=_actor(user_id))
-            return _deleted([record], user_id, ports, apart) or len(apart.changes)
+            apart = taken_out([record], ports, actor=by)
+            return _deleted([record], by, ports, apart) or len(apart.changes)
 
         return again_when_late(once)
 
@@ -152,7 +155,7 @@ class Curator:
             page = ports.read_store().list(where, limit=_PAGE)
             if ports.degraded:
                 _refuse_part(ports)
-            return _deleted(page, user_id, ports)
+            return _deleted(page, _actor(user_id), ports)
 
         deleted = 0
         for where in _everything(user_id):
@@ -212,11 +215,11 @@ def _everything(user_id: str) -> tuple[Filter, Filter]:
     )
 
 
-def _deleted(records: Sequence[Record], user_id: str | None, ports: Ports, beside: Commit = _NOTHING) -> int:
+def _deleted(records: Sequence[Record], actor: str, ports: Ports, beside: Commit = _NOTHING) -> int:
     """How many; `beside` is what has to change with them, whether or not any is left to be deleted."""
     doomed = [record for record in records if record.status != "deleted"]
     if doomed or beside.changes:
-        done = deletion(doomed, now=ports.now, actor=_actor(user_id))
+        done = deletion(doomed, now=ports.now, actor=actor)
         changes, events = (*done.changes, *beside.changes), (*done.audit, *beside.audit)
         ports.deciding().commit(replace(done, changes=changes, audit=events))
     return len(doomed)

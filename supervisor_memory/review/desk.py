@@ -136,6 +136,10 @@ class Desk:
     def _reason(self, told: str) -> str:
         return self.services.redactor.text(check_content(told)[:_LONGEST_REASON]) if told else ""
 
+    def delete(self, id: str, *, reviewer: str, user_id: str | None = None) -> int:
+        """As `SupervisorMemory.delete`, in the name of a reviewer. `restore` brings it back."""
+        return self.curator.delete(id, user_id, actor=_login(reviewer))
+
     def restore(self, id: str, *, reviewer: str, user_id: str | None = None) -> WriteResult:
         """Bring back what was deleted, rejected, replaced by another record or forgotten, as it was before.
 
@@ -206,6 +210,7 @@ class Desk:
     aapprove = _twin(approve)
     aedit = _twin(edit)
     areject = _twin(reject)
+    adelete = _twin(delete)
     arestore = _twin(restore)
     arevert = _twin(revert)
     aquarantine = _twin(quarantine)

@@ -465,3 +465,17 @@ async def test_the_twins_do_the_same_off_the_loop(make: Callable[..., Supervisor
         *("pending", "show", "approve", "edit", "reject", "restore", "revert", "quarantine", "release"),
         "roll_back",
     }
+
+
+def test_a_reviewer_deletes_under_their_own_name_and_can_bring_it_back(memory: SupervisorMemory) -> None:
+    record_id = memory.write("Use tables by default.", user_id="ada").id
+    assert memory.review.delete(record_id, reviewer=REVIEWER, user_id="ada") == 1
+    assert known(memory) == []
+    last = memory.backend.audit.tail(1, record_id=record_id)[0].event
+    assert (last["op"], last["actor"]) == ("delete", REVIEWER)
+    memory.review.restore(record_id, reviewer=REVIEWER)
+    assert known(memory) == ["Use tables by default."]
+    with pytest.raises(RecordNotFound):
+        memory.review.delete(record_id, reviewer=REVIEWER, user_id="bo")
+    with pytest.raises(InvalidName):
+        memory.review.delete(record_id, reviewer="Rita the reviewer")
