@@ -463,7 +463,7 @@ async def test_the_twins_do_the_same_off_the_loop(make: Callable[..., Supervisor
     public = {v for v in verbs if callable(getattr(memory.review, v)) and f"a{v}" in verbs}
     assert public == {
         *("pending", "show", "approve", "edit", "reject", "restore", "revert", "quarantine", "release"),
-        "roll_back",
+        *("roll_back", "delete"),
     }
 
 
