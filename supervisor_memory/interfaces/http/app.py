@@ -1,0 +1,73 @@
+"""The application: routes by noun under /v1, the dashboard where there is one, and the guard before both."""
+
+import importlib.util
+from collections.abc import Collection
+from importlib.metadata import version
+from typing import Any, Final
+
+from fastapi import APIRouter, Depends, FastAPI
+from fastapi.security import HTTPBearer
+from starlette.middleware import Middleware
+
+from supervisor_memory.interfaces.http import health
+from supervisor_memory.interfaces.http.access import Guard, Tokens, caller_of
+from supervisor_memory.interfaces.http.problems import Problem, add_handlers
+from supervisor_memory.memory import SupervisorMemory
+
+__all__ = ["create_app"]
+
+_DASHBOARD: Final = "supervisor_memory.interfaces.dashboard"
+_PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
+    status: {"model": Problem} for status in (400, 401, 403, 404, 409, 413, 422, 429, 503)
+}
+_bearer = HTTPBearer(auto_error=False, description="A token of MEMORY_SERVER_TOKENS.")
+
+
+def create_app(
+    memory: SupervisorMemory, *, tokens: Tokens, hosts: Collection[str] = (), rate: int = 600
+) -> FastAPI:
+    """The application over a memory, which stays open: whoever made it closes it.
+
+    Args:
+        tokens: Who may ask.
+        hosts: Names it may be addressed to, besides loopback; without a port.
+        rate: Requests a minute of one caller.
+    """
+    page = _dashboard()
+    guard = Middleware(
+        Guard,
+        tokens=tokens,
+        hosts=hosts,
+        rate=rate,
+        open_paths={"/healthz", *getattr(page, "OPEN", ())},
+        login=getattr(page, "LOGIN", None),
+    )
+    app = FastAPI(
+        title="supervisor-memory",
+        version=version("supervisor-memory"),
+        middleware=[guard],
+        docs_url=None,  # its pages load scripts from elsewhere
+        redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,
+    )
+    app.state.memory = memory
+    app.state.tokens = tokens
+    add_handlers(app)
+    app.include_router(health.open_router)
+    app.include_router(_v1())
+    if page is not None:
+        app.include_router(page.router(memory, caller_of), include_in_schema=False)
+    return app
+
+
+def _v1() -> APIRouter:
+    v1 = APIRouter(prefix="/v1", dependencies=[Depends(_bearer)], responses=_PROBLEMS)
+    for part in (health,):
+        v1.include_router(part.router)
+    return v1
+
+
+def _dashboard() -> Any:
+    """The pages, where there are any: `router(memory, caller)`, open paths in `OPEN`, one of them `LOGIN`."""
+    page = importlib.import_module(_DASHBOARD) if importlib.util.find_spec(_DASHBOARD) else None
+    return page if hasattr(page, "router") else None

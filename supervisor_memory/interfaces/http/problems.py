@@ -1,0 +1,101 @@
+"""What is answered when something is wrong: `{"error": {"code", "message"}}`, never a traceback."""
+
+import re
+from typing import Final
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+from supervisor_memory.errors import (
+    AlreadyReviewed,
+    ConfirmationRequired,
+    Conflict,
+    ContentTooLarge,
+    DeadlineExceeded,
+    IdentityError,
+    InvalidContent,
+    MemoryAccessDenied,
+    RecordNotFound,
+    SupervisorMemoryError,
+    WasErased,
+)
+from supervisor_memory.interfaces.printable import one_line
+
+__all__ = ["Problem", "Unauthenticated", "add_handlers", "problem"]
+
+_SECONDS: Final = 2
+_OF_HTTP: Final = {400: "invalid-request", 404: "no-such-route", 405: "method-not-allowed", 413: "too-large"}
+
+
+class Unauthenticated(MemoryAccessDenied):
+    """No token came, or none that is known."""
+
+
+class What(BaseModel):
+    code: str = Field(description="What kind of thing is wrong, such as record-not-found.")
+    message: str = Field(description="What happened, to what, and what to do; for people.")
+
+
+class Problem(BaseModel):
+    """What is answered when something is wrong."""
+
+    error: What
+
+
+_STATUS: Final[tuple[tuple[type[SupervisorMemoryError], int], ...]] = (
+    (Unauthenticated, 401),
+    (MemoryAccessDenied, 403),
+    (RecordNotFound, 404),
+    (AlreadyReviewed, 409),
+    (ConfirmationRequired, 409),
+    (Conflict, 409),
+    (WasErased, 409),
+    (ContentTooLarge, 413),
+    (InvalidContent, 422),
+    (IdentityError, 422),
+    (SupervisorMemoryError, 503),  # the store, the embedder, the deadline: nothing the request could help
+)
+
+
+def problem(status: int, code: str, message: str, *, retry_after: int | None = None) -> JSONResponse:
+    """An answer that says what is wrong, on one line.
+
+    Args:
+        retry_after: Seconds after which it may be tried again.
+    """
+    headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
+    if status == 401:  # noqa: PLR2004
+        headers["WWW-Authenticate"] = "Bearer"
+    told = Problem(error=What(code=code, message=one_line(message)))
+    return JSONResponse(told.model_dump(), status_code=status, headers=headers)
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Errors of ours, of the routing and of the models, as problems."""
+
+    @app.exception_handler(SupervisorMemoryError)
+    def ours(_request: Request, error: SupervisorMemoryError) -> JSONResponse:
+        status = next(status for kind, status in _STATUS if isinstance(error, kind))
+        late = isinstance(error, DeadlineExceeded)
+        return problem(status, _code(error), str(error), retry_after=_SECONDS if late else None)
+
+    @app.exception_handler(RequestValidationError)
+    def invalid(_request: Request, error: RequestValidationError) -> JSONResponse:
+        """Where it is and what is wrong; what was sent is not said again."""
+        told = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        return problem(422, "invalid-request", one_line("; ".join(told), most=1_000))
+
+    @app.exception_handler(HTTPException)
+    def of_http(_request: Request, error: HTTPException) -> JSONResponse:
+        code = _OF_HTTP.get(error.status_code, "refused")
+        answer = problem(error.status_code, code, str(error.detail))
+        answer.headers.update(error.headers or {})
+        return answer
+
+
+def _code(error: SupervisorMemoryError) -> str:
+    """RecordNotFound → record-not-found."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", type(error).__name__).lower()
