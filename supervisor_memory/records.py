@@ -196,12 +196,31 @@ def check_content(text: str) -> str:
     return clean
 
 
+_WORDS = re.compile(r"`(?P<code>[^`\n]{1,80})`|(?<!\w)(?P<word>[A-Za-z]\w{1,79})(?!\w)", re.ASCII)
+_CASED = re.compile(r"[a-z]\w*[A-Z]|(?=\w*\d)\w*[a-z]\w*[A-Z]", re.ASCII)
+
+
+def cased_words(text: str) -> frozenset[str]:
+    """The words whose case tells them apart, those with capitals: in backticks, camelCase, keys like K7aB."""
+    found: set[str] = set()
+    for match in _WORDS.finditer(text):
+        if code := match["code"]:
+            found.update(word for word in code.split() if not word.islower())
+        elif _CASED.match(match["word"]):
+            found.add(match["word"])
+    return frozenset(found)
+
+
 def content_hash(text: str) -> str:
-    """SHA-256 of the text as a reader sees it: NFKC, case, spaces and closing punctuation do not count."""
+    """SHA-256 of the text as a reader sees it: NFKC, case, spaces and closing punctuation do not count.
+
+    The case of `cased_words` does.
+    """
     seen = unicodedata.normalize("NFKC", text).casefold()
     if not seen.isascii():
         seen = "".join(c for c in seen if unicodedata.category(c) != "Cf")
-    return hashlib.sha256(" ".join(seen.split()).rstrip(".。!！ ").encode()).hexdigest()
+    seen = " ".join(seen.split()).rstrip(".。!！ ")
+    return hashlib.sha256(" ".join((seen, *sorted(cased_words(text)))).encode()).hexdigest()
 
 
 def family_for(

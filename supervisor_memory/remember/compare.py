@@ -6,13 +6,24 @@ text that merely says more differs in nothing. Two exceptions: dates and negatio
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-__all__ = ["Slots", "difference", "holds", "numbers_differ", "one_thing", "same_slots", "slots"]
+from supervisor_memory.remember.figures import plain
+from supervisor_memory.remember.sides import OPPOSITE, sides
+
+__all__ = [
+    "Slots",
+    "dates_differ",
+    "difference",
+    "holds",
+    "numbers_differ",
+    "one_thing",
+    "same_slots",
+    "slots",
+]
 
 Number: TypeAlias = tuple[str, str]
 """(value, unit); the unit is "" when none is said."""
@@ -28,7 +39,8 @@ class Slots:
     Numbers carry a normalised unit (times up to hours in minutes, 万 multiplied in); `is_negative` says
     that it denies or excludes; `directions` are "more" and "less"; `sides` name one of two opposites
     ("gross"); identifiers are code words, paths, quotations, acronyms and names; labels are things that a
-    number or letter tells from their like ("line 2"); `rates` say how often or for how long ("month").
+    number or letter tells from their like ("line 2"); `rates` say how often or for how long ("month");
+    `halves` are those of the day that its times are in ("am"); `limits` are "only" and "except".
     """
 
     numbers: frozenset[Number] = frozenset()
@@ -39,6 +51,8 @@ class Slots:
     identifiers: frozenset[str] = frozenset()
     labels: frozenset[str] = frozenset()
     rates: frozenset[str] = frozenset()
+    halves: frozenset[str] = frozenset()
+    limits: frozenset[str] = frozenset()
 
     @property
     def years(self) -> frozenset[str]:
@@ -47,16 +61,17 @@ class Slots:
 
     def is_opposite(self, other: "Slots") -> bool:
         """Whether each names a side that is the opposite of one the other names."""
-        return any(_OPPOSITE[side] in other.sides - self.sides for side in self.sides - other.sides)
+        return any(OPPOSITE[side] in other.sides - self.sides for side in self.sides - other.sides)
 
 
 def slots(text: str) -> Slots:
     """The slots of a text. In English and Chinese; a number may be digits or words of either."""
-    plain = " ".join(unicodedata.normalize("NFKC", text[:MAX_LENGTH]).replace("’", "'").split())
-    quoted, rest = _taken(_QUOTED, plain)
+    quoted, rest = _taken(_QUOTED, plain(text[:MAX_LENGTH]))
     codes, rest = _codes(rest)
     labels, rest = _taken(_LABEL, rest)
+    limits = {name for name, pattern in _LIMITS if pattern.search(rest)}
     rates = {name for name, pattern in _RATES if pattern.search(rest)}
+    halves = set(_halves(rest))
     dates, rest = _dates(rest)
     numbers, unnumbered = _numbers(rest)
     directions, undirected = _directions(rest)
@@ -65,9 +80,11 @@ def slots(text: str) -> Slots:
         dates=frozenset(dates),
         is_negative=_is_negative(undirected),
         directions=frozenset(directions),
-        sides=frozenset(_sides(rest)),
+        sides=frozenset(sides(rest)),
         identifiers=frozenset(_identifiers(quoted, codes, unnumbered)),
         rates=frozenset(rates),
+        halves=frozenset(halves),
+        limits=frozenset(limits),
         labels=frozenset(" ".join(label.casefold().split()) for label in labels),
     )
 
@@ -95,7 +112,7 @@ def difference(a: str, b: str) -> str:
     one, other = slots(a), slots(b)
     if numbers_differ(one.numbers, other.numbers):
         return "number"
-    if one.dates and other.dates and one.dates != other.dates:
+    if (one.dates and other.dates and one.dates != other.dates) or dates_differ(one, other):
         return "date"
     if one.is_negative != other.is_negative:
         return "negation"
@@ -106,6 +123,12 @@ def difference(a: str, b: str) -> str:
     if _identifiers_differ(one.identifiers, other.identifiers) or _labels_differ(one.labels, other.labels):
         return "identifier"
     return ""
+
+
+def dates_differ(one: Slots, other: Slots) -> bool:
+    """Whether each names a date or a time that the other does not; 9 am is not 9 pm."""
+    halves = one.halves and other.halves and not one.halves & other.halves
+    return bool((one.dates - other.dates and other.dates - one.dates) or halves)
 
 
 def numbers_differ(a: frozenset[Number], b: frozenset[Number]) -> bool:
@@ -142,6 +165,12 @@ def _taken(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:
 
 # --- identifiers -----------------------------------------------------------------------------------------
 
+NUMBERED = (
+    r"(?<![\w-])(?!(?:top|mid|pre|post|under|over|non|sub|last|first|max|min|utc|gmt|covid)-)"
+    r"[A-Za-z][A-Za-z]*-(?:[A-Za-z]{1,8}-){0,2}\d{1,6}[A-Za-z]?(?![\w%-])"
+)
+"""A name that ends in a number: srv-01, HP-04; not top-10."""
+
 _QUOTED = re.compile(
     r"`[^`]{1,80}`|\"[^\"]{1,80}\"|“[^”]{1,80}”|「[^」]{1,80}」|『[^』]{1,80}』|(?<!\w)'[^']{1,80}'(?!\w)"
 )
@@ -149,6 +178,8 @@ _CODE = re.compile(
     r"(?<![\w~./-])(?:[A-Za-z]:)?[\w~.-]*/[\w./~-]*\w"  # a path
     r"|\b[A-Za-z]\w*(?:\.[A-Za-z_]\w*)+"  # schema.table, file.csv
     r"|\b[A-Za-z0-9]*_\w*"  # snake_case
+    r"|\b\d{1,3}(?:\.\d{1,3}){3}\b"  # an address of a network
+    rf"|{NUMBERED}"  # srv-01
     r"|\b[A-Z]{1,4}-?\d{1,6}(?![\w%])|\b[a-z]\d{1,3}(?![\w%])",  # V3, B6, AIR-12, p1
     re.ASCII,
 )
@@ -182,7 +213,14 @@ stage round machine truck desk bed bay dock building terminal platform sensor ta
 """
 _LABEL = re.compile(
     rf"\b(?:{'|'.join(_LABELLED.split())}) (?:\d{{1,6}}[A-Za-z]?|[A-Z])(?![\w.,]*\w|%)"
+    r"|(?:daily|weekly|monthly|quarterly|annual|yearly) (?:report|review|meeting|newsletter|digest|summary)\b"
+    r"|[日周月季年](?:报|例会|会)(?![表销告名价到警喜酬议员计场社])"
     r"|第[\d一二三四五六七八九十百]{1,6}(?:条|号|项|个|期|组|批|版|步|页|章|课|楼|层|排)"
+    r"|(?:仓库|车间|产线|生产线|班组|小组|分店|门店|会议室|教室|宿舍|病区|展厅|机房|项目|方案|阶段|附件|表格|"
+    r"图表|柜台|站台|泵站|机组|分公司|服务器|通道|号线|工位|炉子?|水箱|冷库)"
+    r"(?:[二三四五六七八九](?![个名条张件人天月年周成十百千万倍次位]|分之)|"
+    r"一(?![个名条张件人天月年周共般直定样起些"
+    r"旦律致切向半下边面次位度]|分之)|十[一二三四五六七八九]?(?![个名条张件人天月年周分万足]))"
     r"|[\d一二三四五六七八九十百]{1,6}号(?:线|楼|机|库|仓|门|店|站|车|桌|房|窗口|柜|厅|压机)",
     re.IGNORECASE,
 )
@@ -262,6 +300,18 @@ def _nth_day(day: str) -> int:
     return int(day) if day.isdigit() else int(_of_chinese(day))
 
 
+_MORNING = re.compile(r"(?<![\d:])(?:0\d|1[01]):\d{2}\b")
+_AFTERNOON = re.compile(r"(?<![\d:])(?:1[3-9]|2[0-3]):\d{2}\b")
+
+
+def _halves(text: str) -> Iterator[str]:
+    """The halves of the day that times of day are in, where they tell: 9:30 may be either."""
+    if _MORNING.search(text):
+        yield "am"
+    if _AFTERNOON.search(text):
+        yield "pm"
+
+
 def _clock(match: re.Match[str]) -> str:
     """A time of day by the twelve-hour clock: 五点 may be 17:00."""
     if match["oclock"]:
@@ -336,7 +386,8 @@ _NUMBER = re.compile(
     r"|\b(?P<often>once|twice)\b(?= (?:a|an|per|every|each)\b)"
     r"|(?P<half>\bhalf an hour\b|半个?小时|\bhalf[- ]hour\b)"
     r"|百分之(?P<percent>\d+(?:\.\d+)?|[零一二两三四五六七八九十百点]{1,8})"
-    rf"|(?P<digits>(?<![\w.])\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|(?<![A-Za-z_])\d{{1,30}}(?:\.\d{{1,"
+    rf"|(?P<sign>(?<![A-Za-z0-9_%)])[-−](?=\d))?(?P<digits>(?<![\w.])\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|"
+    rf"(?<![A-Za-z_])\d{{1,30}}(?:\.\d{{1,"
     rf"20}})?)[ -]?{_SCALE}?[ -]?{_UNIT}?"
     rf"|(?P<zh>[零〇一二两三四五六七八九十百千万亿]{{2,20}}|"
     rf"[一二两三四五六七八九十半](?=个?(?:{_CHINESE_UNITS})))(?P<zhunit>{_CHINESE_UNITS})?"
@@ -375,7 +426,10 @@ def _number(match: re.Match[str]) -> Number | None:
     if percent := match["percent"]:
         return _scaled(_of_digits(percent) if percent[0].isdigit() else _of_chinese(percent), "%")
     if digits := match["digits"]:
-        return _scaled(_of_digits(digits) * _SCALES.get((match["scale"] or "").casefold(), 1), match["unit"])
+        sign = -1 if match["sign"] else 1
+        return _scaled(
+            sign * _of_digits(digits) * _SCALES.get((match["scale"] or "").casefold(), 1), match["unit"]
+        )
     if chinese := match["zh"]:
         return _scaled(Fraction(1, 2) if chinese == "半" else _of_chinese(chinese), match["zhunit"])
     words, unit = match["en"], match["enunit"]
@@ -453,47 +507,51 @@ _CONTRAST = re.compile(
 _NEGATION = re.compile(
     r"\b(?:not|no|never|none|neither|nor|without|exclud\w+|except|omit\w*|ignor\w+|stop|avoid|drop(?! below)|"
     r"leave out|left out|removed?|cannot)\b|n't\b"
-    r"|[不没勿](?!同|过|仅|但|管|论|久|断|错|只|得不|限于|一定)|"
+    r"|[不没勿](?!同|过(?![敏期滤热分夜节户剩载])|仅|但|管|论|久|断|错|只|得不|限于|一定)|"
     r"(?<!分)(?<!特)(?<!级)(?<!类)(?<!区)(?<!性)(?<!识)别(?!名|的|人|称)"
     r"|无(?!论|锡|线|关)|非(?!常|洲|得)|未(?!来)|除外|剔除|排除|扣除|去掉|取消(?=了)",
     re.IGNORECASE,
 )
 _NOT_NEGATIONS = re.compile(r"差不多|对不起|不得不|\bno\. ?\d|除非|南非", re.IGNORECASE)
 
-_PAIRS = (
-    (
-        "arrival",
-        r"\barriv\w+|\barr_delay\b|到达|抵达",
-        "departure",
-        r"\bdepart\w+|\bdep_delay\b|起飞|出发|离港",
-    ),
-    ("gross", r"\bgross\b|(?<!不)含税", "net", r"\bnet\b|不含税"),
-    (
-        "minimum",
-        r"\bmin(?:imum)?\b(?! ?\d)|\blowest\b|\bshortest\b|最[小低短]",
-        "maximum",
-        r"\bmax(?:imum)?\b|\bhighest\b|\blongest\b|最[大高长]",
-    ),
-    ("first", r"\bfirst\b|首次", "last", r"\blast\b|末次"),
-    ("before", r"\bbefore\b|之前", "after", r"\bafter\b|之后"),
-    ("ascending", r"\bascending\b|升序", "descending", r"\bdescending\b|降序"),
-    ("active", r"主动", "passive", r"被动"),
-    ("worst", r"\bworst\b|最差", "best", r"\bbest\b|最好"),
-    ("daily", r"\bdaily\b|每[天日]|日报", "weekly", r"\bweekly\b|每周|周报"),
-    ("mean", r"\bmeans?\b(?= delay)|\baverage\b|平均|均值", "median", r"\bmedian\b|中位"),
+_PERIODS = (
+    ("day", "day", "daily", "天日"),
+    ("week", "week", "weekly", "周|星期|礼拜"),
+    ("month", "month", "monthly", "月"),
+    ("quarter", "quarter", "quarterly", "季(?:度)?"),
+    ("year", "year", "yearly|annual(?:ly)?", "年"),
 )
-_RATES = [
-    (name, re.compile(pattern, re.IGNORECASE))
-    for name, pattern in (
-        ("day", r"\b(?:(?:per|a|each|every) day|daily)\b|每[天日]"),
-        ("week", r"\b(?:(?:per|a|each|every) week|weekly)\b|每个?(?:周|星期)"),
-        ("month", r"\b(?:(?:per|a|each|every) month|monthly)\b|每个?月|月均|月租"),
-        ("quarter", r"\b(?:(?:per|a|each|every) quarter|quarterly)\b|每个?季度?"),
-        ("year", r"\b(?:(?:per|a|each|every) year|yearly|annual(?:ly)?)\b|每年|年均"),
+
+
+def _every(english: str, adverb: str, chinese: str) -> tuple[str, str]:
+    """The patterns of "every other week", and of "every week"."""
+    chinese = f"[{chinese}]" if chinese == "天日" else f"(?:{chinese})"
+    other = (
+        rf"\bevery (?:other|second|2|two) {english}s?\b|\bbi-?(?:{adverb})\b"
+        rf"|[每间]?隔[一1]?个?{chinese}(?!后)|每[两2二双]个?{chinese}"
     )
+    return (
+        other,
+        rf"(?<!\bbi-)\b(?:(?:per|a|each|every) {english}|(?:{adverb}))\b|每个?{chinese}|"
+        rf"{chinese}报(?![表销告名价到警喜酬])",
+    )
+
+
+_EVERY = [(name, *_every(english, adverb, chinese)) for name, english, adverb, chinese in _PERIODS]
+_RATES = [
+    *((f"2 {name}", re.compile(other, re.IGNORECASE)) for name, other, _ in _EVERY),
+    ("2 week", re.compile(r"\bfortnight(?:ly)?\b", re.IGNORECASE)),
+    *((name, re.compile(each, re.IGNORECASE)) for name, _, each in _EVERY),
+    ("month", re.compile("月均|月租")),
+    ("year", re.compile("年均")),
 ]
-_SIDES = [(name, re.compile(p, re.IGNORECASE)) for a, pa, b, pb in _PAIRS for name, p in ((a, pa), (b, pb))]
-_OPPOSITE = {a: b for a, _, b, _ in _PAIRS} | {b: a for a, _, b, _ in _PAIRS}
+_LIMITS = (
+    ("only", re.compile(r"\b(?:only(?! (?:if|when|after|because))|solely|exclusively|(?:no ?body|no one|"
+     r"none) "
+                        r"(?:but|except))\b|只有|唯有|仅(?!仅)|只(?=[能可许限对让准由在有])", re.IGNORECASE)),
+    ("except", re.compile(r"\b(?:except(?:ing)?|apart from|other than|exclud\w+|with the exception of|unless|"
+                          r"save for)\b|除了|除非|除[^,，。;；]{1,12}(?:外|之外|以外)", re.IGNORECASE)),
+)  # fmt: skip
 
 
 def _directions(text: str) -> tuple[set[str], str]:
@@ -503,7 +561,3 @@ def _directions(text: str) -> tuple[set[str], str]:
 
 def _is_negative(text: str) -> bool:
     return _NEGATION.search(_NOT_NEGATIONS.sub(" ", _CONTRAST.sub(" ", text))) is not None
-
-
-def _sides(text: str) -> Iterator[str]:
-    return (name for name, pattern in _SIDES if pattern.search(text))

@@ -70,6 +70,7 @@ OLDER = "older-than-what-is-known"
 _TRIES = 20
 _RIVALS = 10
 _EQUALS = 200  # verbatim imports may say the same any number of times
+_ANOTHERS = frozenset(["person", "opposite", "restriction"])  # why one subject is not that of the other text
 _LEAST_TERMS = 3  # under so many, one text holding the other's terms means nothing
 _OPS: dict[WriteStatus, str] = {
     "added": "add",
@@ -614,6 +615,8 @@ def _on_one_subject(
             return "beside"  # the price a month, and a year
     pair = beside(read(old.content), read(new.content))
     is_same_value = candidate.value is not None and candidate.value == old.metadata.get("value")
+    if apart(pair) in _ANOTHERS:
+        return "beside"
     if apart(pair) == "subject" and (is_same_value or len(pair.replaced) > 1):
         return "beside"  # the same wish, of somebody else
     if is_same_value and pair.announces and pair.is_template and pair.replaced:

@@ -7,14 +7,25 @@ whether the later one announces a change. Nothing here knows a domain.
 
 import math
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 
-from supervisor_memory.remember.compare import Slots, numbers_differ, one_thing, slots
+from supervisor_memory.records import cased_words
+from supervisor_memory.remember.attributes import Stated, same_attribute, stated
+from supervisor_memory.remember.compare import (
+    NUMBERED,
+    Slots,
+    dates_differ,
+    numbers_differ,
+    one_thing,
+    slots,
+)
+from supervisor_memory.remember.figures import plain
+from supervisor_memory.remember.people import People, of_another, people
+from supervisor_memory.remember.sides import OPPOSITE, WAYS
 from supervisor_memory.terms import CJK, STOP_WORDS, stem, terms
 
 __all__ = [
@@ -37,18 +48,23 @@ Evidence = Mapping[str, float]
 
 _TEMPLATE = 0.5
 """The share of words in common, in order, from which two texts are one sentence with something exchanged."""
+_ONE_SENTENCE = 0.75  # the share from which nothing but a word or two was exchanged
 _MOST_TOKENS = 400
 _QUALIFIER = 2  # words, or Chinese characters
 _SAME_OBJECT = 0.6  # the share of words in common from which one thing is liked and disliked
 _TURNED = 2  # words exchanged with it, up to which a sentence is only turned into its opposite
 _HEAD = 0.34
+_SHORT = 7  # tokens of a sentence that says one thing
+_DOTS = 3  # in an address of a network
+_LEAST_OPENING = 4  # characters
 _FIRST = 4  # terms that open a text: mostly what it is about
 
 
 # --- one text ------------------------------------------------------------------------------------------
 
 _TOKEN = re.compile(
-    rf"(?<![\w.~-])[A-Za-z~]?[\w.~-]*(?:[/_]|\.(?=[A-Za-z]))[\w./~-]*\w|\d[\d,.:]*\d|\d|[A-Za-z]\w*|[{CJK}]",
+    rf"(?<![\w.~-])[A-Za-z~]?[\w.~-]*(?:[/_]|\.(?=[A-Za-z]))[\w./~-]*\w|(?:(?<![\w%)])[-−])?(?:\d[\d,.:]*\d|"
+    rf"\d)|{NUMBERED}|[A-Za-z]\w*|[{CJK}]",
     re.ASCII,
 )
 _EMPTY = frozenset("的了是在将把为由于与和及就也都请按以要须应会能可则而之其此该个位名条项") | STOP_WORDS
@@ -106,6 +122,23 @@ _STATES_ONE = re.compile(
     re.IGNORECASE,
 )
 
+_SEVERAL = re.compile(
+    r"(?:my|our|his|her) (?:[a-z]+ )?(?:hobby|interest|passion|skill|strength|weakness|pet|dog|cat|friend|"
+    r"colleague|"
+    r"neighbou?r|brother|sister|sibling|son|daughter|child|kid|cousin|aunt|uncle|allergy|client|customer|"
+    r"student)\b"
+    r"|(?:我们?|他|她)的?(?:一?个)?(?:爱好|兴趣|特长|宠物|朋友|同事|邻居|哥哥|弟弟|姐姐|妹妹|儿子|女儿|孩子|"
+    r"客户|学生|优点|缺点)",
+    re.IGNORECASE,
+)
+"""What one can have several of: another one does not take its place."""
+_HAVE = re.compile(r"(?:i|we) (?:(?:also|now|still) )?(?:have|own|hold)\b", re.IGNORECASE)
+_NAMES_SOMEBODY = re.compile(
+    r"(?i:my|our|his|her|their)\b|我们?的|[A-Z][\w.-]*(?: [A-Z][\w.-]*){0,2}(?:'s\b| (?:is|was|has|had|will|"
+    r"would|"
+    r"can|cannot|does|[a-z]+s)\b)"
+)
+"""What a sentence begins with that is stated of Tom, or of my laptop: not "Send me"."""
 _SUBJECT = re.compile(
     r"(?P<told>(?:(?:the|our|my|his|her|their|\w+'s)\b|[a-z]+ (?:no\.? ?|#)?\d)[^.;,]{0,80}?) "
     r"(?:is|are|was|were|will be|has|had|means?|equals?)\b"
@@ -163,33 +196,46 @@ class Reading:
     states_one: bool
     attitude: int | None
     liked: frozenset[str]
+    people: People
+    stated: Stated | None
+    opening: Slots
 
 
 @lru_cache(maxsize=4_096)
 def read(text: str) -> Reading:
-    plain = " ".join(unicodedata.normalize("NFKC", text).replace("’", "'").split())
-    found = terms(plain)
-    tokens = _tokens(_CHANGES.sub(" ", plain) or plain)[:_MOST_TOKENS]
+    said, text = text, plain(text)
+    found = terms(text)
+    tokens = _tokens(_CHANGES.sub(" ", text) or text)[:_MOST_TOKENS]
     return Reading(
-        text=plain,
-        slots=slots(plain),
+        text=text,
+        slots=slots(text),
         terms=frozenset(found),
         first=tuple(dict.fromkeys(found))[:_FIRST],
         tokens=tokens,
-        subject=(subject := _subject(plain)),
+        subject=(subject := _subject(text)),
         numbered=tuple(filter(_is_number, tokens[:subject])),
         counts=Counter(tokens),
-        announces=_CHANGES.search(plain) is not None,
-        ends=_ENDS.search(plain) is not None,
-        states_one=_STATES_ONE.search(plain) is not None,
-        attitude=_attitude(plain),
-        liked=frozenset(_tokens(_ATTITUDES.sub(" ", _CHANGES.sub(" ", plain)))) - _FEELING,
+        announces=_CHANGES.search(text) is not None,
+        ends=_ENDS.search(text) is not None,
+        states_one=_STATES_ONE.search(text) is not None,
+        attitude=_attitude(text),
+        liked=frozenset(_tokens(_ATTITUDES.sub(" ", _CHANGES.sub(" ", text)))) - _FEELING,
+        people=people(said),
+        stated=stated(said),
+        opening=slots(text[: _opening(text)]),
     )
 
 
 def _tokens(text: str) -> tuple[str, ...]:
-    words = (match[0] for match in _TOKEN.finditer(text.casefold()))
+    kept = cased_words(text)
+    words = (match[0] if match[0] in kept else match[0].casefold() for match in _TOKEN.finditer(text))
     return tuple(stem(word) for word in words if word not in _EMPTY)
+
+
+def _opening(text: str) -> int:
+    """Characters in which a text says what it is about: before its verb where that can be seen."""
+    found = _SUBJECT.match(text)
+    return found.end() if found else max(_LEAST_OPENING, int(_HEAD * len(text)))
 
 
 def _subject(text: str) -> int:
@@ -219,13 +265,17 @@ class Exchange:
     """What the later text has in a place where the earlier one has something else; either may be nothing.
 
     `start` is where it stands, 0 to 1, in the text where it comes later. `is_in_subject` says that it is part
-    of what either text states something of: the window of apollo, and of gemini.
+    of what either text states something of: the window of apollo, and of gemini. `start_mine` and
+    `start_yours` count the tokens before it; `is_last` says that nothing follows in either.
     """
 
     mine: tuple[str, ...]
     yours: tuple[str, ...]
     start: float
     is_in_subject: bool = False
+    start_mine: int = 0
+    start_yours: int = 0
+    is_last: bool = False
 
     @property
     def is_at_head(self) -> bool:
@@ -275,6 +325,9 @@ def beside(old: Reading, new: Reading) -> Pair:
             _own(b[k:m], a, beside=a[i:j]),
             max(i / len(a), k / len(b)),
             is_in_subject=j <= old.subject and m <= new.subject,
+            start_mine=i,
+            start_yours=k,
+            is_last=j == len(a) and m == len(b),
         )
         for tag, i, j, k, m in matcher.get_opcodes()
         if tag != "equal"
@@ -323,31 +376,87 @@ def apart(pair: Pair) -> str:
 
     "label": line 2 and line 4, the code of 3 and of 4. "period": 2014 and 2015. "direction": over and under.
     "opposite": gross and net, of two subjects. "identifier": one path or column in place of another.
-    "subject": the sentence begins with another thing.
+    "subject": the sentence begins with another thing. "person": of somebody else. "restriction": only one of
+    them says "only" or "except".
     "qualifier": it begins with a narrower thing. "another": something else is liked as well. "two-values":
     what it is said of has changed, and what is said. A text that announces a change may do all that, but not
     be of another label or year.
     """
+    if same_attribute(pair.old.stated, pair.new.stated):
+        return ""
+    return _of_two(pair) or ("" if pair.announces else _unannounced(pair))
+
+
+def _of_two(pair: Pair) -> str:
+    """What keeps texts apart though the later one announces a change."""
     old, new = pair.old.slots, pair.new.slots
+    if of_another(pair.old.people, pair.new.people) or _begins_with_somebody(pair):
+        return "person"
     if old.labels and new.labels and not old.labels & new.labels:
         return "label"
     if len(pair.old.numbered) == len(pair.new.numbered) and pair.old.numbered != pair.new.numbered:
         return "label"
     if old.years and new.years and not old.years & new.years:
         return "period"
-    another_number = numbers_differ(old.numbers, new.numbers)
     turned = bool(old.directions and new.directions and not old.directions & new.directions)
-    if turned and (another_number or not pair.announces):
+    if turned and (numbers_differ(old.numbers, new.numbers) or not pair.announces):
         return "direction"
-    if pair.announces:
-        return ""
-    if another_number and old.dates - new.dates and new.dates - old.dates:
-        return "two-values"
-    if another_number and old.rates and new.rates and not old.rates & new.rates:
+    return "opposite" if pair.is_template and old.is_opposite(new) and _is_of_parts(pair) else ""
+
+
+def _unannounced(pair: Pair) -> str:
+    old, new = pair.old.slots, pair.new.slots
+    another_number = numbers_differ(old.numbers, new.numbers)
+    another_date = bool(old.dates - new.dates and new.dates - old.dates)
+    another_rate = bool(old.rates and new.rates and not old.rates & new.rates)
+    if _is_of_other_days(pair):
+        return "period"
+    if another_number + another_date + another_rate > 1:
         return "two-values"
     if not pair.is_template:
-        return "opposite" if old.is_opposite(new) else ""
+        return "opposite" if old.is_opposite(new) else "another" if _does_another(pair) else ""
+    if _is_restricted(pair):
+        return "restriction"
     return _exchanged_subject(pair) or _exchanged_much(pair, another_number=another_number)
+
+
+def _begins_with_somebody(pair: Pair) -> bool:
+    """Whether one is of the user and the other begins with somebody, or something, else: Tom, my laptop."""
+    old, new = pair.old.people, pair.new.people
+    subjects = {old.subject, new.subject}
+    if not pair.is_template or not subjects & {"i", "we"}:
+        return False
+    if "other" in subjects:
+        return True
+    for one, other, words in (
+        (old, pair.new, [each.yours for each in pair.exchanges if not each.start_yours]),
+        (new, pair.old, [each.mine for each in pair.exchanges if not each.start_mine]),
+    ):
+        if one.subject in ("i", "we") and other.people.subject == "" and any(words):
+            return _NAMES_SOMEBODY.match(other.text) is not None
+    return False
+
+
+def _is_of_other_days(pair: Pair) -> bool:
+    """Whether they begin with another quarter, month or day: what holds on Monday, and on Tuesday."""
+    mine, yours = ({date for date in each.opening.dates if ":" not in date} for each in (pair.old, pair.new))
+    return pair.is_template and bool(mine and yours) and not mine & yours
+
+
+def _is_restricted(pair: Pair) -> bool:
+    """Whether one of them is said of fewer: only managers, all branches but one."""
+    old, new = pair.old, pair.new
+    if (old.slots.limits ^ new.slots.limits) == {"only"} and pair.ratio < _ONE_SENTENCE:
+        return old.opening.limits != new.opening.limits
+    return old.slots.limits != new.slots.limits
+
+
+def _is_of_parts(pair: Pair) -> bool:
+    """Whether the opposite sides are two parts of something, not two ways to do it, nor what is said last."""
+    old, new = pair.old.slots.sides, pair.new.slots.sides
+    named = {side for side in old - new if OPPOSITE[side] in new - old} - WAYS
+    is_last = len(pair.exchanges) == 1 and pair.exchanges[0].is_last
+    return bool(named) and not is_last
 
 
 def _exchanged_subject(pair: Pair) -> str:
@@ -355,6 +464,8 @@ def _exchanged_subject(pair: Pair) -> str:
     if any(any(map(_is_code, each.mine)) and any(map(_is_code, each.yours)) for each in replaced):
         return "identifier"
     other_attitude = pair.old.attitude != pair.new.attitude
+    if other_attitude and None not in (pair.old.attitude, pair.new.attitude) and _likes_another(pair):
+        return "another"
     if any((each.is_at_head or each.is_in_subject) and not _is_of_numbers(each) for each in replaced):
         return "" if len(replaced) == 1 and other_attitude else "subject"
     added = [each for each in pair.exchanges if each.yours and not each.mine]
@@ -366,15 +477,32 @@ def _exchanged_subject(pair: Pair) -> str:
     return "another" if _is_one_of_many(pair, replaced) else ""
 
 
+def _likes_another(pair: Pair) -> bool:
+    return bool(pair.old.liked - pair.new.liked and pair.new.liked - pair.old.liked)
+
+
 def _is_one_of_many(pair: Pair, replaced: Sequence[Exchange]) -> bool:
     """Whether it may hold beside the other: allergic to peanuts, and to shellfish; not who leads the team."""
     return (
         len(replaced) == 1
         and len(pair.exchanges) == 1
-        and not any(map(_is_number, (*replaced[0].mine, *replaced[0].yours)))
+        and not _is_of_numbers(replaced[0])
         and not (pair.old.slots.dates and pair.new.slots.dates)
-        and not (pair.old.states_one and pair.new.states_one)
+        and not (pair.old.states_one and pair.new.states_one and not _SEVERAL.match(pair.new.text))
     )
+
+
+def _does_another(pair: Pair) -> bool:
+    """Whether somebody is said to do the same with another thing: I take vitamins, I take iron."""
+    old, new = pair.old, pair.new
+    if not old.people.subject or old.people.subject != new.people.subject:
+        return False
+    if max(len(old.tokens), len(new.tokens)) >= _SHORT or (old.subject and new.subject):
+        return False
+    verb = next((n for n, (a, b) in enumerate(zip(old.tokens, new.tokens, strict=False)) if a != b), _SHORT)
+    mine, yours = old.tokens[verb:], new.tokens[verb:]
+    is_verb = verb > (old.tokens[:1] == ("我",)) or bool(_HAVE.match(old.text) and _HAVE.match(new.text))
+    return is_verb and bool(mine and yours) and mine[0] not in yours and yours[0] not in mine
 
 
 def _exchanged_much(pair: Pair, *, another_number: bool) -> str:
@@ -392,9 +520,19 @@ def _exchanged_much(pair: Pair, *, another_number: bool) -> str:
     return ""
 
 
+def same_but_for_case(old: Reading, new: Reading) -> bool:
+    """Whether two texts differ in nothing but the case of a word in which it counts: `abC`, `abc`."""
+    return [w.casefold() for w in old.tokens] == [w.casefold() for w in new.tokens]
+
+
 def turns(pair: Pair) -> bool:
-    """Whether somebody's attitude to one thing has changed: love, hate, indifference."""
+    """Whether one attribute has another value, or an attitude to one thing has changed: love, hate,
+    indifference."""
     old, new = pair.old, pair.new
+    if same_attribute(old.stated, new.stated):
+        return True
+    if of_another(old.people, new.people):
+        return False
     if old.attitude is None or new.attitude is None or old.attitude == new.attitude:
         return False
     common = len(old.liked & new.liked)
@@ -412,7 +550,11 @@ def takes_place(pair: Pair) -> bool:
     Another number, date or name, the opposite or a denial of the same sentence, another attitude.
     """
     old, new = pair.old.slots, pair.new.slots
-    if numbers_differ(old.numbers, new.numbers) or (old.dates - new.dates and new.dates - old.dates):
+    if numbers_differ(old.numbers, new.numbers) or dates_differ(old, new):
+        return True
+    if old.rates and new.rates and not old.rates & new.rates:
+        return True
+    if pair.is_template and pair.old.tokens != pair.new.tokens and same_but_for_case(pair.old, pair.new):
         return True
     if (
         old.identifiers
@@ -460,6 +602,7 @@ def names_in_common(pair: Pair, weights: Mapping[str, float]) -> float:
     for mine, yours in (
         (old.slots.identifiers, new.slots.identifiers),
         (old.slots.numbers, new.slots.numbers),
+        (old.slots.rates, new.slots.rates),
     ):
         total += len(yours)
         common += len(mine & yours)
@@ -496,7 +639,7 @@ def _of_slots(old: Slots, new: Slots) -> dict[str, float]:
     found["number of one"] = float(bool(old.numbers) != bool(new.numbers))
     found["numbers lack"] = float(_lacks(old.numbers, new.numbers))
     found["date shared"] = float(bool(old.dates & new.dates))
-    found["date differs"] = float(bool(old.dates - new.dates) and bool(new.dates - old.dates))
+    found["date differs"] = float(dates_differ(old, new))
     found["date of one"] = float(old.dates != new.dates and not found["date differs"])
     shared = {a for a in old.identifiers for b in new.identifiers if one_thing(a, b)}
     mine = any(not any(one_thing(a, b) for b in new.identifiers) for a in old.identifiers)
@@ -561,10 +704,12 @@ def _what(replaced: Sequence[Exchange]) -> str:
 
 
 def _is_number(word: str) -> bool:
-    return word[0].isdigit() or word in _NUMERALS
+    return word.lstrip("-−")[:1].isdigit() or word in _NUMERALS
 
 
 def _is_code(word: str) -> bool:
+    if word.count(".") == _DOTS and _is_number(word):
+        return True  # 10.0.0.1
     return not _is_number(word) and any(c in "_/." or c.isdigit() for c in word)
 
 

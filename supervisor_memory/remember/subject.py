@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from supervisor_memory.phrases import STANDING
+from supervisor_memory.remember.people import people
 from supervisor_memory.statements import MAX_SENTENCE, masked, normal
 
 __all__ = ["About", "about_preference", "properties_of"]
@@ -191,6 +192,40 @@ _SUBJECTS = (
     ("comparison", re.compile(r"对比|比较|\bcompar(?:isons?|e|ing)\b", re.IGNORECASE)),
     ("trend", re.compile(r"趋势|走势|\btrends?\b", re.IGNORECASE)),
 )
+_BRIEF = re.compile(
+    r"(?:(?P<before>[a-z]+)(?: (?:to be|be|kept|very|as|nice and|are|should be|must be))*+ )?"
+    r"\b(?:short|concise|brief|terse|succinct|detailed|verbose|thorough)\b(?: (?P<after>[a-z]+))?"
+    r"|(?:喜欢|希望|要求?|让|把|觉得|认为|^)(?P<zh>[\u4e00-\u9fff]{2,4}?)(?:要|得|最好|应该?|尽量|保持|都|"
+    r"越)*"
+    r"(?:简[洁短明要]|精简|详细|详尽)|(?:简[洁短]|详细|详尽)的(?P<zhafter>[\u4e00-\u9fff]{2,4})",
+    re.IGNORECASE,
+)
+_OWN_ACTS = re.compile(
+    r"\b(?:i|we|he|she) (?:also |often |usually |can |still )*(?:read|watch|listen|learn|study|teach|"
+    r"understand|know|"
+    r"speak|sing|dream|think|work)s?\b(?! (?:best|better|faster))|[我他她]们?(?:平时|经常|每天|也|还|在|"
+    r"正在|只)*(?:会|能|"
+    r"懂|学|教|听|读|看)(?!中文就|英文就|得懂)",
+    re.IGNORECASE,
+)
+"""What somebody does in a language: no wish for how to be answered."""
+_ANSWERS = re.compile(
+    r"(?:answers?|repl(?:y|ies)|responses?|explanations?|texts?|outputs?|sentences?|messages?|prose|wording|"
+    r"tone|"
+    r"style|versions?|forms?|bullets?|lists?|tables?|points?|overviews?|paragraphs?|language|things?|"
+    r"everything|"
+    r"it|them|this|that|you|me|i|we|us|and|but|or|please|to|when|in|for|with|is|are|be|as|by|the|an?|if|"
+    r"unless|at|"
+    r"on|over|not|of|so|too|very|more|less|keep|like|want|prefer|make|need|love|have|use|give|write|stay|"
+    r"remain|"
+    r"always|really|just|only|only|one|ones|my|your|all|most|no|rather|instead|than|from|now|again|possible|"
+    r"enough|"
+    r"technical|quick|simple|clear|direct|polite|precise|plain|good|nice|"
+    r".*(?:回答|回复|答案|说明|解释|内容|语言|文字|表达|结果|输出|作答|一点|一些|尽量|你|我|用|以后|请|就|"
+    r"都|更|比较).*)",
+    re.IGNORECASE,
+)
+"""What is short or detailed when nothing else is named."""
 _PURPOSE = re.compile(
     r"\bfor (?:my |the |all |any |every )?(?P<en>[a-z][\w -]{2,30}?)(?=[,.;]|$| (?:use|show|give|i|please|"
     r"from|by|as|in)\b)"
@@ -226,6 +261,10 @@ def about_preference(text: str) -> About:
         return About()
     [(name, said_of, value, avoided)] = found
     subject = said_of if said_of == "user" else _subject(wish, said_of)
+    subject = (name == "verbosity" and _thing(wish)) or subject
+    who = people(text[:MAX_SENTENCE])
+    if who.leads and said_of != "user":
+        subject = f"{min(who.others)}'s {subject}"
     if avoided:
         return About(subject, f"avoids-{value.replace(' ', '-')}", "yes")
     return About(subject, name, value)
@@ -269,11 +308,21 @@ def _facts(text: str) -> Iterator[tuple[str, str, str, bool]]:
 def _of_properties(text: str, *, avoided: bool) -> Iterator[tuple[str, str, str, bool]]:
     negative = avoided or bool(_AVOIDS.search(text))
     for prop in _PROPERTIES:
+        if prop.name == "language" and _OWN_ACTS.search(text):
+            continue
         values = [value for value, pattern in prop.values if pattern.search(text)]
         yield from ((prop.name, prop.said_of, value, negative) for value in values)
     for match in _DECIMALS.finditer(text):
         digit = (match["zh"] or match["en"] or "0").casefold()
         yield "decimals", "number", _DIGITS.get(digit, digit), negative
+
+
+def _thing(text: str) -> str | None:
+    """What is to be short or detailed where it is something else than answers: meetings."""
+    match = _BRIEF.search(text)
+    named = (match[name] for name in ("after", "before", "zh", "zhafter")) if match else ()
+    found = (word.casefold() for word in named if word and not _ANSWERS.fullmatch(word))
+    return next((word.removesuffix("s") for word in found), None)
 
 
 def _subject(text: str, said_of: str) -> str:
