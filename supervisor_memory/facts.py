@@ -79,10 +79,57 @@ _NOT_OURS = (
     r"request|test|build|page|browser|file|head|lord|pleasure|only|current)"
 )
 
+_SINCE = r"(?: (?:just|recently|now|finally|since|already|also))*"
+_AIDS_ZH = r"(?:助听器|眼镜|隐形|假牙|轮椅|拐杖|义肢|起搏器|牙套|支架|护具|护膝|人工耳蜗)"
+_BUSINESS_ZH = (
+    r"(?:店|铺|公司|馆|厂|厅|诊所|工作室|超市|学校|农场|果园|酒店|民宿|机构|事务所|培训班|书屋|网站|车队)"
+)
+_FEELS = (
+    r"(?:nervous|tired|anxious|dizzy|sleepy|sick|uneasy|seasick|claustrophobic|stressed|restless|itchy|"
+    r"uncomfortable|queasy|drowsy)"
+)
+_FEELS_ZH = (
+    r"(?:累|紧张|头疼|头晕|头痛|焦虑|烦躁|心烦|不舒服|难受|犯困|分心|反胃|失眠|心慌|害怕|想吐|过敏|发慌)"
+)
+
 FACTS: Rules = (
     (
         "personal-fact",
         rule(
+            rf"\b(?:i|we)(?:'ve| have){_SINCE} (?:moved|relocated|transferred|emigrated|settled|switched) "
+            r"(?:back |over )?(?:to|in|into|from) (?:(?-i:[A-Z])\w|an? (?:new |bigger |smaller )?(?:flat|"
+            r"house|"
+            r"apartment|city|town|village|country|job|team|company|office|school)\b)",
+            rf"\b(?:i|we)(?:'ve| have){_SINCE} (?:become (?:an? [a-z]|vegan|vegetarian|diabetic|allergic|"
+            rf"self-employed|deaf|blind)|turned \d|got(?:ten)? (?:married|"
+            rf"engaged|"
+            r"divorced|promoted)|given up|taken up|adopted an? |retired|quit (?:smoking|drinking|my job)|"
+            r"(?:joined|left) (?:(?-i:[A-Z])\w|(?:the|my) [\w-]+ (?:team|department|company|group))|"
+            r"changed (?:jobs?|my (?:name|number|address|e-?mail)|schools?|teams?)|started (?:a new job|"
+            r"at (?-i:[A-Z])))",
+            rf"\b(?:my|our) (?:\w+ ){{0,2}}{_KIN} (?:starts?|begins?|attends?|finish(?:es)?|graduates?|"
+            rf"teach(?:es)?|"
+            r"drives?|eats?|drinks?|sleeps?|suffers?|swims?|sings?|trains?|commutes?|cooks?|skis?|rides?)\b",
+            r"\bmy (?:[\w-]+ ){1,2}(?:wrong|incorrectly)[,;.:]? (?:it(?:'s| is)|it should be|"
+            r"the right one is) \w",
+            r"我(?:们?家?)?[^,;。是要想会能把]{0,8}(?:从[^,;。]{1,10})?(?:搬(?:到|去|来|回|进)|迁(?:到|往|"
+            r"回)|移民到?|"
+            r"调(?:到|去|往))(?:了)?(?!这|那|第|下|上)[^,;。]{2,}",
+            r"我(?:已经?|刚刚?|最近|上个?[月周]|今年|去年|前年|也)*(?:跳槽|转岗|转行|入职(?!那|当)|"
+            r"加入了?(?=[^,;。]{1,10}(?:公司|团队|部门|小组|大学|"
+            r"学校|医院|银行|协会|俱乐部|单位|律所|工会))|离职|辞职|升(?:为|职)|"
+            r"改(?:名|姓|行)|换(?:了)?(?:个|一?份)?(?:新)?(?:工作|公司|手机号|号码|邮箱|部门|城市|"
+            r"单位))[^,;。吗]{0,12}",
+            rf"我(?:自己|们?家|和[^,;。]{{1,4}})?(?:还|在[^,;。]{{1,8}})?(?:开(?:了|着)?|经营着?|创办了?|"
+            rf"办了|打理着?)"
+            rf"(?:一|两|三)?(?:家|间|个|所|片)[^,;。]{{0,10}}{_BUSINESS_ZH}(?![^,;。]{{0,2}}的)",
+            rf"我(?:一直|平时|长期|现在|得|要|必须|常年)*(?:戴|穿|拄|坐|装|用|带)(?:着|了|"
+            rf"有)?{_AIDS_ZH}(?!在|看|来|去|呢)",
+            r"我(?:本人|自己)?(?:是|的?血型是?) ?(?:A|B|AB|O) ?型|我(?:属|"
+            r"是)[^,;。]{1,4}座(?:的)?(?=[,;。]|$)",
+            r"我的?(?:名字|姓名|名|姓|生日|邮箱|电话|地址|公司|部门|职位)[^,;。]{0,6}(?:写|叫|念|拼|记|搞|"
+            r"弄|填|打)错"
+            r"了?[,;。 ]*(?:应该)?(?:是|叫|改)\S",
             r"\b(?:we're|we are) (?:based|located|headquartered|from|in)\b (?-i:[A-Z])",
             rf"我(?:的)?{_KIN_ZH}[^,;。]{{0,6}}(?:有|是|在|今年|对|不|喜欢|爱|怕|上|叫|住|\d)(?!什么|没有)",
             rf"我(?:和|跟|与)(?:我)?(?:的)?{_KIN_ZH}[^,;。]{{2,}}(?<!了)[。!]*$",
@@ -154,7 +201,8 @@ FACTS: Rules = (
             r"室友)",
             r"我(?:们)?(?:现在|目前|已经|一直|平时|从小|刚刚?|长期|全家)*(?:住在?(?!院)|家住|家在|老家|"
             r"定居|常住|来自|出生[于在]|生于|毕业于?|就职于|"
-            r"任职于?|供职于?|从事|移居|搬(?:到|去|来)|主修|专业是|就读|在读|籍贯)[^,;。]{1,}",
+            r"任职于?|供职于?|从事|移居|搬(?:到|去|来)(?!下一|上一|这|那)|主修|专业是|就读|在读|"
+            r"籍贯)[^,;。]{1,}",
             r"我(?:现在|目前|已经|一直)*在(?!帮|给|想|看|做|等|写|改|查|跑|用|试)[^,;。]{1,24}(?:工作|上班|"
             r"任职|读(?:书|研|博|大|高|初|本|硕)|念书|"
             r"上学|教书|实习|当\S|"
@@ -186,6 +234,20 @@ FACTS: Rules = (
     (
         "habit",
         rule(
+            rf"^(?!(?:this|that|it|these|those|you|he|she|they)\b)[\w' -]{{3,50}} (?:always )?makes? me "
+            rf"(?:feel )?(?:very |so |really |too )?{_FEELS}\b",
+            r"(?:^|[,;] )(?!(?:the|these|those|results|things|sales|numbers|figures|scores|they|we|you)\b)"
+            r"(?:[a-z-]+ ){0,2}[a-z]+s (?:are|work|suit me) (?:much |far |always |simply )?(?:better|easier|"
+            r"nicer|"
+            r"clearer|best)(?: for me)?[.!]*$",
+            r"^(?!(?:read|view|for|this|that|the|today|yes|no|not|if|these|"
+            r"those)\b)(?:[a-z-]+ ){1,2}[a-z]+s only"
+            r"(?:,? (?:please|thanks|because|as|i|since)\b|[.!;]|,)",
+            rf"^(?!这|那|你|它|他|她|今天)[^,;。]{{1,16}}(?:看得|听得|坐得|闻得|让|使|搞得|弄得|会让|"
+            rf"令)我(?:很|会|太|就|特别|有点|容易|"
+            rf"觉得)*{_FEELS_ZH}",
+            r"^[^,;。我你他她它这那哪谁]{1,6}(?:只要|只选|只坐|只喝|只吃|只用|只看|只买|只住|只订)"
+            r"(?!你|我|他|是|有|能|不|一|在|要|会|了|说|到|够|还)(?!.*就)[^,;。?]{1,12}(?:[,;。]|$)",
             r"\b(?:i|we) (?:find|consider|think) (?!(?:this|that|it|these|those)\b)[^,;]{2,60}? (?:(?:much|"
             r"far|a lot|way|so much) )?(?:easier|better|"
             r"harder|nicer|clearer|more \w+|less \w+|too \w+|annoying|tedious|confusing|boring|unreadable|"
@@ -252,6 +314,10 @@ PASSING = rule(
 # --- what was decided, what is put right -------------------------------------------------------------
 
 DECISION = rule(
+    r"[,;] ?(?:and |so )?(?:that's|it's|that is|this is) (?:now )?(?:settled|decided|final|agreed|fixed|"
+    r"official)[.!]*$",
+    r"^(?!我|你|他|她|这|那)[^,;。?]{2,12}(?:定在|定于|定为|选在|改在)[^,;。?吗]{1,16}(?=[,;。!]|$)",
+    r"[,;](?:就)?(?:不(?:再)?(?:改|变)了|(?:就)?这么定了|说定了|已经?定了|不换了)[。!]*$",
     r"(?:董事会|委员会|管理层|领导|老板|客户|总部|法务|财务|股东|公司|部门)(?:们|已经?|最终|正式|今天|昨天|"
     r"上周|一致)*(?:批准|通过|同意|否决|驳回|拍板)(?:了)?\S",
     r"(?:我们?|团队|公司|全员|部门)?[^,;。]{0,10}从[^,;。]{1,20}(?:换到|换成|切到|切换到|迁到|迁移到|改到|"
@@ -420,7 +486,8 @@ UPON_ASKING = rule(
     r"(?:say|ask|tell|request|type|write|want)s?(?: (?:so|it|that|you|me|to|for it))*$"
 )
 _NOT_TO = re.compile(
-    r"(?:\b(?:not|never|cannot|without|dont)\b|n't\b)[^,;.]*$|(?:别|不要|不能|不可以?|不许|勿|莫|甭)[^,;。]*$",
+    r"(?:\b(?:not|never|cannot|without|dont)\b|n't\b)[^,;.]*$|(?:别|不要|不能|不可以?|不许|勿|莫|"
+    r"甭)[^,;。]*$",
     re.IGNORECASE,
 )
 """Before "forget" it asks for the opposite."""

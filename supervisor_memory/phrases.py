@@ -95,7 +95,66 @@ _ONLY_NOW_ZH = (
     r"刚才|等一?下|等我|还没|急|了[。.! ]*$)"
 )
 
+# How an answer looks and sounds, said of all of them: plurals, and what cannot be counted.
+_STYLE = (
+    r"(?:emojis?|emoticons|bullets|bullet points|bullet lists?|tables|lists|headings|headers|footnotes|"
+    r"citations|"
+    r"markdown|plain text|prose|short sentences|full sentences|simple words|plain (?:language|english)|"
+    r"jargon|"
+    r"spelling|punctuation|capital letters|abbreviations|acronyms|units|euros?|dollars|pounds|yuan|"
+    r"kilometers|"
+    r"kilometres|miles|celsius|fahrenheit|percentages|decimals|bar charts|line charts|pie charts|charts|"
+    r"diagrams|"
+    r"first names|surnames|titles|pronouns|british english|american english|metric|the metric system|"
+    r"(?:a |an )?(?:formal|informal|friendly|casual|neutral|polite|dry|warm) (?:tone|style|voice|register)|"
+    r"(?:24|12)-hour (?:times?|clock|format)|iso dates|passive voice|active voice|examples|analogies|humou?r)"
+)
+_ANSWERS = (
+    r"(?:answers|replies|responses|reports|summaries|charts|plots|graphs|tables|numbers|amounts|dates|times|"
+    r"emails|e-mails|mails|letters|explanations|durations|distances|prices|invoices|notes|messages|quotes|"
+    r"lists)"
+)
+_STYLE_ZH = (
+    r"(?:表情(?:符号|包)?|颜文字|字体?|[简繁]体|正体|拼写|标点|格式|单位|[公英]制|货币|欧元|美元|人民币|"
+    r"表格|列表|"
+    r"要点|分点|图表|语气|口吻|口语|书面语|敬语|称呼|大写|小写|缩写|比喻|例子|小标题|脚注|百分比|摄氏度|"
+    r"华氏度|"
+    r"短句|白话|普通话|中文|英文|24小时制)"
+)
+_ANSWERS_ZH = (
+    r"(?:回答|回复|答案|报告|报表|周报|图表|摘要|总结|数字|金额|日期|时间|邮件|信|清单|解释|结果|距离|价格)"
+)
+
 MANNER = rule(
+    rf"^(?:please |and |also |just )*(?:use|include|add|write (?:in|with)|answer (?:in|with)|reply (?:in|"
+    rf"with)|"
+    rf"respond (?:in|with)|speak (?:in|with)|stick to|go with|format (?:it|them|answers) (?:in|as)) "
+    rf"(?:more |only |lots of |plenty of |some |fewer )?(?!(?:the|this|that|these|those|my|your|its|his|her|"
+    rf"their)\b)"
+    rf"(?:[a-z-]+ ){{0,2}}{_STYLE}(?:,? (?:please|throughout|everywhere|only|instead|with me|too|"
+    rf"whenever you can|"
+    rf"when(?:ever)? possible|in (?:your|all|every) [\w ]{{2,30}}|for (?:all|every|"
+    rf"any) [\w ]{{2,30}}))*[.! ]*$",
+    rf"^(?:i|we)(?:'d| would)? (?:(?:really|only|always) )?(?:want|need|like|expect|prefer) (?:all |your |"
+    rf"my |all "
+    rf"your )?(?:[a-z-]+ )?{_ANSWERS}(?: to be)? (?:in|as|with|without|rounded|sorted|written|short|brief|"
+    rf"long|"
+    rf"detailed|formatted)\b(?! (?:column|row|cell|sheet|the |this|that|an hour|a minute|{_ONLY_NOW}))",
+    rf"^(?:please )?(?:sign|end|start|begin|close|write|format|title|name|label|number|address|print|"
+    rf"sort) (?:all )?"
+    rf"(?:of )?(?:my|our) {_ANSWERS} (?:with|as|in|without|by|to)\b",
+    rf"^(?:请|麻烦|你|都|也|多|记得|全文|通篇|全篇|全程|全部|统一|一律|尽量|务必|以后|,)*(?:用|使用|采用|"
+    rf"加上?|带上?)"
+    rf"(?!这|那|它|第|上|下|刚|我的)[^,;。?]{{0,6}}?{_STYLE_ZH}(?:吧|就好|就行|即可|来写|写|回答|"
+    rf"说话)?[。! ]*$",
+    rf"^我(?:还是|更)?(?:想要?|要|希望|想让|需要)(?:你的?|所有的?|全部的?)?{_ANSWERS_ZH}(?:都|全|一律|尽量|"
+    rf"能)?"
+    rf"(?:用|以|按|写成|做成|放在|放进|带|不带|要|简短|详细|短|长|精确|保留|翻译成|是)(?!这|"
+    rf"那)(?!.*{_ONLY_NOW_ZH})",
+    rf"^(?:凡是|只要|每次|每当)?我[^,;。了]{{1,16}}(?:的时候|时),? ?(?:就|都|请|你|一律|直接|先|要)+"
+    rf"(?:当|按|用|给|默认|别|不要|把|只|以|说|发|算)(?!.*{_ONLY_NOW_ZH})",
+    r"^我的[^,;。是]{1,10}(?:都|一律|统一|全都?)(?:写|用|署|按|标|填|寄|存|印|发到|抄送)(?!.*(?:了|"
+    r"吗)[。! ]*$)",
     rf"^(?:every|each) (?:single |other |second )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|day|week|"
     rf"month|quarter|year|"
     rf"morning|evening|night|weekend|time)s?\b,? (?:please )?(?:at [\w: ]{{1,12}},? )?{_DO}",
@@ -230,6 +289,7 @@ PREFERENCES: Rules = (
             r"(?: that| to| this| of|:|,)? ?"
             r"(?!(?:when|how|what|the time|last|where|who|why|which|we|our|you|this|that|it)\b)[\w\ufffc]",
             rf"{_START}(?:remember|make a note of|take note of|note down) (?:this|that|it): ?\S",
+            r"^(?:你|请|要|先|都|给我)*记着[:, ]+(?!了|吗|没|这|那|上次)\S{2}",
             rf"(?:{_START_ZH}|你要|一定要|好好|要)(?:记住|记下来?|记一下|牢记)[:, ]*(?!了|吗|没|这|那|"
             rf"上次)\S{{2}}",
             rf"(?:{_START_ZH}|你要|一定要|要)记得(?!吗|么|我(?!喜|更|偏|习|叫|的)|上|之前|你|他|她|当时|有|"
@@ -492,7 +552,7 @@ REMEMBER_THAT = re.compile(
     r"(?:remember|keep in mind|bear in mind|note|make a note|just so you know|"
     r"(?:don't|do not|never|not|mustn't|shouldn't|can't) (?:you )?(?:ever |just )?forget)"
     r"(?: (?:this|that))?(?:[:：]| that\b|[,，]| (?=(?:i|my|we|our)\b)) *"
-    r"|^(?:帮我|你要|要|务必)?(?:记住|记下来|记下|记一下|牢记|请注意|注意)[:,：， ]*"
+    r"|^(?:帮我|你要|要|务必)?(?:记住|记下来|记下|记一下|牢记|请注意|注意|记着(?=[:,：， ]))[:,：， ]*"
     r"|^(?:请|你|可|千万|一定|务必|永远|绝对|以后|都|也)*(?:别|不要|不能|不可以?|不许|勿|莫)(?:再)?"
     r"(?:忘(?:记|了|掉)?|记不得)[:,：， ]*(?=(?:我|咱|本人|公司|团队)(?!(?:们)?(?:说|让|叫|交代))|"
     r"[^,;。]{1,20}?(?:是|等于|指的|叫做?))",
