@@ -273,6 +273,17 @@ class Settings(BaseSettings):
         "family",
         "A collection for each family and embedder, or for each namespace and embedder.",
     )
+    server_tokens: SecretStr | None = _named(
+        "MEMORY_SERVER_TOKENS",
+        None,
+        "Who may ask `supervisor-memory serve`: name:token:users:rights, commas in between; see docs/http.md.",
+    )
+    server_hosts: str = _named(
+        "MEMORY_SERVER_HOSTS", "", "Names the server goes by besides loopback, without ports, commas in between."
+    )
+    server_rate: int = _named(
+        "MEMORY_SERVER_RATE", 600, "Requests a minute that the server takes of one token.", ge=1
+    )
 
     _origins: dict[str, Origin] = PrivateAttr(default_factory=dict)
     _reads_environment: ClassVar[bool] = False
@@ -443,7 +454,7 @@ def _explain(error: ValidationError) -> str:
         if fault["type"] == "extra_forbidden":
             lines.append(f"{key} is no setting; {_nearest('MEMORY_' + key.upper())}")
             continue
-        secret = names.get(key, key) == "QDRANT_KEY"
+        secret = names.get(key, key) in ("QDRANT_KEY", "MEMORY_SERVER_TOKENS")
         shown = "…" if secret else repr(fault.get("input"))
         lines.append(f"{names.get(key, key)}={shown}: {fault['msg'].removeprefix('Value error, ')}")
     return "; ".join(lines)
