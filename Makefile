@@ -22,7 +22,7 @@ $(READY): pyproject.toml
 	@echo 'setting up $(VENV): a few minutes the first time, about 750 MB'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[local,redact,demo]' --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[local,redact,demo]' --group dev
 	@touch $@
 
 demo: $(READY)

@@ -67,7 +67,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Recalling:
-    """What travels through the stages of recall. `dropped` is filled for a turn that wants it explained."""
+    """What travels through the stages of recall. `dropped` is what was found and not handed out, and why."""
 
     turn: Turn
     route: Route = field(default_factory=lambda: Route(should_read=True, should_write=False))
@@ -81,11 +81,9 @@ class Recalling:
         kept = tuple(hits)
         if len(kept) == len(self.hits):
             return replace(self, hits=replace(self.hits, items=kept))
-        dropped = self.dropped
-        if self.turn.explain:
-            ids = {hit.record.id for hit in kept}
-            dropped += tuple(Considered(hit, others) for hit in self.hits if hit.record.id not in ids)
-        return replace(self, hits=replace(self.hits, items=kept), dropped=dropped)
+        ids = {hit.record.id for hit in kept}
+        dropped = tuple(Considered(hit, others) for hit in self.hits if hit.record.id not in ids)
+        return replace(self, hits=replace(self.hits, items=kept), dropped=(*self.dropped, *dropped))
 
 
 @dataclass(frozen=True, slots=True)

@@ -556,7 +556,7 @@ class SupervisorMemory:
         if (when := as_moment(as_of, what="as_of", end=True)) is not None:
             ports = past(self.services, turn.scope.user_id, when)
         found = recall(turn, ports, self.recipe if query.strip() else RECENT)
-        self._trail.accessed("search", found.hits, turn.scope, ports=ports)
+        self._trail.told("search", found, turn.scope, ports=ports)
         if found.hits.degraded:
             self._trail.degraded("search", turn.scope, ports.reasons, ports=ports)
         return found.hits
@@ -739,7 +739,7 @@ class SupervisorMemory:
             seen = _clipped(messages)
             asked = last_user_text(seen) if query is None else query[:LONGEST_READ]
             found = recall(Turn(text=asked, scope=scope, messages=seen, explain=explain), ports, self.recipe)
-            self._trail.accessed("inject", found.hits, scope, ports=ports)
+            self._trail.told("inject", found, scope, ports=ports)
             if found.note.degraded:
                 self._trail.degraded("recall", scope, ports.reasons, ports=ports)
             self._tell(found.note, scope)

@@ -6,9 +6,11 @@ A log that fails or hangs must not take the answer away, so nothing here raises 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from supervisor_memory.audit import turns
 from supervisor_memory.audit.log import Access
 from supervisor_memory.backends.protocol import Commit, MemoryBackend
 from supervisor_memory.bridge import Bridge
+from supervisor_memory.flow import Recalling
 from supervisor_memory.ports import Ports, guarded
 from supervisor_memory.records import AuditEvent, Hit, Record, Scope
 
@@ -90,6 +92,21 @@ class Trail:
         ]
         if guarded(lambda: self._noted(entries), otherwise=lambda error: False):
             self._log(self.backend.audit.flush, ports)
+
+    def told(self, op: str, found: Recalling, scope: Scope, *, ports: Ports) -> None:
+        """Note in the access log what a reader was given of all that was considered."""
+        note = found.note
+        given = turns.given(
+            op,
+            scope,
+            at=self.clock(),
+            hits=found.hits,
+            dropped=found.dropped,
+            tokens=note.tokens if op == "inject" else None,
+            degraded=found.hits.degraded or note.degraded,
+        )
+        guarded(lambda: self.backend.audit.record_access((given,)), otherwise=lambda error: None)
+        self.accessed(op, found.hits, scope, ports=ports)
 
     def _noted(self, entries: Sequence[Access]) -> bool:
         """Whether what was noted should now be written."""

@@ -2,7 +2,8 @@
 
 Two tables with two purposes. `audit` is a chain: each row holds the hash of the one before, rows are
 never changed or removed, and none holds content, a user's name or free text, so that the chain stays
-whole when a person is forgotten. `access` says who saw which record; it is capped and not chained.
+whole when a person is forgotten. `access` says who saw which record, `notes` what each reader was told
+(`turns.py`); both are capped and not chained.
 
 What ties rows to people and texts lies beside the chain and can be erased: `subjects` gives each user a
 random pseudonym, `record_keys` each record the key of its commitments. `erase` removes both and puts a
@@ -23,12 +24,13 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import apsw
 
-from supervisor_memory.audit import tombstones
+from supervisor_memory.audit import tombstones, turns
 from supervisor_memory.audit.tombstones import Tombstones
+from supervisor_memory.audit.turns import Given, Injection
 from supervisor_memory.database import Database, has_table
 from supervisor_memory.errors import Conflict, WasErased
 from supervisor_memory.records import AuditEvent, Record
@@ -47,6 +49,7 @@ __all__ = [
 ]
 
 T = TypeVar("T", str, str | None)
+_Values: TypeAlias = tuple[str | int | None, ...]
 SCHEMA_NUMBER: Final = 1
 GENESIS: Final = bytes(32)
 """The "hash before" of the first row."""
@@ -85,6 +88,7 @@ _TABLES: Final = (
     "CREATE INDEX IF NOT EXISTS access_by_record ON access(record_id)",
     "CREATE INDEX IF NOT EXISTS access_by_subject ON access(subject)",
     *tombstones.TABLES,
+    *turns.TABLES,
 )
 _TIMES_READ: Final = """SELECT value, (SELECT count(*) FROM
     (SELECT 1 FROM access WHERE record_id = value LIMIT 100)) FROM json_each(?)"""
@@ -180,7 +184,7 @@ class AuditLog:
         with database.reading() as connection:
             self._read_meta(connection)
         database.when_replaced(self._read_meta)
-        self._unwritten: deque[Access] = deque(maxlen=_MOST_UNWRITTEN)
+        self._unwritten: deque[Access | Given] = deque(maxlen=_MOST_UNWRITTEN)
 
     @property
     def log_id(self) -> str:
@@ -221,8 +225,8 @@ class AuditLog:
                     raise _already_there(event.id)
                 seen.add(event.id)
 
-    def record_access(self, entries: Sequence[Access]) -> None:
-        """Note who saw what, at once and without a file. The oldest rows make room for new ones.
+    def record_access(self, entries: Sequence[Access | Given]) -> None:
+        """Note who saw what and what readers were told, at once and without a file; the oldest make room.
 
         The rows are written together with the next commit, when the log is read or closed, and by
         `flush`: a process that is killed may take the last ones with it.
@@ -241,20 +245,27 @@ class AuditLog:
                 self._write_accesses(connection, self._names(connection))
 
     def _write_accesses(self, connection: apsw.Connection, names: "_Pseudonyms") -> None:
-        entries: list[Access] = []
+        entries: list[Access | Given] = []
         with contextlib.suppress(IndexError):  # another thread may write the last one
             while True:
                 entries.append(self._unwritten.popleft())
-        entries = [entry for entry in entries if not names.erased_since(entry.user_id, entry.at)]
-        if not entries:
-            return
-        connection.executemany(
-            f"INSERT INTO access({_ACCESS_COLUMNS}) VALUES(NULL,?,?,?,?,?,?,?,?,?,?)",
-            [_access_values(names, entry) for entry in entries],
-        )
-        connection.execute(
-            "DELETE FROM access WHERE id <= (SELECT max(id) FROM access) - ?", (self._access_rows,)
-        )
+        accesses, notes = list[_Values](), list[_Values]()
+        for entry in entries:
+            if isinstance(entry, Given):
+                if not names.erased_since(entry.scope.user_id, entry.at):
+                    of_whom = names.of(entry.scope.user_id, entry.scope.session_id)
+                    notes.append(turns.row_of(entry, *of_whom, _code(entry.scope.run_id)))
+            elif not names.erased_since(entry.user_id, entry.at):
+                accesses.append(_access_values(names, entry))
+        if accesses:
+            connection.executemany(
+                f"INSERT INTO access({_ACCESS_COLUMNS}) VALUES(NULL,?,?,?,?,?,?,?,?,?,?)", accesses
+            )
+            connection.execute(
+                "DELETE FROM access WHERE id <= (SELECT max(id) FROM access) - ?", (self._access_rows,)
+            )
+        if notes:
+            turns.keep(connection, notes)
 
     def tail(
         self,
@@ -292,6 +303,32 @@ class AuditLog:
             wanted = _wanted(connection, user_id=user_id, record_id=record_id)
             rows = _last(connection, f"SELECT {_ACCESS_COLUMNS} FROM access", wanted, limit)
         return tuple(AccessRow(*row) for row in reversed(rows))
+
+    def notes(
+        self,
+        limit: int,
+        *,
+        user_id: str | None = None,
+        run_id: str | None = None,
+        record_id: str | None = None,
+        id: str | None = None,
+        before: int | None = None,
+    ) -> Sequence[Injection]:
+        """What readers were told last, newest first; of a user, of a run, of a record, before a row."""
+        self.flush()
+        with self._database.reading() as connection:
+            if not has_table(connection, "notes"):
+                return ()
+            subject = None if user_id is None else _subject(connection, user_id) or ""
+            return turns.injections(
+                connection,
+                subject=subject,
+                run_id=run_id,
+                record_id=record_id,
+                id=id,
+                before=before,
+                limit=max(0, limit),
+            )
 
     def times_read(self, record_ids: Sequence[str]) -> dict[str, int]:
         """How often each of these was read, as far as that is written and kept; counted up to 100."""
@@ -369,6 +406,7 @@ class AuditLog:
             removed = _counted(connection, subject, ids)
             for _, table in _OF_SUBJECT:
                 connection.execute(f"DELETE FROM {table} WHERE {_OF_USER}", (subject, json.dumps(ids)))
+            connection.execute("DELETE FROM notes WHERE subject = ?", (subject,))
             connection.execute("DELETE FROM subjects WHERE user_id = ?", (user_id,))
             self._tombstones.put(connection, user_id, verbatim, at=at, erasure=begin.id)
         return removed
@@ -436,7 +474,9 @@ class AuditLog:
 
     def _create(self) -> None:
         with self._database.reading() as connection:
-            is_made = has_table(connection, "erasures") and _meta(connection, "log_id")
+            is_made = all(has_table(connection, name) for name in ("erasures", "notes")) and _meta(
+                connection, "log_id"
+            )
         if is_made or self._database.read_only:
             return
         with self._database.writing() as connection:
@@ -502,7 +542,7 @@ def _canonical(event: Mapping[str, object]) -> bytes:
     return _CANONICAL.encode(event).encode()
 
 
-def _access_values(names: "_Pseudonyms", entry: Access) -> tuple[str | int | None, ...]:
+def _access_values(names: "_Pseudonyms", entry: Access) -> _Values:
     subject, session = names.of(entry.user_id, entry.session_id)
     score = None if entry.score is None else round(entry.score * 1000)
     return (
@@ -639,6 +679,10 @@ def _counted(connection: apsw.Connection, subject: str | None, ids: Sequence[str
         what: int(connection.execute(f"SELECT count(*) FROM {table} WHERE {_OF_USER}", of_user).get)
         for what, table in _OF_SUBJECT
     }
+    if has_table(connection, "notes"):
+        counts["notes"] = int(
+            connection.execute("SELECT count(*) FROM notes WHERE subject = ?", (subject,)).get
+        )
     return {**counts, "pseudonyms": int(subject is not None)}
 
 

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from supervisor_memory.audit.log import Access
+from supervisor_memory.audit.turns import given
 from supervisor_memory.backends.protocol import Change, Commit, Erased, Erases, MemoryBackend, Moves, Stored
 from supervisor_memory.errors import Conflict, RecordNotFound, SupervisorMemoryError, WasErased
-from supervisor_memory.records import SESSION_FAMILY, AuditEvent, Filter, Record
+from supervisor_memory.records import SESSION_FAMILY, AuditEvent, Filter, Hit, Record, Scope
 from supervisor_memory.testing.backend_contract import (
     ALIKE,
     NOW,
@@ -60,9 +61,11 @@ class ErasingContract:
         backend.write([hers, deleted, hello, tea("black tea", user="bo")])
         backend.update([Change(replace(hers, content="green tea, cold"), expects=1)])
         backend.delete([deleted.id])
-        backend.audit.record_access([Access("search", NOW, "alice", record_id=hers.id)])
+        told = given("inject", Scope("alice"), at=NOW, hits=[Hit(hers)])
+        backend.audit.record_access([Access("search", NOW, "alice", record_id=hers.id), told])
         expected = {
-            "records": 3, "versions": 2, "vectors": 1, "accesses": 1, "record_keys": 3, "pseudonyms": 1
+            "records": 3, "versions": 2, "vectors": 1, "accesses": 1, "record_keys": 3, "notes": 1,
+            "pseudonyms": 1,
         }  # fmt: skip
         assert isinstance(backend, Erases)
         assert dict(backend.holds("alice")) == expected

@@ -129,11 +129,6 @@ def test_a_note_says_what_did_not_fit() -> None:
     assert told == "1 of 2 records did not fit into the note: MEMORY_MAX_CONTEXT_TOKENS=1"
 
 
-def test_nothing_is_recorded_unless_it_is_asked_for() -> None:
-    plan = Recalling(Turn("?", ALICE), hits=plan_of(1.0, 0.1).hits)
-    assert gate(plan, ports().read_store()).dropped == ()
-
-
 @pytest.mark.parametrize("explain", [True, False])
 def test_a_recall_accounts_for_every_candidate(*, explain: bool) -> None:
     facts = [record(f"GMV excludes refunds in region {n}") for n in range(8)] + [record("GMV 不含退款")]

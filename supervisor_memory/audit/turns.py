@@ -1,0 +1,199 @@
+"""What each reader was told in a turn: which records, by what scores, and what was left out and why.
+
+A row is one note as it was injected, or one search. Like the access log it is capped, not chained, and holds
+no text: ids, numbers, and codes of `supervisor_memory.explain`.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from uuid import uuid4
+
+if TYPE_CHECKING:
+    import apsw
+
+    from supervisor_memory.audit.log import AuditLog
+    from supervisor_memory.records import Considered, Hit, Scope
+
+__all__ = ["TABLES", "Given", "Injection", "Shown", "Turn", "given", "injections", "keep", "row_of", "turns"]
+
+TABLES: Final = (
+    """CREATE TABLE IF NOT EXISTS notes(
+        seq INTEGER PRIMARY KEY, id TEXT NOT NULL, ts_us INTEGER NOT NULL, subject TEXT, op TEXT NOT NULL,
+        agent_id TEXT, session TEXT, run_id TEXT, tokens INTEGER, degraded INTEGER NOT NULL,
+        shown TEXT NOT NULL, dropped TEXT NOT NULL)""",
+    "CREATE INDEX IF NOT EXISTS notes_by_subject ON notes(subject)",
+    "CREATE INDEX IF NOT EXISTS notes_by_run ON notes(run_id) WHERE run_id IS NOT NULL",
+)
+MOST: Final = 20_000
+"""Rows that are kept; the oldest make room."""
+_DROPPED: Final = 20
+_DIGITS: Final = 3
+_MICRO: Final = 1_000_000
+_COLUMNS: Final = "seq, id, ts_us, op, agent_id, session, run_id, tokens, degraded, shown, dropped"
+
+Values: TypeAlias = tuple[str | int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A record in a note, or left out of it.
+
+    `rank` is 1 for the best, None where it was left out; `score` and `parts` are those of its hit, in [0, 1];
+    `reason` is a code of `supervisor_memory.explain`.
+    """
+
+    record_id: str
+    rank: int | None
+    score: float
+    reason: str
+    parts: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a reader was given, on its way into the log. `at` is in seconds since 1970."""
+
+    id: str
+    op: str
+    at: float
+    scope: "Scope"
+    tokens: int | None
+    degraded: bool
+    shown: Sequence[Shown]
+    dropped: Sequence[Shown]
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """What a reader was given, as the log keeps it.
+
+    `op` is "inject" for a note, "search" for a search; `agent_id` None is the supervisor, or who called from
+    Python; `session` stands for the session without naming it; `tokens` is the size of the note, None for a
+    search; `degraded`: a part of memory did not answer.
+    """
+
+    id: str
+    at: float
+    op: str
+    agent_id: str | None
+    session: str | None
+    run_id: str | None
+    tokens: int | None
+    degraded: bool
+    shown: tuple[Shown, ...]
+    dropped: tuple[Shown, ...]
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The notes of one run of a graph, oldest first; one that belongs to no run is a turn by itself."""
+
+    run_id: str | None
+    session: str | None
+    at: float
+    notes: tuple[Injection, ...]
+
+
+def given(
+    op: str,
+    scope: "Scope",
+    *,
+    at: float,
+    hits: "Iterable[Hit]",
+    dropped: "Iterable[Considered]" = (),
+    tokens: int | None = None,
+    degraded: bool = False,
+) -> Given:
+    """What is to be logged of a note or a search; of what was left out the best."""
+    shown = [_shown(hit, hit.reason, rank) for rank, hit in enumerate(hits, start=1)]
+    others = sorted(dropped, key=lambda each: -each.hit.score)[:_DROPPED]
+    left_out = [_shown(each.hit, each.reason, None) for each in others]
+    return Given(str(uuid4()), op, at, scope, tokens, degraded, shown, left_out)
+
+
+def _shown(hit: "Hit", reason: str, rank: int | None) -> Shown:
+    parts = {name: round(float(value), _DIGITS) for name, value in hit.parts.items()}
+    return Shown(hit.record.id, rank, round(hit.score, _DIGITS), reason, parts)
+
+
+def row_of(entry: Given, subject: str | None, session: str | None, run_id: str | None) -> Values:
+    """The row of what was given, under the names that the log has for its user, session and run."""
+    return (
+        *(entry.id, int(entry.at * _MICRO), subject, entry.op, entry.scope.agent_id, session, run_id),
+        *(entry.tokens, int(entry.degraded), _packed(entry.shown), _packed(entry.dropped)),
+    )
+
+
+def keep(connection: "apsw.Connection", rows: Sequence[Values]) -> None:
+    """Write rows, inside a transaction; the oldest make room."""
+    connection.executemany("INSERT INTO notes VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?)", rows)
+    connection.execute("DELETE FROM notes WHERE seq <= (SELECT max(seq) FROM notes) - ?", (MOST,))
+
+
+def injections(
+    connection: "apsw.Connection",
+    *,
+    subject: str | None = None,
+    run_id: str | None = None,
+    record_id: str | None = None,
+    id: str | None = None,
+    before: int | None = None,
+    limit: int,
+) -> list[Injection]:
+    """The latest rows, newest first; of a user's name in the log, of a run, of those that tell of a record.
+
+    Args:
+        before: Only rows with a smaller `seq`.
+    """
+    wanted: list[tuple[str, str | int]] = [
+        (condition, value)
+        for condition, value in (
+            ("subject = ?", subject),
+            ("run_id = ?", run_id),
+            ("instr(shown || dropped, ?)", record_id),
+            ("id = ?", id),
+            ("seq < ?", before),
+        )
+        if value is not None
+    ]
+    where = " AND ".join(condition for condition, _ in wanted) or "1"
+    rows: Iterable[Any] = connection.execute(
+        f"SELECT {_COLUMNS} FROM notes WHERE {where} ORDER BY seq DESC LIMIT ?",
+        (*(value for _, value in wanted), limit),
+    ).fetchall()
+    return [
+        Injection(
+            *(id_, ts_us / _MICRO, op, agent, session, run, tokens, bool(degraded)),
+            *(_unpacked(shown), _unpacked(dropped), seq),
+        )
+        for seq, id_, ts_us, op, agent, session, run, tokens, degraded, shown, dropped in rows
+    ]
+
+
+def turns(
+    log: "AuditLog", *, user_id: str | None = None, before: int | None = None, limit: int = 50
+) -> list[Turn]:
+    """The latest turns, newest first.
+
+    Args:
+        before: The smallest `seq` of a page that was read: what is older follows.
+        limit: How many notes to read at most; the notes of a run that lie beyond are missing.
+    """
+    runs: dict[str, list[Injection]] = {}
+    for note in log.notes(limit, user_id=user_id, before=before):
+        runs.setdefault(note.run_id or note.id, []).insert(0, note)
+    return [Turn(notes[0].run_id, notes[0].session, notes[0].at, tuple(notes)) for notes in runs.values()]
+
+
+def _packed(shown: Sequence[Shown]) -> str:
+    return json.dumps(
+        [[each.record_id, each.rank, each.score, each.reason, dict(each.parts)] for each in shown],
+        separators=(",", ":"),
+    )
+
+
+def _unpacked(text: str) -> tuple[Shown, ...]:
+    return tuple(Shown(*each) for each in json.loads(text))

@@ -1,0 +1,104 @@
+"""What readers were told, as the log keeps it."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from supervisor_memory import Scope, Settings, SupervisorMemory
+from supervisor_memory.audit import turns
+from supervisor_memory.audit.turns import Injection
+from supervisor_memory.audit.turns import turns as latest_turns
+
+ANA = "ana"
+DELAYS = (
+    "The tower counts delays of planes from the gate.",
+    "Cargo planes are left out of the delays.",
+    "Planes of the navy have no delays.",
+)
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[SupervisorMemory]:
+    settings = Settings(backend="sqlite", path=tmp_path, embedding_model="none", max_notes=2)
+    with closing(SupervisorMemory(settings)) as memory:
+        yield memory
+
+
+def ask(memory: SupervisorMemory, text: str, *, agent: str | None = None, run: str | None = None) -> None:
+    memory.recall([{"role": "user", "content": text}], Scope(ANA, agent, "monday", run))
+
+
+def test_a_note_is_logged_with_the_scores_of_what_it_holds_and_why_the_rest_was_left_out(
+    memory: SupervisorMemory,
+) -> None:
+    memory.add_many([*DELAYS, "The canteen opens at noon."], user_id=ANA, infer=False)
+    ask(memory, "Who counts delays of planes?", run="run-1")
+    [turn] = latest_turns(memory.backend.audit, user_id=ANA)
+    [note] = turn.notes
+    assert (turn.run_id, note.op, note.agent_id) == ("run-1", "inject", None)
+    assert [each.rank for each in note.shown] == [1, 2]
+    assert all(0 < each.score <= 1 and each.parts["relevance"] > 0 for each in note.shown)
+    assert note.tokens
+    assert {each.reason for each in note.dropped} == {"over-limit"}
+    assert not {each.record_id for each in note.dropped} & {each.record_id for each in note.shown}
+
+
+def test_the_notes_of_a_run_are_one_turn_however_others_run_beside_it(memory: SupervisorMemory) -> None:
+    memory.write("Use tables.", user_id=ANA)
+    for agent, run in ((None, "one"), (None, "two"), ("sql", "one"), ("math", "two"), (None, None)):
+        ask(memory, "Which format?", agent=agent, run=run)
+    told = latest_turns(memory.backend.audit)
+    assert [(turn.run_id, [note.agent_id for note in turn.notes]) for turn in told] == [
+        (None, [None]),
+        ("two", [None, "math"]),
+        ("one", [None, "sql"]),
+    ]
+
+
+def test_a_note_is_found_by_a_record_that_was_left_out_of_it(memory: SupervisorMemory) -> None:
+    written = [result.id for result in memory.add_many(DELAYS, user_id=ANA, infer=False)]
+    ask(memory, "Who counts delays of planes?")
+    found = [memory.backend.audit.notes(5, record_id=id_) for id_ in written]
+    assert all(len(notes) == 1 for notes in found)
+
+
+def test_pages_of_notes_go_back_to_the_first(memory: SupervisorMemory) -> None:
+    memory.write("Use tables.", user_id=ANA)
+    for _ in range(5):
+        ask(memory, "Which format?")
+    log, before = memory.backend.audit, None
+    seen: list[Injection] = []
+    while page := log.notes(2, before=before):
+        seen += page
+        before = page[-1].seq
+    assert [note.seq for note in seen] == [5, 4, 3, 2, 1]
+
+
+def test_no_text_name_of_a_user_or_of_a_session_is_kept(memory: SupervisorMemory, tmp_path: Path) -> None:
+    memory.write("Zanzibar is spelled with a z.", user_id=ANA)
+    ask(memory, "How is Zanzibar spelled?")
+    with memory.backend.audit._database.reading() as connection:
+        memory.backend.audit.flush()
+        [row] = connection.execute("SELECT * FROM notes").fetchall()
+    assert not {"Zanzibar", ANA, "monday"} & {word for cell in row for word in str(cell).split('"')}
+
+
+def test_an_erasure_removes_what_a_user_was_told_and_counts_it(memory: SupervisorMemory) -> None:
+    for user in (ANA, "bob"):
+        memory.write("Use tables.", user_id=user)
+        memory.recall([{"role": "user", "content": "Which format?"}], Scope(user))
+    receipt = memory.erase(user_id=ANA, confirm=True)
+    assert receipt.removed["notes"] == 1
+    assert not memory.backend.audit.notes(5, user_id=ANA)
+    assert len(memory.backend.audit.notes(5)) == len(memory.backend.audit.notes(5, user_id="bob")) == 1
+
+
+def test_the_oldest_notes_make_room(memory: SupervisorMemory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "MOST", 3)
+    memory.write("Use tables.", user_id=ANA)
+    for _ in range(5):
+        ask(memory, "Which format?")
+        memory.backend.audit.flush()
+    assert [note.seq for note in memory.backend.audit.notes(9)] == [5, 4, 3]
