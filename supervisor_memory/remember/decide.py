@@ -615,8 +615,9 @@ def _on_one_subject(
             return "beside"  # the price a month, and a year
     pair = beside(read(old.content), read(new.content))
     is_same_value = candidate.value is not None and candidate.value == old.metadata.get("value")
-    if apart(pair) in _ANOTHERS:
-        return "beside"
+    why = apart(pair)
+    if why in _ANOTHERS and (why == "person" or candidate.value is None):
+        return "beside"  # "includes" and "excludes" are the two values of one thing
     if apart(pair) == "subject" and (is_same_value or len(pair.replaced) > 1):
         return "beside"  # the same wish, of somebody else
     if is_same_value and pair.announces and pair.is_template and pair.replaced:

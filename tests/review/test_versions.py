@@ -193,7 +193,8 @@ def test_what_cannot_be_reverted_says_why_and_what_can(quick: SupervisorMemory) 
 def test_reverting_into_the_words_of_another_record_is_refused(quick: SupervisorMemory) -> None:
     first = quick.write("The office is in Leeds.", user_id="ada").id
     quick.update(first, content="The office is in York.")
-    second = quick.write("The office is in Leeds.", user_id="ada", task=None, kind="domain-facts").id
+    beside = {"strategy": "keep-both"}
+    second = quick.write("The office is in Leeds.", user_id="ada", metadata=beside, kind="domain-facts").id
     assert second != first
     with pytest.raises(Conflict) as refused:
         quick.revert(first, version=1)
