@@ -549,7 +549,7 @@ _LIMITS = (
     ("only", re.compile(r"\b(?:only(?! (?:if|when|after|because))|solely|exclusively|(?:no ?body|no one|"
      r"none) "
                         r"(?:but|except))\b|只有|唯有|仅(?!仅)|只(?=[能可许限对让准由在有])", re.IGNORECASE)),
-    ("except", re.compile(r"\b(?:except(?:ing)?|apart from|other than|exclud\w+|with the exception of|unless|"
+    ("except", re.compile(r"\b(?:except(?:ing)?|apart from|other than|with the exception of|unless|"
                           r"save for)\b|除了|除非|除[^,，。;；]{1,12}(?:外|之外|以外)", re.IGNORECASE)),
 )  # fmt: skip
 
