@@ -6,7 +6,6 @@ nothing else; docs/cli.md lists its keys. What is said besides goes to stderr.
 
 import io
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -18,21 +17,19 @@ from typer.core import TyperGroup
 from supervisor_memory.backends.protocol import Journals
 from supervisor_memory.errors import (
     BackendError,
-    ConfirmationRequired,
     IdentityError,
     InvalidContent,
     SettingsError,
     SupervisorMemoryError,
 )
-from supervisor_memory.explain import REASONS, why
 from supervisor_memory.interfaces import contents, forgetting, journal, moving, queue, repairing, reviewing
 from supervisor_memory.interfaces.options import FAILED, EnvFile, Json, say, settings_from, told_settings
 from supervisor_memory.interfaces.printable import as_json, one_line
+from supervisor_memory.interfaces.told import audit_rows, erased, hits_told, to_be_erased
 from supervisor_memory.interfaces.where import AsOf, Kinds, Metadata, Since, Tags, Until, moment_of, where_of
 
 if TYPE_CHECKING:
     from supervisor_memory.memory import SupervisorMemory
-    from supervisor_memory.records import Hit, Hits, Record
 
 __all__ = ["app", "main"]
 
@@ -165,7 +162,7 @@ def search(
         )
     if json:
         told = {"query": text, "user_id": user, "degraded": hits.degraded, "notes": [*hits.notes]}
-        typer.echo(as_json({**told, **_hits_told(hits, explain=explain)}))
+        typer.echo(as_json({**told, **hits_told(hits, explain=explain)}))
     elif explain and hits.considered:
         lines.show_explanation(_console(), hits)
     else:
@@ -215,7 +212,7 @@ def show(
     with _open(env_file) as memory:
         record = memory.get(id)
         versions = memory.history(id)[:-1]
-        rows = _audit_rows(memory, memory.backend.audit.tail(_ROWS, record_id=id))
+        rows = audit_rows(memory, memory.backend.audit.tail(_ROWS, record_id=id))
         accesses = [asdict(row) for row in memory.backend.audit.accesses(_ROWS, record_id=id)]
         messages = memory.messages(id)
     if json:
@@ -249,7 +246,7 @@ def erase(
     of the store.
     """
     with _open(env_file) as memory:
-        told = _erased(memory, user) if yes else _to_be_erased(memory, user)
+        told = erased(memory, user) if yes else to_be_erased(memory, user)
     if json:
         typer.echo(as_json(told))
     else:
@@ -309,7 +306,7 @@ def tail(
     is gone from the store shows as "erased".
     """
     with _open(env_file) as memory:
-        rows = _audit_rows(memory, memory.backend.audit.tail(count, user_id=user))
+        rows = audit_rows(memory, memory.backend.audit.tail(count, user_id=user))
     if json:
         typer.echo(as_json({"rows": rows}))
         return
@@ -348,27 +345,6 @@ def verify(
         raise typer.Exit(FAILED)
 
 
-def _hits_told(hits: "Hits", *, explain: bool) -> dict[str, Any]:
-    """The hits as JSON has them, and with `explain` every candidate."""
-    found = [{"rank": rank, **_hit_told(hit)} for rank, hit in enumerate(hits, start=1)]
-    if not explain:
-        return {"hits": found}
-    considered = [
-        {"reason": each.reason, "told": REASONS.get(each.reason, ""), **_hit_told(each.hit)}
-        for each in hits.considered
-    ]
-    return {"hits": found, "considered": considered}
-
-
-def _hit_told(hit: "Hit") -> dict[str, Any]:
-    return {
-        "score": round(hit.score, 4),
-        "parts": {name: round(value, 4) for name, value in hit.parts.items()},
-        "why": why(hit.parts),
-        "record": hit.record.to_dict(),
-    }
-
-
 _ROWS: Final = 20
 _SOME: Final = 3
 
@@ -377,46 +353,6 @@ def _open(env_file: Path | None, *, embedder: bool = False) -> "SupervisorMemory
     from supervisor_memory.interfaces.store import existing_memory
 
     return existing_memory(told_settings(env_file), embedder=embedder)
-
-
-def _erased(memory: "SupervisorMemory", user: str) -> dict[str, Any]:
-    receipt = memory.erase(user_id=user, confirm=True)
-    return {
-        "user_id": receipt.user_id,
-        "erased_at": receipt.erased_at,
-        "counts": receipt.removed,
-        "pending": receipt.pending,
-        "out_of_reach": receipt.out_of_reach,
-    }
-
-
-def _to_be_erased(memory: "SupervisorMemory", user: str) -> dict[str, Any]:
-    """The same, as it would be."""
-    from supervisor_memory.eraser import OUT_OF_REACH
-
-    held: dict[str, int] = {}
-    try:
-        memory.erase(user_id=user)
-    except ConfirmationRequired as error:
-        held = error.facts["held"]
-    return {"user_id": user, "erased_at": None, "counts": held, "pending": (), "out_of_reach": OUT_OF_REACH}
-
-
-def _audit_rows(memory: "SupervisorMemory", rows: Sequence[Any]) -> list[dict[str, Any]]:
-    """Rows of the log, each with its live record where there is one."""
-    ids = list(dict.fromkeys(row.record_id for row in rows if row.record_id))
-    records = {record.id: record for record in memory.backend.get(ids)}
-    return [{**row.event, "hash": row.hash.hex(), "record": _beside(row.record_id, records)} for row in rows]
-
-
-def _beside(record_id: str | None, records: "dict[str, Record]") -> dict[str, str | None] | None:
-    """What stands beside a row: the record as it is now, without its text unless it is active."""
-    if record_id is None:
-        return None
-    if (record := records.get(record_id)) is None:
-        return {"status": "erased", "user_id": None, "content": None}
-    content = record.content if record.status == "active" else None
-    return {"status": record.status, "user_id": record.user_id, "content": content}
 
 
 def _console() -> Console:
