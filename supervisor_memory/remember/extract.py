@@ -13,16 +13,14 @@ from typing import Any
 
 from supervisor_memory import phrases
 from supervisor_memory.definitions import Definition
-from supervisor_memory.errors import InvalidContent
 from supervisor_memory.records import (
-    KINDS,
     Candidate,
     Kind,
     Message,
     Source,
-    check_content,
     content_hash,
 )
+from supervisor_memory.remember.claim import MAX_CLAIM, Unusable, read_claim
 from supervisor_memory.remember.gate import informing
 from supervisor_memory.remember.subject import About, about_preference, properties_of
 from supervisor_memory.statements import Statement, masked, normal, read_statements
@@ -62,8 +60,10 @@ how you should behave as a system.
 {conversation}
 </conversation>"""
 
-MAX_CONCLUSION = 2_000
+MAX_CONCLUSION = MAX_CLAIM
 MAX_ITEMS = 20
+MOST_READ = 10 * MAX_ITEMS
+"""Items of an answer that are looked at, sound or not."""
 _MAX_SQL = 1_000
 _MAX_PATH = 1_024
 _MAX_NAME = 128
@@ -518,12 +518,12 @@ def sift(reply: object, *, source: Source = Source("agent")) -> Sifted:  # noqa:
     codes: list[str] = []
     hashes: set[str] = set()
     for number, item in enumerate(_items(reply), 1):
-        if len(kept) == MAX_ITEMS:
+        if len(kept) == MAX_ITEMS or number > MOST_READ:
             dropped.append(f"item {number} and later: over {MAX_ITEMS}")
             codes.append(f"over-{MAX_ITEMS}-items")
             break
         checked = _checked(_mapping(item), source)
-        if isinstance(checked, _Unusable):
+        if isinstance(checked, Unusable):
             dropped.append(f"item {number}: {checked.told}")
             codes.append(checked.code)
         elif (digest := content_hash(checked.content)) in hashes:
@@ -533,12 +533,6 @@ def sift(reply: object, *, source: Source = Source("agent")) -> Sifted:  # noqa:
             hashes.add(digest)
             kept.append(checked)
     return Sifted(tuple(kept), tuple(dropped), tuple(codes))
-
-
-@dataclass(frozen=True, slots=True)
-class _Unusable:
-    code: str
-    told: str
 
 
 def _items(reply: object) -> Iterable[object]:
@@ -560,41 +554,16 @@ def _mapping(item: object) -> Mapping[Any, Any] | None:
     return data if isinstance(data, Mapping) else None
 
 
-def _checked(item: Mapping[Any, Any] | None, source: Source) -> Candidate | _Unusable:
+def _checked(item: Mapping[Any, Any] | None, source: Source) -> Candidate | Unusable:
     """The candidate, or why there is none."""
     if item is None:
-        return _Unusable("malformed", "not an object")
-    content, kind = item.get("content"), item.get("kind")
-    if not isinstance(content, str):
-        return _Unusable("malformed", "content is not text")
-    if len(content) > MAX_CONCLUSION:
-        return _Unusable("too-long", f"content over {MAX_CONCLUSION:,} characters")
+        return Unusable("malformed", "not an object")
     try:
-        content = check_content(content)
-    except InvalidContent as error:
-        return _Unusable("malformed", str(error))
-    kind = kind.strip().casefold().replace("_", "-") if isinstance(kind, str) else kind
-    if kind not in KINDS:
-        return _Unusable("malformed", f"unknown kind {str(kind)[:40]!r}")
-    if phrases.INSTRUCTION.search(masked(normal(content))):
-        return _Unusable("instruction-like", "an instruction to the assistant")
-    return replace(
-        describe(content, kind, source=source),
-        **_named(item),
-        confidence=_confidence(item.get("confidence")),
-    )
-
-
-def _named(item: Mapping[Any, Any]) -> dict[str, Any]:
-    """The model's subject, attribute and value, where it gave usable ones."""
-    named: dict[str, Any] = {}
-    for name in ("subject", "attribute", "value"):
-        if isinstance(given := item.get(name), str) and (clean := normal(given).casefold())[:_MAX_NAME]:
-            named[name] = clean[:_MAX_NAME]
-    return named if "subject" in named and "attribute" in named else {}
-
-
-def _confidence(given: object) -> float:
-    if isinstance(given, bool) or not isinstance(given, (int, float)) or not math.isfinite(given):
-        return 0.8
-    return min(max(float(given), 0.0), 1.0)
+        claim = read_claim(item)
+    except Unusable as error:
+        return error
+    if phrases.INSTRUCTION.search(masked(normal(claim.content))):
+        return Unusable("instruction-like", "an instruction to the assistant")
+    told = describe(claim.content, claim.kind, source=source)
+    named: dict[str, Any] = claim.named
+    return replace(told, **named, confidence=claim.confidence)

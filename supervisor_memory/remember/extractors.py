@@ -29,7 +29,6 @@ Each has a `content`, and where it is known a `kind`, `subject`, `attribute`, `v
 """
 
 _LEAST_SURE = 0.05
-_MOST_READ = 10 * extract.MAX_ITEMS
 
 
 def extracting(extractor: Extractor, *, name: str | None = None) -> Gathering:
@@ -81,7 +80,7 @@ def _with_kinds(answer: object) -> object:
         answer = [answer]
     if not isinstance(answer, (list, tuple)):
         return answer
-    return [_item(each) for each in answer[:_MOST_READ]]
+    return [_item(each) for each in answer[: extract.MOST_READ + 1]]
 
 
 def _item(each: object) -> object:

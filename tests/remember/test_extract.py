@@ -15,6 +15,7 @@ from supervisor_memory.remember.extract import (
     EXTRACT_PROMPT,
     MAX_CONCLUSION,
     MAX_ITEMS,
+    MOST_READ,
     describe,
     from_agent,
     from_llm,
@@ -398,6 +399,22 @@ def test_a_model_may_not_say_too_much_nor_the_same_twice() -> None:
     assert len(sifted.candidates) == MAX_ITEMS
     assert sifted.dropped[0] == "item 2: said twice"
     assert "over 20" in sifted.dropped[-1]
+
+
+@pytest.mark.parametrize("item", [7, {}, {"content": ["x"], "kind": "identity"}, {"content": "x" * 9_999}])
+@pytest.mark.parametrize("under", [None, "facts"])
+def test_a_flood_is_read_only_so_far(item: object, under: str | None) -> None:
+    flood = [item] * 10_000
+    sifted = sift(flood if under is None else {under: flood})
+    assert sifted.candidates == ()
+    assert len(sifted.codes) == len(sifted.dropped) == MOST_READ + 1
+    assert sifted.codes[-1] == f"over-{MAX_ITEMS}-items"
+
+
+@pytest.mark.parametrize("name", [5, ["x"], {"a": 1}, "", " ", "x" * 5_000_000])
+def test_a_name_of_the_wrong_type_is_none_and_a_long_one_is_cut(name: object) -> None:
+    [found] = from_llm([{**GOOD, "value": name}])
+    assert found.value is None or len(found.value) <= 128
 
 
 @pytest.mark.parametrize(
