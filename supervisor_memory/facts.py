@@ -19,6 +19,7 @@ __all__ = [
     "UNDER_CONDITION",
     "UPON_ASKING",
     "retracted",
+    "speaks_of_forgetting",
 ]
 
 # --- people, bodies, places -------------------------------------------------------------------------
@@ -395,6 +396,11 @@ HOUSE_RULE = re.compile(
 _WHAT = r"(?P<what>[^,;.!?]{2,120}?)"
 _ANY_MORE = r"(?:any ?more|any longer|now|these days)"
 _WHAT_ZH = r"(?P<what>[^,;。!?]{2,60}?)"
+_NOW = (
+    r"(?:^|please |\bjust |\band |[,;] ?|^(?:let's|let us|you (?:can|may|should|must|could|have to|"
+    r"need to)(?: now)?|"
+    r"i(?:'d like| would like| want| need|'m asking) you to|it's (?:ok|okay|fine) to) )"
+)
 _RETRACTED = tuple(
     lazily(pattern)
     for pattern in (
@@ -404,14 +410,14 @@ _RETRACTED = tuple(
         + r" (?:any ?more|any longer)[.! ]*$",
         r"^you (?:no longer (?:need|have) to|can stop) " + _WHAT + r"[.! ]*$",
         r"^(?:你|以后|现在)?(?:不用|不需要|不必|无需)(?:你)?再" + _WHAT + r"了[吧。!]*$",
-        r"(?:^|please |\bjust |\byou can |\band |[,;] ?)(?:forget|disregard|ignore|scrap|scratch|discard|"
+        _NOW + r"(?:forget|disregard|ignore|scrap|scratch|discard|"
         r"cancel|drop|delete|remove|erase|unlearn|revoke)"
         r"(?: about)? (?:that (?:i|we) (?:ever )?(?:said|told you|mentioned)(?: that)? |what (?:i|"
         r"we) (?:said|told you|mentioned|asked)(?: you)? (?:about|on|regarding|concerning) |"
         r"(?:my|our|the|that) (?:\w+ )?(?:wish|rule|preference|memory|memories|statement|(?:thing|bit|"
         r"part)(?= about))s? "
         r"(?:about|on|regarding|that|for|to|of|concerning) )" + _WHAT + r"[.! ]*$",
-        r"(?:^|please |\bjust |\byou can |\band |[,;] ?)forget (?:that (?=(?:i|i'm|i've|my|we|we're|our|"
+        _NOW + r"forget (?:that (?=(?:i|i'm|i've|my|we|we're|our|"
         r"the user)\b)|about (?!it\b|this\b|that\b|them\b)|(?=my |our ))" + _WHAT + r"[.! ]*$",
         r"^(?:the |my |our |that )?(?:thing|part|bit|note|rule|wish|preference|statement|fact|"
         r"definition)s? (?:about|on|with|that|of|for|regarding) "
@@ -491,6 +497,21 @@ _NOT_TO = re.compile(
     re.IGNORECASE,
 )
 """Before "forget" it asks for the opposite."""
+
+
+def speaks_of_forgetting(said: str) -> bool:
+    """Whether something is to be forgotten or not, which is nothing to be remembered in these words.
+
+    That somebody forgets things is told like anything else.
+    """
+    match = _FORGETTING.search(said)
+    return match is not None and not _WHO_FORGETS.search(said[: match.start()])
+
+
+_FORGETTING = re.compile(r"\bforget(?:ting)? (?:that|about|my|our|what (?:i|we)) ", re.IGNORECASE)
+_WHO_FORGETS = re.compile(
+    r"\b(?:i|we|he|she|they|people|users?|customers?|everyone)(?:'\w+)? (?:[\w']+ ){0,2}$", re.IGNORECASE
+)
 
 
 def retracted(hidden: str) -> tuple[int, int] | None:

@@ -550,7 +550,9 @@ ADDRESS = re.compile(
 REMEMBER_THAT = re.compile(
     r"^(?:(?:please|and|so|but|just|also|you (?:must|should|can|may)|let's|let us) )*"
     r"(?:remember|keep in mind|bear in mind|note|make a note|just so you know|"
-    r"(?:don't|do not|never|not|mustn't|shouldn't|can't) (?:you )?(?:ever |just )?forget)"
+    r"(?:i (?:do )?(?:hope|trust) )?(?:you )?(?:don't|dont|do not|never|not|mustn't|shouldn't|can't|won't|"
+    r"will not),? "
+    r"(?:you )?(?:ever |just )?forget)"
     r"(?: (?:this|that))?(?:[:：]| that\b|[,，]| (?=(?:i|my|we|our)\b)) *"
     r"|^(?:帮我|你要|要|务必)?(?:记住|记下来|记下|记一下|牢记|请注意|注意|记着(?=[:,：， ]))[:,：， ]*"
     r"|^(?:请|你|可|千万|一定|务必|永远|绝对|以后|都|也)*(?:别|不要|不能|不可以?|不许|勿|莫)(?:再)?"

@@ -179,6 +179,8 @@ def judge(sentence: str) -> Statement:
         return Statement(sentence, "asks", "question")
     if reason := _disclaimer(hidden):
         return Statement(sentence, "nothing", reason)
+    if facts.speaks_of_forgetting(_without_address(hidden)):
+        return Statement(sentence, "nothing", "forget")
     if definition := _definition(text, hidden):
         return Statement(sentence, "states", "definition", "domain-facts", definition)
     found = _preference(sentence, hidden)

@@ -51,8 +51,9 @@ def fit(named: str, text: str) -> float:
 
 
 def exchanges(named: str, text: str) -> bool:
-    """Whether a record is the same sentence with something else in one place: another value."""
-    return bool(beside(read(closest_statement(text, named)), read(named)).replaced)
+    """Whether a record is the same sentence without something that is named, or with another thing."""
+    pair = beside(read(closest_statement(text, named)), read(named))
+    return any(each.yours for each in pair.exchanges)
 
 
 def _same_attitude(asked: Reading, known: Reading) -> bool:

@@ -85,6 +85,7 @@ def _left(*said: str, user: str = "ada") -> list[str]:
         ("I live in Turku.", "Forget that I live in Porto."),
         ("I love fennel.", "Forget that I can't stand fennel."),
         ("I have a parrot called Kiwi.", "Forget that I want a parrot."),
+        ("I prefer detailed reports.", "Forget that I prefer detailed reports in French."),
         ("我的生日是五月三号。", "忘掉我的生日是六月九号这件事。"),
         ("我住在成都。", "忘掉我住在西安这件事。"),
         ("坐火车我一般选靠窗的位子。", "之前说的靠过道座位，现在不作数了。"),
@@ -103,6 +104,8 @@ def test_another_value_is_not_what_is_taken_back(said: str, retraction: str) -> 
         ("I prefer pie charts.", "Could you please forget what I said about pie charts?"),
         ("My dentist is Ines.", "Forget that my dentist is Ines."),
         ("坐火车我一般选靠窗边的位子。", "之前说的靠窗边座位，现在不作数了。"),
+        ("I prefer pie charts.", "You should forget that I prefer pie charts."),
+        ("I prefer pie charts.", "I'd like you to forget about pie charts."),
         ("我对海鲜过敏。", "把海鲜过敏这条删掉。"),
         ("我喜欢深色背景。", "能不能忘掉我喜欢深色背景这件事？"),
     ],
@@ -132,6 +135,8 @@ def test_what_is_to_be_forgotten_some_other_time_stays(said: str, put_off: str) 
     [
         ("Never forget that ", "my dentist is Ines."),
         ("Please don't ever forget that ", "I live in Turku."),
+        ("Never, ever forget that ", "my dentist is Ines."),
+        ("I hope you won't forget that ", "I live in Turku."),
         ("You must not forget that ", "our fiscal year starts in April."),
         ("千万别忘了", "我的生日是五月三号。"),
         ("请不要忘记", "我住在成都。"),
@@ -141,6 +146,18 @@ def test_what_is_to_be_forgotten_some_other_time_stays(said: str, put_off: str) 
 def test_what_must_not_be_forgotten_is_remembered_in_its_own_words(lead: str, said: str) -> None:
     assert _left(lead + said) == [said]
     assert _left(said, lead + said) == [said]
+
+
+@pytest.mark.parametrize(
+    "text", ["Kindly do forget that my dentist is Ines.", "It would be wise to forget that I live in Turku."]
+)
+def test_what_speaks_of_forgetting_is_no_fact(text: str) -> None:
+    assert _left(text) == []
+
+
+def test_that_somebody_forgets_is_told_like_anything_else() -> None:
+    said = "I forget my pills now and then, and I'm allergic to iodine."
+    assert _left(said) == [said]
 
 
 @pytest.mark.parametrize("by", ["user", "system"])
