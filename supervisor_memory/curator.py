@@ -112,25 +112,41 @@ class Curator:
         return in_order(self.every(replace(where, session_id=origin.source.session_id)))
 
     def update(
-        self, id: str, user_id: str | None, content: str | None, metadata: Mapping[str, Any], *, merge: bool
+        self,
+        id: str,
+        user_id: str | None,
+        content: str | None,
+        metadata: Mapping[str, Any],
+        *,
+        merge: bool,
+        actor: str | None = None,
     ) -> WriteResult:
-        return again_when_late(lambda: self._update(id, user_id, content, metadata, merge=merge))
+        """Change one record. `actor` None: the operator, or the supervisor on the user's behalf."""
+        by = actor or _actor(user_id)
+        return again_when_late(lambda: self._update(id, user_id, content, metadata, merge=merge, by=by))
 
     def _update(
-        self, id: str, user_id: str | None, content: str | None, metadata: Mapping[str, Any], *, merge: bool
+        self,
+        id: str,
+        user_id: str | None,
+        content: str | None,
+        metadata: Mapping[str, Any],
+        *,
+        merge: bool,
+        by: str,
     ) -> WriteResult:
         ports = self.writing()
         view = ports.deciding()
         old = self.own(id, user_id, ports)
         if old.status in _UNTOUCHABLE:
             raise RecordNotFound(f"record {id!r} {_UNTOUCHABLE[old.status]}", id=id, status=old.status)
-        commit = revision(old, content, metadata, merge=merge, actor=_actor(user_id), view=view)
+        commit = revision(old, content, metadata, merge=merge, actor=by, view=view)
         if commit is None:
             return WriteResult(old.id, "skipped", reason="nothing-to-change", version=old.version)
         if old.status == "compressed":  # whoever changes it wants it found
             [change] = commit.changes
             found = replace(change, record=back_in_use(change.record, view))
-            apart = taken_out([old], ports, actor=_actor(user_id))
+            apart = taken_out([old], ports, actor=by)
             commit = replace(commit, changes=(found, *apart.changes), audit=(*commit.audit, *apart.audit))
         done = view.commit(commit)
         if ports.degraded:

@@ -2,11 +2,11 @@
 
 import functools
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, Unpack
 
-from supervisor_memory.arguments import check_amount
+from supervisor_memory.arguments import as_metadata, check_amount
 from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.curator import Curator, need_all
 from supervisor_memory.errors import AlreadyReviewed, InvalidName
@@ -19,6 +19,7 @@ from supervisor_memory.records import (
     check_content,
 )
 from supervisor_memory.remember.doubt import REVIEW
+from supervisor_memory.remember.merge import strategy_for
 from supervisor_memory.review import sweep, undo
 from supervisor_memory.review.proposal import Approval, Insert, Proposal, event, foreseen
 from supervisor_memory.review.sweep import Selected, Sweep, Swept, Which
@@ -136,6 +137,23 @@ class Desk:
     def _reason(self, told: str) -> str:
         return self.services.redactor.text(check_content(told)[:_LONGEST_REASON]) if told else ""
 
+    def change(
+        self,
+        id: str,
+        *,
+        reviewer: str,
+        content: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        merge: bool = True,
+        user_id: str | None = None,
+    ) -> WriteResult:
+        """As `SupervisorMemory.update`, in the name of a reviewer. `revert` takes it back."""
+        by, redactor = _login(reviewer), self.services.redactor
+        extra = redactor.value(as_metadata(metadata))
+        strategy_for("domain-facts", extra.get("strategy"))
+        clean = redactor.text(content) if isinstance(content, str) else content
+        return self.curator.update(id, user_id, clean, extra, merge=merge, actor=by)
+
     def delete(self, id: str, *, reviewer: str, user_id: str | None = None) -> int:
         """As `SupervisorMemory.delete`, in the name of a reviewer. `restore` brings it back."""
         return self.curator.delete(id, user_id, actor=_login(reviewer))
@@ -210,6 +228,7 @@ class Desk:
     aapprove = _twin(approve)
     aedit = _twin(edit)
     areject = _twin(reject)
+    achange = _twin(change)
     adelete = _twin(delete)
     arestore = _twin(restore)
     arevert = _twin(revert)

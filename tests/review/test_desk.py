@@ -463,7 +463,7 @@ async def test_the_twins_do_the_same_off_the_loop(make: Callable[..., Supervisor
     public = {v for v in verbs if callable(getattr(memory.review, v)) and f"a{v}" in verbs}
     assert public == {
         *("pending", "show", "approve", "edit", "reject", "restore", "revert", "quarantine", "release"),
-        *("roll_back", "delete"),
+        *("roll_back", "delete", "change"),
     }
 
 
@@ -479,3 +479,21 @@ def test_a_reviewer_deletes_under_their_own_name_and_can_bring_it_back(memory: S
         memory.review.delete(record_id, reviewer=REVIEWER, user_id="bo")
     with pytest.raises(InvalidName):
         memory.review.delete(record_id, reviewer="Rita the reviewer")
+
+
+def test_a_reviewer_changes_a_record_under_their_own_name_and_can_take_it_back(
+    memory: SupervisorMemory,
+) -> None:
+    record_id = memory.write("Use tables by default.", user_id="ada").id
+    done = memory.review.change(
+        record_id, content="Use charts by default.", metadata={"seen": 1}, reviewer=REVIEWER, user_id="ada"
+    )
+    assert (done.status, done.version, known(memory)) == ("updated", 2, ["Use charts by default."])
+    last = memory.backend.audit.tail(1, record_id=record_id)[0].event
+    assert (last["op"], last["actor"]) == ("update", REVIEWER)
+    memory.review.revert(record_id, version=1, reviewer=REVIEWER)
+    assert known(memory) == ["Use tables by default."]
+    with pytest.raises(RecordNotFound):
+        memory.review.change(record_id, content="Use none.", reviewer=REVIEWER, user_id="bo")
+    with pytest.raises(InvalidName):
+        memory.review.change(record_id, content="Use none.", reviewer="Rita the reviewer")
