@@ -1,0 +1,52 @@
+"""What is another between two texts, word by word; in Chinese character by character. Pure."""
+
+import difflib
+import re
+from typing import Final, Literal, NamedTuple
+
+__all__ = ["Piece", "differences", "marked"]
+
+_HAN: Final = r"\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"
+_TOKEN: Final = re.compile(rf"[{_HAN}]|\s+|[^\W{_HAN}]+|[^\w\s]")
+_MOST: Final = 3_000
+"""Words of both texts together that are compared; beyond, one is shown as a whole in place of the other."""
+
+
+class Piece(NamedTuple):
+    """A stretch of text that both have ("same"), that is new ("ins"), or that is gone ("del")."""
+
+    what: Literal["same", "ins", "del"]
+    text: str
+
+
+def differences(before: str, after: str) -> list[Piece]:
+    """How one text becomes another. The pieces that are no "ins" are the first text, no "del" the second."""
+    if before == after:
+        return [Piece("same", after)] if after else []
+    old, new = _TOKEN.findall(before), _TOKEN.findall(after)
+    if len(old) + len(new) > _MOST:
+        return _whole(before, after)
+    pieces: list[Piece] = []
+    for what, i, j, k, m in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if what == "equal":
+            pieces.append(Piece("same", "".join(new[k:m])))
+        else:
+            pieces += _whole("".join(old[i:j]), "".join(new[k:m]))
+    return pieces
+
+
+def _whole(before: str, after: str) -> list[Piece]:
+    gone, come = Piece("del", before), Piece("ins", after)
+    return [piece for piece in (gone, come) if piece.text]
+
+
+def marked(text: str, words: str) -> tuple[str, str, str]:
+    """A text in three: before the words it was read from, these words, after them; ("text", "", "") without.
+
+    Spaces and capitals may differ.
+    """
+    parts = [re.escape(part) for part in words.split()]
+    found = re.search(r"\s+".join(parts), text, re.IGNORECASE) if parts else None
+    if found is None:
+        return text, "", ""
+    return text[: found.start()], found[0], text[found.end() :]

@@ -1,0 +1,101 @@
+"""Page 1: what waits for a person, beside what is known and what approving it would leave."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from fastapi.responses import Response
+
+from supervisor_memory.errors import AlreadyReviewed, RecordNotFound
+from supervisor_memory.interfaces.dashboard.undoing import decide, take_back
+from supervisor_memory.interfaces.dashboard.visit import Visit
+from supervisor_memory.records import Filter, Record, WriteResult
+from supervisor_memory.review.proposal import Proposal
+
+__all__ = ["approve", "edit", "inbox", "reject", "undo"]
+
+_PAGE: Final = 10
+_MOST_PAGES: Final = 10_000
+_AROUND: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A proposal, and what was said when it was made."""
+
+    proposal: Proposal
+    said: list[Record]
+
+    @property
+    def words(self) -> str:
+        """The words it was read from."""
+        return self.proposal.evidence or self.proposal.record.content
+
+
+def inbox(visit: Visit) -> Response:
+    user_id = visit.user_id
+    where = Filter(user_id=user_id, statuses=("pending",))
+    number = visit.number("page", least=1, most=_MOST_PAGES, otherwise=1)
+    backend = visit.memory.backend
+    count = backend.count(where)
+    found = backend.list(where, limit=_PAGE, offset=(number - 1) * _PAGE)
+    decided = visit.shelf.decided(visit.asker)
+    return visit.page(
+        "inbox.html",
+        waiting=[each for record in found if (each := _beside(visit, record)) is not None],
+        count=count,
+        number=number,
+        has_older=number * _PAGE < count,
+        user_id=user_id,
+        users=visit.users(),
+        last=decided[-1] if decided else None,
+    )
+
+
+def _beside(visit: Visit, record: Record) -> Waiting | None:
+    """None where it waits no more: another reviewer was faster than this page, or it has expired."""
+    if record.has_expired(visit.memory.services.clock()):
+        return None
+    try:
+        proposal = visit.memory.review.show(record.id)
+        said = visit.memory.messages(record.id, around=_AROUND)
+    except (AlreadyReviewed, RecordNotFound):
+        return None
+    return Waiting(proposal, said)
+
+
+def approve(visit: Visit) -> Response:
+    desk, by = visit.memory.review, visit.asker.name
+    return _decided(visit, "approve", lambda id_: desk.approve(id_, reviewer=by))
+
+
+def edit(visit: Visit) -> Response:
+    desk, by, content = visit.memory.review, visit.asker.name, visit.form.get("content", "")
+    return _decided(visit, "edit", lambda id_: desk.edit(id_, content, reviewer=by))
+
+
+def reject(visit: Visit) -> Response:
+    desk, by, reason = visit.memory.review, visit.asker.name, visit.form.get("reason", "").strip()
+    return _decided(visit, "reject", lambda id_: desk.reject(id_, reviewer=by, reason=reason))
+
+
+def _decided(visit: Visit, what: str, verb: Callable[[str], WriteResult]) -> Response:
+    id_ = visit.own(visit.part)
+    text = "".join(record.content for record in visit.memory.backend.get([id_]))
+    done = decide(visit.memory, what, text, lambda: verb(id_), reviewer=visit.asker.name)
+    visit.shelf.decided(visit.asker).append(done)
+    return _back(visit, what)
+
+
+def undo(visit: Visit) -> Response:
+    """Take back the caller's latest decision; once more, the one before it."""
+    decided = visit.shelf.decided(visit.asker)
+    if not decided:
+        return _back(visit, "nothing-to-undo")
+    is_undone = take_back(visit.memory, decided.pop(), reviewer=visit.asker.name)
+    return _back(visit, "undo" if is_undone else "changed-since")
+
+
+def _back(visit: Visit, said: str) -> Response:
+    whose = visit.form.get("user", "")
+    return visit.go("/inbox", said=said, **({"user": whose} if whose else {}))

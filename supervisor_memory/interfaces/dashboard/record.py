@@ -1,0 +1,87 @@
+"""Page 3: one record through time, who read it, and what can be done to it."""
+
+import hmac
+from typing import Final
+
+from fastapi.responses import Response
+
+from supervisor_memory.errors import ConfirmationRequired, InvalidContent
+from supervisor_memory.interfaces.dashboard.visit import Visit
+from supervisor_memory.records import AuditEvent
+
+__all__ = ["ask_delete", "ask_forget", "delete", "forget", "receipt", "restore", "revert", "show"]
+
+_ROWS: Final = 50
+_AROUND: Final = 2
+
+
+def show(visit: Visit) -> Response:
+    memory, id_ = visit.memory, visit.own(visit.part)
+    found = memory.get(id_)
+    log = memory.backend.audit
+    return visit.page(
+        "record.html",
+        record=found,
+        versions=memory.history(id_),
+        said=memory.messages(id_, around=_AROUND),
+        readings=list(reversed(log.accesses(_ROWS, record_id=id_))),
+        rows=list(reversed(log.tail(_ROWS, record_id=id_))),
+        clock=memory.services.clock(),
+    )
+
+
+def revert(visit: Visit) -> Response:
+    id_, told = visit.own(visit.part), visit.form.get("version", "")
+    if not (told.isascii() and told.isdigit() and len(told) < 9):  # noqa: PLR2004
+        raise InvalidContent("version is no whole number, as the page has them")
+    done = visit.memory.review.revert(id_, version=int(told), reviewer=visit.asker.name)
+    return visit.go(f"/records/{id_}", said="skipped" if done.status == "skipped" else "revert")
+
+
+def ask_delete(visit: Visit) -> Response:
+    return visit.page("delete.html", record=visit.memory.get(visit.own(visit.part)))
+
+
+def delete(visit: Visit) -> Response:
+    id_ = visit.own(visit.part)
+    done = visit.memory.review.delete(id_, reviewer=visit.asker.name)
+    return visit.go(f"/records/{id_}", said="delete" if done else "skipped")
+
+
+def restore(visit: Visit) -> Response:
+    id_ = visit.own(visit.part)
+    done = visit.memory.review.restore(id_, reviewer=visit.asker.name)
+    return visit.go(f"/records/{id_}", said="skipped" if done.status == "skipped" else "restore")
+
+
+def ask_forget(visit: Visit) -> Response:
+    return _forgetting(visit, visit.asker.one_user(visit.asked("user") or None), mismatch=False)
+
+
+def _forgetting(visit: Visit, user_id: str, *, mismatch: bool) -> Response:
+    held: dict[str, int] = {}
+    try:
+        visit.memory.erase(user_id=user_id)
+    except ConfirmationRequired as error:
+        held = error.facts["held"]
+    return visit.page(
+        "forget.html", status=422 if mismatch else 200, whom=user_id, held=held, mismatch=mismatch
+    )
+
+
+def forget(visit: Visit) -> Response:
+    """Erase a user, where their id was typed; the receipt is kept for as long as the process lives."""
+    user_id = visit.asker.one_user(visit.form.get("user") or None)
+    typed = visit.form.get("typed", "").strip()
+    if not hmac.compare_digest(typed.encode(), user_id.encode()):
+        return _forgetting(visit, user_id, mismatch=True)
+    done = visit.memory.erase(user_id=user_id, confirm=True)
+    visit.memory.report(AuditEvent("erase.asked", actor=visit.asker.name, detail=dict(done.removed)))
+    return visit.go(f"/receipts/{visit.shelf.keep(done)}")
+
+
+def receipt(visit: Visit) -> Response:
+    kept = visit.shelf.receipts.get(visit.part)
+    if kept is not None:
+        visit.asker.user(kept.user_id)
+    return visit.page("receipt.html", status=200 if kept else 404, receipt=kept)

@@ -1,0 +1,182 @@
+"""The addresses of the pages, and what each request goes through: who asks, its form, errors as pages."""
+
+import hmac
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
+
+from supervisor_memory.errors import (
+    AlreadyReviewed,
+    ConfirmationRequired,
+    Conflict,
+    ContentTooLarge,
+    IdentityError,
+    InvalidContent,
+    MemoryAccessDenied,
+    RecordNotFound,
+    SupervisorMemoryError,
+    WasErased,
+)
+from supervisor_memory.interfaces.dashboard import browse, door, health, inbox, preview, record, turn
+from supervisor_memory.interfaces.dashboard.visit import (
+    BASE,
+    HEADERS,
+    FormIsOld,
+    Handler,
+    Shelf,
+    Visit,
+    asset,
+    form_of,
+)
+from supervisor_memory.interfaces.http.access import Caller
+from supervisor_memory.interfaces.http.problems import Unauthenticated
+from supervisor_memory.memory import SupervisorMemory
+
+__all__ = ["LOGIN", "OPEN", "router"]
+
+LOGIN: Final = f"{BASE}/sign-in"
+_ASSETS: Final = {
+    "dashboard.css": "text/css; charset=utf-8",
+    "dashboard.js": "text/javascript; charset=utf-8",
+}
+OPEN: Final = ("/", LOGIN, *(f"{BASE}/static/{name}" for name in _ASSETS))
+"""What anybody may ask for."""
+_log = logging.getLogger("supervisor_memory.dashboard")
+_READING: Final[dict[str, Handler]] = {
+    "/inbox": inbox.inbox,
+    "/turns": turn.turns,
+    "/turn": turn.turn,
+    "/records": browse.browse,
+    "/records/{id}": record.show,
+    "/records/{id}/delete": record.ask_delete,
+    "/users/forget": record.ask_forget,
+    "/receipts/{id}": record.receipt,
+    "/preview": preview.preview,
+    "/health": health.health,
+}
+_WRITING: Final[dict[str, Handler]] = {
+    "/inbox/{id}/approve": inbox.approve,
+    "/inbox/{id}/edit": inbox.edit,
+    "/inbox/{id}/reject": inbox.reject,
+    "/inbox/undo": inbox.undo,
+    "/records/{id}/revert": record.revert,
+    "/records/{id}/delete": record.delete,
+    "/records/{id}/restore": record.restore,
+    "/users/forget": record.forget,
+}
+_STATUS: Final[tuple[tuple[type[SupervisorMemoryError], int], ...]] = (
+    (MemoryAccessDenied, 403),
+    (RecordNotFound, 404),
+    (AlreadyReviewed, 409),
+    (ConfirmationRequired, 409),
+    (Conflict, 409),
+    (WasErased, 409),
+    (ContentTooLarge, 413),
+    (InvalidContent, 422),
+    (IdentityError, 422),
+    (SupervisorMemoryError, 503),
+)
+
+
+def router(memory: SupervisorMemory, caller: Callable[[Request], Caller]) -> APIRouter:
+    """The pages over a memory.
+
+    Args:
+        caller: Who asks; raises Unauthenticated where nobody does.
+    """
+    routes, shelf = APIRouter(), Shelf()
+
+    def served(handler: Handler, *, may: Callable[[Visit], None]) -> Callable[[Request], object]:
+        async def answer(request: Request) -> Response:
+            try:
+                asker = None if may is _anybody else caller(request)
+            except Unauthenticated:
+                return _to_sign_in(request)
+            visit = Visit(memory, request, shelf, asker)
+            try:
+                form = await form_of(request) if request.method == "POST" else {}
+                visit = Visit(memory, request, shelf, asker, form)
+                may(visit)
+                return await run_in_threadpool(handler, visit)
+            except SupervisorMemoryError as error:
+                return await run_in_threadpool(_went_wrong, visit, error)
+
+        return answer
+
+    def add(method: str, path: str, handler: Handler, may: Callable[[Visit], None]) -> None:
+        name = f"dashboard_{method.lower()}_{handler.__name__}"
+        endpoint = served(handler, may=may)
+        routes.add_api_route(
+            path, endpoint, methods=[method], name=name, response_model=None, include_in_schema=False
+        )
+
+    for path, handler in _READING.items():
+        add("GET", BASE + path, handler, _reader)
+    for path, handler in _WRITING.items():
+        add("POST", BASE + path, handler, _writer)
+    add("GET", LOGIN, door.ask, _anybody)
+    add("POST", LOGIN, door.sign_in, _anybody)
+    add("POST", f"{BASE}/sign-out", door.sign_out, _by_form)
+    add("GET", "/", door.home, _anybody)
+    add("GET", BASE, door.home, _anybody)
+    routes.add_api_route(
+        f"{BASE}/static/{{name}}",
+        _static,
+        name="dashboard_static",
+        response_model=None,
+        include_in_schema=False,
+    )
+    return routes
+
+
+def _anybody(visit: Visit) -> None:
+    """No token is needed."""
+
+
+def _reader(visit: Visit) -> None:
+    """Any token will do; whose memory it is for, the pages ask themselves."""
+
+
+def _by_form(visit: Visit) -> None:
+    """Refuse what was not sent by a form of ours.
+
+    Raises:
+        FormIsOld: it was not.
+    """
+    told = visit.form.get("word", "")
+    if not hmac.compare_digest(
+        told.encode("utf-8", "surrogatepass"), visit.shelf.form_word(visit.asker).encode()
+    ):
+        raise FormIsOld("the form has no word of this process")
+
+
+def _writer(visit: Visit) -> None:
+    """Refuse who may read alone, and what was not sent by a form of ours."""
+    _by_form(visit)
+    if not visit.asker.may_write:
+        raise MemoryAccessDenied("this token may read alone; ask with one that may write")
+
+
+def _went_wrong(visit: Visit, error: SupervisorMemoryError) -> Response:
+    status = next(status for kind, status in _STATUS if isinstance(error, kind))
+    if status >= 500:  # noqa: PLR2004
+        _log.warning("%s", type(error).__name__)
+    told = visit.say("error-form-old") if isinstance(error, FormIsOld) else visit.say(f"error.{status}")
+    return visit.page("error.html", status=status, told=told, detail=str(error))
+
+
+def _to_sign_in(request: Request) -> Response:
+    root = str(request.scope.get("root_path", ""))
+    return RedirectResponse(root + LOGIN, 303, dict(HEADERS))
+
+
+async def _static(name: str) -> Response:
+    if name not in _ASSETS:
+        return Response("not found", 404, dict(HEADERS), "text/plain")
+    content, _ = asset(name)
+    headers = {**HEADERS, "Cache-Control": "public, max-age=86400"}
+    return Response(content, 200, headers, _ASSETS[name])

@@ -1,0 +1,61 @@
+// Keys for who reviews much. Everything works without this file.
+"use strict";
+
+(() => {
+  const items = () => [...document.querySelectorAll("[data-item]")];
+  const current = () => document.activeElement && document.activeElement.closest("[data-item]");
+
+  function move(step) {
+    const all = items();
+    if (!all.length) return;
+    const at = all.indexOf(current());
+    const next = all[at < 0 ? (step > 0 ? 0 : all.length - 1) : Math.min(Math.max(at + step, 0), all.length - 1)];
+    const target = next.matches("[data-main]") ? next : next.querySelector("[data-main]") || next;
+    if (target === next && !next.matches("a")) next.tabIndex = -1;
+    target.focus();
+    next.scrollIntoView({ block: "nearest" });
+  }
+
+  function act(key) {
+    const item = current() || items()[0];
+    const control = item && item.querySelector(`[data-do="${key}"]`);
+    if (!control) return false;
+    if (key === "e") {
+      const details = control.closest("details");
+      details.open = true;
+      details.querySelector("textarea").focus();
+    } else {
+      control.click();
+    }
+    return true;
+  }
+
+  function press(key) {
+    if (key === "j") return move(1), true;
+    if (key === "k") return move(-1), true;
+    if (key === "a" || key === "e" || key === "r") return act(key);
+    if (key === "u") {
+      const undo = document.querySelector("[data-undo]");
+      return undo ? (undo.click(), true) : false;
+    }
+    if (key === "?") {
+      const help = document.querySelector("details.keys");
+      return help ? ((help.open = !help.open), true) : false;
+    }
+    return false;
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey || event.repeat || event.isComposing) return;
+    const field = event.target.closest("input, textarea, select");
+    if (field) {
+      if (event.key === "Escape") {
+        const item = field.closest("[data-item]");
+        field.blur();
+        if (item) item.focus();
+      }
+      return;
+    }
+    if (press(event.key)) event.preventDefault();
+  });
+})();

@@ -1,0 +1,303 @@
+"""One request to a page: who asks for what, in which language; and the answers a page may give."""
+
+import hashlib
+import hmac
+import secrets
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlencode
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, RedirectResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from supervisor_memory.arguments import as_filter
+from supervisor_memory.eraser import Receipt
+from supervisor_memory.errors import InvalidContent, MemoryAccessDenied, RecordNotFound
+from supervisor_memory.interfaces.dashboard import pictures
+from supervisor_memory.interfaces.dashboard.differences import differences, marked
+from supervisor_memory.interfaces.dashboard.undoing import Decision
+from supervisor_memory.interfaces.dashboard.words import (
+    LANGUAGES,
+    NAMES,
+    WORDS,
+    Language,
+    preferred,
+    worded,
+)
+from supervisor_memory.interfaces.http.access import Caller
+from supervisor_memory.interfaces.printable import moment, printable
+from supervisor_memory.memory import SupervisorMemory
+from supervisor_memory.records import Filter, Record, Scope
+
+__all__ = ["BASE", "HEADERS", "LANGUAGE_COOKIE", "FormIsOld", "Shelf", "Visit", "asset"]
+
+BASE: Final = "/dashboard"
+LANGUAGE_COOKIE: Final = "supervisor_memory_language"
+HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+_A_YEAR: Final = 365 * 86_400
+_MOST_FIELDS: Final = 50
+_KEPT_DECISIONS: Final = 20
+_KEPT_RECEIPTS: Final = 100
+_STATIC: Final = Path(__file__).parent / "static"
+
+
+class FormIsOld(MemoryAccessDenied):
+    """A form without the word that this process puts into its forms: an old one, or another site's."""
+
+
+class Shelf:
+    """What the pages keep between requests, for as long as the process lives."""
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(32)
+        self._decided: dict[str, deque[Decision]] = {}
+        self.receipts: dict[str, Receipt] = {}
+
+    def form_word(self, caller: Caller) -> str:
+        """What a form of this caller has to bring back."""
+        return hmac.digest(self._key, caller.name.encode(), "sha256").hex()
+
+    def decided(self, caller: Caller) -> deque[Decision]:
+        """The caller's latest decisions that can be taken back, the newest last."""
+        return self._decided.setdefault(caller.name, deque(maxlen=_KEPT_DECISIONS))
+
+    def keep(self, receipt: Receipt) -> str:
+        """Keep a receipt, the oldest making room; returns its key."""
+        key = secrets.token_urlsafe(16)
+        self.receipts[key] = receipt
+        while len(self.receipts) > _KEPT_RECEIPTS:
+            self.receipts.pop(next(iter(self.receipts)))
+        return key
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One request. `form` holds what was sent, {} for a GET; `caller` is None before sign-in alone."""
+
+    memory: SupervisorMemory
+    request: Request
+    shelf: Shelf
+    caller: Caller | None
+    form: Mapping[str, str] = field(default_factory=dict)
+
+    # --- what is asked
+
+    @property
+    def asker(self) -> Caller:
+        """Whoever is signed in."""
+        if self.caller is None:
+            raise MemoryAccessDenied("sign in first")
+        return self.caller
+
+    @property
+    def language(self) -> Language:
+        asked = self.asked("lang") or self.request.cookies.get(LANGUAGE_COOKIE, "")
+        known = next((each for each in LANGUAGES if each == asked), None)
+        return known or preferred(self.request.headers.get("accept-language", ""))
+
+    def asked(self, name: str) -> str:
+        """What the address says of something, "" where it says nothing."""
+        return self.request.query_params.get(name, "").strip()
+
+    def number(self, name: str, *, least: int, most: int, otherwise: int) -> int:
+        """A whole number of the address.
+
+        Raises:
+            InvalidContent: it is none, or out of range.
+        """
+        told = self.asked(name)
+        if not told:
+            return otherwise
+        if not (told.isascii() and told.isdigit() and len(told) <= 9 and least <= int(told) <= most):  # noqa: PLR2004
+            raise InvalidContent(f"{name} is no whole number from {least} to {most}")
+        return int(told)
+
+    @property
+    def part(self) -> str:
+        """The part of the path that names something."""
+        return str(self.request.path_params.get("id", ""))
+
+    @property
+    def user_id(self) -> str | None:
+        """Whose memory is meant; None: everybody's. Who may see several users sees one at a time.
+
+        Raises:
+            MemoryAccessDenied: it is none of the caller's.
+        """
+        asked = self.asked("user") or None
+        mine = self.asker.user_ids
+        if asked is None and mine:
+            asked = min(mine)
+        return self.asker.user(asked)
+
+    def users(self) -> list[str]:
+        """Whom the caller may choose among, some hundreds at most."""
+        mine = self.asker.user_ids
+        known = self.memory.backend.audit.users() if mine is None else mine
+        return sorted(known)[:_MOST_USERS]
+
+    def may_see(self, record: Record) -> bool:
+        return self.asker.user_ids is None or record.user_id in self.asker.user_ids
+
+    def own(self, id: str) -> str:
+        """The id, where the caller may see that record.
+
+        Raises:
+            RecordNotFound: there is no such record, or it is another user's.
+        """
+        mine = self.asker.user_ids
+        if mine is not None:
+            found = self.memory.backend.get([id])
+            if not found or not self.may_see(found[0]):
+                for user_id in sorted(mine)[:1]:
+                    self.memory.get(id, user_id=user_id)  # refused, and noted
+                raise RecordNotFound(f"there is no record {id[:64]!r} of yours", id=id)
+        return id
+
+    def looked_at(self, op: str, records: list[Record]) -> None:
+        """Note in the access log that a person saw these."""
+        for user_id in dict.fromkeys(record.user_id for record in records):
+            seen = [record for record in records if record.user_id == user_id]
+            self.memory.review.trail.accessed(op, seen, Scope(user_id), by_operator=True)
+
+    def times(self) -> Filter:
+        """The fields `since` and `until`, where a day counts whole."""
+        return as_filter({"since": self.asked("since") or None, "until": self.asked("until") or None})
+
+    # --- what is answered
+
+    def say(self, key: str, **values: object) -> str:
+        return worded(key, self.language, **values)
+
+    @property
+    def root(self) -> str:
+        """Where the pages begin, behind a proxy too."""
+        return str(self.request.scope.get("root_path", "")) + BASE
+
+    def page(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+        """An HTML page. Every value is escaped, and what hides in a text is spelled out."""
+        html = (
+            _environment()
+            .get_template(template)
+            .render(
+                visit=self,
+                t=self.say,
+                root=self.root,
+                language=self.language,
+                other_languages=[(each, NAMES[each], self._in(each)) for each in LANGUAGES],
+                form_word=self.shelf.form_word(self.caller) if self.caller else "",
+                flash=self._flash(),
+                **values,
+            )
+        )
+        answer = HTMLResponse(html, status, dict(HEADERS))
+        if self.asked("lang") in LANGUAGES:
+            answer.set_cookie(
+                LANGUAGE_COOKIE,
+                self.asked("lang"),
+                max_age=_A_YEAR,
+                path="/",
+                httponly=True,
+                samesite="strict",
+            )
+        return answer
+
+    def go(self, path: str, **query: str) -> RedirectResponse:
+        """Elsewhere, with a GET."""
+        asked = f"?{urlencode(query)}" if query else ""
+        return RedirectResponse(f"{self.root}{path}{asked}", 303, dict(HEADERS))
+
+    def here(self, **changes: str | int | None) -> str:
+        """The address of this page with other values; None takes one out."""
+        query = {
+            name: value for name, value in self.request.query_params.items() if name not in ("said", "lang")
+        }
+        query |= {name: str(value) for name, value in changes.items() if value is not None}
+        left = {
+            name: value for name, value in query.items() if name not in changes or changes[name] is not None
+        }
+        return f"?{urlencode(left)}"
+
+    def _in(self, language: Language) -> str:
+        return self.here(lang=language) if self.request.method == "GET" else f"?lang={language}"
+
+    def _flash(self) -> str:
+        key = f"said.{self.asked('said')}"
+        return self.say(key) if key in WORDS else ""
+
+
+_MOST_USERS: Final = 500
+
+
+async def form_of(request: Request) -> Mapping[str, str]:
+    """The fields of a form as browsers send it.
+
+    Raises:
+        InvalidContent: it is no such form.
+    """
+    body = await request.body()
+    try:
+        read = parse_qsl(
+            body.decode(),
+            keep_blank_values=True,
+            strict_parsing=bool(body),
+            max_num_fields=_MOST_FIELDS,
+            errors="strict",
+        )
+    except (ValueError, UnicodeError) as error:
+        raise InvalidContent("this is no form as a browser sends it") from error
+    # A textarea's lines end in CR LF on the wire.
+    return {name: value.replace("\r\n", "\n") for name, value in read}
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(__package__, "templates"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        finalize=_spelled_out,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["moment"] = _moment
+    environment.globals.update(
+        differences=differences, marked=marked, pictures=pictures, asset=asset, query=_query, now=time.time
+    )
+    return environment
+
+
+def _spelled_out(value: object) -> object:
+    """What hides in a text, or turns it around, as it is written in code: before it is escaped."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _moment(seconds: float | None) -> str:
+    return "–" if seconds is None else moment(seconds)
+
+
+def _query(**values: str | int | None) -> str:
+    return f"?{urlencode({name: value for name, value in values.items() if value not in (None, '')})}"
+
+
+@lru_cache(maxsize=8)
+def asset(name: str) -> tuple[bytes, str]:
+    """A file of the pages, and a word that changes with it."""
+    content = (_STATIC / name).read_bytes()
+    return content, hashlib.sha256(content).hexdigest()[:12]
+
+
+Handler = Callable[[Visit], Any]
