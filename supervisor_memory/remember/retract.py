@@ -22,7 +22,7 @@ definit remember instruct request everi all your answer not no never
 _WISH = frozenset(_WISHES.split())
 _WISH_ZH = re.compile(
     r"我们?|咱们?|以后|今后|每次|总是|一直|一般|通常|想要?|希望|喜欢|偏好|要求?|使用|用|都|得|会|关于|对"
-    r"(?!话|比|象|账)|一律|默认"
+    r"(?!话|比|象|账)|一律|默认|(?:的|这件)?事[情儿]?$"
 )
 _FACTS = frozenset({"personal-fact", "identity", "definition", "decision", "correction", "house-rule"})
 _IS_STATEMENT = re.compile(r"(?:i|i'm|i'd|i've|we|we're|my|our|the user)\b|我|咱|用户", re.IGNORECASE)

@@ -107,6 +107,7 @@ def test_another_value_is_not_what_is_taken_back(said: str, retraction: str) -> 
         ("I prefer pie charts.", "You should forget that I prefer pie charts."),
         ("I prefer pie charts.", "I'd like you to forget about pie charts."),
         ("我对海鲜过敏。", "把海鲜过敏这条删掉。"),
+        ("我对海鲜过敏。", "请把我说的海鲜的事情忘掉。"),
         ("我喜欢深色背景。", "能不能忘掉我喜欢深色背景这件事？"),
     ],
 )
