@@ -1,6 +1,7 @@
 """What the interfaces answer, with the same keys on the command line, by HTTP and over MCP: docs/cli.md."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from supervisor_memory.eraser import OUT_OF_REACH
@@ -9,10 +10,11 @@ from supervisor_memory.explain import REASONS, why
 
 if TYPE_CHECKING:
     from supervisor_memory.audit.log import AuditRow
+    from supervisor_memory.audit.turns import Injection, Shown
     from supervisor_memory.memory import SupervisorMemory
     from supervisor_memory.records import Hit, Hits, Record
 
-__all__ = ["audit_rows", "erased", "hit_told", "hits_told", "to_be_erased"]
+__all__ = ["audit_rows", "beside", "erased", "hit_told", "hits_told", "notes_told", "to_be_erased"]
 
 
 def hits_told(hits: "Hits", *, explain: bool) -> dict[str, Any]:
@@ -59,18 +61,56 @@ def to_be_erased(memory: "SupervisorMemory", user: str) -> dict[str, Any]:
     return {"user_id": user, "erased_at": None, "counts": held, "pending": (), "out_of_reach": OUT_OF_REACH}
 
 
-def audit_rows(memory: "SupervisorMemory", rows: "Sequence[AuditRow]") -> list[dict[str, Any]]:
-    """Rows of the log, each with its live record where there is one."""
-    ids = list(dict.fromkeys(row.record_id for row in rows if row.record_id))
-    records = {record.id: record for record in memory.backend.get(ids)}
-    return [{**row.event, "hash": row.hash.hex(), "record": _beside(row.record_id, records)} for row in rows]
+def audit_rows(
+    memory: "SupervisorMemory", rows: "Sequence[AuditRow]", *, user_id: str | None = None
+) -> list[dict[str, Any]]:
+    """Rows of the log, each with its live record where there is one.
+
+    Args:
+        user_id: Who is shown them: nothing of others', not even that it is there. None: the operator.
+    """
+    if user_id is not None:
+        rows = [row for row in rows if row.outcome != "denied"]
+    live = beside(memory, [row.record_id for row in rows if row.record_id], user_id=user_id)
+    return [{**row.event, "hash": row.hash.hex(), "record": live.get(row.record_id or "")} for row in rows]
 
 
-def _beside(record_id: str | None, records: "dict[str, Record]") -> dict[str, str | None] | None:
-    """What stands beside a row: the record as it is now, without its text unless it is active."""
-    if record_id is None:
-        return None
-    if (record := records.get(record_id)) is None:
+def beside(
+    memory: "SupervisorMemory", ids: Sequence[str], *, user_id: str | None = None
+) -> dict[str, dict[str, str | None]]:
+    """What stands beside a row: the record as it is now, without its text unless it is active.
+
+    Args:
+        user_id: Only this user's records are there. None: anybody's.
+    """
+    known = dict.fromkeys(ids)
+    found = {record.id: record for record in memory.backend.get(list(known))}
+    return {id_: _now(found.get(id_), user_id) for id_ in known}
+
+
+def _now(record: "Record | None", user_id: str | None) -> dict[str, str | None]:
+    if record is None or user_id not in (None, record.user_id):
         return {"status": "erased", "user_id": None, "content": None}
     content = record.content if record.status == "active" else None
     return {"status": record.status, "user_id": record.user_id, "content": content}
+
+
+def notes_told(
+    memory: "SupervisorMemory", notes: "Sequence[Injection]", *, user_id: str | None = None
+) -> list[dict[str, Any]]:
+    """What readers were told, each record with its scores in words and as it is now.
+
+    Args:
+        user_id: As in `audit_rows`.
+    """
+    ids = [each.record_id for note in notes for each in (*note.shown, *note.dropped)]
+    live = beside(memory, ids, user_id=user_id)
+
+    def told(each: "Shown") -> dict[str, Any]:
+        words = {"why": why(each.parts), "told": REASONS.get(each.reason, "")}
+        return {**asdict(each), **words, "record": live[each.record_id]}
+
+    return [
+        {**asdict(note), "shown": [*map(told, note.shown)], "dropped": [*map(told, note.dropped)]}
+        for note in notes
+    ]

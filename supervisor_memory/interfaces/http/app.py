@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, FastAPI
 from fastapi.security import HTTPBearer
 from starlette.middleware import Middleware
 
-from supervisor_memory.interfaces.http import health
+from supervisor_memory.interfaces.http import audit, health, memories, review, users
 from supervisor_memory.interfaces.http.access import Guard, Tokens, caller_of
 from supervisor_memory.interfaces.http.problems import Problem, add_handlers
 from supervisor_memory.memory import SupervisorMemory
@@ -52,6 +52,7 @@ def create_app(
     )
     app.state.memory = memory
     app.state.tokens = tokens
+    app.state.degraded = health.Degraded()
     add_handlers(app)
     app.include_router(health.open_router)
     app.include_router(_v1())
@@ -62,7 +63,7 @@ def create_app(
 
 def _v1() -> APIRouter:
     v1 = APIRouter(prefix="/v1", dependencies=[Depends(_bearer)], responses=_PROBLEMS)
-    for part in (health,):
+    for part in (memories, review, audit, users, health):
         v1.include_router(part.router)
     return v1
 

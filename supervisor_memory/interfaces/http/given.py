@@ -1,13 +1,13 @@
-"""What routes are given: the memory behind the application, and who asks."""
+"""What routes are given: the memory behind the application, who asks, and of whom."""
 
 from typing import Annotated, cast
 
-from fastapi import Depends, Request
+from fastapi import Depends, Query, Request
 
 from supervisor_memory.interfaces.http.access import Caller, caller_of, writer_of
 from supervisor_memory.memory import SupervisorMemory
 
-__all__ = ["Asking", "Memory", "Writing"]
+__all__ = ["Asking", "Memory", "OneUser", "User", "Writing"]
 
 
 def _memory(request: Request) -> SupervisorMemory:
@@ -17,3 +17,24 @@ def _memory(request: Request) -> SupervisorMemory:
 Memory = Annotated[SupervisorMemory, Depends(_memory)]
 Asking = Annotated[Caller, Depends(caller_of)]
 Writing = Annotated[Caller, Depends(writer_of)]
+_UserId = Annotated[
+    str | None, Query(description="Whose memory; may be left out where the token is for one user, or all.")
+]
+
+
+def _user(caller: Asking, user_id: _UserId = None) -> str | None:
+    return caller.user(user_id)
+
+
+def _one_user(caller: Asking, user_id: _UserId = None) -> str:
+    return caller.one_user(user_id)
+
+
+def _user_of_path(caller: Asking, user_id: str) -> str:
+    return caller.one_user(user_id)
+
+
+User = Annotated[str | None, Depends(_user)]
+"""Whose memory the request is about; None: anybody's, an operator asks."""
+OneUser = Annotated[str, Depends(_one_user)]
+UserOfPath = Annotated[str, Depends(_user_of_path)]

@@ -1,0 +1,249 @@
+"""What is answered, with the keys that the command line has: docs/cli.md lists them."""
+
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from supervisor_memory.records import Event, Kind, Layer, SourceClass, Status, WriteStatus
+
+__all__ = [
+    "Added",
+    "AuditPage",
+    "Beside",
+    "Deleted",
+    "Erased",
+    "Found",
+    "Held",
+    "History",
+    "Proposal",
+    "Proposals",
+    "Record",
+    "Records",
+    "Shown",
+    "Turns",
+    "Verified",
+    "Written",
+]
+
+
+class Source(BaseModel):
+    source_class: SourceClass
+    agent_id: str | None
+    session_id: str | None
+    run_id: str | None
+    message_id: str | None
+    speaker: str | None
+
+
+class Record(BaseModel):
+    """A memory. Times are in seconds since 1970."""
+
+    id: str
+    namespace: list[str] = Field(description="Family, user and, of a task, its name.")
+    content: str
+    kind: Kind
+    layer: Layer
+    status: Status
+    metadata: dict[str, Any]
+    tags: list[str]
+    importance: float
+    source: Source
+    created_at: float
+    updated_at: float
+    ref_id: str | None
+    subject: str | None
+    attribute: str | None
+    content_hash: str
+    version: int
+    valid_from: float | None
+    valid_to: float | None
+    expires_at: float | None
+    embedder: str | None
+
+
+class Version(Record):
+    recorded_at: float | None
+    op: str
+    reason: str
+    actor: str
+
+
+class Records(BaseModel):
+    user_id: str
+    records: list[Record]
+    next: int | None = Field(description="The offset of the next page; null: there is none.")
+
+
+class History(BaseModel):
+    versions: list[Version] = Field(description="Oldest first.")
+
+
+class Written(BaseModel):
+    """What became of a text."""
+
+    id: str = Field(description="The record it is in now; empty: none.")
+    status: WriteStatus
+    saved: bool
+    reason: str
+    version: int
+    applied: bool
+
+
+class Result(Written):
+    memory: str | None = Field(description="What the record says now.")
+    event: Event
+
+
+class Added(BaseModel):
+    results: list[Result]
+
+
+class Deleted(BaseModel):
+    id: str
+    deleted: int
+
+
+class Candidate(BaseModel):
+    id: str
+    memory: str
+    score: float
+    parts: dict[str, float] = Field(description="What the score is made of.")
+    why: str
+    record: Record
+
+
+class Hit(Candidate):
+    rank: int
+
+
+class Considered(Candidate):
+    reason: str = Field(description="What became of it, as a code.")
+    told: str = Field(description="The same in words.")
+
+
+class Found(BaseModel):
+    query: str
+    user_id: str
+    degraded: bool
+    notes: list[str]
+    results: list[Hit]
+    considered: list[Considered] | None = Field(description="Every candidate, with explain.")
+
+
+class Proposal(BaseModel):
+    """What waits for a person, beside what is known."""
+
+    id: str
+    user_id: str
+    content: str
+    why: list[str]
+    said_by: str
+    evidence: str
+    decision: str
+    reason: str
+    text: str
+    existing: Record | None
+    record: Record
+
+
+class Proposals(BaseModel):
+    proposals: list[Proposal]
+
+
+class Shown(Proposal):
+    messages: list[Record]
+
+
+class Beside(BaseModel):
+    """A record as it is now: its text only while it is active; `erased` where there is none."""
+
+    status: str
+    user_id: str | None
+    content: str | None
+
+
+class AuditRow(BaseModel):
+    seq: int
+    ts_us: int
+    op: str
+    outcome: str
+    reason: str
+    actor: str
+    source_class: str | None
+    subject: str | None
+    family: str | None
+    record_id: str | None
+    version_before: int | None
+    version_after: int | None
+    commit_before: str | None
+    commit_after: str | None
+    agent_id: str | None
+    session: str | None
+    run_id: str | None
+    detail: dict[str, Any]
+    event_id: str
+    log_id: str
+    schema_: int = Field(alias="schema")
+    hash: str
+    record: Beside | None
+
+
+class AuditPage(BaseModel):
+    rows: list[AuditRow]
+    next: int | None = Field(description="The offset, or what is to follow `after`, of the next page.")
+
+
+class Verified(BaseModel):
+    rows: int
+    records: int
+    problems: list[str]
+
+
+class TurnRecord(BaseModel):
+    record_id: str
+    rank: int | None
+    score: float | None
+    reason: str
+    parts: dict[str, float]
+    why: str = Field(description="The parts in words.")
+    told: str = Field(description="The reason in words.")
+    record: Beside
+
+
+class Note(BaseModel):
+    id: str
+    seq: int
+    at: float
+    op: str
+    agent_id: str | None
+    session: str | None
+    run_id: str | None
+    tokens: int | None
+    degraded: bool
+    shown: list[TurnRecord]
+    dropped: list[TurnRecord]
+
+
+class Turn(BaseModel):
+    run_id: str | None
+    session: str | None
+    at: float
+    notes: list[Note]
+
+
+class Turns(BaseModel):
+    turns: list[Turn] = Field(description="Newest first.")
+    next: int | None = Field(description="What to send as `before` for the next page; null: there is none.")
+
+
+class Held(BaseModel):
+    user_id: str
+    counts: dict[str, int]
+
+
+class Erased(BaseModel):
+    user_id: str
+    erased_at: float | None = Field(description="null: nothing was removed.")
+    counts: dict[str, int]
+    pending: list[str]
+    out_of_reach: list[str]

@@ -1,0 +1,76 @@
+"""/v1/audit and /v1/turns: who did what, and what readers were told."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from supervisor_memory.audit.turns import turns as turns_of
+from supervisor_memory.audit.verify import verified
+from supervisor_memory.interfaces.http import answers
+from supervisor_memory.interfaces.http.given import Asking, Memory, User
+from supervisor_memory.interfaces.told import audit_rows, notes_told
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["audit"])
+_MOST: int = 2**53
+Limit = Annotated[int, Query(ge=1, le=1000)]
+
+
+@router.get("/audit")
+def list_audit(
+    memory: Memory,
+    caller: Asking,
+    user_id: User,
+    *,
+    record_id: Annotated[str | None, Query(max_length=200)] = None,
+    op: Annotated[str | None, Query(max_length=200, description="Such as add or erase.begin.")] = None,
+    limit: Limit = 100,
+    offset: Annotated[int, Query(ge=0, le=100_000)] = 0,
+    after: Annotated[
+        int | None, Query(ge=0, le=_MOST, description="The whole log from its beginning, behind this seq.")
+    ] = None,
+) -> answers.AuditPage:
+    """Rows of the log, newest first, each beside its record's present text; with `after` oldest first."""
+    log = memory.backend.audit
+    if after is not None:
+        caller.as_operator()
+        page = log.rows(after=after, limit=limit)
+        more = page[-1].seq if len(page) == limit else None
+    else:
+        found = log.tail(offset + limit, user_id=user_id, record_id=record_id, op=op)
+        page = found[::-1][offset:]
+        more = offset + limit if len(page) == limit else None
+    rows = audit_rows(memory, page, user_id=user_id)
+    return answers.AuditPage(rows=[answers.AuditRow.model_validate(row) for row in rows], next=more)
+
+
+@router.get("/audit/verify")
+def verify(
+    memory: Memory,
+    caller: Asking,
+    *,
+    deep: Annotated[bool, Query(description="Also compare the text of every record.")] = False,
+) -> answers.Verified:
+    """Prove the log row by row, and with `deep` the records by it."""
+    caller.as_operator()
+    found = verified(memory.backend.audit, memory.backend.get if deep else None)
+    return answers.Verified(rows=found.rows, records=found.records, problems=found.problems)
+
+
+@router.get("/turns")
+def list_turns(
+    memory: Memory,
+    user_id: User,
+    *,
+    before: Annotated[int | None, Query(ge=0, le=_MOST, description="`next` of a page before.")] = None,
+    limit: Limit = 50,
+) -> answers.Turns:
+    """What readers were told, turn by turn, newest first: by which scores, and what was left out."""
+    found = turns_of(memory.backend.audit, user_id=user_id, before=before, limit=limit)
+    notes = [note for turn in found for note in turn.notes]
+    told = {each["id"]: each for each in notes_told(memory, notes, user_id=user_id)}
+    turns = [{**asdict(turn), "notes": [told[note.id] for note in turn.notes]} for turn in found]
+    more = min(note.seq for note in notes) if len(notes) == limit else None
+    return answers.Turns.model_validate({"turns": turns, "next": more})

@@ -1,0 +1,136 @@
+"""/v1/memories and /v1/search: what is remembered, and how it changes."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Query
+
+from supervisor_memory.arguments import as_moment
+from supervisor_memory.interfaces.http import answers, bodies
+from supervisor_memory.interfaces.http.given import Asking, Memory, OneUser, User, Writing
+from supervisor_memory.interfaces.told import hits_told
+from supervisor_memory.memory import SupervisorMemory
+from supervisor_memory.records import Event, Kind, WriteResult, WriteStatus
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["memories"])
+_EVENTS: Final[dict[WriteStatus, Event]] = {
+    **{"added": "ADD", "merged": "UPDATE", "updated": "UPDATE", "appended": "UPDATE"},
+    **{"skipped": "NONE", "pending": "NONE"},
+}
+AsOf = Annotated[str | None, Query(description="What was valid then: ISO 8601, or seconds since 1970.")]
+
+
+@router.post("/memories")
+def add(body: bodies.Add, memory: Memory, caller: Writing) -> answers.Added:
+    """Remember a text, or what is worth it of messages: one result for each statement."""
+    user_id = caller.one_user(body.user_id)
+    where = body.model_dump(include={"agent_id", "session_id", "run_id", "task", "metadata"})
+    where["created_at"] = as_moment(body.created_at, what="created_at", end=False)
+    if body.messages is not None:
+        said = body.messages
+        messages = said if isinstance(said, str) else [_message(each) for each in said]
+        return _added(memory, memory.add(messages, user_id=user_id, infer=body.infer, **where))
+    text = body.text or ""
+    if not body.infer:
+        return _added(memory, memory.add(text, user_id=user_id, infer=False, **where))
+    done = memory.write(text, user_id=user_id, kind=body.kind, source_class=body.source_class, **where)
+    return _added(memory, [done])
+
+
+@router.post("/search")
+def search(body: bodies.Search, memory: Memory, caller: Asking) -> answers.Found:
+    """The records that bear on a question, best first, each with the parts of its score."""
+    user_id = caller.one_user(body.user_id)
+    asked = body.model_dump(exclude={"query", "user_id"})
+    asked["agent_id"] = body.agent_id or caller.name
+    hits = memory.search(body.query, user_id=user_id, **asked)
+    told = hits_told(hits, explain=True)
+    return answers.Found.model_validate(
+        {
+            **{"query": body.query, "user_id": user_id, "degraded": hits.degraded, "notes": hits.notes},
+            "results": [_found(each) for each in told["hits"]],
+            "considered": [_found(each) for each in told["considered"]] if body.explain else None,
+        }
+    )
+
+
+@router.get("/memories")
+def list_memories(
+    memory: Memory,
+    user_id: OneUser,
+    *,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+    family: Annotated[list[str] | None, Query(description="Session messages only by family.")] = None,
+    kind: Annotated[list[Kind] | None, Query(description="Any of these.")] = None,
+    tag: Annotated[list[str] | None, Query(description="All of these.")] = None,
+    since: Annotated[str | None, Query(description="Only what was said from then on.")] = None,
+    until: Annotated[str | None, Query(description="Only what was said before.")] = None,
+    as_of: AsOf = None,
+) -> answers.Records:
+    """A user's active records, most recently updated first."""
+    where = {"kind": kind or None, "tags": tag or None, "since": since, "until": until}
+    found = memory.get_all(
+        user_id=user_id, limit=limit, offset=offset, families=family or None, where=where, as_of=as_of
+    )
+    records = [answers.Record.model_validate(each.to_dict()) for each in found]
+    return answers.Records(
+        user_id=user_id, records=records, next=offset + limit if len(found) == limit else None
+    )
+
+
+@router.get("/memories/{id}")
+def get_memory(id: str, memory: Memory, user_id: User, as_of: AsOf = None) -> answers.Record:
+    """One record, in any status."""
+    return answers.Record.model_validate(memory.get(id, user_id=user_id, as_of=as_of).to_dict())
+
+
+@router.patch("/memories/{id}")
+def update_memory(
+    id: str, body: bodies.Change, memory: Memory, caller: Writing, user_id: User
+) -> answers.Written:
+    """Change a record; its old version stays in the history."""
+    done = memory.review.change(id, **body.model_dump(), reviewer=caller.name, user_id=user_id)
+    return answers.Written(**asdict(done))
+
+
+@router.delete("/memories/{id}")
+def delete_memory(id: str, memory: Memory, caller: Writing, user_id: User) -> answers.Deleted:
+    """Delete a record. It is found no more; `POST /v1/review/undo` brings it back."""
+    return answers.Deleted(id=id, deleted=memory.review.delete(id, reviewer=caller.name, user_id=user_id))
+
+
+@router.get("/memories/{id}/history")
+def history(id: str, memory: Memory, user_id: User) -> answers.History:
+    """Every version of a record: its valid times, when it was recorded, what decided it."""
+    versions = memory.history(id, user_id=user_id)
+    return answers.History(versions=[answers.Version.model_validate(each.to_dict()) for each in versions])
+
+
+@router.post("/memories/{id}/revert")
+def revert(id: str, body: bodies.Revert, memory: Memory, caller: Writing, user_id: User) -> answers.Written:
+    """Give a record the text of an earlier version, as a new one."""
+    done = memory.review.revert(id, version=body.version, reviewer=caller.name, user_id=user_id)
+    return answers.Written(**asdict(done))
+
+
+def _message(message: bodies.Message) -> dict[str, Any]:
+    return message.model_dump(exclude_none=True)
+
+
+def _added(memory: SupervisorMemory, results: Sequence[WriteResult]) -> answers.Added:
+    ids = [each.id for each in results if each.id]
+    texts = {record.id: record.content for record in memory.backend.get(ids)} if ids else {}
+    return answers.Added(
+        results=[
+            answers.Result(**asdict(each), memory=texts.get(each.id), event=_EVENTS[each.status])
+            for each in results
+        ]
+    )
+
+
+def _found(hit: dict[str, Any]) -> dict[str, Any]:
+    return {**hit, "id": hit["record"]["id"], "memory": hit["record"]["content"]}

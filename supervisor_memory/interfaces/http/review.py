@@ -1,0 +1,64 @@
+"""/v1/review: what waits for a person, what a person decides, and what is taken back."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from supervisor_memory.interfaces.http import answers, bodies
+from supervisor_memory.interfaces.http.given import Memory, User, Writing
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/review", tags=["review"])
+
+
+@router.get("")
+def list_proposals(
+    memory: Memory, user_id: User, limit: Annotated[int, Query(ge=1, le=1000)] = 100
+) -> answers.Proposals:
+    """What waits, the newest first: why, and what approving it would do."""
+    waiting = memory.review.pending(user_id=user_id, limit=limit)
+    return answers.Proposals(proposals=[answers.Proposal.model_validate(each.to_dict()) for each in waiting])
+
+
+@router.get("/{id}")
+def show_proposal(id: str, memory: Memory, user_id: User) -> answers.Shown:
+    """One that waits beside what is known, with the words it came from."""
+    waiting = memory.review.show(id, user_id=user_id)
+    said = memory.messages(id, user_id=user_id)
+    return answers.Shown.model_validate({**waiting.to_dict(), "messages": [each.to_dict() for each in said]})
+
+
+@router.post("/{id}/approve")
+def approve(id: str, memory: Memory, caller: Writing, user_id: User) -> answers.Written:
+    """Let it be remembered, decided against what is known by now."""
+    return answers.Written(**asdict(memory.review.approve(id, reviewer=caller.name, user_id=user_id)))
+
+
+@router.post("/{id}/edit")
+def edit(id: str, body: bodies.Edit, memory: Memory, caller: Writing, user_id: User) -> answers.Written:
+    """Let it be remembered in your words; where it came from stays as it is."""
+    done = memory.review.edit(id, body.content, reviewer=caller.name, user_id=user_id)
+    return answers.Written(**asdict(done))
+
+
+@router.post("/{id}/reject")
+def reject(
+    id: str, memory: Memory, caller: Writing, user_id: User, body: bodies.Reject | None = None
+) -> answers.Written:
+    """Do not remember it, nor have it proposed again."""
+    reason = body.reason if body else ""
+    done = memory.review.reject(id, reviewer=caller.name, reason=reason, user_id=user_id)
+    return answers.Written(**asdict(done))
+
+
+@router.post("/undo")
+def undo(body: bodies.Undo, memory: Memory, caller: Writing, user_id: User) -> answers.Written:
+    """Go back to a version of a record, or bring back one that was deleted, rejected or replaced."""
+    desk, by = memory.review, caller.name
+    if body.version is None:
+        done = desk.restore(body.id, reviewer=by, user_id=user_id)
+    else:
+        done = desk.revert(body.id, version=body.version, reviewer=by, user_id=user_id)
+    return answers.Written(**asdict(done))

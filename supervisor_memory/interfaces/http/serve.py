@@ -1,0 +1,100 @@
+"""`supervisor-memory serve`: one process, one memory, one address."""
+
+import ipaddress
+import logging
+import secrets
+import socket
+from typing import Final
+
+import uvicorn
+
+from supervisor_memory.errors import SettingsError
+from supervisor_memory.interfaces.http.access import Tokens
+from supervisor_memory.interfaces.http.app import create_app
+from supervisor_memory.interfaces.options import say
+from supervisor_memory.memory import SupervisorMemory
+from supervisor_memory.settings import Settings
+
+__all__ = ["serve"]
+
+_GRACE_SECONDS: Final = 10
+_KEEP_ALIVE_SECONDS: Final = 30
+_MOST_CONNECTIONS: Final = 500
+
+
+def serve(settings: Settings, *, host: str, port: int) -> None:
+    """Answer until the process is told to end (SIGINT, SIGTERM).
+
+    Args:
+        host: An address of this machine; anything but loopback needs MEMORY_SERVER_TOKENS.
+        port: 0: a free one.
+
+    Raises:
+        SettingsError: MEMORY_SERVER_TOKENS cannot be read, or is missing where it is needed.
+        OSError: the address is in use, or not this machine's.
+        BackendError: the store cannot be opened.
+    """
+    tokens = _tokens(settings, host)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family) as listening, SupervisorMemory(settings) as memory:
+        hosts = [*settings.server_hosts.replace(",", " ").split(), *_names(host)]
+        app = create_app(memory, tokens=tokens, hosts=hosts, rate=settings.server_rate)
+        shown = f"[{host}]" if family == socket.AF_INET6 else host
+        say(f"listening on http://{shown}:{listening.getsockname()[1]}")
+        _log_to_stderr()
+        config = uvicorn.Config(
+            app,
+            access_log=False,  # paths hold names of users; the guard logs routes
+            log_config=None,
+            server_header=False,
+            proxy_headers=False,  # who asks is told by the token, and by nothing a client can write
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+        )
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _tokens(settings: Settings, host: str) -> Tokens:
+    """Those of the settings; where there are none, one that is made and said once."""
+    if settings.server_tokens is not None:
+        tokens = Tokens.read(settings.server_tokens.get_secret_value())
+        if len(tokens):
+            return tokens
+    if not _is_loopback(host):
+        raise SettingsError(
+            f"{host} can be reached from other machines, and MEMORY_SERVER_TOKENS is not set; set it, or use "
+            "--host 127.0.0.1"
+        )
+    token = secrets.token_urlsafe(32)
+    say(f"MEMORY_SERVER_TOKENS is not set; until this process ends the token for everything is {token}")
+    return Tokens.read(f"operator:{token}:*:write")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _names(host: str) -> tuple[str, ...]:
+    """What a client may call the server by the address it listens on; none where that is every address."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return (host,)
+    if address.is_unspecified:
+        return ()
+    return (f"[{address}]" if address.version == 6 else str(address),)  # noqa: PLR2004
+
+
+def _log_to_stderr() -> None:
+    """Requests and faults, a line each. A host that has configured its logging is left alone."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    for name, level in (("supervisor_memory", logging.INFO), ("uvicorn", logging.WARNING)):
+        log = logging.getLogger(name)
+        log.addHandler(handler)
+        log.setLevel(level)
+        log.propagate = False
