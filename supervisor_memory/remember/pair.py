@@ -132,6 +132,11 @@ _SEVERAL = re.compile(
     re.IGNORECASE,
 )
 """What one can have several of: another one does not take its place."""
+_DEFINES = re.compile(
+    r"(?P<what>[^,.;]{1,60}?) (?:(?:is|are) (?:computed|calculated|measured|worked out|defined)|equals?)\b"
+    r"|(?P<zh>[^，。；,;]{1,20}?)(?:等于|是指|指的是|定义为)",
+    re.IGNORECASE,
+)
 _HAVE = re.compile(r"(?:i|we) (?:(?:also|now|still) )?(?:have|own|hold)\b", re.IGNORECASE)
 _NAMES_SOMEBODY = re.compile(
     r"(?i:my|our|his|her|their)\b|我们?的|[A-Z][\w.-]*(?: [A-Z][\w.-]*){0,2}(?:'s\b| (?:is|was|has|had|will|"
@@ -413,6 +418,12 @@ def _unannounced(pair: Pair) -> str:
         return "period"
     if another_number + another_date + another_rate > 1:
         return "two-values"
+    if _defines_another(pair):
+        return "subject"
+    if _likes_another(pair):
+        return "another"
+    if another_number and _has_another_subject(pair):
+        return "two-values"
     if not pair.is_template:
         return "opposite" if old.is_opposite(new) else "another" if _does_another(pair) else ""
     if _is_restricted(pair):
@@ -464,8 +475,6 @@ def _exchanged_subject(pair: Pair) -> str:
     if any(any(map(_is_code, each.mine)) and any(map(_is_code, each.yours)) for each in replaced):
         return "identifier"
     other_attitude = pair.old.attitude != pair.new.attitude
-    if other_attitude and None not in (pair.old.attitude, pair.new.attitude) and _likes_another(pair):
-        return "another"
     if any((each.is_at_head or each.is_in_subject) and not _is_of_numbers(each) for each in replaced):
         return "" if len(replaced) == 1 and other_attitude else "subject"
     added = [each for each in pair.exchanges if each.yours and not each.mine]
@@ -478,7 +487,27 @@ def _exchanged_subject(pair: Pair) -> str:
 
 
 def _likes_another(pair: Pair) -> bool:
-    return bool(pair.old.liked - pair.new.liked and pair.new.liked - pair.old.liked)
+    """Whether one thing is liked and another one is not: capers, and olives."""
+    old, new = pair.old, pair.new
+    if old.attitude is None or new.attitude is None or old.attitude == new.attitude:
+        return False
+    return bool(old.liked - new.liked and new.liked - old.liked) and not turns(pair)
+
+
+def _has_another_subject(pair: Pair) -> bool:
+    """Whether each says what it is about, and has a word there that the other one has not."""
+    old, new = pair.old, pair.new
+    mine, yours = set(old.tokens[: old.subject]), set(new.tokens[: new.subject])
+    return bool(mine - set(new.tokens) and yours - set(old.tokens))
+
+
+def _defines_another(pair: Pair) -> bool:
+    """Whether each says how something is worked out, and not the same thing."""
+    found = [_DEFINES.match(each.text) for each in (pair.old, pair.new)]
+    mine, yours = (
+        frozenset(_tokens(match["what"] or match["zh"])) if match else frozenset() for match in found
+    )
+    return bool(mine - yours and yours - mine)
 
 
 def _is_one_of_many(pair: Pair, replaced: Sequence[Exchange]) -> bool:
