@@ -40,50 +40,60 @@ def bars(counts: Mapping[str, int]) -> list[Bar]:
 
 
 class Edge(NamedTuple):
-    """A line from memory to the supervisor, or from the supervisor to an agent."""
+    """A line from memory to the supervisor, or from the supervisor to an agent: at the height of its label.
+
+    Args:
+        points: As a `polyline` takes them.
+        x, y: Where its label goes.
+    """
 
     at: int
     note: Injection
-    x1: int
-    y1: int
-    x2: int
-    y2: int
-
-    @property
-    def middle(self) -> tuple[float, float]:
-        return (self.x1 + self.x2) / 2, (self.y1 + self.y2) / 2
+    points: str
+    x: int
+    y: int
 
 
 @dataclass(frozen=True, slots=True)
 class HandOffs:
-    """Who was given something in a turn: memory on the left, the supervisor, the agents on the right."""
+    """Who was given something in a turn: memory on the left, the supervisor, the agents on the right.
+
+    `memory`, `supervisor` and `agent` are where the middles of these are across.
+    """
 
     height: int
     middle: int
     edges: tuple[Edge, ...] = ()
-
-    width: int = 740
-    memory: int = 70
-    supervisor: int = 330
-    agent: int = 620
+    width: int = 800
+    memory: int = 60
+    supervisor: int = 400
+    agent: int = 720
 
 
 def hand_offs(notes: Sequence[Injection]) -> HandOffs:
     """A row for each note, in order of time."""
-    own = [at for at, note in enumerate(notes) if note.agent_id is None]
-    others = [at for at, note in enumerate(notes) if note.agent_id is not None]
+    own = [note for note in notes if note.agent_id is None]
+    others = [note for note in notes if note.agent_id is not None]
     height = _BEFORE + _ROW * max(len(own), len(others), 1)
-    middle = height // 2
-    drawn = HandOffs(height, middle)
+    drawn = HandOffs(height, height // 2)
     edges = []
     for at, note in enumerate(notes):
         rows = own if note.agent_id is None else others
-        y = middle + round((rows.index(at) - (len(rows) - 1) / 2) * _ROW)
+        y = drawn.middle + round((rows.index(note) - (len(rows) - 1) / 2) * _ROW)
         if note.agent_id is None:
-            edges.append(Edge(at, note, drawn.memory + 50, y, drawn.supervisor - 60, middle))
+            edges.append(_edge(at, note, y, drawn.memory + 50, drawn.supervisor - 60, drawn.middle))
         else:
-            edges.append(Edge(at, note, drawn.supervisor + 60, middle, drawn.agent - 70, y))
+            edges.append(_edge(at, note, y, drawn.supervisor + 60, drawn.agent - 70, None, drawn.middle))
     return replace(drawn, edges=tuple(edges))
+
+
+def _edge(  # noqa: PLR0917
+    at: int, note: Injection, y: int, left: int, right: int, end: int | None, begin: int | None = None
+) -> Edge:
+    """A line that leaves at the height `begin`, runs at `y`, and arrives at `end`; None: at `y`."""
+    begin, end = (end if begin is None else begin), (y if end is None else end)
+    points = ((left, begin), (left + 40, y), (right - 40, y), (right, end))
+    return Edge(at, note, " ".join(f"{x},{height}" for x, height in points), (left + right) // 2, y)
 
 
 class Span(NamedTuple):

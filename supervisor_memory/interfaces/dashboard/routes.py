@@ -90,7 +90,7 @@ def router(memory: SupervisorMemory, caller: Callable[[Request], Caller]) -> API
     """
     routes, shelf = APIRouter(), Shelf()
 
-    def served(handler: Handler, *, may: Callable[[Visit], None]) -> Callable[[Request], object]:
+    def served(name: str, handler: Handler, may: Callable[[Visit], None]) -> Callable[[Request], object]:
         async def answer(request: Request) -> Response:
             try:
                 asker = None if may is _anybody else caller(request)
@@ -105,11 +105,12 @@ def router(memory: SupervisorMemory, caller: Callable[[Request], Caller]) -> API
             except SupervisorMemoryError as error:
                 return await run_in_threadpool(_went_wrong, visit, error)
 
+        answer.__name__ = name  # what the log of requests calls it
         return answer
 
     def add(method: str, path: str, handler: Handler, may: Callable[[Visit], None]) -> None:
         name = f"dashboard_{method.lower()}_{handler.__name__}"
-        endpoint = served(handler, may=may)
+        endpoint = served(name, handler, may)
         routes.add_api_route(
             path, endpoint, methods=[method], name=name, response_model=None, include_in_schema=False
         )

@@ -1,34 +1,33 @@
 """Page 2: what each reader was given of memory in a turn, what was left out, and why."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from fastapi.responses import Response
 
-from supervisor_memory.audit.turns import Injection
-from supervisor_memory.audit.turns import turns as turns_of
+from supervisor_memory.audit.turns import Injection, Turn
 from supervisor_memory.interfaces.dashboard.visit import Visit
 from supervisor_memory.records import Record
 
-__all__ = ["turn", "turns"]
+__all__ = ["grouped", "turn", "turns"]
 
-_PAGE: Final = 50
-_MOST_OF_A_RUN: Final = 200
+_PAGE: Final = 100
+_MOST_OF_A_TURN: Final = 200
 _LARGEST: Final = 2**31
+_PAUSE_SECONDS: Final = 120.0
 
 
 def turns(visit: Visit) -> Response:
     user_id = visit.user_id
     before = visit.number("before", least=0, most=_LARGEST, otherwise=0) or None
-    found = turns_of(visit.memory.backend.audit, user_id=user_id, before=before, limit=_PAGE)
-    read = sum(len(each.notes) for each in found)
-    oldest = min((note.seq for each in found for note in each.notes), default=None)
-    ids = {each.record_id for one in found for note in one.notes for each in note.shown[:1]}
+    notes = visit.memory.backend.audit.notes(_PAGE, user_id=user_id, before=before)
+    found = grouped(notes)
+    ids = {each.record_id for note in notes for each in note.shown[:1]}
     return visit.page(
         "turns.html",
         turns=found,
         records=_records(visit, ids),
-        older=oldest if read == _PAGE else None,
+        older=min(note.seq for note in notes) if len(notes) == _PAGE else None,
         before=before,
         user_id=user_id,
         users=visit.users(),
@@ -36,25 +35,46 @@ def turns(visit: Visit) -> Response:
 
 
 def turn(visit: Visit) -> Response:
-    run_id, note_id = visit.asked("run") or None, visit.asked("note") or None
-    log, user_id = visit.memory.backend.audit, visit.user_id
-    named = run_id is not None or note_id is not None
-    found = log.notes(_MOST_OF_A_RUN, user_id=user_id, run_id=run_id, id=note_id) if named else ()
-    notes: list[Injection] = list(reversed(found))
-    at = visit.number("edge", least=0, most=_MOST_OF_A_RUN, otherwise=0)
+    notes = _notes(visit)
+    at = visit.number("edge", least=0, most=_MOST_OF_A_TURN, otherwise=0)
     chosen = notes[at] if at < len(notes) else None
     ids = {each.record_id for each in (*chosen.shown, *chosen.dropped)} if chosen else set[str]()
     records = _records(visit, ids)
     visit.looked_at("turn", list(records.values()))
-    return visit.page(
-        "turn.html",
-        status=200 if notes else 404,
-        notes=notes,
-        at=at,
-        chosen=chosen,
-        records=records,
-        run_id=run_id,
-    )
+    status = 200 if notes else 404
+    return visit.page("turn.html", status=status, notes=notes, at=at, chosen=chosen, records=records)
+
+
+def grouped(notes: Iterable[Injection]) -> list[Turn]:
+    """The turns that notes belong to, newest first: those of one run or, where graphs are run without a
+    `run_id`, those of one session with no pause of two minutes between them.
+
+    Args:
+        notes: Newest first.
+    """
+    found: list[list[Injection]] = []
+    latest: dict[str, list[Injection]] = {}
+    for note in reversed([*notes]):
+        key = note.run_id or note.session or note.id
+        group = latest.get(key)
+        if group is None or (note.run_id is None and note.at - group[-1].at > _PAUSE_SECONDS):
+            group = latest[key] = []
+            found.append(group)
+        group.append(note)
+    return [Turn(each[0].run_id, each[0].session, each[0].at, tuple(each)) for each in reversed(found)]
+
+
+def _notes(visit: Visit) -> Sequence[Injection]:
+    """Those of the turn that is asked for, oldest first: of a run, or around a note."""
+    log, user_id = visit.memory.backend.audit, visit.user_id
+    if run_id := visit.asked("run"):
+        return log.notes(_MOST_OF_A_TURN, user_id=user_id, run_id=run_id)[::-1]
+    if not (note_id := visit.asked("note")):
+        return ()
+    if not (asked := log.notes(1, user_id=user_id, id=note_id)):
+        return ()
+    around = log.notes(_MOST_OF_A_TURN, user_id=user_id, before=asked[0].seq + _MOST_OF_A_TURN // 2)
+    return next((each.notes for each in grouped(around) if asked[0] in each.notes), asked)
 
 
 def _records(visit: Visit, ids: Iterable[str]) -> dict[str, Record]:
