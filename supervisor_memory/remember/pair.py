@@ -137,6 +137,11 @@ _DEFINES = re.compile(
     r"|(?P<zh>[^，。；,;]{1,20}?)(?:等于|是指|指的是|定义为)",
     re.IGNORECASE,
 )
+_CALENDAR = re.compile(
+    r"(?:januari|februari|march|april|may|june|juli|august|septemb|octob|novemb|decemb|monday|tuesday|wednesday|"
+    r"thursday|friday|saturday|sunday)|[一二三四五六七八九十每上本下\d年月周日号]{1,2}"
+)
+"""Months and days as terms."""
 _HAVE = re.compile(r"(?:i|we) (?:(?:also|now|still) )?(?:have|own|hold)\b", re.IGNORECASE)
 _NAMES_SOMEBODY = re.compile(
     r"(?i:my|our|his|her|their)\b|我们?的|[A-Z][\w.-]*(?: [A-Z][\w.-]*){0,2}(?:'s\b| (?:is|was|has|had|will|"
@@ -569,8 +574,10 @@ def turns(pair: Pair) -> bool:
 
 
 def shares_words(pair: Pair) -> bool:
-    """Whether they have a word in common that is no number: without vectors less tells no paraphrase."""
-    return any(not _is_number(term) for term in pair.old.terms & pair.new.terms)
+    """Whether they have a word in common that is no number and no date: without vectors less tells no
+    paraphrase."""
+    common = pair.old.terms & pair.new.terms
+    return any(not _is_number(term) and not _CALENDAR.fullmatch(term) for term in common)
 
 
 def takes_place(pair: Pair) -> bool:

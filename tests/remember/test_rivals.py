@@ -80,6 +80,9 @@ BOTH_HOLD = [
     ("应收账款每月核对。", "应付账款每月核对。"),
     ("白班有八个人。", "夜班有五个人。"),
     ("含早餐的房价是 400 元。", "不含早餐的房价是 350 元。"),
+    ("I dislike anchovies on toast.", "I like radishes on toast."),
+    ("Yield is calculated as good parts by all parts.", "Uptime is calculated as run hours by all hours."),
+    ("上座率等于售出座位除以座位总数。", "退票率等于退票张数除以售出张数。"),
 ]
 
 
@@ -165,6 +168,15 @@ WHO = ["My aunt", "Our accountant", "My flatmate", "The sales director", "Their 
 IS = [" is afraid of heights", " prefers the window seat", " never eats after nine", " drives a van"]
 WHO_ZH = ["我外公", "我的邻居", "咱们的会计", "我表妹", "王医生"]
 IS_ZH = ["怕高", "喜欢靠窗的座位", "九点以后不吃东西", "开面包车上班"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("Sales fell in April", "The train was late in April"), ("五月客流增长", "五月雨水很多")],
+)
+def test_without_vectors_a_date_in_common_makes_no_two_texts_one(one: str, other: str) -> None:
+    with SupervisorMemory(Settings(embedding_model="none"), clock=FixedClock()) as memory:
+        assert written(memory, one, other, "domain-facts") == ("added", sorted((one, other)))
 
 
 @given(st.sampled_from([*product(WHO, IS), *product(WHO_ZH, IS_ZH)]))
