@@ -738,7 +738,8 @@ class SupervisorMemory:
         def look() -> Note:
             seen = _clipped(messages)
             asked = last_user_text(seen) if query is None else query[:LONGEST_READ]
-            found = recall(Turn(text=asked, scope=scope, messages=seen, explain=explain), ports, self.recipe)
+            turn = Turn(text=asked, scope=scope, messages=seen, explain=explain)
+            found = recall(turn, ports, self.recipe)
             self._trail.told("inject", found, scope, ports=ports)
             if found.note.degraded:
                 self._trail.degraded("recall", scope, ports.reasons, ports=ports)
@@ -750,6 +751,30 @@ class SupervisorMemory:
             return Note(degraded=True, hits=Hits(degraded=True, notes=(_said(error),)))
 
         return guarded(lambda: self.bridge.within(ports.left(), look), otherwise=without)
+
+    def preview(self, question: str, scope: Scope, *, settings: Mapping[str, Any] | None = None) -> Note:
+        """The note that a reader would be given for a question now, with what became of each candidate.
+
+        Nobody is given it: the log says that an operator looked.
+
+        Args:
+            scope: `agent_id` is the sub-agent that would read it; None: the supervisor.
+            settings: Settings to try out, by name, as `{"max_context_tokens": 200}`; only those of ranking
+                and of notes matter here.
+
+        Raises:
+            SettingsError: a setting is unknown or cannot have that value.
+            BackendError, DeadlineExceeded: the store failed.
+        """
+        check_scope(scope)
+        scope, ports = self._in(scope), self._ports(self.settings.search_timeout_ms)
+        if settings:
+            services = replace(ports.services, settings=self.settings.tried(settings))
+            ports = Ports(services, seconds=ports.left(), now=ports.now)
+        turn = Turn(text=question, scope=scope, messages=(Message("user", question),), explain=True)
+        found = recall(turn, ports, self.recipe)
+        self._trail.accessed("preview", found.hits, scope, by_operator=True, ports=ports)
+        return found.note
 
     def _tell(self, note: Note, scope: Scope) -> None:
         if note:
@@ -1034,6 +1059,7 @@ class SupervisorMemory:
     aroute = _twin(route)
     asummarize = _twin(summarize)
     arecall = _twin(recall)
+    apreview = _twin(preview)
     aremember = _twin(remember)
     aflush = _twin(flush)
     aclose = _twin(close)

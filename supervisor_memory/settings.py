@@ -273,13 +273,18 @@ class Settings(BaseSettings):
         "family",
         "A collection for each family and embedder, or for each namespace and embedder.",
     )
+    anchor_key: SecretStr | None = _named(
+        "MEMORY_ANCHOR_KEY", None, "What `supervisor-memory audit anchor` signs with; any long random text."
+    )
     server_tokens: SecretStr | None = _named(
         "MEMORY_SERVER_TOKENS",
         None,
         "Who may ask `supervisor-memory serve`: name:token:users:rights, commas in between; see docs/http.md.",
     )
     server_hosts: str = _named(
-        "MEMORY_SERVER_HOSTS", "", "Names the server goes by besides loopback, without ports, commas in between."
+        "MEMORY_SERVER_HOSTS",
+        "",
+        "Names the server goes by besides loopback, without ports, commas in between.",
     )
     server_rate: int = _named(
         "MEMORY_SERVER_RATE", 600, "Requests a minute that the server takes of one token.", ge=1
@@ -338,6 +343,14 @@ class Settings(BaseSettings):
             name: cast("dict[str, str]", field.json_schema_extra)["env"]
             for name, field in cls.model_fields.items()
         }
+
+    def tried(self, changes: Mapping[str, Any]) -> "Settings":
+        """The same with some other values, by their Python names.
+
+        Raises:
+            SettingsError: there is no such setting, or it cannot have that value.
+        """
+        return Settings(**{**{name: getattr(self, name) for name in type(self).model_fields}, **changes})
 
     def origin(self, name: str) -> Origin:
         """Where the value of a field came from."""

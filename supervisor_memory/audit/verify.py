@@ -1,22 +1,27 @@
 """Whether the audit log is whole, and whether what is stored is what it says was written.
 
 The chain proves itself: each row's hash holds the row before. That finds rows that were changed, taken out or
-put in between, not a log that was cut off or written anew as a whole.
+put in between, not a log that was cut off or written anew as a whole: that takes an anchor (`anchor.py`).
 
 A record's text is compared with the keyed commitment of its last row. So a byte that a disk has flipped is
 found, where SQLite itself sees a whole page.
 """
 
 import hmac
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
 
+from supervisor_memory.audit.anchor import Anchor
 from supervisor_memory.audit.log import GENESIS, AuditLog, AuditRow, commitment, row_hash
 from supervisor_memory.errors import CorruptStore
 from supervisor_memory.records import Record
 
-__all__ = ["LOST", "Verified", "verified"]
+__all__ = ["LOST", "Fault", "FaultKind", "Verified", "verified"]
 
+FaultKind: TypeAlias = Literal["chain", "truncated", "state", "content"]
+"""A row was changed, taken out, put in or written anew; the end is missing; a record is not the one that was
+written last; its text is not."""
 LOST = "store.lost"
 """What the log says of a record that a repair could not save."""
 _PAGE = 1_000
@@ -25,13 +30,27 @@ _COLUMNS = ("seq", "event_id", "ts_us", "op", "outcome", "record_id", "subject")
 Get = Callable[[Sequence[str]], Sequence[Record]]
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that is wrong. `row` is the number of the row it shows in, `told` says it in a sentence."""
+
+    kind: FaultKind
+    row: int
+    told: str
+
+
 @dataclass(slots=True)
 class Verified:
-    """How many rows were read, of how many records they tell, and each thing that is wrong, as a sentence."""
+    """How many rows were read, of how many records they tell, and each thing that is wrong."""
 
     rows: int = 0
     records: int = 0
-    problems: list[str] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong, as sentences."""
+        return [fault.told for fault in self.faults]
 
 
 @dataclass(slots=True)
@@ -43,33 +62,72 @@ class _Last:
     commitment: str | None = None
 
 
-def verified(log: AuditLog, get: Get | None = None) -> Verified:
+def verified(
+    log: AuditLog,
+    get: Get | None = None,
+    *,
+    texts: bool = True,
+    anchors: Sequence[Anchor] = (),
+    key: str | None = None,
+    after: int = 0,
+) -> Verified:
     """Read the whole log.
 
     Args:
-        get: Also read every record that the log tells of with this, and compare.
+        after: Begin behind this row, and take it and those before it as they are; anchors of these are passed
+            over.
+        get: Also read every record that the log tells of with this, and compare its version.
+        texts: With `get`: compare its text, too.
+        anchors: Where the log stood at earlier moments.
+        key: What the anchors were signed with; None: whether they were is not looked at.
 
     Raises:
         BackendError: it cannot be read.
     """
     found = Verified()
-    before, last = GENESIS, 0
+    before, last = GENESIS, after
+    if after and (trusted := log.rows(after=after - 1, limit=1)):
+        before = trusted[0].hash
     records: dict[str, _Last] = {}
-    for row in _rows(log):
-        if (wrong := _wrong_with(row, log.log_id, last, before)) is not None:
-            found.problems.append(wrong)
+    sought = {anchor.seq: "" for anchor in anchors if anchor.seq > after}
+    for row in _rows(log, after):
+        event = {} if (wrong := _wrong_with(row, log.log_id, last, before)) else row.event
+        if not wrong and any(event[name] != getattr(row, name) for name in _COLUMNS):
+            wrong = f"row {row.seq} of the audit log is filed under something that it does not say"
+        if wrong:
+            found.faults.append(Fault("chain", row.seq, wrong))
         else:
-            _note(row, records)
+            _note(row, event, records)
+        if row.seq in sought and isinstance(row.hash, bytes):
+            sought[row.seq] = row.hash.hex()
         before, last = row.hash, row.seq
         found.rows += 1
+    found.faults += _since([each for each in anchors if each.seq > after], log.log_id, sought, last, key)
     if get is not None:
         found.records = len(records)
-        found.problems += _differences(log, get, records)
+        found.faults += _differences(log, get, records, texts=texts)
     return found
 
 
-def _rows(log: AuditLog) -> Iterator[AuditRow]:
-    last = 0
+def _since(
+    anchors: Sequence[Anchor], log_id: str, hashes: Mapping[int, str], last: int, key: str | None
+) -> Iterator[Fault]:
+    """What happened to the log since its anchors."""
+    for anchor in anchors:
+        where = f"the anchor of row {anchor.seq}"
+        if key is not None and not anchor.is_signed_with(key):
+            yield Fault("chain", anchor.seq, f"{where} was changed, or is signed with another key")
+        elif anchor.log_id != log_id:
+            yield Fault("chain", anchor.seq, f"{where} is of another log: this one was begun anew")
+        elif anchor.seq > last:
+            told = f"the rows {last + 1} to {anchor.seq} of the audit log were there, and are cut off"
+            yield Fault("truncated", last, told)
+        elif hashes[anchor.seq] != anchor.hash:
+            told = f"{where} has another hash: that row, or one before it, was written anew"
+            yield Fault("chain", anchor.seq, told)
+
+
+def _rows(log: AuditLog, last: int) -> Iterator[AuditRow]:
     while page := log.rows(after=last, limit=_PAGE):
         yield from page
         last = page[-1].seq
@@ -84,18 +142,14 @@ def _wrong_with(row: AuditRow, log_id: str, last: int, before: bytes) -> str | N
         return f"row {row.seq} of the audit log does not follow the row before it"
     if row_hash(log_id, row.prev_hash, row.payload) != row.hash:
         return f"row {row.seq} of the audit log was changed"
-    event = row.event
-    if any(event[name] != getattr(row, name) for name in _COLUMNS):
-        return f"row {row.seq} of the audit log is filed under something that it does not say"
     return None
 
 
-def _note(row: AuditRow, records: dict[str, _Last]) -> None:
+def _note(row: AuditRow, event: Mapping[str, Any], records: dict[str, _Last]) -> None:
     if row.record_id is not None and row.op == LOST:
         records.pop(row.record_id, None)
     if row.record_id is None or row.outcome != "ok":
         return
-    event = row.event
     if event["version_after"] is None:
         return
     last = records.setdefault(row.record_id, _Last())
@@ -103,7 +157,7 @@ def _note(row: AuditRow, records: dict[str, _Last]) -> None:
     last.commitment = event["commit_after"] or last.commitment
 
 
-def _differences(log: AuditLog, get: Get, records: dict[str, _Last]) -> Iterator[str]:
+def _differences(log: AuditLog, get: Get, records: dict[str, _Last], *, texts: bool) -> Iterator[Fault]:
     for record_id, last in records.items():
         if (key := log.key(record_id)) is None:
             continue  # of an erased user
@@ -111,13 +165,16 @@ def _differences(log: AuditLog, get: Get, records: dict[str, _Last]) -> Iterator
         try:
             found = get([record_id])
         except CorruptStore as error:
-            yield f"{where}: it cannot be read ({error})"
+            yield Fault("state", last.seq, f"{where}: it cannot be read ({error})")
             continue
         if not found:
-            yield f"{where}: it is not in the store"
+            yield Fault("state", last.seq, f"{where}: it is not in the store")
         elif found[0].version != last.version:
-            yield f"{where}: it has version {found[0].version}, and {last.version} was written last"
-        elif last.commitment is not None and not hmac.compare_digest(
-            commitment(key, found[0].content), last.commitment
-        ):
-            yield f"{where}: its text is not the one that was written"
+            told = f"{where}: it has version {found[0].version}, and {last.version} was written last"
+            yield Fault("state", last.seq, told)
+        elif texts and not _is_text_of(found[0].content, key, last.commitment):
+            yield Fault("content", last.seq, f"{where}: its text is not the one that was written")
+
+
+def _is_text_of(content: str, key: bytes, committed: str | None) -> bool:
+    return committed is None or hmac.compare_digest(commitment(key, content), committed)

@@ -14,15 +14,22 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from supervisor_memory.backends.protocol import Journals
 from supervisor_memory.errors import (
-    BackendError,
     IdentityError,
     InvalidContent,
     SettingsError,
     SupervisorMemoryError,
 )
-from supervisor_memory.interfaces import contents, forgetting, journal, moving, queue, repairing, reviewing
+from supervisor_memory.interfaces import (
+    auditing,
+    contents,
+    forgetting,
+    journal,
+    moving,
+    queue,
+    repairing,
+    reviewing,
+)
 from supervisor_memory.interfaces.options import FAILED, EnvFile, Json, say, settings_from, told_settings
 from supervisor_memory.interfaces.printable import as_json, one_line
 from supervisor_memory.interfaces.told import audit_rows, erased, hits_told, to_be_erased
@@ -60,8 +67,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,  # its tracebacks would show records
 )
-audit = typer.Typer(help="Who changed what, when and why.", no_args_is_help=True)
-app.add_typer(audit, name="audit")
 
 User = Annotated[str, typer.Option("--user", "-u", help="Whose memory.", metavar="ID")]
 Family = Annotated[
@@ -290,59 +295,25 @@ def reembed(
         say(f"it failed on {len(done.refused):,}, which are found by words alone: {first}")
 
 
-@audit.command()
-def tail(
+@app.command()
+def serve(
     *,
-    user: Annotated[
-        str | None, typer.Option("--user", "-u", help="Only what concerns this user.", metavar="ID")
-    ] = None,
-    count: Annotated[int, typer.Option("-n", "--lines", min=1, help="How many rows.")] = 20,
-    json: Json = False,
+    host: Annotated[str, typer.Option(help="The address to listen on.", metavar="ADDRESS")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: a free one.")] = 8765,
     env_file: EnvFile = None,
 ) -> None:
-    """Show the last rows of the audit log, newest last, each beside its record's present text.
+    """Answer by HTTP, as docs/http.md tells, and show the dashboard. The store is made where it is missing.
 
-    The log itself holds no content. A record that is no longer active shows its status instead, one that
-    is gone from the store shows as "erased".
+    Whoever asks needs a token of MEMORY_SERVER_TOKENS; where there are none, one is made and printed.
     """
-    with _open(env_file) as memory:
-        rows = audit_rows(memory, memory.backend.audit.tail(count, user_id=user))
-    if json:
-        typer.echo(as_json({"rows": rows}))
-        return
-    from supervisor_memory.interfaces import lines
-
-    lines.show_audit(_console(), rows)
-
-
-@audit.command()
-def verify(
-    *,
-    deep: Annotated[
-        bool, typer.Option("--deep", help="Also compare the text of every record with its last row.")
-    ] = False,
-    json: Json = False,
-    env_file: EnvFile = None,
-) -> None:
-    """Prove the audit log row by row, and with --deep the records by it. Exit code 1: something is wrong."""
-    from supervisor_memory.audit.verify import verified
-
-    with _open(env_file) as memory:
-        if deep and isinstance(memory.backend, Journals):
-            raise BackendError(
-                f"the records of {memory.backend.name} are changed by other instances too, whose logs are "
-                "elsewhere: --deep compares a store of this machine. Without it, the rows are proved"
-            )
-        found = verified(memory.backend.audit, memory.backend.get if deep else None)
-    if json:
-        typer.echo(as_json(asdict(found)))
-    else:
-        records = f" and {found.records} records" if deep else ""
-        typer.echo(f"{found.rows} rows{records} verified, {len(found.problems)} problems")
-        for problem in found.problems:
-            typer.echo(f"problem: {one_line(problem)}")
-    if found.problems:
-        raise typer.Exit(FAILED)
+    settings = told_settings(env_file)
+    try:
+        from supervisor_memory.interfaces.http.serve import serve as answer
+    except ModuleNotFoundError as error:
+        raise SettingsError(
+            f"serve needs {error.name}, which is not installed: pip install 'supervisor-memory[server]'"
+        ) from error
+    answer(settings, host=host, port=port)
 
 
 _ROWS: Final = 20
@@ -359,6 +330,7 @@ def _console() -> Console:
     return Console(highlight=False, soft_wrap=False)
 
 
+auditing.add_commands(app)
 contents.add_commands(app)
 forgetting.add_commands(app)
 moving.add_commands(app)

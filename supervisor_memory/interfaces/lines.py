@@ -96,6 +96,26 @@ def show_audit(console: Console, rows: Sequence[Mapping[str, Any]], *, with_reco
             _line(console, f"    {_now(row['record'])}", style="dim")
 
 
+def show_notes(console: Console, notes: Sequence[Mapping[str, Any]]) -> None:
+    """What readers were told, each record with its scores in words."""
+    for note in notes:
+        reader = note["agent_id"] or "the supervisor"
+        size = "" if note["tokens"] is None else f", {note['tokens']} tokens"
+        run = f", run {note['run_id']}" if note["run_id"] else ""
+        _head(
+            console, one_line(f"{moment(note['at'])}  {note['op']} for {reader}{size}{run}  ({note['id']})")
+        )
+        for each in note["shown"]:
+            _line(
+                console,
+                one_line(f"{each['rank']:>3}. {each['score']:.2f}  {each['record_id']}  {each['why']}"),
+            )
+            _line(console, f"     {_now(each['record'])}", style="dim")
+        for each in note["dropped"]:
+            _line(console, one_line(f"  –  {each['score']:.2f}  {each['record_id']}  {each['told']}"))
+            _line(console, f"     {_now(each['record'])}", style="dim")
+
+
 def show_diagnosis(console: Console, diagnosis: "Diagnosis", *, every_setting: bool) -> None:
     told = diagnosis.to_dict()
     versions = f"supervisor-memory {told['version']} · Python {told['python']} · SQLite {told['sqlite']}"

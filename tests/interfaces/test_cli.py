@@ -310,6 +310,7 @@ def test_json_has_the_keys_that_the_page_lists(run: Run, ids: dict[str, str]) ->
     doctor, found = run("doctor", "--json").json, run("search", "delayed", "-u", "ada", "--json").json
     listing, shown = run("list", "-u", "ada", "--json").json, run("show", ids["bo"], "--json").json
     topics = run("topics", "-u", "ada", "--json").json
+    told = run("why", ids["delayed"], "--json").json
     rows = run("audit", "tail", "-n", "50", "--json").json
     row = next(row for row in rows["rows"] if row["record"])
     for part, value in {
@@ -319,7 +320,10 @@ def test_json_has_the_keys_that_the_page_lists(run: Run, ids: dict[str, str]) ->
         "`topics`": topics,
         "a topic": topics["topics"][0],
         "`show`": shown,
-        "`audit tail`": rows,
+        "`audit tail`, `audit list`": rows,
+        "`why`": told,
+        "one of `notes`": told["notes"][0],
+        "one of `shown`": told["notes"][0]["shown"][0],
         "a setting": doctor["settings"][0],
         "`backend`": doctor["backend"],
         "`embedder`": doctor["embedder"],

@@ -1,0 +1,290 @@
+"""The commands of the audit: what was done to records, and what readers were told."""
+
+import json as json_
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from rich.console import Console
+
+from supervisor_memory.backends.protocol import Journals
+from supervisor_memory.errors import BackendError, RecordNotFound, SettingsError
+from supervisor_memory.interfaces.options import EnvFile, Json, say, told_settings
+from supervisor_memory.interfaces.printable import as_json, one_line
+from supervisor_memory.interfaces.told import audit_rows, notes_told
+
+if TYPE_CHECKING:
+    from supervisor_memory.audit.verify import FaultKind
+    from supervisor_memory.memory import SupervisorMemory
+
+__all__ = ["EXIT_CODES", "add_commands"]
+
+EXIT_CODES: "Final[dict[FaultKind, int]]" = {"chain": 3, "truncated": 4, "state": 5, "content": 6}
+"""How `audit verify` ends, by the gravest thing that is wrong: the first of these."""
+_PAGE: Final = 1_000
+_NOTES: Final = 20
+_USER = Annotated[
+    str | None, typer.Option("--user", "-u", help="Only what concerns this user.", metavar="ID")
+]
+
+
+def add_commands(app: typer.Typer) -> None:
+    audit = typer.Typer(help="Who changed what, when and why.", no_args_is_help=True)
+    for command, name in (
+        (tail, "tail"),
+        (list_, "list"),
+        (show, "show"),
+        (verify, "verify"),
+        (anchor, "anchor"),
+        (export, "export"),
+    ):
+        audit.command(name)(command)
+    app.add_typer(audit, name="audit")
+    app.command()(why)
+    app.command()(preview)
+
+
+def tail(
+    *,
+    user: _USER = None,
+    record: Annotated[
+        str | None, typer.Option("--record", help="Only what was done to this record.", metavar="ID")
+    ] = None,
+    op: Annotated[
+        str | None, typer.Option("--op", help="Only this operation, as memory.write.", metavar="NAME")
+    ] = None,
+    count: Annotated[int, typer.Option("-n", "--lines", min=1, help="How many rows.")] = 20,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Show the last rows of the audit log, newest last, each beside its record's present text.
+
+    The log itself holds no content. A record that is no longer active shows its status instead, one that
+    is gone from the store shows as "erased".
+    """
+    with _open(env_file) as memory:
+        found = memory.backend.audit.tail(count, user_id=user, record_id=record, op=op)
+        _show_rows(audit_rows(memory, found), json=json)
+
+
+def list_(
+    *,
+    after: Annotated[
+        int, typer.Option("--after", min=0, help="The number of the last row seen.", metavar="ROW")
+    ] = 0,
+    count: Annotated[int, typer.Option("-n", "--lines", min=1, help="How many rows.")] = 100,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Show the audit log from its beginning, a page at a time, as `tail` shows rows."""
+    with _open(env_file) as memory:
+        _show_rows(audit_rows(memory, memory.backend.audit.rows(after=after, limit=count)), json=json)
+
+
+def show(
+    row: Annotated[int, typer.Argument(help="Its number.", metavar="ROW", min=1)],
+    *,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Show one row of the audit log whole: the event, its hash, and the record beside it."""
+    with _open(env_file) as memory:
+        found = memory.backend.audit.rows(after=row - 1, limit=1)
+        if not found or found[0].seq != row:
+            raise RecordNotFound(
+                f"the audit log has no row {row}; its last is {memory.backend.audit.count()}", id=str(row)
+            )
+        [told] = audit_rows(memory, found)
+    if json:
+        typer.echo(as_json(told))
+        return
+    for name, value in told.items():
+        typer.echo(one_line(f"{name:15} {value if isinstance(value, str) else json_.dumps(value)}"))
+
+
+def verify(
+    *,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Also compare every record, and its text, with its last row.")
+    ] = False,
+    state: Annotated[
+        bool, typer.Option("--state", help="Also compare every record, without its text, with its last row.")
+    ] = False,
+    anchor: Annotated[
+        Path | None,
+        typer.Option(
+            "--anchor", exists=True, dir_okay=False, help="Also compare with these anchors.", metavar="FILE"
+        ),
+    ] = None,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Prove the audit log row by row, with --state or --deep the records by it, with --anchor its end.
+
+    Exit code 3: a row was changed, taken out, put in or written anew; 4: the end is missing, which only
+    an anchor can tell; 5: a record is not the one that was written last; 6: its text is not.
+    """
+    from supervisor_memory.audit.anchor import read_from
+    from supervisor_memory.audit.verify import verified
+
+    anchors = [] if anchor is None else read_from(anchor)
+    with _open(env_file) as memory:
+        if (deep or state) and isinstance(memory.backend, Journals):
+            raise BackendError(
+                f"the records of {memory.backend.name} are changed by other instances too, whose logs are "
+                "elsewhere: --state and --deep compare a store of this machine. Without, the rows are proved"
+            )
+        key = _anchor_key(memory)
+        if any(each.mac for each in anchors) and key is None:
+            say("warning: the anchors are signed, and MEMORY_ANCHOR_KEY is not set: nobody checks by whom")
+        get = memory.backend.get if deep or state else None
+        found = verified(memory.backend.audit, get, texts=deep, anchors=anchors, key=key)
+    if json:
+        typer.echo(as_json({**asdict(found), "problems": found.problems}))
+    else:
+        records = f" and {found.records} records" if deep or state else ""
+        typer.echo(f"{found.rows} rows{records} verified, {len(found.faults)} problems")
+        for problem in found.problems:
+            typer.echo(f"problem: {one_line(problem)}")
+    if found.faults:
+        raise typer.Exit(min(EXIT_CODES[fault.kind] for fault in found.faults))
+
+
+def anchor(
+    file: Annotated[Path, typer.Argument(help="Where it is added, as a line.", metavar="FILE")],
+    *,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Write down where the audit log stands, in a file that who can change the log cannot change.
+
+    Signed where MEMORY_ANCHOR_KEY is set. `audit verify --anchor FILE` tells by it whether the end of the log
+    was cut off, or all of it written anew.
+    """
+    from supervisor_memory.audit.anchor import anchored, append_to
+
+    with _open(env_file) as memory:
+        log, key = memory.backend.audit, _anchor_key(memory)
+        found = anchored(log, at=memory.services.clock(), key=key)
+        append_to(file, found, log)
+    if json:
+        typer.echo(as_json(asdict(found)))
+    else:
+        typer.echo(f"row {found.seq} is anchored in {one_line(str(file))}")
+    if key is None:
+        say(
+            "not signed: MEMORY_ANCHOR_KEY is not set, so whoever can write the file can write another anchor"
+        )
+
+
+def export(
+    file: Annotated[Path, typer.Argument(help="The file to make.", metavar="FILE")],
+    *,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Write the audit log to a file, a row a line, with all that it takes to prove it elsewhere.
+
+    Each line has the payload as it was hashed, the hash of the row before and its own; docs/auditing.md says
+    how they are made. It holds no content of records.
+    """
+    rows = last = 0
+    with _open(env_file) as memory, _new(file).open("x", encoding="utf-8") as lines:
+        log = memory.backend.audit
+        while page := log.rows(after=last, limit=_PAGE):
+            for row in page:
+                payload = row.payload.decode()
+                told = {
+                    "log_id": log.log_id,
+                    "payload": payload,
+                    "prev": row.prev_hash.hex(),
+                    "hash": row.hash.hex(),
+                }
+                lines.write(json_.dumps(told, ensure_ascii=False) + "\n")
+            rows, last = rows + len(page), page[-1].seq
+    typer.echo(as_json({"rows": rows}) if json else f"{rows} rows written to {one_line(str(file))}")
+
+
+def why(
+    id: Annotated[
+        str, typer.Argument(help="Of a record, of a run of the graph, or of a note.", metavar="ID")
+    ],
+    *,
+    count: Annotated[int, typer.Option("-n", "--lines", min=1, help="How many notes.")] = _NOTES,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Tell what was recalled, for whom and by what scores, and what was left out and why; newest first."""
+    with _open(env_file) as memory:
+        log = memory.backend.audit
+        notes = log.notes(count, id=id) or log.notes(count, run_id=id) or log.notes(count, record_id=id)
+        told = notes_told(memory, notes)
+    if json:
+        typer.echo(as_json({"id": id, "notes": told}))
+    else:
+        from supervisor_memory.interfaces import lines
+
+        lines.show_notes(_console(), told)
+        if not told:
+            typer.echo(f"nobody was told anything of {one_line(id)}, as far as the log goes back")
+
+
+def preview(
+    question: Annotated[str, typer.Argument(help="What the user says.", metavar="TEXT")],
+    *,
+    user: Annotated[str, typer.Option("--user", "-u", help="Whose memory.", metavar="ID")],
+    agent: Annotated[
+        str | None,
+        typer.Option("--agent", help="Who would read it; the supervisor if unset.", metavar="NAME"),
+    ] = None,
+    task: Annotated[str | None, typer.Option("--task", help="For this task.", metavar="ID")] = None,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Show the note that an agent would be given now. Nobody is given it, and nothing is changed."""
+    from supervisor_memory.interfaces.told import hits_told
+    from supervisor_memory.records import Scope
+
+    with _open(env_file, embedder=True) as memory:
+        note = memory.preview(question, Scope(user, agent, task=task))
+    if json:
+        told = {"user_id": user, "agent_id": agent, "text": note.text, "tokens": note.tokens}
+        typer.echo(as_json({**told, "degraded": note.degraded, **hits_told(note.hits, explain=True)}))
+        return
+    from supervisor_memory.interfaces import lines
+
+    for line in note.text.splitlines() or ["no note: nothing is relevant enough"]:
+        typer.echo(one_line(line))
+    typer.echo(f"\n{note.tokens} tokens")
+    lines.show_explanation(_console(), note.hits)
+
+
+def _show_rows(rows: list[dict[str, Any]], *, json: bool) -> None:
+    if json:
+        typer.echo(as_json({"rows": rows}))
+        return
+    from supervisor_memory.interfaces import lines
+
+    lines.show_audit(_console(), rows)
+
+
+def _anchor_key(memory: "SupervisorMemory") -> str | None:
+    key = memory.settings.anchor_key
+    return None if key is None else key.get_secret_value()
+
+
+def _new(file: Path) -> Path:
+    if file.exists():
+        raise SettingsError(f"{file} is there already; name a file that is not")
+    return file
+
+
+def _open(env_file: Path | None, *, embedder: bool = False) -> "SupervisorMemory":
+    from supervisor_memory.interfaces.store import existing_memory
+
+    return existing_memory(told_settings(env_file), embedder=embedder)
+
+
+def _console() -> Console:
+    return Console(highlight=False, soft_wrap=False)

@@ -1,0 +1,234 @@
+"""With an anchor every tampering is found, and nothing is found in logs that nobody touched."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import apsw
+import pytest
+
+from supervisor_memory.audit.anchor import Anchor, anchored, append_to, read_from
+from supervisor_memory.audit.log import GENESIS, AuditLog, row_hash
+from supervisor_memory.audit.verify import verified
+from supervisor_memory.database import Database
+from supervisor_memory.errors import BackendError, SettingsError
+from supervisor_memory.records import AuditEvent
+
+NOW = 1_767_571_200.0
+KEY = "a long random text"
+LONG = os.environ.get("FAULTS") == "long"
+TAMPERINGS = 10_000 if LONG else 600
+CLEAN = 1_000 if LONG else 100
+Row = list[Any]
+COLUMNS = "seq, event_id, ts_us, op, outcome, record_id, subject, payload, prev_hash, hash"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[AuditLog]:
+    log = filled(tmp_path / "store", rows=40)
+    yield log
+    log.close()
+
+
+def filled(place: Path, *, rows: int) -> AuditLog:
+    place.mkdir(exist_ok=True)
+    log = AuditLog(Database(place / "audit.db"))
+    for number in range(rows):
+        user, record = f"user-{number % 3}", f"record-{number % 7}"
+        event = AuditEvent(
+            "memory.write", user_id=user, record_id=record, after=f"text {number}", version_after=1
+        )
+        log.append([event], at=NOW + number)
+    return log
+
+
+def tampered(place: Path, how: "Callable[[list[Row], Random], list[Row]]", chance: Random) -> AuditLog:
+    """The log after somebody who can write the file has had his way with it."""
+    with closing(apsw.Connection(str(place / "audit.db"))) as connection:
+        for trigger in ("audit_is_never_changed", "audit_is_never_removed"):
+            connection.execute(f"DROP TRIGGER IF EXISTS {trigger}")
+        rows = [list(row) for row in connection.execute(f"SELECT {COLUMNS} FROM audit ORDER BY seq")]
+        changed = how([list(row) for row in rows], chance)
+        assert changed != rows
+        connection.execute("DELETE FROM audit")
+        connection.executemany("INSERT INTO audit VALUES(?,?,?,?,?,?,?,?,?,?)", changed)
+    return AuditLog(Database(place / "audit.db"))
+
+
+def flip(rows: list[Row], chance: Random) -> list[Row]:
+    row = chance.choice(rows)
+    column = chance.choice([c for c in range(1, 10) if row[c] is not None])
+    value = row[column]
+    if isinstance(value, bytes):
+        place = chance.randrange(len(value))
+        row[column] = value[:place] + bytes([value[place] ^ 1 << chance.randrange(8)]) + value[place + 1 :]
+    else:
+        row[column] = value + 1 if isinstance(value, int) else value + "x"
+    return rows
+
+
+def drop(rows: list[Row], chance: Random) -> list[Row]:
+    del rows[chance.randrange(len(rows) - 1)]
+    return rows
+
+
+def close_up(rows: list[Row], chance: Random) -> list[Row]:
+    rows = drop(rows, chance)
+    return [[number, *row[1:]] for number, row in enumerate(rows, start=1)]
+
+
+def swap(rows: list[Row], chance: Random) -> list[Row]:
+    one, other = chance.sample(range(len(rows)), 2)
+    rows[one][1:], rows[other][1:] = rows[other][1:], rows[one][1:]
+    return rows
+
+
+def insert(rows: list[Row], chance: Random) -> list[Row]:
+    place = chance.randrange(len(rows))
+    forged = [0, "forged", *chance.choice(rows)[2:]]
+    rows.insert(place, forged)
+    return [[number, *row[1:]] for number, row in enumerate(rows, start=1)]
+
+
+def truncate(rows: list[Row], chance: Random) -> list[Row]:
+    return rows[: chance.randrange(len(rows))]
+
+
+def rehash(log_id: str) -> "Callable[[list[Row], Random], list[Row]]":
+    """Change a row, and make the chain anew from there, as who knows the format can."""
+
+    def change(rows: list[Row], chance: Random) -> list[Row]:
+        place = chance.randrange(len(rows))
+        rows[place][7] = rows[place][7].replace(b'"outcome":"ok"', b'"outcome":"no"')
+        rows[place][4] = "no"
+        before = rows[place - 1][9] if place else GENESIS
+        for row in rows[place:]:
+            row[8], row[9] = before, row_hash(log_id, before, row[7])
+            before = row[9]
+        return rows
+
+    return change
+
+
+def test_every_tampering_is_found_with_an_anchor(
+    log: AuditLog, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    ways = [flip, drop, close_up, swap, insert, truncate, rehash(log.log_id)]
+    anchor = anchored(log, at=NOW, key=KEY)
+    log.close()
+    chance, unseen = Random(7), []
+    for number in range(TAMPERINGS):
+        place = Path(shutil.copytree(tmp_path / "store", tmp_path / "copy"))
+        with closing(tampered(place, ways[number % len(ways)], chance)) as copy:
+            if not verified(copy, anchors=[anchor], key=KEY).faults:
+                unseen.append(number)
+        shutil.rmtree(place)
+    record_property("tamperings", TAMPERINGS)
+    assert unseen == []
+
+
+def test_nothing_is_found_in_logs_that_nobody_touched(tmp_path: Path) -> None:
+    chance = Random(8)
+    for number in range(CLEAN):
+        with closing(filled(tmp_path / str(number), rows=chance.randrange(1, 12))) as log:
+            anchors = [anchored(log, at=NOW, key=KEY)]
+            for _ in range(chance.randrange(4)):
+                log.append([AuditEvent("memory.delete", user_id="user-1")], at=NOW)
+            assert verified(log, anchors=[*anchors, anchored(log, at=NOW, key=KEY)], key=KEY).faults == []
+
+
+def test_without_an_anchor_a_log_that_was_cut_off_or_made_anew_looks_whole(
+    log: AuditLog, tmp_path: Path
+) -> None:
+    """The limit that docs/auditing.md names."""
+    log_id = log.log_id
+    log.close()
+    for way in (truncate, rehash(log_id)):
+        place = Path(shutil.copytree(tmp_path / "store", tmp_path / "copy"))
+        with closing(tampered(place, way, Random(1))) as copy:
+            assert verified(copy).faults == []
+        shutil.rmtree(place)
+
+
+def test_what_is_wrong_is_told_by_its_kind_and_first_row(log: AuditLog, tmp_path: Path) -> None:
+    anchor, log_id = anchored(log, at=NOW, key=KEY), log.log_id
+    log.close()
+    ways: list[tuple[Callable[[list[Row], Random], list[Row]], str, int]] = [
+        (lambda rows, _: rows[:20], "truncated", 20),
+        (lambda rows, _: rows[:15] + rows[16:], "chain", 17),
+        (rehash(log_id), "chain", 40),
+    ]
+    for way, kind, row in ways:
+        place = Path(shutil.copytree(tmp_path / "store", tmp_path / "copy"))
+        with closing(tampered(place, way, Random(3))) as copy:
+            fault = verified(copy, anchors=[anchor], key=KEY).faults[0]
+            assert (fault.kind, fault.row) == (kind, row)
+        shutil.rmtree(place)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"seq": 39}, {"hash": "00" * 32}, {"at_us": 1}, {"mac": ""}, {"log_id": "x"}]
+)
+def test_an_anchor_that_was_changed_is_no_proof(log: AuditLog, changes: dict[str, Any]) -> None:
+    anchor = replace(anchored(log, at=NOW, key=KEY), **changes)
+    [fault] = verified(log, anchors=[anchor], key=KEY).faults
+    assert "was changed, or is signed with another key" in fault.told
+
+
+def test_an_anchor_of_another_log_tells_that_this_one_was_begun_anew(log: AuditLog, tmp_path: Path) -> None:
+    with closing(filled(tmp_path / "other", rows=40)) as other:
+        [fault] = verified(log, anchors=[anchored(other, at=NOW, key=KEY)], key=KEY).faults
+    assert (fault.kind, "begun anew" in fault.told) == ("chain", True)
+
+
+def test_rows_before_a_trusted_one_are_taken_as_they_are(log: AuditLog, tmp_path: Path) -> None:
+    log.close()
+
+    def early(rows: list[Row], chance: Random) -> list[Row]:
+        rows[2][3] = "memory.other"
+        return rows
+
+    with closing(tampered(tmp_path / "store", early, Random(1))) as copy:
+        assert verified(copy).faults
+        found = verified(copy, after=10)
+        assert (found.rows, found.faults) == (30, [])
+
+
+def test_anchors_are_kept_as_lines_outside_the_store(log: AuditLog, tmp_path: Path) -> None:
+    file = tmp_path / "anchors.jsonl"
+    first = anchored(log, at=NOW, key=None)
+    append_to(file, first, log)
+    log.append([AuditEvent("memory.delete")], at=NOW)
+    append_to(file, anchored(log, at=NOW, key=KEY), log)
+    assert read_from(file)[0] == first
+    assert [anchor.seq for anchor in read_from(file)] == [40, 41]
+    with pytest.raises(SettingsError, match="beside the log"):
+        append_to(tmp_path / "store" / "anchors.jsonl", first, log)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "\n", "nonsense", "{}", '{"seq": 1}', "[1, 2]", '{"log_id":1,"seq":"x","hash":"zz","at_us":1}'],
+)
+def test_a_file_that_holds_no_anchor_says_so(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "anchors.jsonl"
+    file.write_text(text)
+    with pytest.raises(BackendError, match="anchor"):
+        read_from(file)
+
+
+def test_an_empty_log_cannot_be_anchored(tmp_path: Path) -> None:
+    with closing(filled(tmp_path / "empty", rows=0)) as log, pytest.raises(BackendError, match="no rows"):
+        anchored(log, at=NOW, key=KEY)
+
+
+def test_what_is_signed_is_all_but_the_signature(log: AuditLog) -> None:
+    anchor = anchored(log, at=NOW, key=KEY)
+    assert anchor.is_signed_with(KEY)
+    assert not anchor.is_signed_with(KEY + " ")
+    assert not Anchor(anchor.log_id, anchor.seq, anchor.hash, anchor.at_us).is_signed_with(KEY)

@@ -1,0 +1,137 @@
+"""The commands of the audit, over a store that a graph could have left behind."""
+
+import hashlib
+import json
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+from supervisor_memory import Scope, SupervisorMemory
+from tests.interfaces.conftest import Run
+
+FILES = {"sqlite": "memory.db", "json": "audit.db"}
+
+
+def tamper(backend: str, *statements: str) -> None:
+    with closing(apsw.Connection(f".supervisor_memory/{FILES[backend]}")) as connection:
+        for trigger in ("audit_is_never_changed", "audit_is_never_removed"):
+            connection.execute(f"DROP TRIGGER {trigger}")
+        for statement in statements:
+            connection.execute(statement)
+
+
+def test_a_page_of_rows_goes_on_where_the_one_before_ended(run: Run, ids: dict[str, str]) -> None:
+    first = run("audit", "list", "-n", "3", "--json").json["rows"]
+    then = run("audit", "list", "--after", "3", "-n", "2", "--json").json["rows"]
+    assert [row["seq"] for row in (*first, *then)] == [1, 2, 3, 4, 5]
+    assert run("audit", "list", "--after", "9999").stdout == "no rows\n"
+
+
+def test_tail_narrows_to_a_record_and_to_an_operation(run: Run, ids: dict[str, str]) -> None:
+    of_bo = run("audit", "tail", "--record", ids["bo"], "--json").json["rows"]
+    assert {row["record_id"] for row in of_bo} == {ids["bo"]}
+    [update] = run("audit", "tail", "--record", ids["bo"], "--op", of_bo[-1]["op"], "--json").json["rows"]
+    assert update["version_after"] == 2
+
+
+def test_one_row_is_shown_whole(run: Run, ids: dict[str, str]) -> None:
+    number = run("audit", "tail", "--record", ids["table"], "--json").json["rows"][0]["seq"]
+    row = run("audit", "show", str(number), "--json").json
+    assert (row["seq"], row["record"]["content"]) == (number, "Use tables by default.")
+    assert row["hash"] in run("audit", "show", str(number)).stdout
+    missing = run("audit", "show", "9999")
+    assert missing.code == 1
+    assert "has no row 9999" in missing.stderr
+
+
+def test_an_export_can_be_proved_by_who_has_nothing_else(
+    run: Run, ids: dict[str, str], tmp_path: Path
+) -> None:
+    count = run("audit", "export", "log.jsonl", "--json").json["rows"]
+    rows = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert len(rows) == count > 5
+    before = bytes(32).hex()
+    for row in rows:
+        payload = row["payload"].encode()
+        told = b"sm-audit/v1\x00" + row["log_id"].encode() + bytes.fromhex(before) + payload
+        assert (row["prev"], row["hash"]) == (before, hashlib.sha256(told).hexdigest())
+        before = row["hash"]
+    assert "tables" not in (tmp_path / "log.jsonl").read_text()
+    assert run("audit", "export", "log.jsonl").code == 1
+
+
+def test_how_verify_ends_tells_what_is_wrong(
+    run: Run, ids: dict[str, str], backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORY_ANCHOR_KEY", "a long random text")
+    assert run("audit", "anchor", "anchors").code == 0
+    assert run("audit", "verify", "--deep", "--anchor", "anchors").code == 0
+    last = run("audit", "tail", "-n", "1", "--json").json["rows"][0]["seq"]
+    tamper(backend, f"DELETE FROM audit WHERE seq = {last}")
+    assert run("audit", "verify").code == 0
+    cut = run("audit", "verify", "--anchor", "anchors", "--json")
+    # A json store notices on opening that its log does not know of the last commit, and says so in a new row.
+    expected = (4, "truncated") if backend == "sqlite" else (3, "chain")
+    assert (cut.code, cut.json["faults"][0]["kind"]) == expected
+    with closing(apsw.Connection(f".supervisor_memory/{FILES[backend]}")) as connection:
+        connection.execute("UPDATE audit SET outcome = 'denied' WHERE seq = 2")
+    assert run("audit", "verify").code == 3
+    assert run("audit", "verify", "--anchor", "anchors").code == 3
+
+
+def test_a_record_that_is_gone_or_reads_otherwise_is_told_apart(
+    run: Run, ids: dict[str, str], backend: str
+) -> None:
+    if backend != "sqlite":
+        pytest.skip("memory.json is checked when it is read")
+    with closing(apsw.Connection(".supervisor_memory/memory.db")) as connection:
+        for id_, old, new in ((ids["table"], "tables", "charts"),):
+            connection.execute("UPDATE records SET data = replace(data, ?, ?) WHERE id = ?", (old, new, id_))
+    assert run("audit", "verify", "--state").code == 0
+    assert run("audit", "verify", "--deep").code == 6
+    with closing(apsw.Connection(".supervisor_memory/memory.db")) as connection:
+        connection.execute("DELETE FROM records WHERE id = ?", (ids["bo"],))
+    assert run("audit", "verify", "--state").code == 5
+    assert run("audit", "verify", "--deep").code == 5
+
+
+def test_an_anchor_in_the_store_is_refused_and_one_without_a_key_says_so(
+    run: Run, ids: dict[str, str]
+) -> None:
+    refused = run("audit", "anchor", ".supervisor_memory/anchors")
+    assert refused.code == 1
+    assert "beside the log" in refused.stderr
+    assert "not signed" in run("audit", "anchor", "anchors").stderr
+
+
+def test_why_tells_what_a_run_was_told_and_what_became_of_a_record(run: Run, ids: dict[str, str]) -> None:
+    with SupervisorMemory.from_env() as memory:
+        asked = [{"role": "user", "content": "What counts as delayed?"}]
+        memory.recall(asked, Scope("ada", session_id="s-2", run_id="run-9"))
+        memory.recall(asked, Scope("ada", "text2sql", "s-2", "run-9"))
+    notes = run("why", "run-9", "--json").json["notes"]
+    assert [note["agent_id"] for note in notes] == ["text2sql", None]
+    shown = {each["record_id"]: each for each in notes[0]["shown"]}
+    assert shown[ids["delayed"]]["record"]["content"].startswith("Delayed means")
+    assert shown[ids["delayed"]]["parts"]["relevance"] > 0
+    text = run("why", ids["delayed"]).stdout
+    assert "text2sql" in text
+    assert "Delayed means arrival" in text
+    assert "relevance" in text
+    assert run("why", notes[0]["id"], "--json").json["notes"] == notes[:1]
+    assert "nobody was told" in run("why", "unknown").stdout
+
+
+def test_a_preview_is_the_note_that_an_agent_would_get_and_tells_nobody(
+    run: Run, ids: dict[str, str]
+) -> None:
+    told = run("preview", "What counts as delayed?", "-u", "ada", "--agent", "text2sql", "--json").json
+    assert "15 minutes" in told["text"]
+    assert {each["record"]["id"] for each in told["hits"]} == {ids["delayed"], ids["table"]}
+    assert told["tokens"] > 0
+    assert run("why", ids["delayed"], "--json").json["notes"] == []
+    seen = run("show", ids["delayed"], "--json").json["accesses"]
+    assert ("preview", "operator") in {(access["op"], access["agent_id"]) for access in seen}
+    assert "no note" in run("preview", "Zebras?", "-u", "bo").stdout
