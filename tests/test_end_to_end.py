@@ -214,7 +214,12 @@ def environment_of(place: Mapping[str, str] | None, directory: Path) -> Iterator
         yield {**given, "QDRANT_URL": server.url} if server else given
 
 
-@pytest.fixture(params=list(PLACES))
+OFTEN = ("as_the_environment_says", "sqlite", "json", "qdrant_over_http")
+
+
+@pytest.fixture(
+    params=[pytest.param(name, marks=() if name in OFTEN else pytest.mark.slow) for name in PLACES]
+)
 def place(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -131,6 +131,7 @@ def assert_it_is_the_demo(told: str) -> None:
     assert "Try next" in third
 
 
+@pytest.mark.slow
 def test_the_demo_is_the_same_on_another_backend_by_environment_alone(tmp_path: Path) -> None:
     path = str(tmp_path / "memory")
     told = run_example("02_two_sessions.py", tmp_path, MEMORY_BACKEND="json", MEMORY_PATH=path).stdout
@@ -142,7 +143,7 @@ def test_the_demo_is_the_same_on_another_backend_by_environment_alone(tmp_path: 
     ("lines", "kept_in"),
     [
         ("MEMORY_BACKEND=sqlite", ".demo/two_sessions/memory.db"),
-        ("MEMORY_BACKEND=qdrant\nQDRANT_URL=./points", "points"),
+        pytest.param("MEMORY_BACKEND=qdrant\nQDRANT_URL=./points", "points", marks=pytest.mark.slow),
     ],
     ids=["sqlite", "qdrant"],
 )
