@@ -378,8 +378,9 @@ def _where(error: BaseException) -> str:
 
 
 def _tell(scope: Scope, status: int, seconds: float) -> None:
-    """The route, not the path: paths hold names of users."""
-    caller, route = scope.get("caller"), scope.get("route")
-    path = getattr(route, "path", None) or one_line(scope["path"], most=200)
+    """What was asked for by the name of the operation: paths hold names of users."""
+    caller, endpoint = scope.get("caller"), scope.get("endpoint")
+    begin = one_line("/".join(scope["path"].split("/")[:3]), most=80)
     name = caller.name if isinstance(caller, Caller) else "-"
-    _log.info("%s %s %s %d %.0f ms", name, one_line(scope["method"], most=20), path, status, seconds * 1000)
+    what = getattr(endpoint, "__name__", begin)
+    _log.info("%s %s %s %d %.0f ms", name, one_line(scope["method"], most=20), what, status, seconds * 1000)

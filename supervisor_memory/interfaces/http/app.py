@@ -11,15 +11,12 @@ from starlette.middleware import Middleware
 
 from supervisor_memory.interfaces.http import audit, health, memories, review, users
 from supervisor_memory.interfaces.http.access import Guard, Tokens, caller_of
-from supervisor_memory.interfaces.http.problems import Problem, add_handlers
+from supervisor_memory.interfaces.http.problems import PROBLEMS, add_handlers
 from supervisor_memory.memory import SupervisorMemory
 
 __all__ = ["create_app"]
 
 _DASHBOARD: Final = "supervisor_memory.interfaces.dashboard"
-_PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
-    status: {"model": Problem} for status in (400, 401, 403, 404, 409, 413, 422, 429, 503)
-}
 _bearer = HTTPBearer(auto_error=False, description="A token of MEMORY_SERVER_TOKENS.")
 
 
@@ -48,6 +45,8 @@ def create_app(
         middleware=[guard],
         docs_url=None,  # its pages load scripts from elsewhere
         redoc_url=None,
+        # Its spans would hold paths with names of users, and its logs what errors say.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.memory = memory
@@ -62,7 +61,7 @@ def create_app(
 
 
 def _v1() -> APIRouter:
-    v1 = APIRouter(prefix="/v1", dependencies=[Depends(_bearer)], responses=_PROBLEMS)
+    v1 = APIRouter(prefix="/v1", dependencies=[Depends(_bearer)], responses=PROBLEMS)
     for part in (memories, review, audit, users, health):
         v1.include_router(part.router)
     return v1

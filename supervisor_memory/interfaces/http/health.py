@@ -9,6 +9,7 @@ from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel
 
 from supervisor_memory.interfaces.http.given import Asking, Memory
+from supervisor_memory.interfaces.http.problems import PROBLEMS_OF_TEXT
 from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.records import Filter, Status
 
@@ -65,7 +66,7 @@ def health(memory: Memory, caller: Asking) -> Health:
     return Health(ok=found.ok, backend=found.name, persistent=found.persistent, message=message)
 
 
-@router.get("/metrics", response_class=Metrics, response_model=None)
+@router.get("/metrics", response_class=Metrics, response_model=None, responses=PROBLEMS_OF_TEXT)
 def metrics(request: Request, memory: Memory, caller: Asking) -> Metrics:
     """How much there is and what went wrong, as Prometheus reads it."""
     caller.as_operator()

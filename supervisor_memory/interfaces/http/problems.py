@@ -1,7 +1,7 @@
 """What is answered when something is wrong: `{"error": {"code", "message"}}`, never a traceback."""
 
 import re
-from typing import Final
+from typing import Any, Final
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -24,7 +24,7 @@ from supervisor_memory.errors import (
 )
 from supervisor_memory.interfaces.printable import one_line
 
-__all__ = ["Problem", "Unauthenticated", "add_handlers", "problem"]
+__all__ = ["PROBLEMS", "PROBLEMS_OF_TEXT", "Problem", "Unauthenticated", "add_handlers", "problem"]
 
 _SECONDS: Final = 2
 _OF_HTTP: Final = {400: "invalid-request", 404: "no-such-route", 405: "method-not-allowed", 413: "too-large"}
@@ -45,6 +45,26 @@ class Problem(BaseModel):
     error: What
 
 
+_TOLD: Final = {"$ref": "#/components/schemas/Problem"}
+PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
+    status: {"model": Problem, "description": told}
+    for status, told in {
+        400: "No request, or to another host.",
+        401: "No token, or none that is known.",
+        403: "The token is not for that, or a page of another origin asks.",
+        404: "There is no such record of this user's.",
+        409: "It was decided on already, or another record has the place.",
+        413: "The body or the text is too large.",
+        422: "Something in it cannot be.",
+        429: "Too many requests; see Retry-After.",
+        503: "The store failed, or was too late.",
+    }.items()
+}
+PROBLEMS_OF_TEXT: Final[dict[int | str, dict[str, Any]]] = {
+    status: {"description": each["description"], "content": {"application/json": {"schema": _TOLD}}}
+    for status, each in PROBLEMS.items()
+}
+"""For a route whose answer is no JSON, while what is wrong still is."""
 _STATUS: Final[tuple[tuple[type[SupervisorMemoryError], int], ...]] = (
     (Unauthenticated, 401),
     (MemoryAccessDenied, 403),

@@ -10,6 +10,7 @@ from fastapi.responses import StreamingResponse
 
 from supervisor_memory.interfaces.http import answers, bodies
 from supervisor_memory.interfaces.http.given import Memory, UserOfPath, Writing
+from supervisor_memory.interfaces.http.problems import PROBLEMS_OF_TEXT
 from supervisor_memory.interfaces.told import erased, to_be_erased
 from supervisor_memory.memory import SupervisorMemory
 
@@ -36,7 +37,7 @@ def erase(body: bodies.Erase, memory: Memory, _caller: Writing, user_id: UserOfP
     return answers.Erased.model_validate(told)
 
 
-@router.get("/export", response_class=Lines, response_model=None)
+@router.get("/export", response_class=Lines, response_model=None, responses=PROBLEMS_OF_TEXT)
 def export(memory: Memory, user_id: UserOfPath) -> Lines:
     """All records of a user in every status, one a line, as `supervisor-memory export` writes them."""
     lines = _exported(memory, user_id)
@@ -67,8 +68,11 @@ def _exported(memory: SupervisorMemory, user_id: str) -> Iterator[bytes]:
     writer = threading.Thread(target=write, name="supervisor-memory-export", daemon=True)
     writer.start()
     with open(reading, "rb") as file:
-        while chunk := file.read1(_CHUNK):
+        while chunk := file.read(_CHUNK):
+            if len(chunk) < _CHUNK:
+                break
             yield chunk
     writer.join()
     if failed:
         raise failed[0]
+    yield chunk

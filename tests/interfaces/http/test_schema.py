@@ -1,0 +1,77 @@
+"""Requests made up from the OpenAPI document, right and wrong: the server never fails, and keeps its word.
+
+SCHEMATHESIS_CASES: how many requests of each operation; `make slow` asks for more.
+"""
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import GenerationMode
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+)
+
+from supervisor_memory import Settings, SupervisorMemory
+from supervisor_memory.interfaces.http.access import Tokens
+from supervisor_memory.interfaces.http.app import create_app
+from tests.interfaces.http.conftest import ADDRESS, SETTING, TOKENS, fill
+from tests.interfaces.http.operations import operations
+
+CASES = int(os.environ.get("SCHEMATHESIS_CASES", "12"))
+CHECKS: list[Any] = [content_type_conformance, response_headers_conformance, response_schema_conformance]
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["right", "wrong"])
+def test_whatever_is_asked_the_answer_is_one_that_the_document_tells_of(
+    tmp_path: Path, mode: GenerationMode
+) -> None:
+    options = {"embedding_model": "none", "queue_worker": False, "search_timeout_ms": 60_000}
+    with SupervisorMemory(Settings(backend="sqlite", path=tmp_path, **options)) as memory:
+        ids = fill(memory, "ada", "ada")
+        app = create_app(memory, tokens=Tokens.read(SETTING), rate=10**9)
+        headers = {"Authorization": f"Bearer {TOKENS['operator']}", "Host": "127.0.0.1"}
+        document = schemathesis.openapi.from_asgi("/openapi.json", app, headers=headers)
+        statuses: dict[str, Counter[int]] = {}
+        for found in document.get_all_operations():
+            assert isinstance(found, Ok)
+            told = found.ok().definition.raw
+            if mode is GenerationMode.NEGATIVE and not ("parameters" in told or "requestBody" in told):
+                continue  # nothing could be wrong
+            statuses[told["operationId"]] = _statuses(found.ok(), mode, headers, ids["kept"])
+        every = {operation.name for operation in operations(app)}
+        assert every - set(statuses) <= {"healthz", "health", "metrics"}
+        total = Counter(status for each in statuses.values() for status in each.elements())
+        assert total[200] > CASES if mode is GenerationMode.POSITIVE else total[422] > CASES
+
+
+def _statuses(operation: Any, mode: GenerationMode, headers: dict[str, str], record_id: str) -> Counter[int]:
+    """What the requests of one operation were answered, every other of them about a record that there is."""
+    seen: Counter[int] = Counter()
+
+    @given(case=operation.as_strategy(generation_mode=mode))
+    @settings(
+        max_examples=CASES,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    def ask(case: Any) -> None:
+        if "id" in case.path_parameters and seen.total() % 2:
+            case.path_parameters["id"] = record_id
+        case.headers.update(headers)
+        answer = case.call(base_url=ADDRESS)
+        seen[answer.status_code] += 1
+        assert answer.status_code < 500, answer.text
+        case.validate_response(answer, checks=CHECKS)
+
+    ask()
+    return seen
