@@ -5,7 +5,7 @@ from typing import Final
 
 from fastapi.responses import Response
 
-from supervisor_memory.audit.log import AuditLog, row_hash
+from supervisor_memory.audit.log import AuditLog, AuditRow, row_hash
 from supervisor_memory.audit.verify import verified
 from supervisor_memory.backends.protocol import Journals
 from supervisor_memory.interfaces.dashboard import pictures
@@ -52,4 +52,11 @@ def _chain(log: AuditLog, *, whole: bool) -> tuple[int, bool]:
         return found.rows, not found.problems
     rows = log.tail(_LAST_ROWS)
     follow = all(a.seq + 1 == b.seq and a.hash == b.prev_hash for a, b in pairwise(rows))
-    return len(rows), follow and all(row_hash(log.log_id, a.prev_hash, a.payload) == a.hash for a in rows)
+    return len(rows), follow and all(_is_as_written(log, row) for row in rows)
+
+
+def _is_as_written(log: AuditLog, row: AuditRow) -> bool:
+    held = (row.prev_hash, row.payload, row.hash)
+    if not all(isinstance(each, bytes) for each in held):  # whoever changed it may have made it a text
+        return False
+    return row_hash(log.log_id, row.prev_hash, row.payload) == row.hash

@@ -3,7 +3,6 @@
 import hashlib
 import hmac
 import secrets
-import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -275,7 +274,7 @@ def _environment() -> Environment:
     )
     environment.filters["moment"] = _moment
     environment.globals.update(
-        differences=differences, marked=marked, pictures=pictures, asset=asset, query=_query, now=time.time
+        differences=differences, marked=marked, pictures=pictures, asset=asset, query=_query
     )
     return environment
 

@@ -1,0 +1,122 @@
+"""A store of two users behind the pages, and a visitor who sends forms as a browser without scripts."""
+
+import asyncio
+import html
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from supervisor_memory import Scope, Settings, SupervisorMemory
+from supervisor_memory.interfaces.http.access import Tokens
+from supervisor_memory.interfaces.http.app import create_app
+
+ADDRESS = "http://127.0.0.1:8765"
+REVIEWER = "rita@example.com"
+TOKENS = {
+    "operator": "operator-0123456789abcdef",
+    "reader": "reader-0123456789abcdefgh",
+    "bo": "bo-0123456789abcdefghijkl",
+    "two": "two-0123456789abcdefghijk",
+}
+_WORD = re.compile(r'name="word" value="([0-9a-f]{64})"')
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'"
+)
+
+
+class Visitor:
+    """Keeps cookies, and sends back the word of the last form it saw."""
+
+    def __init__(self, app: FastAPI, token: str | None = None, language: str = "en") -> None:
+        self.app = app
+        self.cookies = httpx.Cookies()
+        self.headers = {"Accept": "text/html", "Accept-Language": language, "Origin": ADDRESS}
+        self.word = ""
+        if token is not None:
+            assert self.post("/dashboard/sign-in", token=TOKENS[token]).status_code == 303
+            self.get("/dashboard/inbox")
+
+    def ask(self, method: str, path: str, **options: object) -> httpx.Response:
+        async def asked() -> httpx.Response:
+            transport = httpx.ASGITransport(self.app)
+            async with httpx.AsyncClient(
+                transport=transport, base_url=ADDRESS, cookies=self.cookies, headers=self.headers
+            ) as client:
+                answer = await client.request(method, path, **options)  # type: ignore[arg-type]
+                self.cookies = client.cookies
+                return answer
+
+        answer = asyncio.run(asked())
+        if found := _WORD.search(answer.text):
+            self.word = found[1]
+        return answer
+
+    def get(self, path: str, **params: object) -> httpx.Response:
+        return self.ask("GET", path, params={name: str(value) for name, value in params.items()} or None)
+
+    def post(self, path: str, **fields: str) -> httpx.Response:
+        return self.ask("POST", path, data={"word": self.word, **fields})
+
+    def text(self, path: str, **params: object) -> str:
+        """What a page says, without its tags."""
+        answer = self.get(path, **params)
+        assert answer.status_code == 200, answer.text
+        return html.unescape(re.sub(r"<[^>]*>", "", answer.text))
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[SupervisorMemory]:
+    settings = Settings(backend="sqlite", path=tmp_path, embedding_model="none", review="risky")
+    with SupervisorMemory(settings) as memory:
+        yield memory
+
+
+@pytest.fixture
+def app(memory: SupervisorMemory) -> FastAPI:
+    told = (
+        f"{REVIEWER}:{TOKENS['operator']}:*:write, reader:{TOKENS['reader']}:*, bo:{TOKENS['bo']}:bo:write, "
+        f"two:{TOKENS['two']}:ada|bo:write"
+    )
+    return create_app(memory, tokens=Tokens.read(told), rate=100_000)
+
+
+@pytest.fixture
+def visitor(app: FastAPI) -> Visitor:
+    return Visitor(app, "operator")
+
+
+@pytest.fixture
+def ids(memory: SupervisorMemory) -> dict[str, str]:
+    """Records, one that waits for each way of becoming known, and a turn that was told of some."""
+    written = {
+        "tables": memory.write("Use tables by default.", user_id="ada").id,
+        "late": memory.write("Delayed means arrival more than 15 minutes late.", user_id="ada").id,
+        "bo": memory.write("Invoices mean orders that were paid.", user_id="bo").id,
+    }
+    memory.remember(
+        [("user", "Please note. Delayed means arrival more than 30 minutes late. Thank you.")],
+        Scope("ada", session_id="session-1", run_id="run-1"),
+        turn_id="message-1",
+    )
+    written["rival"] = next(each.id for each in memory.review.pending(user_id="ada"))
+    for name, text in (("charts", "The user prefers bar charts."), ("lisbon", "The user works in Lisbon.")):
+        written[name] = memory.write(
+            text, user_id="ada", kind="user-profile", source_class="tool", agent_id="web", run_id="run-1"
+        ).id
+    for agent in (None, "sql"):
+        memory.recall(
+            [("user", "How many flights were delayed?")],
+            Scope("ada", agent, session_id="session-2", run_id="run-2"),
+        )
+    return written
+
+
+@pytest.fixture
+def known(memory: SupervisorMemory) -> Callable[[str], set[str]]:
+    """What is active of a user."""
+    return lambda user_id: {record.content for record in memory.get_all(user_id=user_id)}

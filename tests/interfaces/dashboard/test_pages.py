@@ -1,0 +1,502 @@
+"""What a reviewer sees and does, without any script: each page, each form, and what is in the store then."""
+
+from collections.abc import Callable
+
+import apsw
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from supervisor_memory import SupervisorMemory
+from supervisor_memory.records import FAMILIES, Record, new_id
+from tests.interfaces.dashboard.conftest import ADDRESS, POLICY, REVIEWER, TOKENS, Visitor
+
+Known = Callable[[str], set[str]]
+PAGES = ("inbox", "turns", "records", "preview", "health")
+EMPTY = {
+    "inbox": ("Nothing waits for review.", "没有待审的内容。"),
+    "turns": ("No turn has read memory yet.", "还没有哪一轮读取过记忆。"),
+    "records": ("Nothing is remembered yet.", "还没有记住任何内容。"),
+    "preview": ("Name a user and a question", "填写用户和问题"),
+    "health": ("No records yet.", "还没有记录。"),
+}
+LATE = "Delayed means arrival more than 15 minutes late."
+LATER = "Delayed means arrival more than 30 minutes late."
+
+
+def last(memory: SupervisorMemory, record_id: str) -> tuple[str, str]:
+    event = memory.backend.audit.tail(1, record_id=record_id)[0].event
+    return event["op"], event["actor"]
+
+
+def status(memory: SupervisorMemory, record_id: str) -> str:
+    return memory.backend.get([record_id])[0].status
+
+
+# --- the door
+
+
+def test_without_a_token_every_page_leads_to_the_door(app: FastAPI) -> None:
+    stranger = Visitor(app)
+    for page in PAGES:
+        answer = stranger.get(f"/dashboard/{page}")
+        assert (answer.status_code, answer.headers["location"]) == (303, "/dashboard/sign-in")
+    assert stranger.get("/dashboard/sign-in").status_code == 200
+
+
+def test_a_wrong_token_opens_nothing(app: FastAPI) -> None:
+    stranger = Visitor(app)
+    answer = stranger.post("/dashboard/sign-in", token="wrong-0123456789abcdef")
+    assert answer.status_code == 401
+    assert "This token is not known here." in answer.text
+    assert "set-cookie" not in answer.headers
+    assert stranger.get("/dashboard/inbox").status_code == 303
+
+
+def test_the_token_is_kept_where_no_script_and_no_other_site_gets_at_it(app: FastAPI) -> None:
+    answer = Visitor(app).post("/dashboard/sign-in", token=TOKENS["operator"])
+    assert (answer.status_code, answer.headers["location"]) == (303, "/dashboard/inbox")
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+
+
+def test_signing_out_ends_it(visitor: Visitor) -> None:
+    assert visitor.get("/dashboard/inbox").status_code == 200
+    visitor.post("/dashboard/sign-out")
+    assert visitor.get("/dashboard/inbox").status_code == 303
+
+
+# --- every page
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("page", PAGES)
+def test_an_empty_store_says_so_on_every_page_in_both_languages(
+    app: FastAPI, page: str, language: str
+) -> None:
+    visitor = Visitor(app, "operator", language)
+    answer = visitor.get(f"/dashboard/{page}")
+    assert answer.status_code == 200
+    assert EMPTY[page][language == "zh"] in answer.text
+    assert f'<html lang="{"zh-Hans" if language == "zh" else "en"}">' in answer.text
+
+
+@pytest.mark.parametrize("page", [*PAGES, "sign-in", "records/none", "turn?run=none", "receipts/none"])
+def test_every_answer_has_the_policy(visitor: Visitor, page: str) -> None:
+    headers = visitor.get(f"/dashboard/{page}").headers
+    assert headers["content-security-policy"] == POLICY
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("dashboard.css", "text/css"), ("dashboard.js", "text/javascript")]
+)
+def test_style_and_script_are_files_of_their_own(app: FastAPI, name: str, kind: str) -> None:
+    answer = Visitor(app).get(f"/dashboard/static/{name}")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith(kind)
+    assert Visitor(app, "operator").get("/dashboard/static/visit.py").status_code == 404
+
+
+def test_a_language_that_is_chosen_stays(visitor: Visitor) -> None:
+    assert "待审" in visitor.get("/dashboard/inbox", lang="zh").text
+    assert "Nothing waits" not in visitor.get("/dashboard/inbox").text
+    assert "Nothing waits" in visitor.get("/dashboard/inbox", lang="en").text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            "records?page=0",
+            "records?page=x",
+            "records?page=99999999999",
+            "records?status=odd",
+            "records?kind=x",
+        ),
+        *("records?family=a/b", "records?since=never", "records?user=%00", "preview?threshold=2&user=ada"),
+        *(
+            "preview?max_tokens=-1",
+            "preview?user=ada&question=x&top_k=1e9",
+            "inbox?page=%C2%B2",
+            "turns?before=x",
+        ),
+        "users/forget",
+    ],
+)
+def test_what_cannot_be_asked_is_told_on_a_page(visitor: Visitor, path: str) -> None:
+    answer = visitor.get(f"/dashboard/{path}")
+    assert answer.status_code == 422
+    assert "Something in the form cannot be." in answer.text
+
+
+# --- 1: the inbox
+
+
+def test_the_inbox_shows_what_is_known_what_is_proposed_and_what_would_be(
+    visitor: Visitor, ids: dict[str, str]
+) -> None:
+    page = visitor.get("/dashboard/inbox").text
+    assert "5 waiting" not in page
+    assert "3 waiting" in page
+    assert "more than <del>15</del><ins>30</ins> minutes late." in page
+    assert f"Please note. <mark>{LATER}</mark> Thank you." in page
+    assert "it denies what the user said" in page
+    assert "tool, agent web, run run-1" in page
+
+
+def test_approving_takes_the_place_of_what_is_known_and_undo_gives_it_back(
+    visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str], known: Known
+) -> None:
+    answer = visitor.post(f"/dashboard/inbox/{ids['rival']}/approve")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/dashboard/inbox?said=approve")
+    assert LATER in known("ada")
+    assert LATE not in known("ada")
+    assert last(memory, ids["rival"]) == ("approve", REVIEWER)
+    assert LATER in visitor.text("/dashboard/inbox", said="approve")  # as the last decision
+
+    assert visitor.post("/dashboard/inbox/undo").headers["location"].endswith("said=undo")
+    assert LATE in known("ada")
+    assert LATER not in known("ada")
+    assert status(memory, ids["rival"]) == "pending"
+    assert last(memory, ids["late"])[1] == REVIEWER
+
+
+def test_rejecting_keeps_the_reason_and_undo_lets_it_wait_again(
+    visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str]
+) -> None:
+    visitor.post(f"/dashboard/inbox/{ids['charts']}/reject", reason="That was the web page.")
+    record = memory.backend.get([ids["charts"]])[0]
+    assert record.status == "deleted"
+    assert record.metadata["review"]["reason"] == "That was the web page."
+    assert last(memory, ids["charts"]) == ("reject", REVIEWER)
+    visitor.post("/dashboard/inbox/undo")
+    assert status(memory, ids["charts"]) == "pending"
+
+
+def test_editing_keeps_the_words_of_the_reviewer_and_undo_lets_the_first_words_wait_again(
+    visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str], known: Known
+) -> None:
+    visitor.post(f"/dashboard/inbox/{ids['charts']}/edit", content="The user prefers\r\nline charts.")
+    assert "The user prefers\nline charts." in known("ada")
+    assert memory.backend.get([ids["charts"]])[0].source.agent_id == "web"
+    assert last(memory, ids["charts"]) == ("edit", REVIEWER)
+    visitor.post("/dashboard/inbox/undo")
+    record = memory.backend.get([ids["charts"]])[0]
+    assert (record.status, record.content) == ("pending", "The user prefers bar charts.")
+
+
+def test_undo_goes_back_decision_by_decision_and_then_has_nothing(
+    visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str]
+) -> None:
+    visitor.post(f"/dashboard/inbox/{ids['charts']}/approve")
+    visitor.post(f"/dashboard/inbox/{ids['lisbon']}/reject")
+    visitor.post("/dashboard/inbox/undo")
+    assert (status(memory, ids["charts"]), status(memory, ids["lisbon"])) == ("active", "pending")
+    visitor.post("/dashboard/inbox/undo")
+    assert (status(memory, ids["charts"]), status(memory, ids["lisbon"])) == ("pending", "pending")
+    assert visitor.post("/dashboard/inbox/undo").headers["location"].endswith("said=nothing-to-undo")
+
+
+def test_what_was_changed_since_is_not_undone(
+    visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str], known: Known
+) -> None:
+    visitor.post(f"/dashboard/inbox/{ids['charts']}/approve")
+    memory.update(ids["charts"], content="The user prefers pie charts.", user_id="ada")
+    assert visitor.post("/dashboard/inbox/undo").headers["location"].endswith("said=changed-since")
+    assert "The user prefers pie charts." in known("ada")
+
+
+def test_the_second_of_two_reviewers_is_told(visitor: Visitor, ids: dict[str, str]) -> None:
+    visitor.post(f"/dashboard/inbox/{ids['charts']}/approve")
+    answer = visitor.post(f"/dashboard/inbox/{ids['charts']}/reject")
+    assert answer.status_code == 409
+    assert "Somebody else was faster" in answer.text
+
+
+def test_a_long_inbox_comes_in_pages(visitor: Visitor, memory: SupervisorMemory) -> None:
+    for at in range(12):
+        memory.write(f"The user likes colour {at}.", user_id="ada", kind="user-profile", source_class="tool")
+    first, second = visitor.get("/dashboard/inbox"), visitor.get("/dashboard/inbox", page=2)
+    assert [page.text.count("<article") for page in (first, second)] == [10, 2]
+    assert "12 waiting" in second.text
+
+
+# --- who may do what
+
+
+@pytest.mark.parametrize("word", ["", "0" * 64, "é"])
+def test_a_form_without_its_word_changes_nothing(
+    visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str], word: str
+) -> None:
+    answer = visitor.post(f"/dashboard/inbox/{ids['charts']}/approve", word=word)
+    assert answer.status_code == 403
+    assert status(memory, ids["charts"]) == "pending"
+
+
+def test_the_word_of_another_caller_is_not_taken(
+    app: FastAPI, visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str]
+) -> None:
+    word = Visitor(app, "two").word
+    assert word != visitor.word
+    assert visitor.post(f"/dashboard/inbox/{ids['charts']}/approve", word=word).status_code == 403
+    assert status(memory, ids["charts"]) == "pending"
+
+
+def test_another_site_cannot_send_the_form(
+    visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str]
+) -> None:
+    visitor.headers["Origin"] = "https://evil.example"
+    assert visitor.post(f"/dashboard/inbox/{ids['charts']}/approve").status_code == 403
+    assert status(memory, ids["charts"]) == "pending"
+
+
+def test_who_may_read_alone_sees_no_buttons_and_changes_nothing(
+    app: FastAPI, memory: SupervisorMemory, ids: dict[str, str]
+) -> None:
+    reader = Visitor(app, "reader")
+    page = reader.get("/dashboard/inbox").text
+    assert "The user prefers bar charts." in page
+    assert "/approve" not in page
+    assert "/delete" not in reader.get(f"/dashboard/records/{ids['tables']}").text
+    for path in (f"inbox/{ids['charts']}/approve", f"records/{ids['tables']}/delete", "users/forget"):
+        assert reader.post(f"/dashboard/{path}", user="ada", typed="ada").status_code == 403
+    assert status(memory, ids["charts"]) == "pending"
+    assert status(memory, ids["tables"]) == "active"
+
+
+def test_who_is_bound_to_a_user_sees_nothing_of_others(
+    app: FastAPI, memory: SupervisorMemory, ids: dict[str, str]
+) -> None:
+    bo = Visitor(app, "bo")
+    for page in PAGES:
+        told = bo.get(f"/dashboard/{page}").text
+        assert "tables" not in told.lower()
+        assert "ada" not in told.replace("dashboard", "")
+    assert "Invoices mean" in bo.get("/dashboard/records").text
+    for path in (f"records/{ids['tables']}", f"records/{ids['tables']}/delete", f"records/{new_id()}"):
+        assert bo.get(f"/dashboard/{path}").status_code == 404
+    for path in ("records?user=ada", "inbox?user=ada", "turns?user=ada", "users/forget?user=ada"):
+        assert bo.get(f"/dashboard/{path}").status_code == 403
+    assert "web" not in bo.get("/dashboard/turn", run="run-2").text
+    for path in (f"inbox/{ids['charts']}/approve", f"records/{ids['tables']}/delete"):
+        assert bo.post(f"/dashboard/{path}").status_code == 404
+    assert bo.post("/dashboard/users/forget", user="ada", typed="ada").status_code == 403
+    assert status(memory, ids["charts"]) == "pending"
+    denied = [row.event for row in memory.backend.audit.tail(20, op="access")]
+    assert {event["reason"] for event in denied} == {"record-of-another-user"}
+
+
+def test_who_has_several_users_sees_one_at_a_time(app: FastAPI, ids: dict[str, str]) -> None:
+    two = Visitor(app, "two")
+    assert "Use tables" in two.get("/dashboard/records").text
+    assert "Use tables" not in two.get("/dashboard/records", user="bo").text
+    assert two.get(f"/dashboard/records/{ids['bo']}").status_code == 200
+
+
+# --- 2: turns
+
+
+def test_a_turn_shows_who_was_given_what(visitor: Visitor, ids: dict[str, str]) -> None:
+    assert "run-2" in visitor.text("/dashboard/turns")
+    page = visitor.get("/dashboard/turn", run="run-2").text
+    assert page.count('<a class="edge') == 2
+    assert "Given to supervisor" in page
+    other = visitor.get("/dashboard/turn", run="run-2", edge=1).text
+    assert "Given to sql" in other
+    assert LATE in other
+    assert "<svg viewBox" in other
+
+
+def test_what_was_erased_is_no_more_in_a_turn(
+    visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str]
+) -> None:
+    memory.erase(user_id="ada", confirm=True)
+    assert LATE not in visitor.get("/dashboard/turns").text
+    answer = visitor.get("/dashboard/turn", run="run-2")
+    assert answer.status_code == 404
+    assert "Nothing is kept of this turn." in answer.text
+
+
+# --- 3: a record
+
+
+def test_a_record_shows_its_versions_who_read_it_and_what_was_said(
+    visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str]
+) -> None:
+    memory.update(ids["late"], content="Delayed means arrival more than 20 minutes late.", user_id="ada")
+    page = visitor.get(f"/dashboard/records/{ids['late']}").text
+    assert "more than <del>15</del><ins>20</ins> minutes" in page
+    assert '<svg class="time"' in page
+    assert "<td>sql</td>" in page
+    assert "run-2" in page
+    rival = visitor.get(f"/dashboard/records/{ids['rival']}").text
+    assert f"Please note. <mark>{LATER}</mark> Thank you." in rival
+
+
+def test_looking_at_a_record_is_logged_as_the_operators(
+    visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str]
+) -> None:
+    visitor.get(f"/dashboard/records/{ids['tables']}")
+    seen = memory.backend.audit.accesses(10, record_id=ids["tables"])
+    assert {row.agent_id for row in seen if row.op in ("get", "history")} == {"operator"}
+
+
+def test_an_earlier_text_comes_back_as_a_new_version(
+    visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str], known: Known
+) -> None:
+    memory.update(ids["tables"], content="Use lists by default.", user_id="ada")
+    answer = visitor.post(f"/dashboard/records/{ids['tables']}/revert", version="1")
+    assert answer.headers["location"].endswith("said=revert")
+    assert "Use tables by default." in known("ada")
+    assert last(memory, ids["tables"]) == ("revert", REVIEWER)
+    for version in ("9", "x", "-1", ""):
+        answer = visitor.post(f"/dashboard/records/{ids['tables']}/revert", version=version)
+        assert answer.status_code in (404, 422)
+
+
+def test_a_record_is_deleted_after_a_question_and_can_be_brought_back(
+    visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str], known: Known
+) -> None:
+    assert "It will be found no more." in visitor.text(f"/dashboard/records/{ids['tables']}/delete")
+    assert "Use tables by default." in known("ada")
+    gone = visitor.post(f"/dashboard/records/{ids['tables']}/delete").headers["location"]
+    assert "Use tables by default." not in known("ada")
+    row = memory.backend.audit.tail(1, record_id=ids["tables"])[0]
+    assert (row.op, row.event["actor"]) == ("delete", REVIEWER)
+    assert f"{row.seq} · {row.hash.hex()[:16]}" in visitor.text(gone)  # the receipt
+    visitor.post(f"/dashboard/records/{ids['tables']}/restore")
+    assert "Use tables by default." in known("ada")
+
+
+def test_a_user_is_erased_only_when_the_id_is_typed_and_there_is_a_receipt(
+    visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str], known: Known
+) -> None:
+    assert "Nothing brings them back." in visitor.text("/dashboard/users/forget", user="ada")
+    assert visitor.post("/dashboard/users/forget", user="ada", typed="Ada").status_code == 422
+    assert known("ada")
+    answer = visitor.post("/dashboard/users/forget", user="ada", typed="ada")
+    assert not known("ada")
+    assert not memory.backend.get([ids["tables"], ids["rival"]])
+    told = visitor.text(answer.headers["location"])
+    assert "Erased: ada" in told
+    assert "checkpoints of the graph" in told
+    asked = memory.backend.audit.tail(1, op="erase.asked")[0].event
+    assert (asked["actor"], asked["subject"]) == (REVIEWER, None)
+    assert known("bo")
+
+
+# --- 4: the preview
+
+
+def test_the_preview_is_the_note_and_changes_nothing(
+    visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str]
+) -> None:
+    from supervisor_memory import Scope
+
+    question = "How many flights were delayed?"
+    log = memory.backend.audit
+
+    def injected() -> tuple[object, ...]:
+        return log.count(), log.notes(100), [row for row in log.accesses(100) if row.op == "inject"]
+
+    before = injected()
+    page = visitor.text("/dashboard/preview", user="ada", agent="sql", question=question)
+    assert LATE in page
+    assert "handed out" in page
+    assert injected() == before
+    assert "preview" in {row.op for row in log.accesses(5)}
+    note = memory.recall([("user", question)], Scope("ada", "sql"))
+    assert note.text in page
+
+
+def test_the_preview_takes_other_limits(visitor: Visitor, ids: dict[str, str]) -> None:
+    asked = {"user": "ada", "question": "How many flights were delayed?"}
+    assert "it does not fit into the note" in visitor.text("/dashboard/preview", **asked, max_tokens=10)
+    assert "under the threshold" in visitor.text("/dashboard/preview", **asked, threshold=1)
+    assert "beyond the number" in visitor.text("/dashboard/preview", **asked, top_k=0)
+
+
+# --- 5: health
+
+
+def test_health_tells_of_the_store_the_chain_and_the_counts(
+    visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str]
+) -> None:
+    page = visitor.text("/dashboard/health")
+    assert "works" in page
+    assert "sqlite" in page
+    rows = memory.backend.audit.count()
+    assert f"The last {rows} rows are as they were written." in page
+    assert f"All {rows} rows are as they were written." in visitor.text("/dashboard/health", verify="all")
+
+
+@pytest.mark.parametrize("verify", ["", "all"])
+def test_a_chain_that_was_changed_turns_the_light_red(
+    visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str], verify: str
+) -> None:
+    [file] = [each for each in memory.settings.path.glob("*.db") if _has_chain(each)]
+    with apsw.Connection(str(file)) as connection:
+        connection.execute("DROP TRIGGER audit_is_never_changed")
+        connection.execute(
+            "UPDATE audit SET payload = replace(payload, 'supervisor', 'superviser') WHERE seq = 2"
+        )
+    assert 'data-chain="bad"' in visitor.get("/dashboard/health", verify=verify).text
+
+
+def _has_chain(file: object) -> bool:
+    connection = apsw.Connection(str(file))
+    return bool(connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'audit'").get)
+
+
+# --- 6: search and browse
+
+
+def test_records_are_browsed_by_what_is_asked(visitor: Visitor, ids: dict[str, str]) -> None:
+    def found(**asked: str) -> set[str]:
+        page = visitor.get("/dashboard/records", **asked).text
+        return {name for name, id_ in ids.items() if f"/dashboard/records/{id_}" in page}
+
+    assert found() == {"tables", "late", "bo"}
+    assert found(user="ada") == {"tables", "late"}
+    assert found(user="ada", kind="domain-facts") == {"late"}
+    assert found(family="user_profile") == {"tables"}
+    assert found(status="pending") == {"rival", "charts", "lisbon"}
+    assert found(status="any") == set(ids)
+    assert found(until="2001-01-01") == set()
+    assert found(since="2001-01-01") == {"tables", "late", "bo"}
+    assert found(user="ada", q="delayed arrival") == {"late"}
+    assert found(user="ada", q="zebra crossing") == set()
+    assert found(q="delayed") == set()
+    assert "name a user" in visitor.text("/dashboard/records", q="delayed")
+
+
+def test_records_come_fifty_at_a_time(visitor: Visitor, memory: SupervisorMemory) -> None:
+    records = [
+        Record(new_id(), (FAMILIES["domain-facts"], "ada"), f"Fact {at}.", "domain-facts", at, at)
+        for at in range(1, 121)
+    ]
+    memory.backend.write(records)
+
+    def rows(page: httpx.Response) -> int:
+        return page.text.count("<tr data-item>")
+
+    pages = [visitor.get("/dashboard/records", user="ada", page=number) for number in (1, 2, 3, 4)]
+    assert [rows(page) for page in pages] == [50, 50, 20, 0]
+    assert "Fact 120." in pages[0].text
+    assert "Fact 1." in pages[2].text
+    assert ['rel="next"' in page.text for page in pages] == [True, True, False, False]
+
+
+def test_the_address_of_the_store_is_not_told_to_who_is_bound(app: FastAPI, memory: SupervisorMemory) -> None:
+    assert str(memory.settings.path) in Visitor(app, "operator").text("/dashboard/health")
+    assert str(memory.settings.path) not in Visitor(app, "bo").text("/dashboard/health")
+
+
+def test_a_request_from_outside_a_browser_may_use_a_bearer_token(app: FastAPI) -> None:
+    tool = Visitor(app)
+    tool.headers = {"Authorization": f"Bearer {TOKENS['operator']}"}
+    assert tool.get("/dashboard/health").status_code == 200
+    assert ADDRESS not in tool.get("/dashboard/health").text
