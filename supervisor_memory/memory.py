@@ -37,6 +37,7 @@ from supervisor_memory.errors import ConfirmationRequired, InvalidContent, Recor
 from supervisor_memory.flow import Outcome, Recipe, Remembering, Turn, recall, redacted, remember
 from supervisor_memory.hints import Hints
 from supervisor_memory.messages import LONGEST_READ, MessagesLike, last_user_text, readable
+from supervisor_memory.metrics import use_of
 from supervisor_memory.models import as_completion, as_embedder
 from supervisor_memory.past import past
 from supervisor_memory.ports import Ports, Services, guarded
@@ -824,6 +825,7 @@ class SupervisorMemory:
             done = remember(said, ports, self.recipe)
             if ports.degraded:
                 self._trail.degraded("remember", scope, ports.reasons, ports=ports)
+            self._note_use(said)
             if said.turn_id is None or not done.is_repeated:
                 self.queue.heard(said, done, at=ports.now)
             self.hints.about(done.candidates)
@@ -1065,6 +1067,16 @@ class SupervisorMemory:
     aclose = _twin(close)
 
     # --- inside
+
+    def _note_use(self, said: Remembering) -> None:
+        """Log how much of a note the answer took up: a number."""
+        asked, answers = list[str](), [said.outcome.final_answer or ""]
+        for message in said.messages:
+            (asked if message.role == "user" else answers).append(message.content)
+        if said.note and any(answers):
+            share = use_of(said.note.hits, "\n".join(answers), asked="\n".join(asked))
+            if share is not None:
+                self._trail.used(share, said.scope)
 
     def _in(self, scope: Scope) -> Scope:
         """The scope as it is kept: a task's name is a text too."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from supervisor_memory.audit import turns
-from supervisor_memory.audit.log import Access
+from supervisor_memory.audit.log import USED, Access
 from supervisor_memory.backends.protocol import Commit, MemoryBackend
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.flow import Recalling
@@ -92,6 +92,19 @@ class Trail:
         ]
         if guarded(lambda: self._noted(entries), otherwise=lambda error: False):
             self._log(self.backend.audit.flush, ports)
+
+    def used(self, share: float, scope: Scope) -> None:
+        """Note in the access log how much of a note an answer took up, in [0, 1]; of no record."""
+        used = Access(
+            op=USED,
+            at=self.clock(),
+            user_id=scope.user_id,
+            agent_id=scope.agent_id,
+            session_id=scope.session_id,
+            run_id=scope.run_id,
+            score=share,
+        )
+        guarded(lambda: self._noted([used]), otherwise=lambda error: False)
 
     def told(self, op: str, found: Recalling, scope: Scope, *, ports: Ports) -> None:
         """Note in the access log what a reader was given of all that was considered."""

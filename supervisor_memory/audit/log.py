@@ -38,6 +38,7 @@ from supervisor_memory.records import AuditEvent, Record
 __all__ = [
     "AUDIT_FILE_NAME",
     "GENESIS",
+    "USED",
     "Access",
     "AccessRow",
     "AuditLog",
@@ -54,6 +55,8 @@ SCHEMA_NUMBER: Final = 1
 GENESIS: Final = bytes(32)
 """The "hash before" of the first row."""
 ACCESS_ROWS: Final = 100_000
+USED: Final = "used"
+"""The operation in the access log that tells, as a score, how much of a note an answer took up."""
 REDACTED: Final = "redacted"
 _TOLD_BY_JOURNAL: Final = ("commit.", "erase.")
 _WRITTEN_TOGETHER: Final = 256
@@ -295,12 +298,17 @@ class AuditLog:
         return tuple(AuditRow(*row) for row in rows)
 
     def accesses(
-        self, limit: int, *, user_id: str | None = None, record_id: str | None = None
+        self,
+        limit: int,
+        *,
+        user_id: str | None = None,
+        record_id: str | None = None,
+        op: str | None = None,
     ) -> Sequence[AccessRow]:
-        """The last rows of the access log, newest last; of a user, of a record."""
+        """The last rows of the access log, newest last; of a user, of a record, of one operation."""
         self.flush()
         with self._database.reading() as connection:
-            wanted = _wanted(connection, user_id=user_id, record_id=record_id)
+            wanted = _wanted(connection, user_id=user_id, record_id=record_id, op=op)
             rows = _last(connection, f"SELECT {_ACCESS_COLUMNS} FROM access", wanted, limit)
         return tuple(AccessRow(*row) for row in reversed(rows))
 
