@@ -16,7 +16,7 @@ from langchain_core.runnables import RunnableConfig
 from supervisor_memory.errors import IdentityError
 from supervisor_memory.flow import Outcome
 from supervisor_memory.graph.acting import NO_NOTE, acting_scope
-from supervisor_memory.graph.identity import Resolver, is_anonymous, scope_of
+from supervisor_memory.graph.identity import Resolver, checked, is_anonymous, scope_of
 from supervisor_memory.graph.state import (
     is_agents,
     is_memory_name,
@@ -100,7 +100,8 @@ class Hooks:
             seen = _read_by(scope, messages) if task is None else [HumanMessage(task)]
             if not seen:
                 return NO_NOTE
-            return self.memory.recall(seen, scope, query=self._question(messages, scope, task))
+            query = self._question(messages, scope, task)
+            return self.memory.recall(seen, self._in_its_run(scope, messages), query=query)
 
         return guarded(look, otherwise=lambda error: self.missed("recall", scope, error))
 
@@ -236,6 +237,11 @@ class Hooks:
             said = as_messages([*heard, *answered])
             whose = replace(scope, agent_id=None)
             self.memory.remember(said, whose, turn_id=self._turn(before), note=note)
+
+    def _in_its_run(self, scope: Scope, messages: Sequence[BaseMessage]) -> Scope:
+        """The scope, where a graph was run without an id with the message of the user that it answers."""
+        turn = self._turn(messages) if scope.run_id is None else None
+        return scope if turn is None else replace(scope, run_id=checked(turn))
 
     def _turn(self, messages: Sequence[BaseMessage]) -> str | None:
         """The message of the user that is being answered, by its id."""

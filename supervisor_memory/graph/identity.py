@@ -51,7 +51,7 @@ def scope_of(
     thread = configurable.get("thread_id")
     user = users.pop() if users else _anonymous(thread, key)
     metadata = config.get("metadata") or {}
-    run = config.get("run_id") or metadata.get("run_id") or configurable.get("run_id")
+    run = config.get("run_id") or metadata.get("run_id") or configurable.get("run_id") or _run()
     return Scope(
         user_id=user,
         agent_id=_named(agent_id),
@@ -100,6 +100,14 @@ def _in_graph(name: str, config: RunnableConfig) -> Any:
     try:
         return ChannelRead.do_read(config, select=name)
     except (RuntimeError, KeyError):  # outside of a run; no such value
+        return None
+
+
+def _run() -> Any:
+    """The id that the graph was run with; nodes do not find it in their config."""
+    try:
+        return getattr(get_runtime().execution_info, "run_id", None)
+    except (RuntimeError, KeyError, LookupError):  # outside of a run
         return None
 
 

@@ -3,8 +3,13 @@
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
 import pytest
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import START, MessagesState, StateGraph
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.audit import turns
@@ -102,3 +107,26 @@ def test_the_oldest_notes_make_room(memory: SupervisorMemory, monkeypatch: pytes
         ask(memory, "Which format?")
         memory.backend.audit.flush()
     assert [note.seq for note in memory.backend.audit.notes(9)] == [5, 4, 3]
+
+
+def crew(memory: SupervisorMemory) -> Any:
+    builder = StateGraph(MessagesState)
+    builder.add_node("supervisor", lambda state: {"messages": [AIMessage("ask the tower")]})
+    builder.add_node("tower", lambda state: {"messages": [AIMessage("15 minutes", name="tower")]})
+    builder.add_edge(START, "supervisor")
+    builder.add_edge("supervisor", "tower")
+    return memory.attach(builder, supervisor="supervisor", agents=["tower"]).compile()
+
+
+def test_what_a_graph_tells_its_readers_in_one_run_is_one_turn(memory: SupervisorMemory) -> None:
+    memory.write("Use tables.", user_id=ANA)
+    graph, run = crew(memory), uuid4()
+    config: RunnableConfig = {"configurable": {"thread_id": "monday", "user_id": ANA}}
+    graph.invoke({"messages": [("user", "Which format?")]}, config)
+    graph.invoke({"messages": [("user", "Which format now?")]}, config)
+    graph.invoke({"messages": [("user", "And now?")]}, {**config, "run_id": run})
+    told = latest_turns(memory.backend.audit)
+    assert [[note.agent_id for note in turn.notes] for turn in told] == [[None, "tower"]] * 3
+    assert told[0].run_id == str(run)
+    assert len({turn.run_id for turn in told}) == 3
+    assert len({turn.session for turn in told}) == 1

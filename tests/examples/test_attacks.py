@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
-BARE, GUARDED = "04_bare_store_is_poisoned.py", "05_guarded_store_denies.py"
+BARE, GUARDED = "04_bare_store_is_poisoned.py", "04_guarded_store_denies.py"
 
 
 def printed(name: str) -> list[str]:

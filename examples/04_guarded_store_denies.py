@@ -1,6 +1,6 @@
 """The attack of example 04 on a guarded store: MemoryAccessDenied, nothing changed, and the audit names who.
 
-Run: .venv/bin/python examples/05_guarded_store_denies.py
+Run: .venv/bin/python examples/04_guarded_store_denies.py
 Only the supervisor's memory tools can use memory in the store. What is not memory passes, for everybody.
 """
 

@@ -1,0 +1,32 @@
+"""The example that goes from an answer to the memory behind it, and undoes that."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+EXAMPLE = Path(__file__).parent.parent.parent / "examples/05_audit_review.py"
+
+
+def test_five_commands_lead_from_a_wrong_answer_to_an_undone_memory() -> None:
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLE)],
+        cwd=EXAMPLE.parent.parent,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=True,
+    )
+    sessions, why, show, revert, preview, verify = re.split(
+        r"^\$ supervisor-memory ", done.stdout, flags=re.M
+    )
+    assert "arriving more than 60 minutes late" in sessions
+    assert len(re.findall(r"^ *1\. .*\n.* more than 60 minutes late\.$", why, re.M)) >= 3
+    assert "text2sql" in why
+    assert "the reader sees it anyway" in why
+    assert "version 1, active" in show
+    assert "supervisor  inject" in show
+    assert "updated (reverted)" in revert
+    assert "Delayed means arrival more than 15 minutes late." in preview
+    assert "delayed means arrival more than 60" not in preview
+    assert "0 problems" in verify
