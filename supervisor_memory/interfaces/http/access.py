@@ -293,7 +293,7 @@ class Guard:
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand the request over with its whole body, which is none that is too large or too slow."""
-        body, more = b"", True
+        body, more = bytearray(), True
         try:
             async with asyncio.timeout(_BODY_SECONDS):
                 while more:
@@ -308,7 +308,7 @@ class Guard:
         except TimeoutError:
             await problem(408, "too-slow", "the body did not come in time")(scope, receive, send)
             return
-        whole: Message | None = {"type": "http.request", "body": body, "more_body": False}
+        whole: Message | None = {"type": "http.request", "body": bytes(body), "more_body": False}
 
         async def replay() -> Message:
             nonlocal whole

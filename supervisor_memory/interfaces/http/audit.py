@@ -1,12 +1,14 @@
 """/v1/audit and /v1/turns: who did what, and what readers were told."""
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Query
 
 from supervisor_memory.audit.turns import turns as turns_of
 from supervisor_memory.audit.verify import verified
+from supervisor_memory.backends.protocol import Journals
+from supervisor_memory.errors import InvalidContent
 from supervisor_memory.interfaces.http import answers
 from supervisor_memory.interfaces.http.given import Asking, Memory, User
 from supervisor_memory.interfaces.told import audit_rows, notes_told
@@ -14,7 +16,7 @@ from supervisor_memory.interfaces.told import audit_rows, notes_told
 __all__ = ["router"]
 
 router = APIRouter(tags=["audit"])
-_MOST: int = 2**53
+_MOST: Final = 2**53
 Limit = Annotated[int, Query(ge=1, le=1000)]
 
 
@@ -55,6 +57,11 @@ def verify(
 ) -> answers.Verified:
     """Prove the log row by row, and with `deep` the records by it."""
     caller.as_operator()
+    if deep and isinstance(memory.backend, Journals):
+        raise InvalidContent(
+            f"deep compares a store of this machine, and the records of {memory.backend.name} are changed by "
+            "other instances too, whose logs are elsewhere; without it, the rows are proved"
+        )
     found = verified(memory.backend.audit, memory.backend.get if deep else None)
     return answers.Verified(rows=found.rows, records=found.records, problems=found.problems)
 

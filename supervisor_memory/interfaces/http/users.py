@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from itertools import chain
 
 from fastapi import APIRouter
@@ -14,7 +14,7 @@ from supervisor_memory.interfaces.http.problems import PROBLEMS_OF_TEXT
 from supervisor_memory.interfaces.told import erased, to_be_erased
 from supervisor_memory.memory import SupervisorMemory
 
-__all__ = ["router"]
+__all__ = ["exported", "router"]
 
 router = APIRouter(prefix="/users/{user_id:path}", tags=["users"])
 _CHUNK = 64 * 1024
@@ -40,14 +40,14 @@ def erase(body: bodies.Erase, memory: Memory, _caller: Writing, user_id: UserOfP
 @router.get("/export", response_class=Lines, response_model=None, responses=PROBLEMS_OF_TEXT)
 def export(memory: Memory, user_id: UserOfPath) -> Lines:
     """All records of a user in every status, one a line, as `supervisor-memory export` writes them."""
-    lines = _exported(memory, user_id)
+    lines = exported(memory, user_id)
     first = next(lines, b"")  # what fails at once is a problem, not half an answer
     return Lines(
         chain((first,), lines), headers={"Content-Disposition": 'attachment; filename="memories.jsonl"'}
     )
 
 
-def _exported(memory: SupervisorMemory, user_id: str) -> Iterator[bytes]:
+def exported(memory: SupervisorMemory, user_id: str) -> Generator[bytes]:
     """The file of an export while it is written. It ends when nobody reads on.
 
     Raises:

@@ -10,6 +10,7 @@ import pytest
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.errors import SettingsError
 from supervisor_memory.interfaces import dashboard
+from supervisor_memory.interfaces.http import access
 from supervisor_memory.interfaces.http.access import COOKIE, MOST_BYTES, Tokens
 from supervisor_memory.interfaces.http.app import create_app
 from tests.interfaces.http.conftest import ADDRESS, SETTING, TOKENS, Client
@@ -181,6 +182,17 @@ def test_a_body_of_one_byte_too_many_is_refused_on_every_route_that_takes_one(do
         door("POST", "/v1/memories", content=spaces(40), headers={**json, "Content-Length": "-1"}).status_code
         == 400
     )
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(door: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "_BODY_SECONDS", 0.1)
+
+    async def late() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.sleep(60)
+
+    answer = door("POST", "/v1/memories", content=late(), headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (408, "too-slow")
 
 
 def test_who_asks_too_fast_waits_as_long_as_it_says_and_others_do_not(

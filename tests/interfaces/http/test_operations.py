@@ -1,16 +1,20 @@
 """What the operations answer: the service's own words, with the keys that the command line has."""
 
+import asyncio
 import io
 import json
+import threading
 from dataclasses import asdict
 from typing import Any
 from urllib.parse import quote
 
+import httpx
 import pytest
 
 from supervisor_memory import Scope, SupervisorMemory
+from supervisor_memory.interfaces.http.users import exported
 from supervisor_memory.interfaces.told import audit_rows, hits_told, notes_told
-from tests.interfaces.http.conftest import Client
+from tests.interfaces.http.conftest import ADDRESS, TOKENS, Client
 
 Ids = dict[str, dict[str, str]]
 
@@ -99,7 +103,7 @@ def test_a_list_can_be_of_some_records_and_of_the_past(client: Client, ids: Ids)
 
     assert listed(tag="ada3") == {ids["ada"]["kept"]}
     assert listed(kind="user-profile") == listed() - {ids["ada"]["kept"]}
-    assert listed(until="2020-01-01") == listed(as_of="2020-01-01") == set()
+    assert listed(until="2020-01-01") == listed(as_of="2020-01-01") == listed(as_of="1577836800.5") == set()
     assert client("GET", "/v1/memories", "ada", params={"since": "soon"}).status_code == 422
     assert client("GET", "/v1/memories", "ada", params={"kind": "gossip"}).status_code == 422
 
@@ -236,6 +240,49 @@ def test_a_large_export_comes_whole_and_goes_back_into_a_store(
     assert len(answer.content) > 500_000
     other = SupervisorMemory(memory.settings.model_copy(update={"backend": "in_memory"}))
     assert other.import_from(io.BytesIO(answer.content)).counts == {"added": 600}
+
+
+def test_an_export_that_nobody_reads_on_ends(memory: SupervisorMemory) -> None:
+    memory.add_many([f"Line {number} " + "of some length " * 60 for number in range(600)], user_id="ada")
+    lines = exported(memory, "ada")
+    assert next(lines)
+    (writer,) = [each for each in threading.enumerate() if each.name == "supervisor-memory-export"]
+    assert writer.is_alive()
+    lines.close()
+    writer.join(60)
+    assert not writer.is_alive()
+    assert memory.get_all(user_id="ada", limit=1)
+
+
+def test_what_takes_long_keeps_nobody_else_waiting(
+    client: Client, memory: SupervisorMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slow(**_: Any) -> list[Any]:
+        begun.set()
+        assert may_end.wait(60)
+        return []
+
+    monkeypatch.setattr(memory, "get_all", slow)
+    assert _both(client, begun, may_end) == (200, True, 200)
+
+
+def _both(client: Client, begun: threading.Event, may_end: threading.Event) -> tuple[int, bool, int]:
+    """A slow request and a quick one on one event loop: whether the slow one still waits, and how both end."""
+
+    async def ask() -> tuple[int, bool, int]:
+        headers = {"Authorization": f"Bearer {TOKENS['ada']}"}
+        transport = httpx.ASGITransport(client.app)
+        async with httpx.AsyncClient(transport=transport, base_url=ADDRESS, headers=headers) as asking:
+            late = asyncio.create_task(asking.get("/v1/memories"))
+            await asyncio.to_thread(begun.wait, 60)
+            quick = await asking.get("/v1/health")
+            waits = not late.done()
+            may_end.set()
+            return quick.status_code, waits, (await late).status_code
+
+    return asyncio.run(ask())
 
 
 def test_metrics_tell_how_much_there_is(client: Client, memory: SupervisorMemory, ids: Ids) -> None:
