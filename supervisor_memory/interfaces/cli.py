@@ -29,6 +29,7 @@ from supervisor_memory.interfaces import (
     queue,
     repairing,
     reviewing,
+    stats,
 )
 from supervisor_memory.interfaces.options import FAILED, EnvFile, Json, say, settings_from, told_settings
 from supervisor_memory.interfaces.printable import as_json, one_line
@@ -336,6 +337,7 @@ forgetting.add_commands(app)
 moving.add_commands(app)
 repairing.add_commands(app)
 reviewing.add_commands(app)
+stats.add_commands(app)
 journal.add_commands(app)
 queue.add_commands(app)
 
