@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from supervisor_memory.interfaces.http.given import Asking, Memory
 from supervisor_memory.interfaces.http.problems import PROBLEMS_OF_TEXT
 from supervisor_memory.memory import SupervisorMemory
+from supervisor_memory.metrics import exposition, measure
 from supervisor_memory.records import Filter, Status
 
 __all__ = ["Degraded", "open_router", "router"]
@@ -18,6 +19,7 @@ __all__ = ["Degraded", "open_router", "router"]
 open_router = APIRouter()
 router = APIRouter(tags=["health"])
 _PAGE: Final = 1_000
+_DAY: Final = 86_400
 
 
 class Alive(BaseModel):
@@ -68,10 +70,13 @@ def health(memory: Memory, caller: Asking) -> Health:
 
 @router.get("/metrics", response_class=Metrics, response_model=None, responses=PROBLEMS_OF_TEXT)
 def metrics(request: Request, memory: Memory, caller: Asking) -> Metrics:
-    """How much there is and what went wrong, as Prometheus reads it."""
+    """How much there is, what went wrong, and the figures of the last 24 hours, as Prometheus reads them."""
     caller.as_operator()
     degraded: Degraded = request.app.state.degraded
-    return Metrics("".join(f"{line}\n" for line in _lines(memory, degraded.count(memory))))
+    since = memory.services.clock() - _DAY
+    figures = measure(memory.backend, queue=memory.queue.counts(), since=since)
+    now = "".join(f"{line}\n" for line in _lines(memory, degraded.count(memory)))
+    return Metrics(now + exposition(figures))
 
 
 def _lines(memory: SupervisorMemory, degraded: int) -> Iterator[str]:
@@ -79,9 +84,6 @@ def _lines(memory: SupervisorMemory, degraded: int) -> Iterator[str]:
     for status in get_args(Status):
         count = memory.backend.count(Filter(statuses=(status,)))
         yield f'supervisor_memory_records{{status="{status}"}} {count}'
-    yield from _head("queue_events", "gauge", "Events of the queue: those that wait, and dead ones.")
-    for state, count in memory.queue.counts().items():
-        yield f'supervisor_memory_queue_events{{state="{state}"}} {count}'
     yield from _head("degraded_total", "counter", "Flows that went on without a part of memory.")
     yield f"supervisor_memory_degraded_total {degraded}"
     yield from _head("audit_rows_total", "counter", "Rows of the audit log.")

@@ -269,7 +269,7 @@ def test_what_takes_long_keeps_nobody_else_waiting(
 
 
 def _both(client: Client, begun: threading.Event, may_end: threading.Event) -> tuple[int, bool, int]:
-    """A slow request and a quick one on one event loop: whether the slow one still waits, and how both end."""
+    """A slow request and a quick one on one event loop: how both end, and whether the slow one waited."""
 
     async def ask() -> tuple[int, bool, int]:
         headers = {"Authorization": f"Bearer {TOKENS['ada']}"}
@@ -294,6 +294,9 @@ def test_metrics_tell_how_much_there_is(client: Client, memory: SupervisorMemory
     before = told()
     assert before['supervisor_memory_records{status="pending"}'] == 2
     assert before['supervisor_memory_records{status="deleted"}'] == 2
+    assert before["supervisor_memory_pending"] == 2
+    assert before['supervisor_memory_queue_depth{state="dead"}'] == 0
+    assert before['supervisor_memory_period_notes{agent=""}'] == 2
     assert before["supervisor_memory_degraded_total"] == 0
     memory._trail.degraded("search", Scope("ada"), "TimeoutError", ports=memory._ports(1000))
     after = told()

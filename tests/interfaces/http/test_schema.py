@@ -29,6 +29,17 @@ CASES = int(os.environ.get("SCHEMATHESIS_CASES", "12"))
 CHECKS: list[Any] = [content_type_conformance, response_headers_conformance, response_schema_conformance]
 
 
+def test_the_page_tells_of_every_operation_with_its_path(tmp_path: Path) -> None:
+    page = Path(__file__).parents[3].joinpath("docs/http.md").read_text("utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("|")]
+    with SupervisorMemory(Settings(backend="sqlite", path=tmp_path, embedding_model="none")) as memory:
+        for each in operations(create_app(memory, tokens=Tokens.read(SETTING))):
+            [row] = [row for row in rows if f"`{each.name}`" in row]
+            shortened = each.path.replace("/v1/review/{id}", "…")
+            assert each.path in row or f"`{shortened}`" in row, each.name
+            assert each.method in row
+
+
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["right", "wrong"])
 def test_whatever_is_asked_the_answer_is_one_that_the_document_tells_of(
     tmp_path: Path, mode: GenerationMode
