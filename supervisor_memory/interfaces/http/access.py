@@ -245,10 +245,10 @@ class Guard:
             else:
                 await self._pass_on(scope, receive, answer)
         except Exception as error:  # noqa: BLE001  # a bug: what it says may be a text of somebody's
-            where = _where(error)
-            _log.error("%s at %s", type(error).__name__, where)
+            fault = _fault(error.__cause__ or error)
+            _log.error("%s", fault)
             if status:
-                raise RuntimeError(f"{type(error).__name__} at {where}, in the middle of an answer") from None
+                raise RuntimeError(f"{fault}, in the middle of an answer") from None
             await problem(500, "internal", "this is a fault of the server; its log says where")(
                 scope, receive, answer
             )
@@ -370,11 +370,13 @@ def _cookie(headers: Headers) -> str:
     return found.value if found else ""
 
 
-def _where(error: BaseException) -> str:
+def _fault(error: BaseException) -> str:
+    """What kind of error it is and where it was raised, without what it says."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else "unknown"
+    where = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else "a place unknown"
+    return f"{type(error).__name__} at {where}"
 
 
 def _tell(scope: Scope, status: int, seconds: float) -> None:

@@ -7,6 +7,7 @@ import socket
 from typing import Final
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from supervisor_memory.errors import SettingsError
 from supervisor_memory.interfaces.http.access import Tokens
@@ -15,7 +16,7 @@ from supervisor_memory.interfaces.options import say
 from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.settings import Settings
 
-__all__ = ["serve"]
+__all__ = ["hosts_of", "listening_on", "run", "serve", "tokens_of"]
 
 _GRACE_SECONDS: Final = 10
 _KEEP_ALIVE_SECONDS: Final = 30
@@ -34,28 +35,42 @@ def serve(settings: Settings, *, host: str, port: int) -> None:
         OSError: the address is in use, or not this machine's.
         BackendError: the store cannot be opened.
     """
-    tokens = _tokens(settings, host)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, port), family=family) as listening, SupervisorMemory(settings) as memory:
-        hosts = [*settings.server_hosts.replace(",", " ").split(), *_names(host)]
-        app = create_app(memory, tokens=tokens, hosts=hosts, rate=settings.server_rate)
-        shown = f"[{host}]" if family == socket.AF_INET6 else host
-        say(f"listening on http://{shown}:{listening.getsockname()[1]}")
-        _log_to_stderr()
-        config = uvicorn.Config(
-            app,
-            access_log=False,  # paths hold names of users; the guard logs routes
-            log_config=None,
-            server_header=False,
-            proxy_headers=False,  # who asks is told by the token, and by nothing a client can write
-            limit_concurrency=_MOST_CONNECTIONS,
-            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-        )
-        uvicorn.Server(config).run(sockets=[listening])
+    tokens = tokens_of(settings, host)
+    with listening_on(host, port) as listening, SupervisorMemory(settings) as memory:
+        hosts = hosts_of(settings, host)
+        run(create_app(memory, tokens=tokens, hosts=hosts, rate=settings.server_rate), listening)
 
 
-def _tokens(settings: Settings, host: str) -> Tokens:
+def listening_on(host: str, port: int) -> socket.socket:
+    """A socket that takes connections there."""
+    return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+
+
+def hosts_of(settings: Settings, host: str) -> list[str]:
+    """What the server may be called besides loopback: what the settings say, and where it listens."""
+    return [*settings.server_hosts.replace(",", " ").split(), *_names(host)]
+
+
+def run(app: ASGIApp, listening: socket.socket, *, path: str = "") -> None:
+    """Answer on a socket, and say where that is."""
+    host, port = listening.getsockname()[:2]
+    shown = f"[{host}]" if listening.family == socket.AF_INET6 else host
+    say(f"listening on http://{shown}:{port}{path}")
+    _log_to_stderr()
+    config = uvicorn.Config(
+        app,
+        access_log=False,  # paths hold names of users; the guard logs routes
+        log_config=None,
+        server_header=False,
+        proxy_headers=False,  # who asks is told by the token, and by nothing a client can write
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def tokens_of(settings: Settings, host: str) -> Tokens:
     """Those of the settings; where there are none, one that is made and said once."""
     if settings.server_tokens is not None:
         tokens = Tokens.read(settings.server_tokens.get_secret_value())

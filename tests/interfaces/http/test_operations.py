@@ -5,13 +5,14 @@ import io
 import json
 import threading
 from dataclasses import asdict
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import quote
 
 import httpx
 import pytest
 
 from supervisor_memory import Scope, SupervisorMemory
+from supervisor_memory.errors import BackendError
 from supervisor_memory.interfaces.http.users import exported
 from supervisor_memory.interfaces.told import audit_rows, hits_told, notes_told
 from tests.interfaces.http.conftest import ADDRESS, TOKENS, Client
@@ -252,6 +253,23 @@ def test_an_export_that_nobody_reads_on_ends(memory: SupervisorMemory) -> None:
     writer.join(60)
     assert not writer.is_alive()
     assert memory.get_all(user_id="ada", limit=1)
+
+
+def test_an_export_that_fails_on_the_way_is_cut_off_and_not_ended(
+    client: Client,
+    memory: SupervisorMemory,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fails(file: BinaryIO, **_: Any) -> None:
+        file.write(b"x" * 200_000)
+        raise BackendError("the disk of ada is gone")
+
+    monkeypatch.setattr(memory, "export", fails)
+    with pytest.raises(RuntimeError, match="in the middle of an answer") as cut:
+        client("GET", "/v1/users/ada/export")
+    assert "BackendError at " in caplog.text
+    assert "disk of ada" not in caplog.text + str(cut.value)
 
 
 def test_what_takes_long_keeps_nobody_else_waiting(
