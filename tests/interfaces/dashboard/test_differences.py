@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisor_memory.interfaces.dashboard.differences import Piece, differences, marked
+from supervisor_memory.interfaces.differences import Piece, differences, marked
 
 TEXTS = st.text(alphabet=st.sampled_from("ab 不含款 ，.\n<&\u202e\U0001f642"), max_size=40) | st.text(
     max_size=20
