@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH := build/bench
 
-.PHONY: help demo chat test slow faults lint bench clean
+.PHONY: help demo chat test test-browser slow faults lint bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo   two sessions of a supervisor that remembers, offline"
 	@echo "make chat   talk to the demo team yourself"
 	@echo "make test   the tests"
+	@echo "make test-browser  the dashboard in a real browser; installs Playwright, and Chromium where it may"
 	@echo "make slow   the longest tests: Qdrant's own engine, a hundred users to erase, more kills"
 	@echo "make faults thousands of kills, full disks, damaged files, and the table of what was counted: 15 minutes"
 	@echo "make lint   ruff, mypy --strict, import-linter"
@@ -33,6 +34,13 @@ chat: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto
+
+test-browser: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group browser
+	@if [ -x /usr/bin/chromium ]; then :; \
+	elif [ "$$(id -u)" = 0 ]; then apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; \
+	else echo 'there is no /usr/bin/chromium, and only root can install it: apt-get install chromium; skipping'; fi
+	BROWSER_TESTS=1 $(BIN)/python -m pytest tests/browser
 
 slow: $(READY)
 	SLOW=1 QDRANT_ENGINE_TESTS=1 EXAMPLES=400 ERASE_USERS=100 ERASE_KILLS=40 MOVING_KILLS=15 JOURNAL_KILLS=140 STORE_EXAMPLES=9800 THREAT_EXAMPLES=2500 THREAT_AUDIT_ROWS=100000 SEARCH_QUERIES=50000 SCHEMATHESIS_CASES=1000 $(BIN)/python -m pytest -n auto tests/backends tests/moving tests/threats tests/graph/test_store_model.py tests/test_erase.py tests/test_searching.py tests/recall tests/redact tests/remember tests/signals tests/examples tests/interfaces/http tests/test_end_to_end.py

@@ -6,7 +6,7 @@ from typing import Final
 
 from fastapi.responses import Response
 
-from supervisor_memory.errors import AlreadyReviewed, RecordNotFound
+from supervisor_memory.errors import AlreadyReviewed, IdentityError, InvalidContent, RecordNotFound
 from supervisor_memory.interfaces.dashboard.undoing import decide, take_back
 from supervisor_memory.interfaces.dashboard.visit import Visit
 from supervisor_memory.records import Filter, Record, WriteResult
@@ -57,11 +57,12 @@ def _beside(visit: Visit, record: Record) -> Waiting | None:
     if record.has_expired(visit.memory.services.clock()):
         return None
     try:
-        proposal = visit.memory.review.show(record.id)
         said = visit.memory.messages(record.id, around=_AROUND)
+        return Waiting(visit.memory.review.show(record.id), said)
     except (AlreadyReviewed, RecordNotFound):
         return None
-    return Waiting(proposal, said)
+    except (InvalidContent, IdentityError) as error:  # an imported one may say what nothing else would take
+        return Waiting(Proposal(record, (), "", "refused", type(error).__name__, None, record.content), [])
 
 
 def approve(visit: Visit) -> Response:

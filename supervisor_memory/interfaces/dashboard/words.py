@@ -309,6 +309,7 @@ _PHRASES: Final[dict[str, tuple[str, str]]] = {
     "decision.appended": ("is added to what is known", "附加到已有记录"),
     "decision.skipped": ("changes nothing", "不作改动"),
     "decision.pending": ("goes on waiting", "继续待审"),
+    "decision.refused": ("cannot be approved as it is", "无法按原样批准"),
     "why.about-the-user-by-agent": ("an agent says it of the user", "智能体所说的关于用户的话"),
     "why.about-the-user-by-tool": ("a tool says it of the user", "工具所说的关于用户的话"),
     "why.contradicts-the-user": ("it denies what the user said", "与用户说过的相矛盾"),

@@ -103,11 +103,13 @@ def test_every_page_shows_hostile_texts_as_texts(
     app: object, visitor: Visitor, hostile: list[str], language: str
 ) -> None:
     visitor.get("/dashboard/inbox", lang=language)
-    shown = "".join(text for path in paths(hostile) for text in harmless(visitor, path).texts)
-    assert all(f" waits {at}" in shown for at in range(len(PAYLOADS)))  # none was left out of the inbox
+    told = {path: "".join(harmless(visitor, path).texts) for path in paths(hostile)}
+    inbox = "".join(text for path, text in told.items() if "/inbox" in path)
+    assert all(f" waits {at}" in inbox for at in range(len(PAYLOADS)))
+    shown = "".join(told.values())
     for payload in PAYLOADS:
-        told = payload.replace("\x00", "").replace("\r", "").strip()
-        assert printable(told) in shown, payload
+        kept = payload.replace("\x00", "").replace("\r", "").strip()
+        assert printable(kept) in shown, payload
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)

@@ -1,0 +1,131 @@
+"""By keys, without scripts, in the dark, on a phone; and with texts that would run if they could."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.served import REVIEWER, Site
+from tests.interfaces.dashboard.hostile import PAYLOADS, attack
+
+Opened = Callable[..., Page]
+
+
+def waiting(site: Site) -> list[str]:
+    return [each.id for each in site.memory.review.pending()]
+
+
+def test_by_keys_alone(page: Page, site: Site) -> None:
+    first, second, third, *_ = waiting(site)
+    page.keyboard.press("j")
+    expect(page.locator(f"[id='p-{first}']")).to_be_focused()
+    page.keyboard.press("j")
+    expect(page.locator(f"[id='p-{second}']")).to_be_focused()
+    page.keyboard.press("k")
+    page.keyboard.press("?")
+    expect(page.locator("details.keys dl")).to_be_visible()
+    page.keyboard.press("a")
+    expect(page.get_by_role("status")).to_be_visible()
+    assert site.memory.backend.get([first])[0].status == "active"
+    page.keyboard.press("u")
+    page.wait_for_url("**said=undo")
+    assert site.memory.backend.get([first])[0].status == "pending"
+
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("r")
+    page.wait_for_url("**said=reject")
+    assert site.memory.backend.get([waiting_or(first, second, site)])[0].status == "deleted"
+
+    page.keyboard.press("j")
+    page.keyboard.press("e")
+    expect(page.locator("article textarea").first).to_be_focused()
+    page.keyboard.type("aru?jk ")  # letters of a text, no keys
+    page.keyboard.press("Escape")
+    assert site.memory.backend.audit.tail(1)[0].event["actor"] == REVIEWER
+    assert third in waiting(site)
+
+
+def waiting_or(first: str, second: str, site: Site) -> str:
+    """Which of two was rejected."""
+    return next(each for each in (first, second) if each not in waiting(site))
+
+
+def test_everything_works_without_scripts(opened: Opened, site: Site) -> None:
+    page = opened(java_script_enabled=False)
+    first = waiting(site)[0]
+    page.locator(f"[id='p-{first}'] [data-do=a]").click()
+    assert site.memory.backend.get([first])[0].status == "active"
+    page.locator("[data-undo]").click()
+    assert site.memory.backend.get([first])[0].status == "pending"
+    page.locator(f"[id='p-{first}'] [data-do=e]").click()
+    page.locator(f"[id='p-{first}'] textarea").fill("The user works from the Faro office.")
+    page.locator(f"[id='p-{first}'] details.edit button").click()
+    assert site.memory.backend.get([first])[0].content == "The user works from the Faro office."
+
+
+@pytest.mark.parametrize(("scheme", "dark"), [("light", False), ("dark", True)])
+def test_it_is_dark_where_the_reader_wants_it_dark(opened: Opened, scheme: str, dark: bool) -> None:
+    page = opened(color_scheme=scheme)
+    back = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    parts = [int(part) for part in back.removeprefix("rgb(").removesuffix(")").split(",")]
+    assert (max(parts) < 80) is dark
+
+
+def test_nothing_is_cut_off_on_a_phone(page: Page, site: Site) -> None:
+    page.set_viewport_size({"width": 360, "height": 740})
+    record = site.memory.get_all(user_id="ada")[0]
+    for path in ("inbox", "turns", "turn?run=run-2", "records", f"records/{record.id}", "preview", "health"):
+        page.goto(f"{site.url}/dashboard/{path}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+
+
+def test_hostile_texts_run_nowhere(page: Page, site: Site) -> None:
+    ids = attack(site.memory)
+    paths = [f"inbox?page={number}" for number in range(1, len(PAYLOADS) // 10 + 2)]
+    paths += ["turns", "records?status=any", "records?user=eve&q=alert+script", "health"]
+    paths += ["preview?user=eve&question=alert+script", "users/forget?user=eve"]
+    paths += [f"turn?run=run-{at}" for at in range(len(PAYLOADS))]
+    paths += [f"records/{id_}" for id_ in ids]
+    for path in paths:
+        page.goto(f"{site.url}/dashboard/{path}", wait_until="load")
+        page.keyboard.press("j")  # focuses what could listen to it
+    for payload in PAYLOADS:
+        page.goto(
+            f"{site.url}/dashboard/records?"
+            + "&".join(f"{name}={_quoted(payload)}" for name in ("q", "user"))
+        )
+    page.goto(f"{site.url}/dashboard/inbox?user=eve")
+    assert page.locator("article").count(), page.content()
+    page.locator("article").first.hover()
+    page.wait_for_timeout(300)
+    assert (
+        page.evaluate("document.querySelectorAll('img, iframe, style, base, script:not([src])').length") == 0
+    )
+
+
+def _quoted(text: str) -> str:
+    from urllib.parse import quote
+
+    return quote(text, safe="")
+
+
+@pytest.mark.skipif(
+    "DASHBOARD_IMAGES" not in os.environ, reason="DASHBOARD_IMAGES names the directory to put them in"
+)
+@pytest.mark.parametrize("name", ["inbox", "turn", "record", "preview", "health"])
+def test_pictures_of_the_documentation(opened: Opened, site: Site, name: str) -> None:
+    page = opened(color_scheme="light", device_scale_factor=1)
+    record = next(each for each in site.memory.get_all(user_id="ada") if "Porto" in each.content)
+    paths = {
+        "turn": "turn?run=run-2&edge=4",
+        "record": f"records/{record.id}",
+        "preview": "preview?user=ada&agent=text2sql&question=Which airlines were delayed from LaGuardia?",
+    }
+    page.set_viewport_size({"width": 1000, "height": 760})
+    page.goto(f"{site.url}/dashboard/{paths.get(name, name)}")
+    file = Path(os.environ["DASHBOARD_IMAGES"]) / f"dashboard-{name}.png"
+    page.screenshot(path=file)
+    assert file.stat().st_size < 150_000
