@@ -21,12 +21,13 @@ class Line:
     `relation` says what it is to the earlier line `of`: the same fact again, a new value for it (which is the
     only one from then on), a further step of a task; "new" with an `of` is a look-alike to be kept apart.
     `why` tells of which class it is, for a paraphrase with its strength.
+    `kind` None is told from the text by rules.
     """
 
     stream: str
     id: str
     language: str
-    kind: Kind
+    kind: Kind | None
     content: str
     day: int
     relation: Relation

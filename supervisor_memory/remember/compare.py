@@ -67,8 +67,8 @@ class Slots:
 def slots(text: str) -> Slots:
     """The slots of a text. In English and Chinese; a number may be digits or words of either."""
     quoted, rest = _taken(_QUOTED, plain(text[:MAX_LENGTH]))
-    codes, rest = _codes(rest)
     labels, rest = _taken(_LABEL, rest)
+    codes, rest = _codes(rest)
     limits = {name for name, pattern in _LIMITS if pattern.search(rest)}
     rates = {name for name, pattern in _RATES if pattern.search(rest)}
     halves = set(_halves(rest))
@@ -212,7 +212,8 @@ warehouse route figure question topic statement message customer option type cla
 stage round machine truck desk bed bay dock building terminal platform sensor tank shift
 """
 _LABEL = re.compile(
-    rf"\b(?:{'|'.join(_LABELLED.split())}) (?:\d{{1,6}}[A-Za-z]?|[A-Z])(?![\w.,]*\w|%)"
+    rf"\b(?:{'|'.join(_LABELLED.split())}) (?:\d{{1,6}}[A-Za-z]?|[A-Z]|(?-i:[A-Z])-?\d{{1,4}})"
+    r"(?![\w.,]*\w|%)"
     r"|(?:daily|weekly|monthly|quarterly|annual|yearly) (?:report|review|meeting|newsletter|digest|summary)\b"
     r"|[日周月季年](?:报|例会|会)(?![表销告名价到警喜酬议员计场社])"
     r"|第[\d一二三四五六七八九十百]{1,6}(?:条|号|项|个|期|组|批|版|步|页|章|课|楼|层|排)"
@@ -221,6 +222,8 @@ _LABEL = re.compile(
     r"(?:[二三四五六七八九](?![个名条张件人天月年周成十百千万倍次位]|分之)|"
     r"一(?![个名条张件人天月年周共般直定样起些"
     r"旦律致切向半下边面次位度]|分之)|十[一二三四五六七八九]?(?![个名条张件人天月年周分万足]))"
+    r"|(?:年级|[初高大][一二三四])[(（]?[\d一二三四五六七八九十]{1,3}[)）]?班"
+    r"|(?:^|(?<=[,，。的级校厂院]))[\d一二三四五六七八九十]{1,3}[班队组科栋](?![人次天年月楼])"
     r"|[\d一二三四五六七八九十百]{1,6}号(?:线|楼|机|库|仓|门|店|站|车|桌|房|窗口|柜|厅|压机)",
     re.IGNORECASE,
 )
@@ -498,8 +501,8 @@ _MORE = (
 _DIRECTION = re.compile(rf"(?P<less>{_LESS})|(?P<more>{_MORE})", re.IGNORECASE)
 
 _CONTRAST = re.compile(
-    r",? ?\b(?:rather than|instead of)\b[^,;。.]*|, ?(?:not|never)\b[^,;。.]*|[,，]?(?:而不是|而非|不是|"
-    r"不再用|不用)[^,;。.]*"
+    r",? ?\b(?:rather than|instead of)\b[^,;。.]*|, ?(?:not|never)\b[^,;。.]*|[,，]?(?:而不是|而非)[^,;。.]*"
+    r"|(?:[,，]|[用是][^,，;。.]{1,12}?)(?:不是|不再用|不用)[^,;。.]*"
     r"|\bnot only\b|\bnot just\b",
     re.IGNORECASE,
 )

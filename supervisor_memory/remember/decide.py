@@ -421,6 +421,7 @@ def _place(
         if own is not candidate:
             return _place(own, None, replace(said, note=None), draft, view)
     known = _Known(same, "same") if same else _known(new, candidate, draft, view)
+    known = known or _changed_of_another_kind(candidate, vector, said, draft, view)
     if known is None:
         return draft.insert(new)
     old = known.record
@@ -440,6 +441,21 @@ def _place(
     if said.created_at is not None and new.updated_at < old.updated_at:
         return draft.skip(old, OLDER)
     return draft.change(old, _changed(old, new, new.content), "updated", "contradicts")
+
+
+_STATED: tuple[Kind, ...] = ("domain-facts", "user-profile")
+
+
+def _changed_of_another_kind(
+    candidate: Candidate, vector: "Vector | None", said: Remembering, draft: _Draft, view: Deciding
+) -> "_Known | None":
+    """What a change that is told takes the place of, where that is kept as the other of facts and profile:
+    "fish comes on Tuesdays" states a fact, "from now on, fish comes on Thursdays" reads like a wish."""
+    if candidate.kind not in _STATED or candidate.target or not read(candidate.content).announces:
+        return None
+    kind = next(kind for kind in _STATED if kind != candidate.kind)
+    known = _known(_record(replace(candidate, kind=kind), vector, said, view), candidate, draft, view)
+    return known if known is not None and known.how == "instead" else None
 
 
 def _renew(old: Record, new: Record, draft: _Draft) -> None:

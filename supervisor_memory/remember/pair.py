@@ -36,11 +36,13 @@ __all__ = [
     "apart",
     "beside",
     "evidence",
+    "is_told_otherwise",
     "nearness",
     "rarity",
     "read",
     "shares_words",
     "takes_place",
+    "things_in_common",
     "turns",
 ]
 
@@ -99,7 +101,8 @@ _NUMERALS = frozenset("零〇一二两三四五六七八九十百千万亿半") 
 )
 
 _CHANGES = re.compile(
-    r"\b(?:now|no longer|any ?more|any longer|instead|from now on|these days|currently|as of|since|new|"
+    r"\b(?:now|no longer|any ?more|any longer|instead|from now on|these days|currently|as of|since|"
+    r"new(?! (?:customer|client|patient|student|pupil|hire|member|employee|user)s?\b)|"
     r"changed?|switched|moved|relocated|renamed|replaced|revised|updated|raised|lowered|increased|decreased|"
     r"reduced|extended|shortened|tightened|loosened|postponed|delayed to|brought forward|rebuilt|migrated|"
     r"went (?:up|down)|gone (?:up|down|over)|back to|turned into|became|has become|dropped to|cut to|"
@@ -114,6 +117,13 @@ _ENDS = re.compile(
     r"withdr[ae]wn?|forget|stopped|gave up|can be ignored|is fine|are fine|does not insist|doesn't need|"
     r"don't need)\b|不再|不用了|不要了|不需要|取消|作废|撤回|无需|不必|别再|都行|也可以|随便|不限",
     re.IGNORECASE,
+)
+_HANDED_OVER = re.compile(
+    r"\b(?:handed over to|reassigned to|taken over by|replaced by)\b|换[成为]了?|改由|改[成为]了?|交给|转给",
+    re.IGNORECASE,
+)
+_OTHER_SIDES = frozenset(
+    map(frozenset, ("前后", "上下", "内外", "左右", "进出", "东西", "南北", "早晚", "收付", "借贷"))
 )
 _STATES_ONE = re.compile(
     r"(?:\b(?:my|our|the|his|her|their|\w+'s)\b[^.;]{1,60}? (?:is|are|was|were|will be) )"
@@ -157,6 +167,13 @@ _SUBJECT = re.compile(
 )
 """What a sentence that states something of a thing states it of."""
 
+_IS_NAMED = re.compile(
+    r"(?:from now on,? |as of [^,]{1,20}, |since [^,]{1,20}, )?"
+    r"(?P<what>(?i:the|our|my|his|her|their) [^,.;]{1,60}?) "
+    r"(?:is|are|will be)(?: now| currently)? (?P<name>[A-Z][\w.'&-]*(?: (?:[A-Z][\w.'&-]*|of|de|and|&)){0,3})"
+    r"(?: (?:now|instead|from now on|(?:since|as of|from) .{1,30}))?[.!]?"
+)
+"""What says what something is called, and nothing else."""
 _LIKES = re.compile(
     r"\b(?:love[sd]?|likes?|liked|enjoys?|adores?|prefers?|(?:is|am|are) (?:very |really )?fond of|"
     r"(?:is|am|are) (?:a )?(?:big )?fans? of|(?:is|am|are) crazy about)\b|喜欢|喜爱|热爱|"
@@ -250,7 +267,7 @@ def _opening(text: str) -> int:
 
 def _subject(text: str) -> int:
     found = _SUBJECT.match(text)
-    return len(_tokens(found["told"] or found["zh"])) if found else 0
+    return len(_tokens(_CHANGES.sub(" ", found["told"] or found["zh"]))) if found else 0
 
 
 def _attitude(text: str) -> int | None:
@@ -385,9 +402,9 @@ def apart(pair: Pair) -> str:
     """Why two texts are about two things however alike they are, "" when nothing says so.
 
     "label": line 2 and line 4, the code of 3 and of 4. "period": 2014 and 2015. "direction": over and under.
-    "opposite": gross and net, of two subjects. "identifier": one path or column in place of another.
-    "subject": the sentence begins with another thing. "person": of somebody else. "restriction": only one of
-    them says "only" or "except".
+    "rate": as much a month, and a year. "opposite": gross and net, of two subjects. "identifier": one path
+    or column in place of another. "subject": the sentence begins with another thing. "person": of somebody
+    else. "restriction": only one of them says "only" or "except".
     "qualifier": it begins with a narrower thing. "another": something else is liked as well. "two-values":
     what it is said of has changed, and what is said. A text that announces a change may do all that, but not
     be of another label or year.
@@ -400,9 +417,10 @@ def apart(pair: Pair) -> str:
 def _of_two(pair: Pair) -> str:
     """What keeps texts apart though the later one announces a change."""
     old, new = pair.old.slots, pair.new.slots
-    if of_another(pair.old.people, pair.new.people) or _begins_with_somebody(pair):
+    handed_over = pair.announces and _HANDED_OVER.search(pair.new.text)
+    if (of_another(pair.old.people, pair.new.people) and not handed_over) or _begins_with_somebody(pair):
         return "person"
-    if old.labels and new.labels and not old.labels & new.labels:
+    if old.labels and new.labels and not old.labels & new.labels and not _moves_to_label(pair):
         return "label"
     if len(pair.old.numbered) == len(pair.new.numbered) and pair.old.numbered != pair.new.numbered:
         return "label"
@@ -411,7 +429,9 @@ def _of_two(pair: Pair) -> str:
     turned = bool(old.directions and new.directions and not old.directions & new.directions)
     if turned and (numbers_differ(old.numbers, new.numbers) or not pair.announces):
         return "direction"
-    return "opposite" if pair.is_template and old.is_opposite(new) and _is_of_parts(pair) else ""
+    if pair.is_template and old.is_opposite(new) and _is_of_parts(pair):
+        return "opposite"
+    return "opposite" if not pair.announces and _is_on_the_other_side(pair) else ""
 
 
 def _unannounced(pair: Pair) -> str:
@@ -419,6 +439,8 @@ def _unannounced(pair: Pair) -> str:
     another_number = numbers_differ(old.numbers, new.numbers)
     another_date = bool(old.dates - new.dates and new.dates - old.dates)
     another_rate = bool(old.rates and new.rates and not old.rates & new.rates)
+    if another_rate and pair.is_template and old.numbers & new.numbers:
+        return "rate"
     if _is_of_other_days(pair):
         return "period"
     if another_number + another_date + another_rate > 1:
@@ -434,6 +456,20 @@ def _unannounced(pair: Pair) -> str:
     if _is_restricted(pair):
         return "restriction"
     return _exchanged_subject(pair) or _exchanged_much(pair, another_number=another_number)
+
+
+def _is_on_the_other_side(pair: Pair) -> bool:
+    """Whether one character was exchanged for its opposite: 排练前, 排练后. The last word is a value."""
+    replaced = pair.replaced
+    if len(pair.exchanges) != 1 or not replaced or replaced[0].is_last:
+        return False
+    return frozenset("".join((*replaced[0].mine, *replaced[0].yours))) in _OTHER_SIDES
+
+
+def _moves_to_label(pair: Pair) -> bool:
+    """Whether it is told of one thing that it has another label last: moved to room 20."""
+    last = pair.exchanges[-1] if pair.exchanges else None
+    return pair.announces and last is not None and last.is_last and _is_of_numbers(last)
 
 
 def _begins_with_somebody(pair: Pair) -> bool:
@@ -563,7 +599,7 @@ def turns(pair: Pair) -> bool:
     """Whether one attribute has another value, or an attitude to one thing has changed: love, hate,
     indifference."""
     old, new = pair.old, pair.new
-    if same_attribute(old.stated, new.stated):
+    if same_attribute(old.stated, new.stated) or _is_renamed(pair):
         return True
     if of_another(old.people, new.people):
         return False
@@ -573,11 +609,57 @@ def turns(pair: Pair) -> bool:
     return common > 0 and common >= _SAME_OBJECT * max(len(old.liked), len(new.liked))
 
 
+def _is_renamed(pair: Pair) -> bool:
+    """Whether it is told that one thing has another name now: our auditor is Mazars since January."""
+    mine, yours = (_IS_NAMED.fullmatch(each.text) for each in (pair.old, pair.new))
+    if not pair.announces or mine is None or yours is None:
+        return False
+    same = mine["what"].casefold() == yours["what"].casefold()
+    return (
+        same
+        and mine["name"].casefold() != yours["name"].casefold()
+        and not of_another(pair.old.people, pair.new.people)
+    )
+
+
 def shares_words(pair: Pair) -> bool:
     """Whether they have a word in common that is no number and no date: without vectors less tells no
     paraphrase."""
     common = pair.old.terms & pair.new.terms
     return any(not _is_number(term) and not _CALENDAR.fullmatch(term) for term in common)
+
+
+def things_in_common(pair: Pair, *, most: int) -> int:
+    """How many runs of words both have, up to `most`; a run of numbers and dates alone is none."""
+    mine, yours, found = list(pair.old.tokens), list(pair.new.tokens), 0
+    while found < most:
+        block = SequenceMatcher(None, mine, yours, autojunk=False).find_longest_match()
+        if not block.size:
+            break
+        run = mine[block.a : block.a + block.size]
+        found += not all(_is_number(word) or _CALENDAR.fullmatch(word) for word in run)
+        del mine[block.a : block.a + block.size]
+        del yours[block.b : block.b + block.size]
+    return found
+
+
+def is_told_otherwise(pair: Pair) -> bool:
+    """Whether more than their words says that two texts of other wording are about one thing: a figure or a
+    name in common, a change that is told, an attitude to something, a definition."""
+    old, new = pair.old, pair.new
+    mine, yours = old.slots, new.slots
+    shared = (
+        mine.numbers & yours.numbers,
+        mine.dates & yours.dates,
+        mine.identifiers & yours.identifiers,
+        mine.labels & yours.labels,
+    )
+    return (
+        any(shared)
+        or pair.announces
+        or (old.attitude is not None and new.attitude is not None)
+        or any(_DEFINES.match(each.text) is not None for each in (old, new))
+    )
 
 
 def takes_place(pair: Pair) -> bool:

@@ -28,6 +28,10 @@ _FACTS = frozenset({"personal-fact", "identity", "definition", "decision", "corr
 _IS_STATEMENT = re.compile(r"(?:i|i'm|i'd|i've|we|we're|my|our|the user)\b|我|咱|用户", re.IGNORECASE)
 _WORD = re.compile(rf"[{CJK}]|[^\W{CJK}](?:[^\W{CJK}]|[-.'](?=\w))*")
 _EMPTY = frozenset("的了吧呢") | STOP_WORDS
+_CALLING = re.compile(
+    r"\b(?:address(?:ing)?|refer(?:ring)? to|speak(?:ing)? to|calling)(?= (?:me|us)\b)", re.IGNORECASE
+)
+"""What is done to somebody by a name; one of many words for it."""
 _LEAST_STEM = 5
 _ONE_MISSING_OF = 5
 _HEAD_NOUN = 2  # characters
@@ -72,7 +76,7 @@ def _without_wishes(named: str, known: str) -> Sequence[str]:
 
 def _words(text: str) -> Sequence[str]:
     """Words, and Chinese characters, without those that only hold a sentence together."""
-    found = (match[0] for match in _WORD.finditer(text.casefold()))
+    found = (match[0] for match in _WORD.finditer(_CALLING.sub("call", text).casefold()))
     return tuple(stem(word) for word in found if word not in _EMPTY)
 
 

@@ -18,12 +18,14 @@ from supervisor_memory.remember.pair import (
     apart,
     beside,
     evidence,
+    is_told_otherwise,
     names_in_common,
     nearness,
     rarity,
     read,
     shares_words,
     takes_place,
+    things_in_common,
     turns,
 )
 from supervisor_memory.statements import sentences
@@ -39,6 +41,9 @@ INSTEAD_FROM = 0.5
 
 Weights: TypeAlias = Mapping[str, float]
 _NAMES_COUNT = 0.5
+_VERY_NEAR = 0.75
+_LONG = 60  # tokens of a text that says more than one thing
+_LEAST_SHARED, _LEAST_SHARED_BARE = 2, 3  # runs of words that a paraphrase shares, and without vectors
 _SEVERAL = 2
 _MOST_SENTENCES = 12
 _MOST_READ = 8_000
@@ -123,6 +128,8 @@ def _verdict(pair: Pair, near: float | None, lead: float, weights: Mapping[str, 
         return Verdict(0.0, 0.0, why)
     if near is None and not shares_words(pair):
         return Verdict(0.0, 0.0, "no word in common")
+    if _shares_little(pair, near):
+        return Verdict(0.0, 0.0, "little in common")
     facts = evidence(pair, near=near, lead=lead, weights=weights)
     about, instead = (ABOUT_BARE, INSTEAD_BARE) if near is None else (ABOUT, INSTEAD)
     return Verdict(
@@ -130,6 +137,19 @@ def _verdict(pair: Pair, near: float | None, lead: float, weights: Mapping[str, 
         instead=1.0 if takes_place(pair) else chance(facts, instead),
         names=names_in_common(pair, weights),
     )
+
+
+def _shares_little(pair: Pair, near: float | None) -> bool:
+    """Whether two texts of other wording share hardly more than what they speak of: the choir that sings in
+    Latin, the choir that travels by bus. Vectors tell it from a paraphrase only where they are very near."""
+    if pair.is_template or is_told_otherwise(pair) or (near is not None and near >= _VERY_NEAR):
+        return False
+    if max(len(pair.old.tokens), len(pair.new.tokens)) > _LONG:
+        return False
+    if near is None and pair.old.slots.is_negative != pair.new.slots.is_negative:
+        return True
+    least = _LEAST_SHARED if near is not None else _LEAST_SHARED_BARE
+    return things_in_common(pair, most=least) < least
 
 
 def chance(facts: Mapping[str, float], weights: Weights) -> float:
