@@ -239,11 +239,10 @@ class Guard:
             await send(message)
 
         try:
-            refusal = self._refusal(scope)
-            if isinstance(refusal, Response):
-                await refusal(scope, receive, answer)
-            else:
+            if (refusal := self._refusal(scope)) is None:
                 await self._pass_on(scope, receive, answer)
+            else:
+                await refusal(scope, receive, answer)
         except Exception as error:  # noqa: BLE001  # a bug: what it says may be a text of somebody's
             fault = _fault(error.__cause__ or error)
             _log.error("%s", fault)
