@@ -105,7 +105,7 @@ def _names(host: str) -> tuple[str, ...]:
 
 
 def _log_to_stderr() -> None:
-    """Requests and faults, a line each. A host that has configured its logging is left alone."""
+    """Requests and faults, a line each; of uvicorn what goes wrong."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     for name, level in (("supervisor_memory", logging.INFO), ("uvicorn", logging.WARNING)):
