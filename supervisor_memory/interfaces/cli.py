@@ -30,7 +30,9 @@ from supervisor_memory.interfaces import (
     repairing,
     reviewing,
     stats,
+    versions,
 )
+from supervisor_memory.interfaces.mcp import command as mcp_command
 from supervisor_memory.interfaces.options import FAILED, EnvFile, Json, say, settings_from, told_settings
 from supervisor_memory.interfaces.printable import as_json, one_line
 from supervisor_memory.interfaces.told import audit_rows, erased, hits_told, to_be_erased
@@ -64,7 +66,6 @@ app = typer.Typer(
     cls=_OneLineErrors,
     help="Look into the long-term memory of a LangGraph supervisor.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,  # its tracebacks would show records
 )
@@ -338,7 +339,9 @@ moving.add_commands(app)
 repairing.add_commands(app)
 reviewing.add_commands(app)
 stats.add_commands(app)
+versions.add_commands(app)
 journal.add_commands(app)
+mcp_command.add_commands(app)
 queue.add_commands(app)
 
 

@@ -1,0 +1,1 @@
+"""Memory over the Model Context Protocol (extra `mcp`): docs/mcp.md."""

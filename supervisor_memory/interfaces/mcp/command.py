@@ -1,0 +1,68 @@
+"""The command `mcp`: memory for a client of the Model Context Protocol."""
+
+from typing import Annotated
+
+import typer
+
+from supervisor_memory.errors import InvalidContent, SettingsError
+from supervisor_memory.interfaces.options import EnvFile, told_settings
+
+__all__ = ["add_commands"]
+
+
+def add_commands(app: typer.Typer) -> None:
+    app.command()(mcp)
+
+
+def mcp(
+    *,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            "--user", "-u", help="Whose memory; with --http that of the token's user.", metavar="ID"
+        ),
+    ] = None,
+    writes: Annotated[bool, typer.Option("--writes", help="Also the tools that change something.")] = False,
+    http: Annotated[
+        bool, typer.Option("--http", help="By HTTP at /mcp instead of stdin and stdout.")
+    ] = False,
+    host: Annotated[
+        str, typer.Option(help="The address to listen on, with --http.", metavar="ADDRESS")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="With --http; 0: a free one.")] = 8766,
+    env_file: EnvFile = None,
+) -> None:
+    """Answer an MCP client, on stdin and stdout or by HTTP. The store is made where it is missing.
+
+    A client cannot name a user. By HTTP it needs a token of MEMORY_SERVER_TOKENS; where there are none, one
+    is made and printed.
+    """
+    if user is None and not http:
+        raise InvalidContent("say whose memory it is: --user ID")
+    settings = told_settings(env_file)
+    try:
+        from supervisor_memory.interfaces.http.serve import hosts_of, listening_on, run, tokens_of
+        from supervisor_memory.interfaces.mcp.server import PATH, create_app, serve_stdio
+    except ModuleNotFoundError as error:
+        raise SettingsError(
+            f"mcp needs {error.name}, which is not installed: pip install 'supervisor-memory[mcp]'"
+        ) from error
+    from supervisor_memory.memory import SupervisorMemory
+
+    if user is not None and not http:
+        import asyncio
+
+        with SupervisorMemory(settings) as memory:
+            asyncio.run(serve_stdio(memory, user_id=user, writes=writes))
+        return
+    tokens = tokens_of(settings, host)
+    with listening_on(host, port) as listening, SupervisorMemory(settings) as memory:
+        app = create_app(
+            memory,
+            tokens=tokens,
+            user_id=user,
+            writes=writes,
+            hosts=hosts_of(settings, host),
+            rate=settings.server_rate,
+        )
+        run(app, listening, path=PATH)
