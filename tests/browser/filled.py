@@ -47,12 +47,12 @@ def filled(directory: Path) -> SupervisorMemory:
         source_class="agent",
         agent_id="sql",
     )
+    for text, kind, agent, by in PROPOSED:
+        memory.write(text, user_id="ada", kind=kind, agent_id=agent, source_class=by, run_id="run-web")  # type: ignore[arg-type]
     memory.remember(
         [("user", "Delayed means arrival more than 30 minutes late.")],
         Scope("ada", session_id="session-later", run_id="run-later"),
         turn_id="m-later",
     )
-    for text, kind, agent, by in PROPOSED:
-        memory.write(text, user_id="ada", kind=kind, agent_id=agent, source_class=by, run_id="run-web")  # type: ignore[arg-type]
     memory.flush(seconds=20)
     return memory

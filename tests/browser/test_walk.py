@@ -134,6 +134,7 @@ def test_record(page: Page, site: Site, say: Say) -> None:
     assert (row.op, row.event["actor"]) == ("delete", REVIEWER)
     expect(page.locator("main")).to_contain_text(f"{row.seq} · {row.hash.hex()[:16]}")
     page.get_by_role("button", name=say("restore")).click()
+    expect(page.get_by_role("status")).to_have_text(say("said.restore"))
     assert memory.backend.get([office.id])[0].status == "active"
 
     page.get_by_role("link", name=say("forget")).click()
