@@ -18,6 +18,7 @@ __all__ = [
     "STATES_SOMETHING",
     "UNDER_CONDITION",
     "UPON_ASKING",
+    "affirmed",
     "retracted",
     "speaks_of_forgetting",
 ]
@@ -222,7 +223,7 @@ FACTS: Rules = (
             r"订婚|当(?:爸|妈)|是左撇子|入职)",
             r"我(?:的|们的|们|们?家的?|们?(?:部门|公司|团队|组|学校|单位)的?)(?!问题|意思|错|天|妈呀|代码|"
             r"电脑)[^,;。是叫]{0,10}"
-            r"(?:负责人|老板|上司|领导|经理|主管|导师|太太|妻子|老婆|老公|丈夫|男朋友|女朋友|儿子|女儿|"
+            r"(?:负责人|老板|上司|领导|经理|主管|导师|牙医|医生|律师|会计|房东|太太|妻子|老婆|老公|丈夫|男朋友|女朋友|儿子|女儿|"
             r"孩子|爸爸?|妈妈?|父母|父亲|母亲|"
             r"哥哥?|姐姐?|弟弟?|妹妹?|猫|狗|生日|电话|手机号?|邮箱|地址|时区|预算|财年|网名|尺码|血型|星座|"
             r"母语|身高|体重|学历|专业|籍贯|国籍|车牌|"
@@ -438,7 +439,7 @@ _RETRACTED = tuple(
         r"preference) (?:for|about|on|to)) " + _WHAT + r"[.! ]*$",
         r"(?:^|请|麻烦你?|你可以|[,;] ?)(?:把)?(?:忘(?:掉|了|记)|别(?:再)?记(?:着|得)|不要再?记(?:着|得)|"
         r"不用再?记(?:着|得)?|删(?:掉|除)|去掉|"
-        r"取消|撤[回销]|作废|清除)"
+        r"取消|撤[回销]|收回|作废|清除)"
         r"(?!告诉|说|带|密码|问|做|发|这个|那个|它|吧)(?:我?(?:之前|以前|刚才|上次|先前)?(?:说(?:过)?的?|"
         r"提(?:到|过)?的?|要求的?|讲(?:过)?的?|"
         r"告诉你的?|关于)|关于)?,?"
@@ -457,11 +458,11 @@ _RETRACTED = tuple(
         + _WHAT
         + r",?(?:的?(?:事|规则|要求|说法|偏好|规定|约定|那[条个]))?,?(?:现在|已经|以后|就|都|也|"
         r",)*(?:不(?:再)?(?:作数|算数?|算了|成立|有效|适用|需要|"
-        r"用|要|对)|作废|取消|失效|过时|无效|可以忘)了?[。!]*$",
+        r"用|要|对)|作废|取消|失效|过时|无效|可以忘)[了吧]?[。!]*$",
         r"^"
         + _WHAT
-        + r"(?:这(?:条|个|一条|件事|一点)|那条)(?:规则|要求|偏好|约定|规定|定义)?,?(?:现在|已经|以后|就|都|"
-        r"也|"
+        + r"的?(?:这(?:条|个|一条|件事|一点)|那(?:条|个|一条|件事|一?点))(?:规则|要求|偏好|约定|规定|定义)?,?"
+        r"(?:现在|已经|以后|就|都|也|"
         r",)*(?:不(?:再)?(?:作数|算数?|成立|有效|适用|需要)|作废|取消|失效)了?[。!]*$",
     )
 )
@@ -477,7 +478,10 @@ _AT_HAND = re.compile(
     re.IGNORECASE,
 )
 """A thing that is dealt with now, unless what was said about it is meant."""
-_SAID_ABOUT = re.compile(r"\b(?:about|regarding|concerning) $", re.IGNORECASE)
+_SAID_ABOUT = re.compile(
+    r"\b(?:about|regarding|concerning|(?:wish|rule|preference)(?:e?s)? (?:for|on|of|to)) $|说(?:过)?的$",
+    re.IGNORECASE,
+)
 
 
 UNDER_CONDITION = rule(
@@ -499,13 +503,42 @@ _NOT_TO = re.compile(
 """Before "forget" it asks for the opposite."""
 
 
+_BIDS = re.compile(r"(?:让|叫|要|请)我们?$")
+"""He bids me forget it."""
+_NO_MORE = (
+    (
+        lazily(r"^(?P<who>[^,;.]{2,40}?) (?:is|are) no longer (?P<own>(?:my|our) [\w -]{2,30})"),
+        r"\g<own> is \g<who>",
+    ),
+    (
+        lazily(r"^(?P<who>[^,;。我]{1,10}?)(?:已经?)?不再是(?P<own>我们?的?[^,;。]{1,8}?)了?(?=[。!]|$)"),
+        r"\g<own>是\g<who>",
+    ),
+    (lazily(r"\bno longer "), ""),
+    (lazily(r"\b(?:do|does)(?:n't| not) (?P<what>[^,;.]{2,80}?) (?:any ?more|any longer)\b"), r"\g<what>"),
+    (lazily(r"(?:n't| not)\b(?P<what>[^,;.]{2,80}?) (?:any ?more|any longer)\b"), r"\g<what>"),
+    (lazily(r"不再"), ""),
+    (lazily(r"(?:已经?|现在|如今)不(?!是不)(?P<what>[^,;。]{2,40}?)了(?=[,;。!]|$)"), r"\g<what>"),
+)
+
+
 def speaks_of_forgetting(said: str) -> bool:
     """Whether something is to be forgotten or not, which is nothing to be remembered in these words.
 
     That somebody forgets things is told like anything else.
     """
     match = _FORGETTING.search(said)
-    return match is not None and not _WHO_FORGETS.search(said[: match.start()])
+    before = said[: match.start()] if match else ""
+    return match is not None and not (_WHO_FORGETS.search(before) and not _BIDS.search(before))
+
+
+def affirmed(hidden: str) -> str:
+    """What is said to hold no more, as if it did: "I live in Rome" of "I no longer live in Rome"; else ""."""
+    for pattern, put in _NO_MORE:
+        found, count = pattern.subn(put, hidden, count=1)
+        if count:
+            return found
+    return ""
 
 
 _FORGETTING = re.compile(r"\bforget(?:ting)? (?:that|about|my|our|what (?:i|we)) ", re.IGNORECASE)

@@ -71,10 +71,27 @@ _ANNOUNCES = re.compile(
 
 
 _LEAST_SPEAKERS = 2
+_BLOCK = re.compile(
+    r"<(?!(?:b|i|u|em|strong|code|span|sub|sup|a|kbd|mark)\b)([a-z][\w-]{0,30})\b[^<>]{0,80}>.{1,4000}?</\1>",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A text between tags, but for those that only mark a word."""
+_BLANKED = re.compile(r"[^\n]")
+_SALUTATION = re.compile(
+    r"\s*(?:(?:dear|hi|hello) [^\W\d][\w .'-]{0,30}[,:]|(?:尊敬的|亲爱的)?\w{1,8}"
+    r"(?:你好|您好)?[:：,，])\s*$",
+    re.IGNORECASE,
+)
+_CLOSING = re.compile(
+    r"\s*(?:(?:(?:best|kind|warm) (?:regards|wishes)|best|regards|cheers|sincerely|yours[\w ]*|"
+    r"thanks|thank you)\b[,. ]*[\w .-]{0,30}|此致.*|敬礼.*|祝好.*|顺祝.*)$",
+    re.IGNORECASE,
+)
 
 
 def without_pasted(text: str) -> str:
     """The text with spaces in place of what was pasted, as long as before, so that places in it agree."""
+    text = _BLOCK.sub(lambda block: _BLANKED.sub(" ", block[0]), text)
     if "\n" not in text:
         return " " * len(text) if _QUOTED_LINE.match(text) else text
     lines = text.split("\n")
@@ -108,9 +125,17 @@ def _handed_over(lines: Sequence[str]) -> int | None:
 
 
 def _mail(lines: Sequence[str]) -> int | None:
-    """Where the headers of a mail begin."""
+    """Where a mail begins: its headers, or a salutation whose letter is closed before the message ends."""
     headers = [number for number, line in enumerate(lines) if _HEADER.match(line)]
-    return headers[0] if headers else None
+    if headers:
+        return headers[0]
+    begun = next((number for number, line in enumerate(lines) if _SALUTATION.match(line)), None)
+    if begun is None:
+        return None
+    closed = next((n for n, line in enumerate(lines) if n > begun and _CLOSING.match(line)), None)
+    return (
+        begun if closed is not None and sum(bool(line.strip()) for line in lines[closed + 1 :]) > 1 else None
+    )
 
 
 def _chat(lines: Sequence[str]) -> int | None:

@@ -183,6 +183,14 @@ def judge(sentence: str) -> Statement:
         return Statement(sentence, "nothing", "forget")
     if definition := _definition(text, hidden):
         return Statement(sentence, "states", "definition", "domain-facts", definition)
+    found = _stated(sentence, hidden)
+    if found.kind is None and found.reason == "none" and (before := facts.affirmed(hidden)):
+        kind = _stated(sentence, before).kind
+        return Statement(sentence, "states", "no-longer", kind) if kind is not None else found
+    return found
+
+
+def _stated(sentence: str, hidden: str) -> Statement:
     found = _preference(sentence, hidden)
     return found if found.kind is not None or found.reason == "one-off" else _fact(sentence, hidden) or found
 
@@ -285,11 +293,22 @@ def _refusal(hidden: str) -> str:
 
 def _disclaimer(hidden: str) -> str:
     """Why what looks like a statement is not the user's own, or not meant now."""
+    if _BY_ANOTHER.match(hidden):
+        return "reported"
     if phrases.HYPOTHETICAL.search(hidden):
         return "hypothetical"
     if phrases.REPORTED.search(hidden):
         return "reported"
     return "past" if phrases.PAST.search(hidden) else ""
+
+
+_BY_ANOTHER = re.compile(
+    r"(?:assistant|system|developer|tool|function|agent|supervisor|bot|ai|助手|助理|系统|工具|智能体|机器人)"
+    r"(?: (?:message|result|output|reply|said|call)|消息|结果|输出|回复)?\s*[:>]"
+    r"|</?[a-z][\w-]*>|<\||\[/?(?:INST|SYS)",
+    re.IGNORECASE,
+)
+"""What marks the words of another in a conversation: a speaker's name, a tag."""
 
 
 def _is_question(hidden: str) -> bool:
