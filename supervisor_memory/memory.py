@@ -74,6 +74,15 @@ from supervisor_memory.remember.merge import strategy_for
 from supervisor_memory.review import undo
 from supervisor_memory.review.desk import Desk
 from supervisor_memory.settings import Settings
+from supervisor_memory.telemetry import (
+    of_many,
+    of_one,
+    of_recall,
+    of_search,
+    of_write,
+    open_telemetry,
+    spanned,
+)
 from supervisor_memory.tokens import COUNTERS
 from supervisor_memory.trail import Trail
 from supervisor_memory.upkeep.forget import Forgotten, forget
@@ -164,6 +173,13 @@ class SupervisorMemory:
             clock=clock,
             count_tokens=count_tokens or COUNTERS[self.settings.tokenizer],
             redactor=redactor,
+            telemetry=open_telemetry(
+                store_id=self.backend.audit.log_id,
+                redact=redactor.text,
+                with_content=self.settings.trace_content,
+            )
+            if self.settings.tracing
+            else None,
         )
         seconds = self.settings.search_timeout_ms / 1000
         self._trail = Trail(self.backend, self.bridge, clock, seconds)
@@ -200,6 +216,7 @@ class SupervisorMemory:
 
     # --- writing
 
+    @spanned("upsert_memory", of_write)
     def write(
         self,
         content: str,
@@ -248,6 +265,7 @@ class SupervisorMemory:
         )
         return self._insert(said)[0]
 
+    @spanned("upsert_memory", of_write)
     def add(
         self,
         messages: MessagesLike,
@@ -292,6 +310,7 @@ class SupervisorMemory:
         said = replace(said, candidates=tuple(with_metadata(each, extra) for each in said.candidates))
         return self._insert(said, begun=ports.now)[: len(said.candidates)]
 
+    @spanned("upsert_memory", of_write)
     def add_many(
         self,
         items: Iterable[str | Mapping[str, Any]],
@@ -346,6 +365,7 @@ class SupervisorMemory:
         )
         return found[0] if found else WriteResult("", "skipped", reason="no-statement")
 
+    @spanned("update_memory", of_write)
     def update(
         self,
         id: str,
@@ -372,6 +392,7 @@ class SupervisorMemory:
         clean = redactor.text(content) if isinstance(content, str) else content
         return self._curator.update(id, user_id, clean, extra, merge=merge)
 
+    @spanned("delete_memory", of_one)
     def delete(self, id: str, *, user_id: str | None = None) -> int:
         """Delete one record. It is found no more; `history` keeps it, so the deletion can be undone.
 
@@ -380,6 +401,7 @@ class SupervisorMemory:
         """
         return self._curator.delete(id, user_id)
 
+    @spanned("delete_memory", of_many(lambda given, count: count))
     def delete_all(self, *, user_id: str, confirm: bool = False) -> int:
         """Delete every record of a user, session messages included. Returns how many.
 
@@ -436,6 +458,7 @@ class SupervisorMemory:
         whose = None if user_id is None else Scope(user_id).user_id
         return reembed(self.services, whose, progress or (lambda done, total: None))
 
+    @spanned("forget_memory", of_many(lambda given, done: len(done.taken)))
     def forget(self, *, user_id: str | None = None, dry_run: bool = False) -> Forgotten:
         """Set aside by rule what has expired, what is too much of a kind, and what is over MEMORY_CAPACITY.
 
@@ -502,6 +525,7 @@ class SupervisorMemory:
 
     # --- reading
 
+    @spanned("search_memory", of_search)
     def search(
         self,
         query: str,
@@ -700,6 +724,7 @@ class SupervisorMemory:
         read = text[:LONGEST_READ]
         return route(read, agent_id=scope.agent_id, prefixes=self.settings.namespaces)
 
+    @spanned("summarize_memory", of_many(lambda given, text: len(given["items"])))
     def summarize(self, items: Sequence[str], *, goal: str = "", user_id: str | None = None) -> str:
         """One text of several records (by id) or texts: by the model, or as a list without repeats.
 
@@ -714,6 +739,7 @@ class SupervisorMemory:
 
     # --- the two flows of a graph
 
+    @spanned("search_memory", of_recall)
     def recall(
         self,
         messages: MessagesLike,
@@ -783,6 +809,7 @@ class SupervisorMemory:
             facts = {"note": note, "scope": scope}
             _log.info("recalled %d records for %s", len(note.ids), reader, extra=facts)
 
+    @spanned("upsert_memory", of_write)
     def remember(
         self,
         messages: MessagesLike,

@@ -29,6 +29,7 @@ from supervisor_memory.settings import Settings
 if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Embedder
     from supervisor_memory.records import Vector
+    from supervisor_memory.telemetry import Telemetry
 
 __all__ = [
     "Complete",
@@ -87,6 +88,8 @@ class Services:
     """Set once the embedder has said its fingerprint and the like, for which it may load a model."""
     redactor: Redactor = field(default_factory=Redactor)
     """What is embedded, sent to a model or committed through the ports goes through it."""
+    telemetry: "Telemetry | None" = None
+    """What makes spans of the verbs; None: none are made."""
 
 
 class NoStore(Protocol):

@@ -289,6 +289,12 @@ class Settings(BaseSettings):
     server_rate: int = _named(
         "MEMORY_SERVER_RATE", 600, "Requests a minute that the server takes of one token.", ge=1
     )
+    tracing: bool = _named(
+        "MEMORY_TRACING", False, "True: calls make OpenTelemetry spans and metrics; needs the extra otel."
+    )
+    trace_content: bool = _named(
+        "MEMORY_TRACE_CONTENT", False, "True: spans also hold questions and texts of records."
+    )
 
     _origins: dict[str, Origin] = PrivateAttr(default_factory=dict)
     _reads_environment: ClassVar[bool] = False

@@ -23,6 +23,7 @@ from supervisor_memory.remember.merge import strategy_for
 from supervisor_memory.review import sweep, undo
 from supervisor_memory.review.proposal import Approval, Insert, Proposal, event, foreseen
 from supervisor_memory.review.sweep import Selected, Sweep, Swept, Which
+from supervisor_memory.telemetry import of_one, of_write, spanned
 from supervisor_memory.trail import Trail
 
 __all__ = ["Desk"]
@@ -137,6 +138,7 @@ class Desk:
     def _reason(self, told: str) -> str:
         return self.services.redactor.text(check_content(told)[:_LONGEST_REASON]) if told else ""
 
+    @spanned("update_memory", of_write)
     def change(
         self,
         id: str,
@@ -154,6 +156,7 @@ class Desk:
         clean = redactor.text(content) if isinstance(content, str) else content
         return self.curator.update(id, user_id, clean, extra, merge=merge, actor=by)
 
+    @spanned("delete_memory", of_one)
     def delete(self, id: str, *, reviewer: str, user_id: str | None = None) -> int:
         """As `SupervisorMemory.delete`, in the name of a reviewer. `restore` brings it back."""
         return self.curator.delete(id, user_id, actor=_login(reviewer))
