@@ -8,16 +8,18 @@ found, where SQLite itself sees a whole page.
 """
 
 import hmac
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from supervisor_memory.audit.anchor import Anchor
 from supervisor_memory.audit.log import GENESIS, AuditLog, AuditRow, commitment, row_hash
-from supervisor_memory.errors import CorruptStore
+from supervisor_memory.errors import BackendError, CorruptStore
 from supervisor_memory.records import Record
 
-__all__ = ["LOST", "Fault", "FaultKind", "Verified", "verified"]
+__all__ = ["LOST", "Fault", "FaultKind", "Verified", "verified", "verified_exports"]
 
 FaultKind: TypeAlias = Literal["chain", "truncated", "state", "content"]
 """A row was changed, taken out, put in or written anew; the end is missing; a record is not the one that was
@@ -91,8 +93,8 @@ def verified(
     records: dict[str, _Last] = {}
     sought = {anchor.seq: "" for anchor in anchors if anchor.seq > after}
     for row in _rows(log, after):
-        event = {} if (wrong := _wrong_with(row, log.log_id, last, before)) else row.event
-        if not wrong and any(event[name] != getattr(row, name) for name in _COLUMNS):
+        event = {} if (wrong := _wrong_with(row, log.log_id, last, before)) else _event_of(row.payload)
+        if not wrong and any(event.get(name) != getattr(row, name) for name in _COLUMNS):
             wrong = f"row {row.seq} of the audit log is filed under something that it does not say"
         if wrong:
             found.faults.append(Fault("chain", row.seq, wrong))
@@ -107,6 +109,68 @@ def verified(
         found.records = len(records)
         found.faults += _differences(log, get, records, texts=texts)
     return found
+
+
+def verified_exports(
+    files: Iterable[Path], *, anchors: Sequence[Anchor] = (), key: str | None = None
+) -> dict[str, Verified]:
+    """Read what `audit export` wrote, of any number of instances: by the id of their logs what is wrong.
+
+    Each chain is proved from its first row. The exports of one log may be given in pieces, in their order.
+
+    Raises:
+        BackendError: a line is none of an export.
+        OSError: a file cannot be read.
+    """
+    found: dict[str, Verified] = {}
+    ends: dict[str, tuple[int, bytes]] = {}
+    hashes: dict[str, dict[int, str]] = {}
+    for file in files:
+        with file.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, start=1):
+                log_id, row = _exported(line, where=f"line {number} of {file}")
+                last, before = ends.get(log_id, (0, GENESIS))
+                of_log = found.setdefault(log_id, Verified())
+                if (wrong := _wrong_with(row, log_id, last, before)) is not None:
+                    of_log.faults.append(Fault("chain", row.seq, wrong))
+                ends[log_id] = row.seq, row.hash
+                hashes.setdefault(log_id, {})[row.seq] = row.hash.hex()
+                of_log.rows += 1
+    for log_id, of_log in found.items():
+        own = [anchor for anchor in anchors if anchor.log_id == log_id]
+        of_log.faults += _since(own, log_id, hashes[log_id], ends[log_id][0], key)
+    return found
+
+
+def _exported(line: str, *, where: str) -> tuple[str, AuditRow]:
+    try:
+        told = json.loads(line)
+        payload = str(told["payload"]).encode()
+        seq = _event_of(payload)["seq"]
+        row = AuditRow(
+            int(seq),
+            "",
+            0,
+            "",
+            "",
+            None,
+            None,
+            payload,
+            bytes.fromhex(told["prev"]),
+            bytes.fromhex(told["hash"]),
+        )
+        return str(told["log_id"]), row
+    except (ValueError, KeyError, TypeError) as error:
+        raise BackendError(f"{where} is no row of an exported audit log ({error})") from error
+
+
+def _event_of(payload: bytes) -> dict[str, Any]:
+    """The event of a row; empty where it is none. Whoever can compute hashes can put anything there."""
+    try:
+        event = json.loads(payload)
+    except ValueError:
+        return {}
+    return event if isinstance(event, dict) else {}
 
 
 def _since(
@@ -150,7 +214,7 @@ def _note(row: AuditRow, event: Mapping[str, Any], records: dict[str, _Last]) ->
         records.pop(row.record_id, None)
     if row.record_id is None or row.outcome != "ok":
         return
-    if event["version_after"] is None:
+    if not isinstance(event.get("version_after"), int):
         return
     last = records.setdefault(row.record_id, _Last())
     last.seq, last.version = row.seq, event["version_after"]

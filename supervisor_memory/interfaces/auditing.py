@@ -15,8 +15,11 @@ from supervisor_memory.interfaces.printable import as_json, one_line
 from supervisor_memory.interfaces.told import audit_rows, notes_told
 
 if TYPE_CHECKING:
-    from supervisor_memory.audit.verify import FaultKind
+    from collections.abc import Mapping
+
+    from supervisor_memory.audit.verify import FaultKind, Verified
     from supervisor_memory.memory import SupervisorMemory
+    from supervisor_memory.settings import Settings
 
 __all__ = ["EXIT_CODES", "add_commands"]
 
@@ -117,6 +120,16 @@ def verify(
             "--anchor", exists=True, dir_okay=False, help="Also compare with these anchors.", metavar="FILE"
         ),
     ] = None,
+    exported: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--export",
+            exists=True,
+            dir_okay=False,
+            help="Prove what `audit export` wrote instead, of any number of instances; repeatable.",
+            metavar="FILE",
+        ),
+    ] = None,
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
@@ -126,29 +139,28 @@ def verify(
     an anchor can tell; 5: a record is not the one that was written last; 6: its text is not.
     """
     from supervisor_memory.audit.anchor import read_from
-    from supervisor_memory.audit.verify import verified
+    from supervisor_memory.audit.verify import verified, verified_exports
 
     anchors = [] if anchor is None else read_from(anchor)
+    if exported:
+        found_in_exports = verified_exports(
+            exported, anchors=anchors, key=_anchor_key(told_settings(env_file))
+        )
+        _tell(found_in_exports, json=json)
+        return
     with _open(env_file) as memory:
         if (deep or state) and isinstance(memory.backend, Journals):
             raise BackendError(
                 f"the records of {memory.backend.name} are changed by other instances too, whose logs are "
                 "elsewhere: --state and --deep compare a store of this machine. Without, the rows are proved"
             )
-        key = _anchor_key(memory)
+        key = _anchor_key(memory.settings)
         if any(each.mac for each in anchors) and key is None:
             say("warning: the anchors are signed, and MEMORY_ANCHOR_KEY is not set: nobody checks by whom")
         get = memory.backend.get if deep or state else None
+        log_id = memory.backend.audit.log_id
         found = verified(memory.backend.audit, get, texts=deep, anchors=anchors, key=key)
-    if json:
-        typer.echo(as_json({**asdict(found), "problems": found.problems}))
-    else:
-        records = f" and {found.records} records" if deep or state else ""
-        typer.echo(f"{found.rows} rows{records} verified, {len(found.faults)} problems")
-        for problem in found.problems:
-            typer.echo(f"problem: {one_line(problem)}")
-    if found.faults:
-        raise typer.Exit(min(EXIT_CODES[fault.kind] for fault in found.faults))
+    _tell({log_id: found}, json=json)
 
 
 def anchor(
@@ -165,7 +177,7 @@ def anchor(
     from supervisor_memory.audit.anchor import anchored, append_to
 
     with _open(env_file) as memory:
-        log, key = memory.backend.audit, _anchor_key(memory)
+        log, key = memory.backend.audit, _anchor_key(memory.settings)
         found = anchored(log, at=memory.services.clock(), key=key)
         append_to(file, found, log)
     if json:
@@ -260,6 +272,25 @@ def preview(
     lines.show_explanation(_console(), note.hits)
 
 
+def _tell(found: "Mapping[str, Verified]", *, json: bool) -> None:
+    """What was proved of each log, and how the command ends."""
+    problems = [problem for log in found.values() for problem in log.problems]
+    faults = [fault for log in found.values() for fault in log.faults]
+    rows, records = (sum(getattr(log, name) for log in found.values()) for name in ("rows", "records"))
+    if json:
+        told = {"faults": [asdict(fault) for fault in faults], "problems": problems, "logs": sorted(found)}
+        typer.echo(as_json({"rows": rows, "records": records, **told}))
+    else:
+        beside = f" and {records} records" if records else ""
+        of_logs = f" of {len(found)} logs" if len(found) > 1 else ""
+        typer.echo(f"{rows} rows{of_logs}{beside} verified, {len(faults)} problems")
+        for log_id, log in found.items():
+            for problem in log.problems:
+                typer.echo(one_line(f"problem: {problem}" + (f" (log {log_id})" if len(found) > 1 else "")))
+    if faults:
+        raise typer.Exit(min(EXIT_CODES[fault.kind] for fault in faults))
+
+
 def _show_rows(rows: list[dict[str, Any]], *, json: bool) -> None:
     if json:
         typer.echo(as_json({"rows": rows}))
@@ -269,8 +300,8 @@ def _show_rows(rows: list[dict[str, Any]], *, json: bool) -> None:
     lines.show_audit(_console(), rows)
 
 
-def _anchor_key(memory: "SupervisorMemory") -> str | None:
-    key = memory.settings.anchor_key
+def _anchor_key(settings: "Settings") -> str | None:
+    key = settings.anchor_key
     return None if key is None else key.get_secret_value()
 
 

@@ -232,3 +232,20 @@ def test_what_is_signed_is_all_but_the_signature(log: AuditLog) -> None:
     assert anchor.is_signed_with(KEY)
     assert not anchor.is_signed_with(KEY + " ")
     assert not Anchor(anchor.log_id, anchor.seq, anchor.hash, anchor.at_us).is_signed_with(KEY)
+
+
+@pytest.mark.parametrize("payload", [b"", b"not json", b"[1]", b"{}", b"\xff\xfe"])
+def test_whoever_makes_the_chain_anew_around_nonsense_is_found(
+    log: AuditLog, tmp_path: Path, payload: bytes
+) -> None:
+    log_id = log.log_id
+    log.close()
+
+    def nonsense(rows: list[Row], chance: Random) -> list[Row]:
+        rows[-1][7] = payload
+        rows[-1][9] = row_hash(log_id, rows[-1][8], payload)
+        return rows
+
+    with closing(tampered(tmp_path / "store", nonsense, Random(1))) as copy:
+        [fault] = verified(copy).faults
+        assert (fault.kind, fault.row) == ("chain", 40)

@@ -135,3 +135,23 @@ def test_a_preview_is_the_note_that_an_agent_would_get_and_tells_nobody(
     seen = run("show", ids["delayed"], "--json").json["accesses"]
     assert ("preview", "operator") in {(access["op"], access["agent_id"]) for access in seen}
     assert "no note" in run("preview", "Zebras?", "-u", "bo").stdout
+
+
+def test_the_exports_of_many_instances_are_proved_together(
+    run: Run, ids: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("audit", "export", "one.jsonl")
+    run("audit", "anchor", "anchors")
+    monkeypatch.setenv("MEMORY_PATH", str(tmp_path / "other"))
+    with SupervisorMemory.from_env() as memory:
+        memory.write("Use charts.", user_id="eve")
+    run("audit", "export", "other.jsonl")
+    both = ("audit", "verify", "--export", "one.jsonl", "--export", "other.jsonl", "--anchor", "anchors")
+    told = run(*both, "--json")
+    assert (told.code, len(told.json["logs"]), told.json["problems"]) == (0, 2, [])
+    lines = (tmp_path / "one.jsonl").read_text().splitlines(keepends=True)
+    for kept, code in ((lines[:-1], 4), (lines[:1] + lines[2:], 3), ([lines[1], lines[0], *lines[2:]], 3)):
+        (tmp_path / "one.jsonl").write_text("".join(kept))
+        assert run(*both).code == code
+    (tmp_path / "one.jsonl").write_text('{"log_id": "x"}\n')
+    assert "line 1 of one.jsonl is no row" in run(*both).stderr
