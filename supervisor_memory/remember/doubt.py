@@ -13,6 +13,7 @@ from typing import Any, Final
 from supervisor_memory import phrases
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.records import FAMILIES, Candidate, Filter, Record, SourceClass, Status, WriteStatus
+from supervisor_memory.remember.gate import is_instruction
 from supervisor_memory.remember.person import is_about_the_user
 from supervisor_memory.settings import Settings
 from supervisor_memory.statements import normal, sentences
@@ -67,7 +68,8 @@ def doubts(
     is_changed = status == "updated" and any(record.source.source_class == "user" for record in changed)
     if is_changed or (is_strange and is_denied()):
         found.append("contradicts-the-user")
-    if any(map(phrases.INSTRUCTION.search, said)):  # also what is quoted: a model reads that too
+    is_order = is_strange and any(map(is_instruction, told))
+    if is_order or any(map(phrases.INSTRUCTION.search, said)):  # also what is quoted: a model reads that too
         found.append("instruction-like")
     if candidate.confidence < _LEAST_CONFIDENCE:
         found.append("low-confidence")
