@@ -21,6 +21,11 @@ _IN_LOCAL: Final = frozenset("!#$%&'*+/=?^_`{|}~.-")
 _DOMAIN: Final = re.compile(
     r"(?:[A-Za-z0-9\u00c0-\u024f](?:[A-Za-z0-9\u00c0-\u024f-]{0,62})\.){1,8}([A-Za-z]{2,24}|xn--[A-Za-z0-9-]{2,59})"
 )
+_CHINESE_DOMAIN: Final = re.compile(
+    r"[A-Za-z0-9-]{1,63}(?:[。｡][A-Za-z0-9-]{1,63}){0,3}[。｡](?:com|cn|net|org|edu|gov|io|hk|tw)(?![A-Za-z])"
+    r"|[\u4e00-\u9fff][\u4e00-\u9fffA-Za-z0-9-]{0,30}\.(?:中国|公司|网络|(?:com|cn|net)(?![A-Za-z]))"
+)
+"""With the full stop of a Chinese keyboard, or of Chinese characters."""
 _USERINFO: Final = re.compile(r"://[^\s/@:]{0,64}:[^\s/]{0,64}$")
 _SCALED_IMAGE: Final = re.compile(r"[0-9](?:\.[0-9])?x\.", re.IGNORECASE)
 
@@ -30,7 +35,7 @@ def emails(read: Read) -> Iterator[Span]:
     text = read.text
     at = text.find("@")
     while at >= 0:
-        domain = _DOMAIN.match(text, at + 1)
+        domain = _DOMAIN.match(text, at + 1) or _CHINESE_DOMAIN.match(text, at + 1)
         start = _local_start(text, at) if domain else at
         if domain and start < at and not _is_no_address(text, start, at):
             yield Span(start, domain.end(), "EMAIL")

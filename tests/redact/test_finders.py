@@ -237,3 +237,17 @@ def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_region_without_numbers_is_refused() -> None:
     with pytest.raises(SettingsError, match="MEMORY_PHONE_REGIONS names 'ZZ'"):
         open_redactor("phone", "ZZ")
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("发到bo＠mail。example。cn，谢谢", "发到[EMAIL]，谢谢"),
+        ("bo@example｡com 收", "[EMAIL] 收"),
+        ("写给bo@测试.中国吧", "写给[EMAIL]吧"),
+        ("邮箱是bo@example.com。Com means company.", "邮箱是[EMAIL]。Com means company."),
+        ("@张三。明天见", "@张三。明天见"),
+    ],
+)
+def test_addresses_typed_on_a_chinese_keyboard_are_found(text: str, redacted: str) -> None:
+    assert ALL.text(text) == redacted
