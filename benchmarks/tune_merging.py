@@ -208,7 +208,7 @@ def main() -> None:
     parser.add_argument("--check", type=Path)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    lines = [line for path in options.files or sorted(OWN.glob("*.jsonl")) for line in read_lines(path)]
+    lines = [line for path in options.files or sorted(OWN.glob("??.jsonl")) for line in read_lines(path)]
     pairs = pairs_of(lines)
     print(f"{len(pairs)} pairs")
     for bare in (False, True):
