@@ -20,7 +20,6 @@ from supervisor_memory.arguments import as_filter
 from supervisor_memory.eraser import Receipt
 from supervisor_memory.errors import InvalidContent, MemoryAccessDenied, RecordNotFound
 from supervisor_memory.interfaces.dashboard import pictures
-from supervisor_memory.interfaces.differences import differences, marked
 from supervisor_memory.interfaces.dashboard.undoing import Decision
 from supervisor_memory.interfaces.dashboard.words import (
     LANGUAGES,
@@ -30,6 +29,7 @@ from supervisor_memory.interfaces.dashboard.words import (
     preferred,
     worded,
 )
+from supervisor_memory.interfaces.differences import differences, marked
 from supervisor_memory.interfaces.http.access import Caller
 from supervisor_memory.interfaces.printable import moment, printable
 from supervisor_memory.memory import SupervisorMemory

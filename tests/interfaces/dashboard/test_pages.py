@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 
 from supervisor_memory import SupervisorMemory
-from supervisor_memory.records import FAMILIES, Record, new_id
+from supervisor_memory.records import FAMILIES, Filter, Record, new_id
 from tests.interfaces.dashboard.conftest import ADDRESS, POLICY, REVIEWER, TOKENS, Visitor
 
 Known = Callable[[str], set[str]]
@@ -200,6 +200,41 @@ def test_undo_goes_back_decision_by_decision_and_then_has_nothing(
     assert visitor.post("/dashboard/inbox/undo").headers["location"].endswith("said=nothing-to-undo")
 
 
+@pytest.mark.parametrize("verb", ["approve", "edit", "reject"])
+@pytest.mark.parametrize(
+    ("known_before", "proposed"),
+    [
+        ("", "The user likes tea."),
+        ("The user likes tea.", "The user likes tea, and coffee in the morning."),
+        ("My office is in Porto.", "The user's office is in Lisbon."),
+        ("我喜欢喝茶。", "用户喜欢喝咖啡。"),
+    ],
+)
+def test_undo_leaves_everything_as_it_was_before_the_decision(
+    visitor: Visitor, memory: SupervisorMemory, verb: str, known_before: str, proposed: str
+) -> None:
+    if known_before:
+        memory.write(known_before, user_id="ada", kind="user-profile")
+    waiting = memory.write(
+        proposed,
+        user_id="ada",
+        kind="user-profile",
+        source_class="tool",
+        metadata={"strategy": "review"},
+    )
+
+    def state() -> set[tuple[str, str, str]]:
+        where = Filter(user_id="ada", statuses=("active", "pending"))
+        return {(each.id, each.status, each.content) for each in memory.backend.list(where, limit=100)}
+
+    before = state()
+    visitor.get("/dashboard/inbox")
+    visitor.post(f"/dashboard/inbox/{waiting.id}/{verb}", content=f"{proposed} Really.")
+    assert state() != before
+    visitor.post("/dashboard/inbox/undo")
+    assert state() == before
+
+
 def test_what_was_changed_since_is_not_undone(
     visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str], known: Known
 ) -> None:
@@ -233,6 +268,16 @@ def test_a_form_without_its_word_changes_nothing(
 ) -> None:
     answer = visitor.post(f"/dashboard/inbox/{ids['charts']}/approve", word=word)
     assert answer.status_code == 403
+    assert status(memory, ids["charts"]) == "pending"
+
+
+@pytest.mark.parametrize("body", [b"%ED%A0%80", b"word=\xff", b"{}", b"a=1&" * 100, b"--x\r\n", b""])
+def test_what_is_no_form_changes_nothing(
+    visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str], body: bytes
+) -> None:
+    answer = visitor.ask("POST", f"/dashboard/inbox/{ids['charts']}/approve", content=body)
+    assert answer.status_code in (403, 422)
+    assert answer.headers["content-security-policy"] == POLICY
     assert status(memory, ids["charts"]) == "pending"
 
 
