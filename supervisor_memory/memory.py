@@ -1097,13 +1097,10 @@ class SupervisorMemory:
 
     def _note_use(self, said: Remembering) -> None:
         """Log how much of a note the answer took up: a number."""
-        asked, answers = list[str](), [said.outcome.final_answer or ""]
-        for message in said.messages:
-            (asked if message.role == "user" else answers).append(message.content)
-        if said.note and any(answers):
-            share = use_of(said.note.hits, "\n".join(answers), asked="\n".join(asked))
-            if share is not None:
-                self._trail.used(share, said.scope)
+        answers = [message.content for message in said.messages if message.role == "assistant"]
+        answer = "\n".join([said.outcome.final_answer or "", *answers]).strip()
+        if said.note and answer and (share := use_of(said.note.hits, answer)) is not None:
+            self._trail.used(share, said.scope)
 
     def _in(self, scope: Scope) -> Scope:
         """The scope as it is kept: a task's name is a text too."""

@@ -11,7 +11,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from supervisor_memory.audit.log import USED
-from supervisor_memory.audit.turns import MOST
 from supervisor_memory.backends.protocol import MemoryBackend
 from supervisor_memory.records import Filter, Hits
 from supervisor_memory.terms import terms
@@ -105,12 +104,9 @@ class Metrics:
         }
 
 
-def use_of(hits: Hits, answer: str, *, asked: str = "") -> float | None:
-    """The share of the terms of what was told that an answer uses, those of the question left out.
-
-    None: nothing was told, or nothing that the question had not said.
-    """
-    told = {term for hit in hits for term in terms(hit.record.content)} - set(terms(asked[:_LONGEST_ANSWER]))
+def use_of(hits: Hits, answer: str) -> float | None:
+    """The share of the different terms of what was told that an answer has too. None: nothing was told."""
+    told = {term for hit in hits for term in terms(hit.record.content)}
     return _share(len(told & set(terms(answer[:_LONGEST_ANSWER]))), len(told))
 
 
@@ -134,7 +130,7 @@ def measure(
         BackendError: the store failed.
     """
     log = backend.audit
-    notes = [note for note in log.notes(MOST, user_id=user_id) if _is_in(note.at, since, until)]
+    notes = [note for note in _notes(log, user_id, since) if _is_in(note.at, since, until)]
     uses = log.accesses(_MOST_USES, user_id=user_id, op=USED)
     found = tallied(
         notes,
@@ -246,6 +242,16 @@ def _sessions(backend: MemoryBackend, notes: "Sequence[Injection]") -> dict[str,
             said_in = record.source.session_id
             found[record.id] = backend.audit.session_name(record.user_id, said_in)
     return found
+
+
+def _notes(log: "AuditLog", user_id: str | None, since: float | None) -> "Iterator[Injection]":
+    """What a user's readers were told, newest first, back to about that time."""
+    before = None
+    while page := log.notes(_PAGE, user_id=user_id, before=before):
+        yield from page
+        before = page[-1].seq
+        if since is not None and page[-1].at < since:
+            return
 
 
 def _rows(log: "AuditLog", user_id: str | None, since: float | None) -> "Iterator[AuditRow]":
