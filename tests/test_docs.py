@@ -39,7 +39,16 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text_of(page), re.DOTALL | re.MULTILINE)
 
 
-WITH_PROGRAMS = ("disclosure", "extracting", "journal", "metrics", "queue", "ranking", "redaction", "searching")
+WITH_PROGRAMS = (
+    "disclosure",
+    "extracting",
+    "journal",
+    "metrics",
+    "queue",
+    "ranking",
+    "redaction",
+    "searching",
+)
 PROGRAMS = [
     (page, number)
     for page in (*READMES, *(f"docs/{name}.md" for name in WITH_PROGRAMS))
