@@ -12,17 +12,20 @@ from supervisor_memory.records import AuditEvent
 __all__ = ["ask_delete", "ask_forget", "delete", "forget", "receipt", "restore", "revert", "show"]
 
 _ROWS: Final = 50
+_VERSIONS: Final = 50
 _AROUND: Final = 2
 
 
 def show(visit: Visit) -> Response:
     memory, id_ = visit.memory, visit.own(visit.part)
     found = memory.get(id_)
-    log = memory.backend.audit
+    log, versions = memory.backend.audit, memory.history(id_)
     return visit.page(
         "record.html",
         record=found,
-        versions=memory.history(id_),
+        versions=versions[-_VERSIONS:],
+        before=versions[:-_VERSIONS],
+        first=versions[0].content,
         said=memory.messages(id_, around=_AROUND),
         readings=list(reversed(log.accesses(_ROWS, record_id=id_))),
         rows=list(reversed(log.tail(_ROWS, record_id=id_))),

@@ -157,6 +157,10 @@ _PHRASES: Final[dict[str, tuple[str, str]]] = {
     "parts": ("What makes the score", "得分的构成"),
     # record
     "versions": ("Versions", "各版本"),
+    "earlier-versions": (
+        "{n} earlier versions are not shown here; `supervisor-memory show` has them.",
+        "另有 {n} 个更早的版本未在此显示；见 `supervisor-memory show`。",
+    ),
     "valid-time": ("When it was valid", "有效时间"),
     "valid-from": ("from {since}", "自 {since}"),
     "valid-between": ("{since} to {until}", "{since} 至 {until}"),

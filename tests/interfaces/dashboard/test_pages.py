@@ -381,6 +381,17 @@ def test_a_record_shows_its_versions_who_read_it_and_what_was_said(
     assert f"Please note. <mark>{LATER}</mark> Thank you." in rival
 
 
+def test_of_many_versions_the_latest_are_shown(visitor: Visitor, memory: SupervisorMemory) -> None:
+    id_ = memory.write("Use 0 decimals.", user_id="ada").id
+    for at in range(1, 55):
+        memory.update(id_, content=f"Use {at} decimals.", user_id="ada")
+    page = visitor.get(f"/dashboard/records/{id_}").text
+    assert "5 earlier versions are not shown here" in page
+    assert page.count('<li class="card" data-item>') == 50
+    assert "Use <del>4</del><ins>5</ins> decimals." in page
+    assert "Use <del>3</del><ins>4</ins> decimals." not in page
+
+
 def test_looking_at_a_record_is_logged_as_the_operators(
     visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str]
 ) -> None:
