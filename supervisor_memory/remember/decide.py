@@ -51,7 +51,7 @@ from supervisor_memory.remember.merge import (
     strategy_for,
 )
 from supervisor_memory.remember.once import event_ids
-from supervisor_memory.remember.pair import apart, beside, read
+from supervisor_memory.remember.pair import apart, beside, exchanges_two, read
 from supervisor_memory.remember.retract import exchanges, fit
 from supervisor_memory.remember.tasks import same_task
 from supervisor_memory.remember.verdict import INSTEAD_FROM, Rival, closest_statement, verdicts
@@ -455,7 +455,9 @@ def _changed_of_another_kind(
         return None
     kind = next(kind for kind in _STATED if kind != candidate.kind)
     known = _known(_record(replace(candidate, kind=kind), vector, said, view), candidate, draft, view)
-    return known if known is not None and known.how == "instead" else None
+    if known is None or known.how != "instead":
+        return None
+    return None if exchanges_two(beside(read(known.record.content), read(candidate.content))) else known
 
 
 def _renew(old: Record, new: Record, draft: _Draft) -> None:

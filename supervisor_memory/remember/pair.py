@@ -36,6 +36,7 @@ __all__ = [
     "apart",
     "beside",
     "evidence",
+    "exchanges_two",
     "is_told_otherwise",
     "nearness",
     "rarity",
@@ -417,7 +418,8 @@ def apart(pair: Pair) -> str:
 def _of_two(pair: Pair) -> str:
     """What keeps texts apart though the later one announces a change."""
     old, new = pair.old.slots, pair.new.slots
-    handed_over = pair.announces and _HANDED_OVER.search(pair.new.text)
+    is_late = len(pair.replaced) == 1 and not pair.replaced[0].is_at_head
+    handed_over = is_late and pair.announces and _HANDED_OVER.search(pair.new.text)
     if (of_another(pair.old.people, pair.new.people) and not handed_over) or _begins_with_somebody(pair):
         return "person"
     if old.labels and new.labels and not old.labels & new.labels and not _moves_to_label(pair):
@@ -469,7 +471,8 @@ def _is_on_the_other_side(pair: Pair) -> bool:
 def _moves_to_label(pair: Pair) -> bool:
     """Whether it is told of one thing that it has another label last: moved to room 20."""
     last = pair.exchanges[-1] if pair.exchanges else None
-    return pair.announces and last is not None and last.is_last and _is_of_numbers(last)
+    is_alone = last is not None and pair.replaced == [last]
+    return is_alone and pair.announces and last is not None and last.is_last and _is_of_numbers(last)
 
 
 def _begins_with_somebody(pair: Pair) -> bool:
@@ -641,6 +644,17 @@ def things_in_common(pair: Pair, *, most: int) -> int:
         del mine[block.a : block.a + block.size]
         del yours[block.b : block.b + block.size]
     return found
+
+
+def exchanges_two(pair: Pair) -> bool:
+    """Whether a figure or a day was exchanged, and something else too: hay on Mondays, oats on Fridays."""
+
+    def kinds(words: Sequence[str]) -> set[bool]:
+        return {bool(_is_number(word) or _CALENDAR.fullmatch(word)) for word in words}
+
+    mine = [word for each in pair.replaced for word in each.mine]
+    yours = [word for each in pair.replaced for word in each.yours]
+    return len(pair.replaced) > 1 or len(kinds(mine) & kinds(yours)) > 1
 
 
 def is_told_otherwise(pair: Pair) -> bool:

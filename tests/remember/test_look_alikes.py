@@ -94,3 +94,16 @@ def test_a_form_of_address_is_taken_back_by_another_word_for_it(known: str, said
 def test_a_change_of_something_else_leaves_both_kinds_alone() -> None:
     said = ("The warehouse counts its stock on Mondays.", "From now on, send me the stock list on Fridays.")
     assert after(*said) == (["added", "added"], sorted(said))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Karin trains on lane 2.", "Moritz now trains on lane 5."),
+        ("The kennel buys straw on Mondays.", "From now on, the kennel buys bones on Saturdays."),
+        ("高一地理由何老师教。", "高一历史改由郑老师教。"),
+        ("Our tailor is Ivo Brand.", "Our optician is now Rita Kern."),
+    ],
+)
+def test_a_change_that_is_told_of_something_else_is_added(one: str, other: str) -> None:
+    assert after(one, other) == (["added", "added"], sorted((one, other)))
