@@ -38,7 +38,7 @@ test: $(READY)
 test-browser: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group browser
 	@if [ -x /usr/bin/chromium ]; then :; \
-	elif [ "$$(id -u)" = 0 ]; then apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; \
+	elif [ "$$(id -u)" = 0 ]; then apt-get -o Acquire::Retries=3 update -qq && apt-get -o Acquire::Retries=3 install -y -qq --no-install-recommends chromium; \
 	else echo 'there is no /usr/bin/chromium, and only root can install it: apt-get install chromium; skipping'; fi
 	BROWSER_TESTS=1 $(BIN)/python -m pytest tests/browser
 
