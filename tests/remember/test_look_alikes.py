@@ -9,7 +9,7 @@ from supervisor_memory.testing.clock import FixedClock
 def after(*said: str) -> tuple[list[str], list[str]]:
     """What became of each text that is written, and what is known in the end; without vectors."""
     memory = SupervisorMemory(Settings(embedding_model="none"), clock=FixedClock())
-    became = [
+    became: list[str] = [
         memory.write(text, user_id="ada", created_at=float(day * 86_400)).status
         for day, text in enumerate(said, start=1)
     ]
