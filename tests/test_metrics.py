@@ -159,9 +159,12 @@ def test_a_period_and_a_user_narrow_all_figures(memory: SupervisorMemory, clock:
 
 def test_what_an_erased_user_was_shown_is_counted_no_more(memory: SupervisorMemory) -> None:
     memory.write("Bo keeps bees on the roof.", user_id="bo")
-    memory.search("bees on the roof", user_id="bo")
+    asked = ("user", "Who keeps bees on the roof?")
+    note = memory.recall([asked], Scope("bo"))
+    memory.remember([asked, ("assistant", "Bo keeps bees.")], Scope("bo"), note=note)
+    assert (figures(memory).total.notes, figures(memory).total.answers) == (1, 1)
     memory.erase(user_id="bo", confirm=True)
-    assert figures(memory).total.searches == 0
+    assert (figures(memory).total.notes, figures(memory).total.answers) == (0, 0)
     assert figures(memory, user_id="bo").total == Figures()
 
 
