@@ -1,14 +1,13 @@
-"""The application: routes by noun under /v1, the dashboard where there is one, and the guard before both."""
+"""The application: routes by noun under /v1, the dashboard, and the guard before both."""
 
-import importlib.util
 from collections.abc import Collection
 from importlib.metadata import version
-from typing import Any, Final
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.security import HTTPBearer
 from starlette.middleware import Middleware
 
+from supervisor_memory.interfaces import dashboard
 from supervisor_memory.interfaces.http import audit, health, memories, review, users
 from supervisor_memory.interfaces.http.access import Guard, Tokens, caller_of
 from supervisor_memory.interfaces.http.problems import PROBLEMS, add_handlers
@@ -16,7 +15,6 @@ from supervisor_memory.memory import SupervisorMemory
 
 __all__ = ["create_app"]
 
-_DASHBOARD: Final = "supervisor_memory.interfaces.dashboard"
 _bearer = HTTPBearer(auto_error=False, description="A token of MEMORY_SERVER_TOKENS.")
 
 
@@ -30,14 +28,13 @@ def create_app(
         hosts: Names it may be addressed to, besides loopback; without a port.
         rate: Requests a minute of one caller.
     """
-    page = _dashboard()
     guard = Middleware(
         Guard,
         tokens=tokens,
         hosts=hosts,
         rate=rate,
-        open_paths={"/healthz", *getattr(page, "OPEN", ())},
-        login=getattr(page, "LOGIN", None),
+        open_paths={"/healthz", *dashboard.OPEN},
+        login=dashboard.LOGIN,
     )
     app = FastAPI(
         title="supervisor-memory",
@@ -55,8 +52,7 @@ def create_app(
     add_handlers(app)
     app.include_router(health.open_router)
     app.include_router(_v1())
-    if page is not None:
-        app.include_router(page.router(memory, caller_of), include_in_schema=False)
+    app.include_router(dashboard.router(memory, caller_of), include_in_schema=False)
     return app
 
 
@@ -65,9 +61,3 @@ def _v1() -> APIRouter:
     for part in (memories, review, audit, users, health):
         v1.include_router(part.router)
     return v1
-
-
-def _dashboard() -> Any:
-    """The pages, where there are any: `router(memory, caller)`, open paths in `OPEN`, one of them `LOGIN`."""
-    page = importlib.import_module(_DASHBOARD) if importlib.util.find_spec(_DASHBOARD) else None
-    return page if hasattr(page, "router") else None
