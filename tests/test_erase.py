@@ -32,7 +32,12 @@ from supervisor_memory.testing.scripted import ScriptedModel
 from tests.canaries import CANARIES, USERS, Dense, World, left_of
 
 ROOT = Path(__file__).parent.parent
-WITHOUT_TEXTS = {"supervisor_memory.models", "supervisor_memory.graph.inside", "supervisor_memory.place"}
+WITHOUT_TEXTS = {
+    "supervisor_memory.models",
+    "supervisor_memory.graph.inside",
+    "supervisor_memory.interfaces.dashboard.visit",
+    "supervisor_memory.place",
+}
 
 
 def opened(name: str, path: Path) -> MemoryBackend:

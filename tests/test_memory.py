@@ -574,6 +574,8 @@ CONVERSATION: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("add_many", (["a b", "a b", {"content": "c d", "speaker": "Ann"}],), {"user_id": "u1"}),
     ("remember", ("delayed means more than 15 minutes.", Scope("u1", session_id="s1")), {}),
     ("recall", ("what does delayed mean?", Scope("u1")), {}),
+    ("preview", ("what does delayed mean?", Scope("u1")), {"settings": {"max_notes": 1}}),
+    ("preview", ("what does delayed mean?", Scope("u1")), {"settings": {"no_such": 1}}),
     ("search", ("GMV",), {"user_id": "u1", "threshold": 0}),
     ("get_all", (), {"user_id": "u1"}),
     ("topics", (), {"user_id": "u1"}),
