@@ -16,7 +16,19 @@ if TYPE_CHECKING:
     from supervisor_memory.audit.log import AuditLog
     from supervisor_memory.records import Considered, Hit, Scope
 
-__all__ = ["TABLES", "Given", "Injection", "Shown", "Turn", "given", "injections", "keep", "row_of", "turns"]
+__all__ = [
+    "TABLES",
+    "Given",
+    "Injection",
+    "Shown",
+    "Turn",
+    "given",
+    "grouped",
+    "injections",
+    "keep",
+    "row_of",
+    "turns",
+]
 
 TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS notes(
@@ -30,6 +42,7 @@ MOST: Final = 20_000
 """Rows that are kept; the oldest make room."""
 _DROPPED: Final = 20
 _DIGITS: Final = 3
+_PAUSE_SECONDS: Final = 120.0
 _MICRO: Final = 1_000_000
 _COLUMNS: Final = "seq, id, ts_us, op, agent_id, session, run_id, tokens, degraded, shown, dropped"
 
@@ -89,7 +102,7 @@ class Injection:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The notes of one run of a graph, oldest first; one that belongs to no run is a turn by itself."""
+    """The notes of one run of a graph, oldest first."""
 
     run_id: str | None
     session: str | None
@@ -182,10 +195,26 @@ def turns(
         before: The smallest `seq` of a page that was read: what is older follows.
         limit: How many notes to read at most; the notes of a run that lie beyond are missing.
     """
-    runs: dict[str, list[Injection]] = {}
-    for note in log.notes(limit, user_id=user_id, before=before):
-        runs.setdefault(note.run_id or note.id, []).insert(0, note)
-    return [Turn(notes[0].run_id, notes[0].session, notes[0].at, tuple(notes)) for notes in runs.values()]
+    return grouped(log.notes(limit, user_id=user_id, before=before))
+
+
+def grouped(notes: Iterable[Injection]) -> list[Turn]:
+    """The turns that notes belong to, newest first: those of one run or, where memory is read without a
+    `run_id`, those of one session with no pause of two minutes between them.
+
+    Args:
+        notes: Newest first.
+    """
+    found: list[list[Injection]] = []
+    latest: dict[str, list[Injection]] = {}
+    for note in reversed([*notes]):
+        key = note.run_id or note.session or note.id
+        group = latest.get(key)
+        if group is None or (note.run_id is None and note.at - group[-1].at > _PAUSE_SECONDS):
+            group = latest[key] = []
+            found.append(group)
+        group.append(note)
+    return [Turn(each[0].run_id, each[0].session, each[0].at, tuple(each)) for each in reversed(found)]
 
 
 def _packed(shown: Sequence[Shown]) -> str:

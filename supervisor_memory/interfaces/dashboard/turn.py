@@ -5,16 +5,15 @@ from typing import Final
 
 from fastapi.responses import Response
 
-from supervisor_memory.audit.turns import Injection, Turn
+from supervisor_memory.audit.turns import Injection, grouped
 from supervisor_memory.interfaces.dashboard.visit import Visit
 from supervisor_memory.records import Record
 
-__all__ = ["grouped", "turn", "turns"]
+__all__ = ["turn", "turns"]
 
 _PAGE: Final = 100
 _MOST_OF_A_TURN: Final = 200
 _LARGEST: Final = 2**31
-_PAUSE_SECONDS: Final = 120.0
 
 
 def turns(visit: Visit) -> Response:
@@ -43,25 +42,6 @@ def turn(visit: Visit) -> Response:
     visit.looked_at("turn", list(records.values()))
     status = 200 if notes else 404
     return visit.page("turn.html", status=status, notes=notes, at=at, chosen=chosen, records=records)
-
-
-def grouped(notes: Iterable[Injection]) -> list[Turn]:
-    """The turns that notes belong to, newest first: those of one run or, where graphs are run without a
-    `run_id`, those of one session with no pause of two minutes between them.
-
-    Args:
-        notes: Newest first.
-    """
-    found: list[list[Injection]] = []
-    latest: dict[str, list[Injection]] = {}
-    for note in reversed([*notes]):
-        key = note.run_id or note.session or note.id
-        group = latest.get(key)
-        if group is None or (note.run_id is None and note.at - group[-1].at > _PAUSE_SECONDS):
-            group = latest[key] = []
-            found.append(group)
-        group.append(note)
-    return [Turn(each[0].run_id, each[0].session, each[0].at, tuple(each)) for each in reversed(found)]
 
 
 def _notes(visit: Visit) -> Sequence[Injection]:

@@ -5,9 +5,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisor_memory.audit.turns import Injection
+from supervisor_memory.audit.turns import Injection, grouped
 from supervisor_memory.interfaces.dashboard.pictures import bars, columns, hand_offs, parts, timeline
-from supervisor_memory.interfaces.dashboard.turn import grouped
 from supervisor_memory.versions import Version
 
 DAY = 86_400.0
