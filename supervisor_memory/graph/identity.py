@@ -106,9 +106,10 @@ def _in_graph(name: str, config: RunnableConfig) -> Any:
 def _run() -> Any:
     """The id that the graph was run with; nodes do not find it in their config."""
     try:
-        return getattr(get_runtime().execution_info, "run_id", None)
+        told = getattr(get_runtime(), "execution_info", None)  # no run in a chain outside of a graph
     except (RuntimeError, KeyError, LookupError):  # outside of a run
         return None
+    return getattr(told, "run_id", None)
 
 
 def _context() -> Any:
