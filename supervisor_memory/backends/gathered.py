@@ -54,7 +54,7 @@ def _nearest(records: Sequence[Record], cosines: Mapping[str, float], limit: int
 def _index(records: Sequence[Record], places: Sequence[int]) -> Index:
     """The records at these places, each with its place for a key."""
     index = Index()
-    index.load(places, [entry_of(records[place]) for place in places])
+    index.load((place, entry_of(records[place])) for place in places)
     return index
 
 

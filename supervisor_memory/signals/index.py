@@ -6,7 +6,7 @@ an hour a new *episode* begins. Facts by themselves are in no stream.
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from supervisor_memory.records import Record
 from supervisor_memory.signals.lexical import Floats, Rows, idf, idfs
-from supervisor_memory.signals.postings import Postings
+from supervisor_memory.signals.postings import Filling, Postings
 from supervisor_memory.terms import terms
 
 __all__ = ["GAP_SECONDS", "Entry", "Index", "entry_of", "information"]
@@ -147,26 +147,26 @@ class Index:
         if self._stream_of.pop(row, None) is not None:
             self._is_ordered = False
 
-    def load(self, keys: Sequence[int], entries: Sequence[Entry]) -> None:
+    def load(self, entries: Iterable[tuple[int, Entry]]) -> None:
         """Fill an empty index at once.
 
         Args:
-            keys: In rising order.
-            entries: Of each key.
+            entries: Keys in rising order, and the entry of each. They are read one by one and not kept.
         """
-        size = len(keys)
-        self._room_for(size)
-        self.keys[:size], self.alive[:size] = keys, True
-        for column in (self.before, self.after, self.episodes):
-            column[:size] = _NONE
-        self._row_of = {key: row for row, key in enumerate(keys)}
-        self.size = self._changes = size
-        self.said_at[:size], self.speakers[:size] = [entry.said_at for entry in entries], _NONE
-        for row, entry in enumerate(entries):
+        filling = Filling()
+        for row, (key, entry) in enumerate(entries):
+            self._room_for(row + 1)
+            self.keys[row], self.said_at[row], self.lengths[row] = key, entry.said_at, len(entry.terms)
+            self.speakers[row] = _NONE
+            self._row_of[key] = row
+            filling.add(entry.terms)
             if entry.stream is not None:
                 self._place(row, entry, entry.stream)
-        self._postings = Postings.of([entry.terms for entry in entries])
-        self.lengths[:size] = [len(entry.terms) for entry in entries]
+        size = self.size = self._changes = len(self._row_of)
+        self.alive[:size] = True
+        for column in (self.before, self.after, self.episodes):
+            column[:size] = _NONE
+        self._postings = filling.done()
         self.total_terms = int(self.lengths[:size].sum(dtype=np.int64))
         self._is_ordered = not self._stream_of
 

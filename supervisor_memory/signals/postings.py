@@ -1,7 +1,7 @@
 """Which rows hold a term. A compact block, sorted by term, and beside it what was added since."""
 
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import TypeAlias
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from supervisor_memory.signals.lexical import Rows
 
-__all__ = ["Postings"]
+__all__ = ["Filling", "Postings"]
 
 _Numbers: TypeAlias = npt.NDArray[np.int32]
 _FEW = 4_096  # entries beside the block
@@ -28,15 +28,11 @@ class Postings:
         self._added = 0
 
     @classmethod
-    def of(cls, terms: Sequence[Collection[str]]) -> "Postings":
-        """Of the terms of each row, which differ."""
-        postings, number_of = cls(), dict[str, int]()
-        numbers = np.array(
-            [number_of.setdefault(t, len(number_of)) for held in terms for t in held], np.int64
-        )
-        rows = np.repeat(np.arange(len(terms), dtype=np.int32), [len(held) for held in terms])
+    def of(cls, number_of: dict[str, int], numbers: npt.NDArray[np.int64], rows: _Numbers) -> "Postings":
+        """Of the numbers of terms and the rows that hold them, pair by pair, rows in rising order."""
+        postings = cls()
         postings._number_of = number_of
-        postings._sort(np.array(numbers, dtype=np.int64), rows)
+        postings._sort(numbers, rows)
         return postings
 
     def _sort(self, numbers: npt.NDArray[np.int64], rows: _Numbers) -> None:
@@ -91,11 +87,9 @@ class Postings:
         numbers, moved = np.repeat(np.arange(len(counts)), counts), places[rows]
         kept = moved >= 0
         held = np.bincount(numbers[kept], minlength=len(counts)) > 0
-        postings = Postings()
         names = (term for term, is_held in zip(self._number_of, held.tolist(), strict=True) if is_held)
-        postings._number_of = {term: number for number, term in enumerate(names)}
-        postings._sort((np.cumsum(held) - 1)[numbers[kept]], moved[kept])
-        return postings
+        number_of = {term: number for number, term in enumerate(names)}
+        return Postings.of(number_of, (np.cumsum(held) - 1)[numbers[kept]], moved[kept])
 
     def _fold(self) -> None:
         if not self._later:
@@ -114,3 +108,23 @@ class Postings:
         )
         self._sort(terms, rows)
         self._later, self._added = {}, 0
+
+
+class Filling:
+    """Postings of rows in their order, none of which is kept while they are read."""
+
+    def __init__(self) -> None:
+        self._number_of: dict[str, int] = {}
+        self._numbers, self._lengths = array("q"), array("q")
+
+    def add(self, terms: Collection[str]) -> None:
+        """The next row holds these terms, which differ."""
+        numbers = self._number_of
+        self._numbers.extend([numbers.setdefault(term, len(numbers)) for term in terms])
+        self._lengths.append(len(terms))
+
+    def done(self) -> Postings:
+        """The postings of all rows."""
+        lengths = np.array(self._lengths, dtype=np.int64)
+        rows = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+        return Postings.of(self._number_of, np.array(self._numbers, dtype=np.int64), rows)

@@ -64,7 +64,7 @@ def afresh(entries: Mapping[int, Entry]) -> Index:
 def loaded(entries: Mapping[int, Entry]) -> Index:
     """The same, filled at once."""
     index = Index()
-    index.load(sorted(entries), [entries[key] for key in sorted(entries)])
+    index.load(sorted(entries.items()))
     return index
 
 

@@ -4,7 +4,7 @@ Those of a namespace lie side by side, so that it is loaded from few pages. Who 
 find counts, is `supervisor_memory.signals`; SQLite only keeps them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import apsw
@@ -31,16 +31,11 @@ def forget(connection: apsw.Connection, key: int, *, namespace: str) -> None:
     connection.execute("DELETE FROM entries WHERE namespace = ? AND key = ?", (namespace, key))
 
 
-def load(connection: apsw.Connection, namespace: str) -> tuple[Sequence[int], Sequence[Entry]]:
+def load(connection: apsw.Connection, namespace: str) -> Iterator[tuple[int, Entry]]:
     """The keys of a namespace's active records in rising order, and the entry of each."""
     rows: Iterable[Any] = connection.execute(
         "SELECT key, terms, said_at, stream, speaker, asks FROM entries WHERE namespace = ? ORDER BY key",
         (namespace,),
-    ).fetchall()
-    return (
-        [row[0] for row in rows],
-        [
-            Entry(terms.split(), said_at, stream, speaker, bool(asks))
-            for _, terms, said_at, stream, speaker, asks in rows
-        ],
     )
+    for key, terms, said_at, stream, speaker, asks in rows:
+        yield key, Entry(terms.split(), said_at, stream, speaker, bool(asks))

@@ -137,7 +137,7 @@ def _held(places: Sequence[tuple[Space, _Place]]) -> AbstractContextManager[obje
 def _bring_up_to_date(connection: apsw.Connection, space: Space, place: _Place) -> None:
     if place.revision < space.rebuilt or place.revision < 0:
         place.index = NamespaceIndex()
-        place.index.index.load(*entries.load(connection, space.namespace))
+        place.index.index.load(entries.load(connection, space.namespace))
     else:
         _follow(connection, space, place)
     place.revision = space.revision
