@@ -179,7 +179,9 @@ def _since(
     """What happened to the log since its anchors."""
     for anchor in anchors:
         where = f"the anchor of row {anchor.seq}"
-        if key is not None and not anchor.is_signed_with(key):
+        if key is not None and not anchor.mac:
+            yield Fault("chain", anchor.seq, f"{where} is not signed, so it proves nothing to who has a key")
+        elif key is not None and not anchor.is_signed_with(key):
             yield Fault("chain", anchor.seq, f"{where} was changed, or is signed with another key")
         elif anchor.log_id != log_id:
             yield Fault("chain", anchor.seq, f"{where} is of another log: this one was begun anew")

@@ -110,10 +110,17 @@ def show_notes(console: Console, notes: Sequence[Mapping[str, Any]]) -> None:
                 console,
                 one_line(f"{each['rank']:>3}. {each['score']:.2f}  {each['record_id']}  {each['why']}"),
             )
-            _line(console, f"     {_now(each['record'])}", style="dim")
+            _line(console, f"     {_then(each)}", style="dim")
         for each in note["dropped"]:
             _line(console, one_line(f"  –  {each['score']:.2f}  {each['record_id']}  {each['told']}"))
-            _line(console, f"     {_now(each['record'])}", style="dim")
+            _line(console, f"     {_then(each)}", style="dim")
+
+
+def _then(each: Mapping[str, Any]) -> str:
+    """What a reader was given: the text of then, and that of now where it was changed."""
+    if each["then"] is None:
+        return _now(each["record"])
+    return f"{one_line(each['then'])} (now: {_now(each['record'])})"
 
 
 def show_diagnosis(console: Console, diagnosis: "Diagnosis", *, every_setting: bool) -> None:

@@ -98,7 +98,9 @@ def _now(record: "Record | None", user_id: str | None) -> dict[str, str | None]:
 def notes_told(
     memory: "SupervisorMemory", notes: "Sequence[Injection]", *, user_id: str | None = None
 ) -> list[dict[str, Any]]:
-    """What readers were told, each record with its scores in words and as it is now.
+    """What readers were told, each record with its scores in words, as it is now, and as it was then.
+
+    `then` is the text that the reader was given, where it is another than the present one.
 
     Args:
         user_id: As in `audit_rows`.
@@ -106,11 +108,24 @@ def notes_told(
     ids = [each.record_id for note in notes for each in (*note.shown, *note.dropped)]
     live = beside(memory, ids, user_id=user_id)
 
-    def told(each: "Shown") -> dict[str, Any]:
+    def told(each: "Shown", at: float) -> dict[str, Any]:
         words = {"why": why(each.parts), "told": REASONS.get(each.reason, "")}
-        return {**asdict(each), **words, "record": live[each.record_id]}
+        record = live[each.record_id]
+        then = None if record["content"] is None else _at(memory, each.record_id, at)
+        then = None if then == record["content"] else then
+        return {**asdict(each), **words, "record": record, "then": then}
 
     return [
-        {**asdict(note), "shown": [*map(told, note.shown)], "dropped": [*map(told, note.dropped)]}
+        {
+            **asdict(note),
+            "shown": [told(each, note.at) for each in note.shown],
+            "dropped": [told(each, note.at) for each in note.dropped],
+        }
         for note in notes
     ]
+
+
+def _at(memory: "SupervisorMemory", record_id: str, at: float) -> str | None:
+    """What a record said at a moment; None where no version is as old."""
+    before = [each for each in memory.backend.versions(record_id) if each.updated_at <= at]
+    return before[-1].content if before else None

@@ -177,7 +177,7 @@ def test_what_is_wrong_is_told_by_its_kind_and_first_row(log: AuditLog, tmp_path
 def test_an_anchor_that_was_changed_is_no_proof(log: AuditLog, changes: dict[str, Any]) -> None:
     anchor = replace(anchored(log, at=NOW, key=KEY), **changes)
     [fault] = verified(log, anchors=[anchor], key=KEY).faults
-    assert "was changed, or is signed with another key" in fault.told
+    assert ("is not signed" if changes == {"mac": ""} else "was changed, or is signed with") in fault.told
 
 
 def test_an_anchor_of_another_log_tells_that_this_one_was_begun_anew(log: AuditLog, tmp_path: Path) -> None:

@@ -124,6 +124,18 @@ def test_why_tells_what_a_run_was_told_and_what_became_of_a_record(run: Run, ids
     assert "nobody was told" in run("why", "unknown").stdout
 
 
+def test_why_tells_the_text_of_then_also_after_it_was_changed(run: Run, ids: dict[str, str]) -> None:
+    with SupervisorMemory.from_env() as memory:
+        memory.recall([{"role": "user", "content": "What does Bo drink?"}], Scope("bo", run_id="run-8"))
+        memory.update(ids["bo"], content="Bo drinks tea.", user_id="bo")
+        memory.recall([{"role": "user", "content": "What does Bo drink?"}], Scope("bo", run_id="run-9"))
+    [then] = run("why", "run-8", "--json").json["notes"][0]["shown"]
+    [now] = run("why", "run-9", "--json").json["notes"][0]["shown"]
+    assert (then["then"], then["record"]["content"]) == ("Bo drinks black coffee.", "Bo drinks tea.")
+    assert (now["then"], now["record"]["content"]) == (None, "Bo drinks tea.")
+    assert "Bo drinks black coffee. (now:" in run("why", "run-8").stdout
+
+
 def test_a_preview_is_the_note_that_an_agent_would_get_and_tells_nobody(
     run: Run, ids: dict[str, str]
 ) -> None:

@@ -207,6 +207,7 @@ class TurnRecord(BaseModel):
     parts: dict[str, float]
     why: str = Field(description="The parts in words.")
     told: str = Field(description="The reason in words.")
+    then: str | None = Field(description="What the reader was given, where it is another text than now.")
     record: Beside
 
 
