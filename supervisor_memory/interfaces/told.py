@@ -107,11 +107,12 @@ def notes_told(
     """
     ids = [each.record_id for note in notes for each in (*note.shown, *note.dropped)]
     live = beside(memory, ids, user_id=user_id)
+    said = {id_: memory.backend.versions(id_) for id_, now in live.items() if now["content"] is not None}
 
     def told(each: "Shown", at: float) -> dict[str, Any]:
         words = {"why": why(each.parts), "told": REASONS.get(each.reason, "")}
         record = live[each.record_id]
-        then = None if record["content"] is None else _at(memory, each.record_id, at)
+        then = _at(said.get(each.record_id, ()), at)
         then = None if then == record["content"] else then
         return {**asdict(each), **words, "record": record, "then": then}
 
@@ -125,7 +126,7 @@ def notes_told(
     ]
 
 
-def _at(memory: "SupervisorMemory", record_id: str, at: float) -> str | None:
+def _at(versions: "Sequence[Record]", at: float) -> str | None:
     """What a record said at a moment; None where no version is as old."""
-    before = [each for each in memory.backend.versions(record_id) if each.updated_at <= at]
+    before = [each for each in versions if each.updated_at <= at]
     return before[-1].content if before else None

@@ -10,16 +10,8 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from supervisor_memory.errors import (
-    AlreadyReviewed,
-    ConfirmationRequired,
-    Conflict,
-    ContentTooLarge,
-    IdentityError,
-    InvalidContent,
     MemoryAccessDenied,
-    RecordNotFound,
     SupervisorMemoryError,
-    WasErased,
 )
 from supervisor_memory.interfaces.dashboard import browse, door, health, inbox, preview, record, turn
 from supervisor_memory.interfaces.dashboard.visit import (
@@ -33,7 +25,7 @@ from supervisor_memory.interfaces.dashboard.visit import (
     form_of,
 )
 from supervisor_memory.interfaces.http.access import Caller
-from supervisor_memory.interfaces.http.problems import Unauthenticated
+from supervisor_memory.interfaces.http.problems import Unauthenticated, status_of
 from supervisor_memory.memory import SupervisorMemory
 
 __all__ = ["LOGIN", "OPEN", "router"]
@@ -68,18 +60,6 @@ _WRITING: Final[dict[str, Handler]] = {
     "/records/{id}/restore": record.restore,
     "/users/forget": record.forget,
 }
-_STATUS: Final[tuple[tuple[type[SupervisorMemoryError], int], ...]] = (
-    (MemoryAccessDenied, 403),
-    (RecordNotFound, 404),
-    (AlreadyReviewed, 409),
-    (ConfirmationRequired, 409),
-    (Conflict, 409),
-    (WasErased, 409),
-    (ContentTooLarge, 413),
-    (InvalidContent, 422),
-    (IdentityError, 422),
-    (SupervisorMemoryError, 503),
-)
 
 
 def router(memory: SupervisorMemory, caller: Callable[[Request], Caller]) -> APIRouter:
@@ -163,7 +143,7 @@ def _writer(visit: Visit) -> None:
 
 
 def _went_wrong(visit: Visit, error: SupervisorMemoryError) -> Response:
-    status = next(status for kind, status in _STATUS if isinstance(error, kind))
+    status = status_of(error)
     if status >= 500:  # noqa: PLR2004
         _log.warning("%s", type(error).__name__)
     told = visit.say("error-form-old") if isinstance(error, FormIsOld) else visit.say(f"error.{status}")

@@ -24,7 +24,15 @@ from supervisor_memory.errors import (
 )
 from supervisor_memory.interfaces.printable import one_line
 
-__all__ = ["PROBLEMS", "PROBLEMS_OF_TEXT", "Problem", "Unauthenticated", "add_handlers", "problem"]
+__all__ = [
+    "PROBLEMS",
+    "PROBLEMS_OF_TEXT",
+    "Problem",
+    "Unauthenticated",
+    "add_handlers",
+    "problem",
+    "status_of",
+]
 
 _SECONDS: Final = 2
 _OF_HTTP: Final = {400: "invalid-request", 404: "no-such-route", 405: "method-not-allowed", 413: "too-large"}
@@ -80,6 +88,11 @@ _STATUS: Final[tuple[tuple[type[SupervisorMemoryError], int], ...]] = (
 )
 
 
+def status_of(error: SupervisorMemoryError) -> int:
+    """The status that an error of ours is answered with."""
+    return next(status for kind, status in _STATUS if isinstance(error, kind))
+
+
 def problem(status: int, code: str, message: str, *, retry_after: int | None = None) -> JSONResponse:
     """An answer that says what is wrong, on one line.
 
@@ -98,7 +111,7 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(SupervisorMemoryError)
     def ours(_request: Request, error: SupervisorMemoryError) -> JSONResponse:
-        status = next(status for kind, status in _STATUS if isinstance(error, kind))
+        status = status_of(error)
         late = isinstance(error, DeadlineExceeded)
         return problem(status, _code(error), str(error), retry_after=_SECONDS if late else None)
 
