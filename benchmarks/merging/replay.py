@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 
-from merging.lines import Decision, Line
 from supervisor_memory import SupervisorMemory
+
+from .lines import Decision, Line
 
 __all__ = ["contradictions", "replay"]
 

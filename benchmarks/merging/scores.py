@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from merging.lines import Decision, Line, slots_of
+from .lines import Decision, Line, slots_of
 
 __all__ = ["Rate", "Scores", "Wrong", "score"]
 

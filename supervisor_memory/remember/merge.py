@@ -73,10 +73,17 @@ def summarise(old: Record, new: str, when: float, complete: Callable[[str], str 
 
 
 def _holds_both(answer: str, old: str, new: str) -> bool:
-    """Whether a model's answer can stand for both texts: each number, most words, no essay."""
-    asked, told = set(terms(old)) | set(terms(new)), set(terms(answer))
+    """Whether a model's answer can stand for both texts: their numbers and no other, most words of each, no essay.
+
+    What a record no longer says, the next text about it cannot be compared with.
+    """
+    told = set(terms(answer))
     is_short = len(answer) <= 2 * (len(old) + len(new)) and len(answer.encode()) <= MAX_CONTENT_BYTES
-    return is_short and _digits(old) | _digits(new) <= _digits(answer) and 2 * len(asked & told) >= len(asked)
+    return (
+        is_short
+        and _digits(old) | _digits(new) == _digits(answer)
+        and all(4 * len(said & told) >= 3 * len(said) for said in (set(terms(old)), set(terms(new))))
+    )
 
 
 def _digits(text: str) -> set[str]:

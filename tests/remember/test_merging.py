@@ -1,12 +1,19 @@
 """What becomes of a text that is written, as its user sees it."""
 
+import functools
+import re
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from langchain_core.messages import AIMessage, BaseMessage
 
-import benchmarks
+import benchmarks.merging
+from benchmarks.merging.lines import Decision, Line, read_lines, slots_of
+from benchmarks.merging.replay import contradictions, replay
+from benchmarks.merging.scores import score
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.records import Candidate, Event, Record, Scope
@@ -16,6 +23,7 @@ from supervisor_memory.remember.merge import Strategy
 from supervisor_memory.remember.pair import apart, beside, evidence, rarity, read, takes_place
 from supervisor_memory.remember.tasks import same_task
 from supervisor_memory.testing.clock import FixedClock
+from supervisor_memory.testing.scripted import ScriptedModel
 
 
 def fresh(**options: object) -> SupervisorMemory:
@@ -204,24 +212,83 @@ def test_any_two_texts_can_be_compared(text: str) -> None:
         assert all(map(float, evidence(pair, near=0.5, lead=0.0, weights=rarity([one, other])).values()))
 
 
-@pytest.mark.parametrize(("language", "model"), [("en", "all-MiniLM-L6-v2"), ("zh", "multilingual-e5-small")])
-def test_duplicates_are_merged_rivals_kept_apart_and_no_contradiction_is_left(
-    language: str, model: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = Path(str(benchmarks.__path__[0]))
-    monkeypatch.syspath_prepend(str(folder))
-    from merging.lines import read_lines, slots_of  # type: ignore[import-not-found]
-    from merging.replay import contradictions, replay  # type: ignore[import-not-found]
-    from merging.scores import score  # type: ignore[import-not-found]
+def statements(messages: list[BaseMessage]) -> tuple[str, str]:
+    """The two texts that a model was asked to merge."""
+    one, other = re.findall(
+        r"^Statement [12]: (.*?)(?=\nStatement 2:|\Z)", messages[0].text, re.DOTALL | re.MULTILINE
+    )
+    return one, other
 
-    lines = [
-        each for each in read_lines(folder / "merging" / f"{language}.jsonl") if "freight" in each.stream
-    ]
-    memory = SupervisorMemory(Settings(embedding_model=model), clock=FixedClock())
-    decisions = replay(lines, memory)
+
+def joins(messages: list[BaseMessage]) -> AIMessage:
+    return AIMessage("; ".join(statements(messages)))
+
+
+def forgets_the_old(messages: list[BaseMessage]) -> AIMessage:
+    return AIMessage(statements(messages)[1])
+
+
+def makes_figures_up(messages: list[BaseMessage]) -> AIMessage:
+    return AIMessage(f"{statements(messages)[0]} 4711")
+
+
+def refuses(messages: list[BaseMessage]) -> AIMessage:
+    return AIMessage("I cannot say.")
+
+
+def fails(messages: list[BaseMessage]) -> AIMessage:
+    raise ConnectionError("the model is down")
+
+
+Answer = Callable[[list[BaseMessage]], AIMessage]
+READERS = {"en": "all-MiniLM-L6-v2", "zh": "multilingual-e5-small"}
+
+
+def freight(language: str) -> list[Line]:
+    folder = Path(benchmarks.merging.__file__).parent
+    return [line for line in read_lines(folder / f"{language}.jsonl") if "freight" in line.stream]
+
+
+@functools.cache
+def decided(language: str, answer: Answer | None) -> tuple[list[Decision], int]:
+    """What becomes of our own set, and how often a model was asked."""
+    lines = freight(language)
+    llm = None if answer is None else ScriptedModel(script=[answer] * len(lines))
+    settings = Settings(embedding_model=READERS[language])
+    with SupervisorMemory(settings, clock=FixedClock(), llm=llm) as memory:
+        decisions = replay(lines, memory)
+    return decisions, len(llm.calls) if llm else 0
+
+
+@pytest.mark.parametrize("language", READERS)
+def test_duplicates_are_merged_rivals_kept_apart_and_no_contradiction_is_left(language: str) -> None:
+    lines, (decisions, _) = freight(language), decided(language, None)
     rates = score(lines, decisions)[language].rates
     assert rates["merged"].value > 0.8
     assert rates["false merges"].value < 0.05
     assert rates["conflicts resolved"].value >= 0.8
     assert rates["appended"].value == 1
     assert contradictions(lines, decisions, slots_of(lines)) == []
+
+
+@pytest.mark.parametrize("answer", [joins, forgets_the_old, makes_figures_up, refuses, fails])
+@pytest.mark.parametrize("language", READERS)
+def test_with_a_model_in_the_loop_no_figure_falls(language: str, answer: Answer) -> None:
+    lines, (decisions, asked) = freight(language), decided(language, answer)
+    with_model = score(lines, decisions)[language].rates
+    without = score(lines, decided(language, None)[0])[language].rates
+    assert asked
+    for name in ("merged", "conflicts resolved", "appended"):
+        assert with_model[name].value >= without[name].value
+    for name in ("false merges", "misdirected"):
+        assert with_model[name].value <= without[name].value
+    assert contradictions(lines, decisions, slots_of(lines)) == []
+
+
+def test_a_figure_that_a_model_made_up_is_not_kept() -> None:
+    known = "The cold store in Kiel holds pallets of frozen fish for the northern ferries"
+    said = "Northern ferries are loaded from the cold store in Kiel, frozen fish first"
+    memory = fresh(llm=ScriptedModel(script=[makes_figures_up] * 2))
+    record = memory.write(known, user_id="ada")
+    memory.update(record.id, content=said, user_id="ada", metadata={"strategy": "summarise"})
+    assert texts(memory) == [f"{known}. {said}"]
