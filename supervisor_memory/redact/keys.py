@@ -43,9 +43,11 @@ _PEM_REST: Final = re.compile(r"[A-Za-z0-9+/=:,\s\\-]*")
 
 # In small letters, and without what must come before them: that way a search jumps from one to the next.
 _NAMES: Final = re.compile(
-    r"(?P<strong>password|passwd|passphrase|passcode|[_-]pass(?![a-z])|pwd|密码|密碼|口令|暗号)"
+    r"(?P<strong>password|passwd|passphrase|passcode|[_-]pass(?![a-z])|pwd|passwort|kennwort|"
+    r"contrase[nñ]a|mot de passe|密码|密碼|口令|暗号)"
     r"|(?P<weak>api[_ -]?key|secret(?:[_ -]?(?:access)?[_ -]?key)?|access[_ -]?key(?:[_ -]?(?:id|secret))?|"
     r"(?:auth|private|account|shared[_ -]?access)[_ -]?key|token|credentials?|密钥|秘钥|金钥|令牌|私钥|凭证)"
+    r"|(?P<pin>(?<![a-z])(?:pin|cvv2?|cvc)(?:[ -]?(?:code|number)|码)?(?![a-z]))"
 )
 _KIND: Final = re.compile(
     r"(?![a-z])(?:(?P<assigned>[\"'`]?\s{0,3}(?:=>|:=|==?|:)\s{0,3})"
@@ -67,13 +69,14 @@ _NO_VALUE: Final = re.compile(
     re.IGNORECASE,
 )
 _MARK: Final = re.compile(r"[0-9!@#$%^&*+~]")
+_PIN: Final = re.compile(r"\d{3,8}\Z")
 _LETTER: Final = re.compile(r"[A-Za-z]")
 _TERMINAL: Final = re.compile(r"\s*(?:$|[\n,.;)\]}，。；、）】！!]|\Z)")
 _LEAST_KEY, _LONG_KEY, _LEAST_WORD = 8, 24, 4
 _LEAST_BESIDE, _LEAST_KEY_BESIDE = 5, 16
 _WORDS: Final = (
-    "pass", "pwd", "secret", "token", "key", "credential",
-    "密码", "密碼", "口令", "暗号", "密钥", "秘钥", "金钥", "令牌", "私钥", "凭证",
+    "pass", "pwd", "kennwort", "contrase", "secret", "token", "key", "credential",
+    "pin", "cvv", "cvc", "密码", "密碼", "口令", "暗号", "密钥", "秘钥", "金钥", "令牌", "私钥", "凭证",
 )  # fmt: skip
 _PREFIXES: Final = (
     "AKIA", "ASIA", "ABIA", "ACCA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "gl", "xox",
@@ -133,7 +136,10 @@ def _named(read: Read) -> Iterator[Span]:
         if not told or is_placeholder(told) or _NO_VALUE.match(told) or text.startswith("(", end):
             continue
         is_last = is_quoted or _TERMINAL.match(text, end) is not None
-        if (_is_password if name["strong"] else _is_key)(told, kind, is_quoted=is_quoted, is_last=is_last):
+        if name["pin"]:
+            if not kind["beside"] and _PIN.match(told):  # "the pin is 4711", and not "pin 13"
+                yield Span(start, end, "SECRET")
+        elif (_is_password if name["strong"] else _is_key)(told, kind, is_quoted=is_quoted, is_last=is_last):
             yield Span(start, end, "SECRET")
 
 

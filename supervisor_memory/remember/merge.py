@@ -73,7 +73,7 @@ def summarise(old: Record, new: str, when: float, complete: Callable[[str], str 
 
 
 def _holds_both(answer: str, old: str, new: str) -> bool:
-    """Whether a model's answer can stand for both texts: their numbers and no other, most words of each, no essay.
+    """Whether a model's answer can stand for both texts: their numbers, most words of each, no essay.
 
     What a record no longer says, the next text about it cannot be compared with.
     """

@@ -443,7 +443,7 @@ def _unannounced(pair: Pair) -> str:
     another_rate = bool(old.rates and new.rates and not old.rates & new.rates)
     if another_rate and pair.is_template and old.numbers & new.numbers:
         return "rate"
-    if _is_of_other_days(pair):
+    if _is_of_other_days(pair) or (another_number and _is_of_a_part(old, new)):
         return "period"
     if another_number + another_date + another_rate > 1:
         return "two-values"
@@ -496,6 +496,11 @@ def _is_of_other_days(pair: Pair) -> bool:
     """Whether they begin with another quarter, month or day: what holds on Monday, and on Tuesday."""
     mine, yours = ({date for date in each.opening.dates if ":" not in date} for each in (pair.old, pair.new))
     return pair.is_template and bool(mine and yours) and not mine & yours
+
+
+def _is_of_a_part(old: Slots, new: Slots) -> bool:
+    """Whether one is of a part of the other's time: of 2013, and of January 2013."""
+    return bool(old.dates and new.dates) and (old.dates < new.dates or new.dates < old.dates)
 
 
 def _is_restricted(pair: Pair) -> bool:

@@ -446,6 +446,7 @@ def _harmless(rng: random.Random) -> Iterator[str]:
             "token: number of words", "max_tokens=4096", "the secret is out", "count tokens: 800", "the key is to sort",
             "primary key: order_id", "password field: hidden", "basic statistics", "密码不能为空", "令牌桶限流",
             "password=${DB_PASSWORD}", "password=os.environ['PW']", "keyword: refund", "api key: see vault",
+            "pin 13 is the clock", "spin: 40 rounds", "the pin is blue", "pinned: 12", "shipping is 4711",
         )
     )  # fmt: skip
     yield rng.choice(

@@ -33,6 +33,21 @@ def test_what_is_said_of_one_label_does_not_take_the_place_of_another(one: str, 
 
 
 @pytest.mark.parametrize(
+    ("whole", "part"),
+    [
+        ("In 2019 there were 8,204 visits to the tower.", "The tower had 310 visits in March 2019."),
+        ("The tower had 310 visits in March 2019.", "In 2019 there were 8,204 visits to the tower."),
+        ("灯塔 2019 年接待游客 8204 人。", "灯塔 2019 年 3 月接待游客 310 人。"),
+    ],
+)
+def test_the_figure_of_a_month_does_not_take_the_place_of_the_year_s(whole: str, part: str) -> None:
+    settings = Settings(embedding_model="all-MiniLM-L6-v2")
+    with SupervisorMemory(settings, clock=FixedClock()) as memory:
+        statuses = [memory.write(text, user_id="ada", kind="domain-facts").status for text in (whole, part)]
+    assert statuses == ["added", "added"]
+
+
+@pytest.mark.parametrize(
     ("one", "other"),
     [
         ("停车位每天收 30 元。", "停车位每周收 30 元。"),
