@@ -59,11 +59,11 @@ class InMemoryBackend(StateBackend):
         with self._lock:
             return {**self._state.counted(user_id), **self._audit.holds(user_id)}
 
-    def erase(self, user_id: str, *, at: float) -> Erased:
+    def erase(self, user_id: str, *, at: float, actor: str = "operator") -> Erased:
         """Remove a user; see `Erases`."""
         with self._lock:
             removed = self._state.counted(user_id)
-            removed |= self._audit.erase(user_id, self._state.of_user(user_id), at=at)
+            removed |= self._audit.erase(user_id, self._state.of_user(user_id), at=at, actor=actor)
             self._state = self._state.without([user_id])
             self._audit.finish_erasures(self._audit.unfinished_erasures(), at=self._clock())
         forget_texts()

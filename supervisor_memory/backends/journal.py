@@ -383,12 +383,12 @@ class JournalBackend(Verbs):
         """How much of a user `erase` would remove, by kind."""
         return _most(self._place.audit.holds(user_id), self._link.call(_LONG, self._erasing().holds, user_id))
 
-    def erase(self, user_id: str, *, at: float) -> Erased:
+    def erase(self, user_id: str, *, at: float, actor: str = "operator") -> Erased:
         """Remove a user here and in the store; see `Erases`. The store follows when it is out of reach."""
         place, store = self._place, self._erasing()
         records = self._all_of(user_id)
         with place.database.writing():
-            removed = place.audit.erase(user_id, records, at=at)
+            removed = place.audit.erase(user_id, records, at=at, actor=actor)
             if waited := place.entries.forget(user_id):
                 removed["waiting"] = waited
             if place.copy is not None:

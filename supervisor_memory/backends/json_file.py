@@ -102,13 +102,13 @@ class JsonBackend(StateBackend):
         with self._lock:
             return {**self._current().counted(user_id), **self._audit.holds(user_id)}
 
-    def erase(self, user_id: str, *, at: float) -> Erased:
+    def erase(self, user_id: str, *, at: float, actor: str = "operator") -> Erased:
         """Remove a user; see `Erases`. The log comes first: after a crash it says what is to be finished."""
         with self._lock, self._file.locked(self._lock_seconds):
             self._settle_last_row()
             state = self._current()
             removed = state.counted(user_id)
-            removed |= self._audit.erase(user_id, state.of_user(user_id), at=at)
+            removed |= self._audit.erase(user_id, state.of_user(user_id), at=at, actor=actor)
             del state
             return Erased(removed, self._finish_erasures())
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from supervisor_memory.backends.changes import Vector
-from supervisor_memory.backends.sieve import Sieve, scanner
+from supervisor_memory.backends.sieve import Sieve, kernel
 
 __all__ = ["Keys", "Matrix", "descending"]
 
@@ -145,12 +145,10 @@ class Matrix:
         """
         all_rows = self._values[: self._size]
         looked_at = max(_FIRST_LOOK, 2 * exact)
-        scan = scanner() if self._size >= max(_SIEVED_FROM, _MOST_COMPARED * looked_at) else None
-        if scan is not None:
+        if self._size >= max(_SIEVED_FROM, _MOST_COMPARED * looked_at) and (multiply := kernel()) is not None:
             if self._sieve is None:
-                self._sieve = Sieve(self.dimension)
-            self._sieve.follow(all_rows, room=len(self._values))
-            values, error = self._sieve.cosines(query, scan)
+                self._sieve = Sieve(multiply)
+            values, error = self._sieve.cosines(all_rows, query, products)
             # As many rows as are wanted are at least this near; one of the best is, and so can be no further
             # below by its code than codes are wrong.
             first = products(all_rows[_best(values, looked_at)[:looked_at]], query)
@@ -164,7 +162,7 @@ class Matrix:
     def _set(self, row: int, vector: Vector) -> None:
         self._values[row] = vector
         if self._sieve is not None:
-            self._sieve.replace(row, self._values[row])
+            self._sieve.replace(row)
 
     def _new_row(self, key: int) -> int:
         row = self._size

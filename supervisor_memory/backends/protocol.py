@@ -217,7 +217,7 @@ class Erases(Protocol):
         """How much of a user `erase` would remove, by kind."""
         ...
 
-    def erase(self, user_id: str, *, at: float) -> Erased:
+    def erase(self, user_id: str, *, at: float, actor: str = "operator") -> Erased:
         """Remove all records of a user with their versions, vectors, words, keys and accesses.
 
         From then on no reader is given them, in any process, and what was said before comes back in no
@@ -226,6 +226,7 @@ class Erases(Protocol):
 
         Args:
             at: Now, in seconds since 1970, by the clock that gives records their `created_at`.
+            actor: Who erases, for the audit log.
 
         Raises:
             BackendError: nothing was removed.

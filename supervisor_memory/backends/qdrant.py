@@ -261,10 +261,10 @@ class QdrantBackend(Verbs):
         """How much of a user `erase` would remove, by kind."""
         return self._erasing.holds(user_id)
 
-    def erase(self, user_id: str, *, at: float) -> Erased:
+    def erase(self, user_id: str, *, at: float, actor: str = "operator") -> Erased:
         """Remove a user by the ids of all points, and prove it; see `Erases`."""
         self._has_settled = False  # its rows come after what another process may have begun
-        return self._erasing.erase(user_id, at=at)
+        return self._erasing.erase(user_id, at=at, actor=actor)
 
     def health(self) -> Health:
         details: dict[str, str] = {"collections": self._names.division}

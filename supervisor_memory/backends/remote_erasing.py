@@ -133,11 +133,12 @@ class RemoteErasing(ABC):
         """How much of a user `erase` would remove, by kind."""
         return {**self._held(user_id).counted(), **self._audit.holds(user_id)}
 
-    def erase(self, user_id: str, *, at: float) -> Erased:
+    def erase(self, user_id: str, *, at: float, actor: str = "operator") -> Erased:
         """Remove a user; see `Erases`. The tombstone comes first: what is cut off then is completed later."""
         held = self._held(user_id)
         tombstone = self._begin(user_id, held, at=at)
-        removed = held.counted() | self._audit.erase(user_id, held.records, at=tombstone.at)
+        told = self._audit.erase(user_id, held.records, at=tombstone.at, actor=actor)
+        removed = held.counted() | told
         return Erased(removed, self._finish(), self.out_of_reach)
 
     def catch_up(self) -> None:

@@ -32,7 +32,15 @@ from supervisor_memory.records import AuditEvent, Record
 __all__ = ["Repaired", "repair_json", "repair_sqlite"]
 
 _FRESH: Final = ".repair"
-_BESIDE: Final = ("subjects", "record_keys", "tombstones", "erased_verbatim", "erasures", "access")
+_BESIDE: Final = (
+    "subjects",
+    "record_keys",
+    "tombstones",
+    "erased_verbatim",
+    "erasures",
+    "access",
+    "archived_events",
+)
 
 
 @dataclass(slots=True)
@@ -194,6 +202,7 @@ def _continue_log(database: Database, found: Salvaged) -> None:
                 )
                 for _, r in sorted(found.audit.items())
             ]
+            _insert(connection, "segments", found.tables.get("segments", ()))
             _insert(connection, "audit", rows)
 
 
@@ -247,7 +256,7 @@ def _repaired(found: Salvaged) -> AuditEvent:
     detail: dict[str, str | int] = {
         "log": found.meta.get("log_id", ""),
         "whole_until": last,
-        "hash": found.audit[last].hash.hex() if last else "",
+        "hash": found.audit[last].hash.hex() if last in found.audit else "",
         "rows_left": len(found.audit),
         "unreadable": found.unreadable,
     }

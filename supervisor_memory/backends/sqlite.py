@@ -172,13 +172,13 @@ class SqliteBackend(Verbs):
         with self._database.reading() as connection:
             return {**counted(connection, user_id), **beside}
 
-    def erase(self, user_id: str, *, at: float) -> Erased:
+    def erase(self, user_id: str, *, at: float, actor: str = "operator") -> Erased:
         """Remove a user in one transaction, then write the file anew; see `Erases`."""
         with self._database.writing() as connection:
             every = "SELECT data FROM records WHERE user_id = ?"
             records = list(_records(connection, every, (user_id,)))
             removed = counted(connection, user_id)
-            removed |= self._audit.erase(user_id, records, at=at)
+            removed |= self._audit.erase(user_id, records, at=at, actor=actor)
             remove(connection, user_id)
         self._known = _Known()
         forget_texts()

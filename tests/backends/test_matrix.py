@@ -36,15 +36,15 @@ def exact(vectors: Vectors, query: Vectors) -> npt.NDArray[np.float64]:
 def fast(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether there is an int8 copy to scan; all answers are the same."""
     if request.param == "without":
-        monkeypatch.setattr(matrix_module, "scanner", lambda: None)
+        monkeypatch.setattr(matrix_module, "kernel", lambda: None)
     return bool(request.param != "without")
 
 
 @pytest.fixture(autouse=True)
-def _scanner_of_this_test() -> Iterator[None]:
-    sieve.scanner.cache_clear()
+def _kernel_of_this_test() -> Iterator[None]:
+    sieve.kernel.cache_clear()
     yield
-    sieve.scanner.cache_clear()
+    sieve.kernel.cache_clear()
 
 
 def random(count: int, dimension: int = 384) -> Vectors:
@@ -106,15 +106,14 @@ def test_approximate_cosines_keep_their_bound_and_their_place_below_the_best(
 
 
 def test_the_bound_of_the_codes_holds_for_vectors_of_any_length() -> None:
-    scan = sieve.scanner()
-    assert scan is not None
+    multiply = sieve.kernel()
+    assert multiply is not None
     generator = np.random.default_rng(1)
-    rows = (generator.standard_normal((500, 60)) * generator.uniform(0, 9, (500, 1))).astype(np.float32)
+    rows = (generator.standard_normal((1_500, 60)) * generator.uniform(0, 9, (1_500, 1))).astype(np.float32)
     rows[3] = 0.0
-    coarse = sieve.Sieve(60)
-    coarse.follow(rows, room=700)
+    coarse = sieve.Sieve(multiply)
     for query in (rows[1], rows[2] * 5, np.eye(60, dtype=np.float32)[4]):
-        values, error = coarse.cosines(query, scan)
+        values, error = coarse.cosines(rows, query, lambda some, query: pytest.fail("all rows are encoded"))
         assert np.abs(values - rows.astype(np.float64) @ query).max() <= error
 
 
@@ -163,6 +162,29 @@ def test_a_matrix_of_a_million_would_take_little_beside_its_vectors() -> None:
     assert matrix.nbytes / count < 1_536 + 384 + 160
 
 
+def test_what_changed_since_the_codes_were_made_is_found_by_what_it_is_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sieve, "_MOST_IN_A_BLOCK", 4_096)
+    vectors = random(9_000)
+    matrix = Matrix.of(range(7_000), vectors[:7_000].copy())
+    current = dict(enumerate(vectors[:7_000]))
+    generator = np.random.default_rng(6)
+    for step in range(6):
+        for key in generator.integers(0, 8_000, 700).tolist():  # enough of them that blocks are packed anew
+            current[key] = vectors[generator.integers(0, 9_000)]
+            matrix.put(key, current[key])
+        for key in generator.choice(list(current), 300, replace=False).tolist():
+            del current[key]
+            matrix.drop(key)
+        query = units(vectors[step] + 0.05 * generator.standard_normal(384))
+        truth = {key: float(vector @ query) for key, vector in current.items()}
+        best = sorted(truth.values(), reverse=True)[:20]
+        keys, found = matrix.nearest(query, 20)
+        assert np.allclose(found, best, atol=1e-6)
+        assert np.allclose([truth[key] for key in keys.tolist()], best, atol=1e-6)
+
+
 def test_codes_are_made_when_a_search_pays_for_them_and_no_sooner() -> None:
     matrix = Matrix.of(range(8_000), random(8_000))
     before = matrix.nbytes
@@ -172,20 +194,21 @@ def test_codes_are_made_when_a_search_pays_for_them_and_no_sooner() -> None:
     assert matrix.nbytes >= before + 8_000 * 384
 
 
-def test_without_numkong_there_is_no_scanner(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_numkong_there_is_no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numkong", None)
-    assert sieve.scanner() is None
+    assert sieve.kernel() is None
 
 
 def test_a_kernel_that_multiplies_wrongly_is_not_used(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def overflows(query: object, rows: object, metric: str, *, out: Vectors, threads: int) -> None:
-        out[:] = (np.asarray(rows, dtype=np.int16) @ np.asarray(query, dtype=np.int16).T).T
+    def overflows(query: object, rows: object) -> npt.NDArray[np.int16]:
+        return np.asarray(query, dtype=np.int16) @ np.asarray(rows, dtype=np.int16).T
 
     numkong = importlib.import_module("numkong")
-    monkeypatch.setattr(numkong, "cdist", overflows)
-    assert sieve.scanner() is None
+    monkeypatch.setattr(numkong, "dots_pack", lambda rows: rows)
+    monkeypatch.setattr(numkong, "dots_packed", overflows)
+    assert sieve.kernel() is None
     assert "multiplies wrongly" in caplog.text
 
 
@@ -234,6 +257,8 @@ class LikeADictionary(RuleBasedStateMachine):
             self.patch.setattr(matrix_module, "_SIEVED_FROM", 1)
             self.patch.setattr(matrix_module, "_FIRST_LOOK", 1)
             self.patch.setattr(matrix_module, "_MOST_COMPARED", 1)
+            self.patch.setattr(sieve, "_PACKED_FROM", 4)
+            self.patch.setattr(sieve, "_MOST_IN_A_BLOCK", 12)
         self.pool = random(64, DIMENSION)
         self.known = {key: self.pool[key] for key in range(start)}
         values = np.array([*self.known.values()], dtype=np.float32).reshape(-1, DIMENSION)

@@ -4,6 +4,7 @@ import base64
 import binascii
 import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,7 @@ __all__ = ["Salvaged", "from_json", "from_pages"]
 
 _RECORD, _VERSION, _VECTOR, _AUDIT, _ACCESS = 18, 3, 4, 10, 11
 _KEY_BYTES: Final = 32
+_UUID_BYTES: Final = 16
 _HEX: Final = re.compile(r"[0-9a-f]{64}\Z")
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _SUBJECT: Final = re.compile(r"s-[0-9a-f]{16}\Z")
@@ -45,8 +47,8 @@ class Salvaged:
     _events_elsewhere: set[str] = field(default_factory=set)
 
     def last_whole_row(self) -> int:
-        """Up to which row the log proves itself."""
-        before, last = GENESIS, 0
+        """Up to which row the log proves itself, from where what is archived ends."""
+        last, before = self._archived()
         while (row := self.audit.get(last + 1)) is not None:
             if row.prev_hash != before:
                 break
@@ -56,13 +58,23 @@ class Salvaged:
     @property
     def has_whole_log(self) -> bool:
         """Whether no row of the log is missing or damaged; also at its end, as far as the rest can tell."""
-        whole = set(self.meta) == {"log_id", "session_key"} and self.last_whole_row() == len(self.audit)
-        said = self.last_versions()
+        archived, _ = self._archived()
+        whole = set(self.meta) == {"log_id", "session_key"}
+        said, unsaid = self.last_versions(), sys.maxsize if archived else 0
         return (
             whole
-            and all(said.get(id, (0, None))[0] >= record.version for id, record in self.records.items())
+            and self.last_whole_row() == max(self.audit, default=archived) >= archived
+            and all(said.get(id, (unsaid, None))[0] >= record.version for id, record in self.records.items())
             and not self._events_elsewhere
         )
+
+    def _archived(self) -> tuple[int, bytes]:
+        """Up to which row the log is archived, and the hash of that row."""
+        segments = self.tables.get("segments")
+        if not segments:
+            return 0, GENESIS
+        through, last_hash, *_ = max(segments)
+        return int(through), bytes.fromhex(str(last_hash))  # type: ignore[arg-type]
 
     def last_versions(self) -> Mapping[str, tuple[int, str | None]]:
         """By record what the log says of it at last: the version, and the commitment of its text."""
@@ -144,6 +156,10 @@ def _take_row(found: Salvaged, rowid: int, values: Any, keys: dict[int, str]) ->
         case [None, str(), int(), str(), str(), _, _, bytes() as payload, bytes(), bytes()]:
             if _event(payload).get("seq") == rowid:
                 found.audit[rowid] = AuditRow(rowid, *values[1:])
+        case [None, str() as digest, int(), str() as sha256, int()] if _is(_HEX, digest) and _is(
+            _HEX, sha256
+        ):
+            found.tables.setdefault("segments", []).append((rowid, *values[1:]))
         case [None, int(), _, str(), *_, str()] if len(values) == _ACCESS:
             found.tables.setdefault("access", []).append((rowid, *values[1:]))
 
@@ -167,6 +183,8 @@ def _take_beside(found: Salvaged, entries: list[tuple[Value, ...]]) -> None:
                 found.tables.setdefault("tombstones", []).append(entry)
             case (str() as name, str() as user, 0 | 1) if _is(_UUID, name) and _is(_HEX, user):
                 found.tables.setdefault("erasures", []).append(entry)
+            case (bytes() as event,) if len(event) == _UUID_BYTES:
+                found.tables.setdefault("archived_events", []).append(entry)
             case (str() as name,) if _is(_UUID, name):
                 found.tables.setdefault("erased_verbatim", []).append(entry)
             case (str() as name, int() as rowid) if _is(_UUID, name) and name not in known:
