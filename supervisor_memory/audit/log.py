@@ -1,9 +1,9 @@
 """The audit log: what happened, in an order that cannot be changed unseen, without what it was about.
 
 Two tables with two purposes. `audit` is a chain: each row holds the hash of the one before, rows are
-never changed or removed, and none holds content, a user's name or free text, so that the chain stays
-whole when a person is forgotten. `access` says who saw which record, `notes` what each reader was told
-(`turns.py`); both are capped and not chained.
+never changed, nor removed unless a file has them, and none holds content, a user's name or free text, so
+that the chain stays whole when a person is forgotten. `access` says who saw which record, `notes` what each
+reader was told (`turns.py`); both are capped and not chained.
 
 What ties rows to people and texts lies beside the chain and can be erased: `subjects` gives each user a
 random pseudonym, `record_keys` each record the key of its commitments. `erase` removes both and puts a
@@ -12,6 +12,9 @@ tombstone in their place (`tombstones.py`).
     hash = SHA-256("sm-audit/v1" NUL, log id, hash of the row before, payload)
 
 `payload` is the whole event as RFC 8785 canonical JSON, the very bytes that were hashed.
+
+The oldest rows can be moved into files (`archive.py`), which go on being the beginning of the chain; what
+is left begins behind them (`segments.py`).
 """
 
 import contextlib
@@ -28,7 +31,8 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import apsw
 
-from supervisor_memory.audit import tombstones, turns
+from supervisor_memory.audit import segments, tombstones, turns
+from supervisor_memory.audit.segments import Segment
 from supervisor_memory.audit.tombstones import Tombstones
 from supervisor_memory.audit.turns import Given, Injection
 from supervisor_memory.database import Database, has_table
@@ -77,8 +81,6 @@ _TABLES: Final = (
     "CREATE INDEX IF NOT EXISTS audit_by_subject ON audit(subject) WHERE subject IS NOT NULL",
     """CREATE TRIGGER IF NOT EXISTS audit_is_never_changed BEFORE UPDATE ON audit
         BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END""",
-    """CREATE TRIGGER IF NOT EXISTS audit_is_never_removed BEFORE DELETE ON audit
-        BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END""",
     "CREATE TABLE IF NOT EXISTS audit_meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE IF NOT EXISTS subjects(
         user_id TEXT PRIMARY KEY, subject TEXT NOT NULL UNIQUE, key BLOB NOT NULL) WITHOUT ROWID""",
@@ -90,13 +92,18 @@ _TABLES: Final = (
         reason TEXT NOT NULL)""",
     "CREATE INDEX IF NOT EXISTS access_by_record ON access(record_id)",
     "CREATE INDEX IF NOT EXISTS access_by_subject ON access(subject)",
+    *segments.TABLES,
     *tombstones.TABLES,
     *turns.TABLES,
 )
+_LATEST_TABLES: Final = ("erasures", "notes", "segments")
+"""What a store of an earlier release may lack."""
 _TIMES_READ: Final = """SELECT value, (SELECT count(*) FROM
     (SELECT 1 FROM access WHERE record_id = value LIMIT 100)) FROM json_each(?)"""
 _OF_SUBJECT: Final = (("accesses", "access"), ("record_keys", "record_keys"))
 """What is erased of a user: a word for it, and its table."""
+_IS_THERE: Final = f"""SELECT 1 FROM audit WHERE event_id = ?1
+    UNION ALL SELECT 1 FROM archived_events WHERE id = {segments.ID.format("?1")}"""
 _OF_USER: Final = "(subject = ? OR record_id IN (SELECT value FROM json_each(?)))"
 _AUDIT_COLUMNS: Final = "seq, event_id, ts_us, op, outcome, record_id, subject, payload, prev_hash, hash"
 _ACCESS_COLUMNS: Final = (
@@ -215,7 +222,7 @@ class AuditLog:
             seq, prev_hash = _last_link(connection)
             for event in events:
                 seq += 1
-                prev_hash = self._append_one(connection, names, event, seq, prev_hash, int(at * _MICRO))
+                prev_hash = self._append_one(connection, names, event, seq, prev_hash, round(at * _MICRO))
             self._write_accesses(connection, names)
 
     def check_new(self, events: Sequence[AuditEvent]) -> None:
@@ -223,8 +230,7 @@ class AuditLog:
         seen: set[str] = set()
         with self._database.reading() as connection:
             for event in events:
-                stored = _one(connection, "SELECT 1 FROM audit WHERE event_id = ?", (event.id,))
-                if stored or event.id in seen:
+                if event.id in seen or _one(connection, _IS_THERE, (event.id,)):
                     raise _already_there(event.id)
                 seen.add(event.id)
 
@@ -285,7 +291,7 @@ class AuditLog:
         return tuple(AuditRow(*row) for row in reversed(rows))
 
     def rows(self, *, after: int = 0, limit: int) -> Sequence[AuditRow]:
-        """The chain from its beginning, a page at a time.
+        """The chain from its beginning, or from behind what is archived, a page at a time.
 
         Args:
             after: The `seq` of the last row of the page before.
@@ -346,10 +352,35 @@ class AuditLog:
             rows = connection.execute(_TIMES_READ, (json.dumps(list(record_ids)),)).fetchall()
             return {str(record_id): cast("int", times) for record_id, times in rows}
 
+    def segments(self) -> Sequence[Segment]:
+        """What was archived of the chain, oldest first."""
+        with self._database.reading() as connection:
+            return segments.listed(connection)
+
+    def note_archived(self, segment: Segment) -> None:
+        """Say, in the chain and beside it, that the oldest rows are in a file, which is safe.
+
+        Raises:
+            Conflict: they are not the oldest rows any more; another process has archived them.
+        """
+        with self._database.writing() as connection:
+            segments.put(connection, segment)
+            self.append([segment.event()], at=segment.at_us / _MICRO)
+
+    def remove_archived(self, *, most: int) -> int:
+        """Remove the oldest of the rows that are in a file; how many."""
+        with self._database.writing(durable=False) as connection:
+            return segments.remove(connection, most=most)
+
     def count(self) -> int:
-        """How many rows the chain has."""
+        """How many rows the chain has, with those that are archived: the number of its last row."""
         with self._database.reading() as connection:
             return _head(connection)[0]
+
+    def subject(self, user_id: str) -> str | None:
+        """What stands for a user in the rows; None where the log does not know the user."""
+        with self._database.reading() as connection:
+            return _subject(connection, user_id) if has_table(connection, "subjects") else None
 
     def session_name(self, user_id: str, session_id: str | None) -> str | None:
         """What stands for a user's session in the rows; None where the log does not know the user."""
@@ -392,7 +423,9 @@ class AuditLog:
                 return {}
             return _counted(connection, _subject(connection, user_id), [])
 
-    def erase(self, user_id: str, records: Sequence[Record], *, at: float) -> dict[str, int]:
+    def erase(
+        self, user_id: str, records: Sequence[Record], *, at: float, actor: str = "operator"
+    ) -> dict[str, int]:
         """Take away what ties the log to a user, and refuse what was said before `at` from now on.
 
         The chain keeps its rows and gets an "erase.begin"; `finish_erasures` adds "erase.done". Inside an
@@ -401,11 +434,12 @@ class AuditLog:
         Args:
             records: All of the user's, in any status.
             at: In seconds since 1970, by the clock that records get their times from.
+            actor: Who erases.
 
         Returns:
             How much was removed, by kind.
         """
-        begin = AuditEvent("erase.begin", user_id=user_id, actor="operator", detail={"records": len(records)})
+        begin = AuditEvent("erase.begin", user_id=user_id, actor=actor, detail={"records": len(records)})
         ids = [record.id for record in records]
         verbatim = [record.id for record in records if record.layer == "history"]
         with self._database.writing() as connection:
@@ -482,7 +516,7 @@ class AuditLog:
 
     def _create(self) -> None:
         with self._database.reading() as connection:
-            is_made = all(has_table(connection, name) for name in ("erasures", "notes")) and _meta(
+            is_made = all(has_table(connection, name) for name in _LATEST_TABLES) and _meta(
                 connection, "log_id"
             )
         if is_made or self._database.read_only:

@@ -8,14 +8,17 @@ found, where SQLite itself sees a whole page.
 """
 
 import hmac
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
+from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from supervisor_memory.audit.anchor import Anchor
-from supervisor_memory.audit.log import GENESIS, AuditLog, AuditRow, commitment, row_hash
+from supervisor_memory.audit.chain import Piece, beginning, event_of, live_rows, pieces, pieces_of, wrong_with
+from supervisor_memory.audit.log import GENESIS, AuditLog, AuditRow, commitment
+from supervisor_memory.audit.segments import ARCHIVE, Segment
 from supervisor_memory.errors import BackendError, CorruptStore
 from supervisor_memory.records import Record
 
@@ -26,8 +29,9 @@ FaultKind: TypeAlias = Literal["chain", "truncated", "state", "content"]
 written last; its text is not."""
 LOST = "store.lost"
 """What the log says of a record that a repair could not save."""
-_PAGE = 1_000
-_COLUMNS = ("seq", "event_id", "ts_us", "op", "outcome", "record_id", "subject")
+_COLUMNS: Final = ("seq", "event_id", "ts_us", "op", "outcome", "record_id", "subject")
+_filed = attrgetter(*_COLUMNS)
+_said = itemgetter(*_COLUMNS)
 
 Get = Callable[[Sequence[str]], Sequence[Record]]
 
@@ -43,11 +47,20 @@ class Fault:
 
 @dataclass(slots=True)
 class Verified:
-    """How many rows were read, of how many records they tell, and each thing that is wrong."""
+    """What was read, and each thing that is wrong.
+
+    Args:
+        rows: How many rows were read.
+        records: How many records these tell of that were compared.
+        archived: How many rows before them are archived, and were not read.
+        unseen: The rows of anchors that lie among those, so that they were compared with nothing.
+    """
 
     rows: int = 0
     records: int = 0
     faults: list[Fault] = field(default_factory=list)
+    archived: int = 0
+    unseen: list[int] = field(default_factory=list)
 
     @property
     def problems(self) -> list[str]:
@@ -64,6 +77,78 @@ class _Last:
     commitment: str | None = None
 
 
+class _Chain:
+    """A chain that is read row after row.
+
+    Args:
+        start: The number and the hash of the row before its first.
+        anchors: Those of its log that lie behind that row, or at it, are looked for.
+        keeps_records: Whether what its rows say of records is of interest.
+    """
+
+    def __init__(
+        self,
+        log_id: str,
+        *,
+        start: tuple[int, bytes] = (0, GENESIS),
+        anchors: Sequence[Anchor] = (),
+        keeps_records: bool = False,
+    ) -> None:
+        self.found = Verified(archived=start[0])
+        self.records: dict[str, _Last] | None = {} if keeps_records else None
+        self.archivings: dict[int, dict[str, Any]] = {}
+        """What its rows say of archived ones, by the last of those."""
+        self._log_id, self._anchors = log_id, anchors
+        self._last, self._before = start
+        self.hash_at_start = start[1].hex()
+        self._hashes = {anchor.seq: "" for anchor in anchors} | {start[0]: self.hash_at_start}
+
+    def take(self, row: AuditRow) -> None:
+        """The next row."""
+        wrong = wrong_with(row, self._log_id, self._last, self._before)
+        event = {} if wrong else event_of(row.payload)
+        if not wrong and not _is_filed_by(row, event):
+            wrong = f"row {row.seq} of the audit log is filed under something that it does not say"
+        if wrong:
+            self.fault(row.seq, wrong)
+        elif row.op == ARCHIVE:
+            self._take_archiving(event)
+        elif self.records is not None and row.record_id is not None:
+            _note(row, event, self.records)
+        if row.seq in self._hashes and isinstance(row.hash, bytes):
+            self._hashes[row.seq] = row.hash.hex()
+        self._before, self._last = row.hash, row.seq
+        self.found.rows += 1
+
+    def read(self, piece: Piece) -> None:
+        """The rows of a file, as far as they can be read."""
+        try:
+            for _, row in piece.rows():
+                self.take(row)
+        except BackendError as error:
+            self.fault(self._last, str(error))
+
+    def fault(self, row: int, told: str) -> None:
+        self.found.faults.append(Fault("chain", row, told))
+
+    @property
+    def end_hash(self) -> str:
+        """The hash of the last row that was taken, in hex."""
+        return self._before.hex() if isinstance(self._before, bytes) else ""
+
+    def end(self, key: str | None) -> None:
+        """Compare with the anchors, once all rows were taken."""
+        start = self.found.archived
+        own = [anchor for anchor in self._anchors if anchor.log_id == self._log_id]
+        self.found.unseen = sorted(anchor.seq for anchor in own if anchor.seq < start)
+        self.found.faults += _since(self._anchors, self._log_id, self._hashes, start, self._last, key)
+
+    def _take_archiving(self, event: dict[str, Any]) -> None:
+        detail = event.get("detail")
+        if isinstance(detail, dict) and isinstance(through := detail.get("through"), int):
+            self.archivings[through] = event
+
+
 def verified(
     log: AuditLog,
     get: Get | None = None,
@@ -71,112 +156,123 @@ def verified(
     texts: bool = True,
     anchors: Sequence[Anchor] = (),
     key: str | None = None,
-    after: int = 0,
+    archives: Iterable[Path] = (),
 ) -> Verified:
-    """Read the whole log.
+    """Read the whole log, as far as it is not archived.
 
     Args:
-        after: Begin behind this row, and take it and those before it as they are; anchors of these are passed
-            over.
         get: Also read every record that the log tells of with this, and compare its version.
         texts: With `get`: compare its text, too.
         anchors: Where the log stood at earlier moments.
         key: What the anchors were signed with; None: whether they were is not looked at.
+        archives: The files of archived rows that are to be read first, in any order: all, or the latest.
 
     Raises:
-        BackendError: it cannot be read.
+        BackendError: it cannot be read, or a file is none of an archive of this log.
+        OSError: a file cannot be read.
     """
-    found = Verified()
-    before, last = GENESIS, after
-    if after and (trusted := log.rows(after=after - 1, limit=1)):
-        before = trusted[0].hash
-    records: dict[str, _Last] = {}
-    sought = {anchor.seq: "" for anchor in anchors if anchor.seq > after}
-    for row in _rows(log, after):
-        event = {} if (wrong := _wrong_with(row, log.log_id, last, before)) else _event_of(row.payload)
-        if not wrong and any(event.get(name) != getattr(row, name) for name in _COLUMNS):
-            wrong = f"row {row.seq} of the audit log is filed under something that it does not say"
-        if wrong:
-            found.faults.append(Fault("chain", row.seq, wrong))
-        else:
-            _note(row, event, records)
-        if row.seq in sought and isinstance(row.hash, bytes):
-            sought[row.seq] = row.hash.hex()
-        before, last = row.hash, row.seq
-        found.rows += 1
-    found.faults += _since([each for each in anchors if each.seq > after], log.log_id, sought, last, key)
-    if get is not None:
-        found.records = len(records)
-        found.faults += _differences(log, get, records, texts=texts)
-    return found
+    segments, named = log.segments(), pieces_of(log, archives)
+    start = beginning(segments, named)
+    chain = _Chain(log.log_id, start=start, anchors=anchors, keeps_records=get is not None)
+    for piece in named:
+        chain.read(piece)
+        segment = next(each for each in segments if piece.first <= each.through)
+        if piece.sha256 != segment.sha256:
+            chain.fault(segment.through, f"{piece.path} is not the file that was archived: it was changed")
+    for row in live_rows(log, after=segments[-1].through if segments else 0):
+        chain.take(row)
+    _compare_boundaries(chain, segments)
+    _compare_left_over(chain, log, segments)
+    chain.end(key)
+    if get is not None and chain.records is not None:
+        chain.found.records = len(chain.records)
+        chain.found.faults += _differences(log, get, chain.records, texts=texts)
+    return chain.found
 
 
 def verified_exports(
     files: Iterable[Path], *, anchors: Sequence[Anchor] = (), key: str | None = None
 ) -> dict[str, Verified]:
-    """Read what `audit export` wrote, of any number of instances: by the id of their logs what is wrong.
+    """Read what `audit export` and `audit archive` wrote, of any number of instances, in any order.
 
-    Each chain is proved from its first row. The exports of one log may be given in pieces, in their order.
+    Each chain is proved from its first row, or from behind rows of which it says that they were archived.
+
+    Returns:
+        By the id of their logs what is wrong.
 
     Raises:
         BackendError: a line is none of an export.
         OSError: a file cannot be read.
     """
-    found: dict[str, Verified] = {}
-    ends: dict[str, tuple[int, bytes]] = {}
-    hashes: dict[str, dict[int, str]] = {}
-    for file in files:
-        with file.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, start=1):
-                log_id, row = _exported(line, where=f"line {number} of {file}")
-                last, before = ends.get(log_id, (0, GENESIS))
-                of_log = found.setdefault(log_id, Verified())
-                if (wrong := _wrong_with(row, log_id, last, before)) is not None:
-                    of_log.faults.append(Fault("chain", row.seq, wrong))
-                ends[log_id] = row.seq, row.hash
-                hashes.setdefault(log_id, {})[row.seq] = row.hash.hex()
-                of_log.rows += 1
-    for log_id, of_log in found.items():
-        own = [anchor for anchor in anchors if anchor.log_id == log_id]
-        of_log.faults += _since(own, log_id, hashes[log_id], ends[log_id][0], key)
-    return found
+    chains: dict[str, _Chain] = {}
+    for piece in pieces(files):
+        for log_id, row in piece.rows():
+            if (chain := chains.get(log_id)) is None:
+                own = [anchor for anchor in anchors if anchor.log_id == log_id]
+                start = (row.seq - 1, row.prev_hash) if row.seq > 1 else (0, GENESIS)
+                chain = chains[log_id] = _Chain(log_id, start=start, anchors=own)
+            chain.take(row)
+    for chain in chains.values():
+        _compare_beginning(chain)
+        chain.end(key)
+    return {log_id: chain.found for log_id, chain in chains.items()}
 
 
-def _exported(line: str, *, where: str) -> tuple[str, AuditRow]:
+def _compare_boundaries(chain: _Chain, segments: Sequence[Segment]) -> None:
+    """Whether the store and its log say the same of what was archived."""
+    known = {each.through: each for each in segments}
+    to_be_told = {through for through in known if through >= chain.found.archived}
+    for through in sorted(to_be_told | set(chain.archivings)):
+        if through not in known:
+            chain.fault(
+                through, f"the log says that its rows up to {through} were archived, the store does not"
+            )
+        elif not known[through].is_told_by(chain.archivings.get(through)):
+            told = f"the store says that the rows up to {through} were archived, and its log does not say so"
+            chain.fault(through, told)
+
+
+def _compare_left_over(chain: _Chain, log: AuditLog, segments: Sequence[Segment]) -> None:
+    """Whether rows that are archived, and were not removed yet, are those that were archived."""
+    through = segments[-1].through if segments else 0
+    left: _Chain | None = None
+    for row in takewhile(lambda row: row.seq <= through, live_rows(log)):
+        left = left or _Chain(log.log_id, start=(row.seq - 1, row.prev_hash))
+        left.take(row)
+    if left is not None and (left.found.faults or left.end_hash != segments[-1].hash):
+        chain.fault(through, f"rows up to {through} are archived, and those still there are not the same")
+
+
+def _compare_beginning(chain: _Chain) -> None:
+    """Whether a chain says itself that what is before its first row was archived."""
+    if not (start := chain.found.archived):
+        return
+    said = chain.archivings.get(start, {}).get("detail", {})
+    if said.get("hash") != chain.hash_at_start:
+        chain.fault(start + 1, f"the rows 1 to {start} of the audit log are missing")
+
+
+def _is_filed_by(row: AuditRow, event: Mapping[str, Any]) -> bool:
     try:
-        told = json.loads(line)
-        payload = str(told["payload"]).encode()
-        seq = _event_of(payload)["seq"]
-        row = AuditRow(
-            int(seq),
-            "",
-            0,
-            "",
-            "",
-            None,
-            None,
-            payload,
-            bytes.fromhex(told["prev"]),
-            bytes.fromhex(told["hash"]),
-        )
-        return str(told["log_id"]), row
-    except (ValueError, KeyError, TypeError) as error:
-        raise BackendError(f"{where} is no row of an exported audit log ({error})") from error
+        return bool(_said(event) == _filed(row))
+    except KeyError:
+        return False
 
 
-def _event_of(payload: bytes) -> dict[str, Any]:
-    """The event of a row; empty where it is none. Whoever can compute hashes can put anything there."""
-    try:
-        event = json.loads(payload)
-    except ValueError:
-        return {}
-    return event if isinstance(event, dict) else {}
-
-
-def _since(
-    anchors: Sequence[Anchor], log_id: str, hashes: Mapping[int, str], last: int, key: str | None
+def _since(  # noqa: PLR0917
+    anchors: Sequence[Anchor],
+    log_id: str,
+    hashes: Mapping[int, str],
+    start: int,
+    last: int,
+    key: str | None,
 ) -> Iterator[Fault]:
-    """What happened to the log since its anchors."""
+    """What happened to the log since its anchors.
+
+    Args:
+        start: Anchors of rows before this one are compared with nothing. When it is all of them, nothing is
+            proved.
+    """
     for anchor in anchors:
         where = f"the anchor of row {anchor.seq}"
         if key is not None and not anchor.mac:
@@ -188,39 +284,26 @@ def _since(
         elif anchor.seq > last:
             told = f"the rows {last + 1} to {anchor.seq} of the audit log were there, and are cut off"
             yield Fault("truncated", last, told)
-        elif hashes[anchor.seq] != anchor.hash:
+        elif anchor.seq >= start and hashes[anchor.seq] != anchor.hash:
             told = f"{where} has another hash: that row, or one before it, was written anew"
             yield Fault("chain", anchor.seq, told)
-
-
-def _rows(log: AuditLog, last: int) -> Iterator[AuditRow]:
-    while page := log.rows(after=last, limit=_PAGE):
-        yield from page
-        last = page[-1].seq
-
-
-def _wrong_with(row: AuditRow, log_id: str, last: int, before: bytes) -> str | None:
-    if row.seq != last + 1:
-        return f"the rows {last + 1} to {row.seq - 1} of the audit log are missing"
-    if not isinstance(row.payload, bytes) or not isinstance(row.hash, bytes):
-        return f"row {row.seq} of the audit log was changed"
-    if row.prev_hash != before:
-        return f"row {row.seq} of the audit log does not follow the row before it"
-    if row_hash(log_id, row.prev_hash, row.payload) != row.hash:
-        return f"row {row.seq} of the audit log was changed"
-    return None
+    own = [anchor.seq for anchor in anchors if anchor.log_id == log_id]
+    if own and max(own) < start:
+        told = (
+            f"all anchors are of rows before {start}, which are archived, so nothing shows that these "
+            "were not written anew: name the archive, and anchor the log again"
+        )
+        yield Fault("truncated", start, told)
 
 
 def _note(row: AuditRow, event: Mapping[str, Any], records: dict[str, _Last]) -> None:
-    if row.record_id is not None and row.op == LOST:
-        records.pop(row.record_id, None)
-    if row.record_id is None or row.outcome != "ok":
+    if row.op == LOST:
+        records.pop(str(row.record_id), None)
+    if row.outcome != "ok" or not isinstance(version := event.get("version_after"), int):
         return
-    if not isinstance(event.get("version_after"), int):
-        return
-    last = records.setdefault(row.record_id, _Last())
-    last.seq, last.version = row.seq, event["version_after"]
-    last.commitment = event["commit_after"] or last.commitment
+    last = records.setdefault(str(row.record_id), _Last())
+    last.seq, last.version = row.seq, version
+    last.commitment = event.get("commit_after") or last.commitment
 
 
 def _differences(log: AuditLog, get: Get, records: dict[str, _Last], *, texts: bool) -> Iterator[Fault]:

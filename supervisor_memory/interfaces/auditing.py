@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.console import Console
 
+from supervisor_memory.audit.segments import KEEP
 from supervisor_memory.backends.protocol import Journals
 from supervisor_memory.errors import BackendError, RecordNotFound, SettingsError
 from supervisor_memory.interfaces.options import EnvFile, Json, say, told_settings
-from supervisor_memory.interfaces.printable import as_json, one_line
+from supervisor_memory.interfaces.printable import as_json, moment, one_line
 from supervisor_memory.interfaces.told import audit_rows, notes_told
+from supervisor_memory.interfaces.where import moment_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from supervisor_memory.audit.verify import FaultKind, Verified
     from supervisor_memory.memory import SupervisorMemory
@@ -25,8 +27,22 @@ __all__ = ["EXIT_CODES", "add_commands"]
 
 EXIT_CODES: "Final[dict[FaultKind, int]]" = {"chain": 3, "truncated": 4, "state": 5, "content": 6}
 """How `audit verify` ends, by the gravest thing that is wrong: the first of these."""
-_PAGE: Final = 1_000
 _NOTES: Final = 20
+_SOME: Final = 5
+_LEAST_KEPT: Final = 100
+"""More than others may be writing just now."""
+_EARLIEST: Final = 100_000_000
+"""In seconds since 1970: a smaller number is that of a row."""
+_Archives = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--archive",
+        exists=True,
+        dir_okay=False,
+        help="Read these archived rows first; repeatable, in any order.",
+        metavar="FILE",
+    ),
+]
 _USER = Annotated[
     str | None, typer.Option("--user", "-u", help="Only what concerns this user.", metavar="ID")
 ]
@@ -41,6 +57,8 @@ def add_commands(app: typer.Typer) -> None:
         (verify, "verify"),
         (anchor, "anchor"),
         (export, "export"),
+        (archive, "archive"),
+        (replay, "replay"),
     ):
         audit.command(name)(command)
     app.add_typer(audit, name="audit")
@@ -93,11 +111,12 @@ def show(
 ) -> None:
     """Show one row of the audit log whole: the event, its hash, and the record beside it."""
     with _open(env_file) as memory:
-        found = memory.backend.audit.rows(after=row - 1, limit=1)
+        log = memory.backend.audit
+        found = log.rows(after=row - 1, limit=1)
         if not found or found[0].seq != row:
-            raise RecordNotFound(
-                f"the audit log has no row {row}; its last is {memory.backend.audit.count()}", id=str(row)
-            )
+            is_archived = any(row <= segment.through for segment in log.segments())
+            why = "it is archived" if is_archived else f"its last is {log.count()}"
+            raise RecordNotFound(f"the audit log has no row {row}; {why}", id=str(row))
         [told] = audit_rows(memory, found)
     if json:
         typer.echo(as_json(told))
@@ -130,19 +149,27 @@ def verify(
             metavar="FILE",
         ),
     ] = None,
+    archive: _Archives = None,
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
     """Prove the audit log row by row, with --state or --deep the records by it, with --anchor its end.
 
-    Exit code 3: a row was changed, taken out, put in or written anew; 4: the end is missing, which only
-    an anchor can tell; 5: a record is not the one that was written last; 6: its text is not.
+    What was archived is read with --archive, else the proof begins behind it.
+
+    Exit code 3: a row, or an archive, was changed, taken out, put in or written anew; 4: the end is missing,
+    or all that the anchors are of is archived, which only an anchor can tell; 5: a record is not the one that
+    was written last; 6: its text is not.
     """
     from supervisor_memory.audit.anchor import read_from
     from supervisor_memory.audit.verify import verified, verified_exports
 
     anchors = [] if anchor is None else read_from(anchor)
     if exported:
+        if archive:
+            raise SettingsError(
+                "--archive is for the log of a store; name all files of exports with --export"
+            )
         found_in_exports = verified_exports(
             exported, anchors=anchors, key=_anchor_key(told_settings(env_file))
         )
@@ -159,7 +186,9 @@ def verify(
             say("warning: the anchors are signed, and MEMORY_ANCHOR_KEY is not set: nobody checks by whom")
         get = memory.backend.get if deep or state else None
         log_id = memory.backend.audit.log_id
-        found = verified(memory.backend.audit, get, texts=deep, anchors=anchors, key=key)
+        found = verified(
+            memory.backend.audit, get, texts=deep, anchors=anchors, key=key, archives=archive or ()
+        )
     _tell({log_id: found}, json=json)
 
 
@@ -199,23 +228,99 @@ def export(
     """Write the audit log to a file, a row a line, with all that it takes to prove it elsewhere.
 
     Each line has the payload as it was hashed, the hash of the row before and its own; docs/auditing.md says
-    how they are made. It holds no content of records.
+    how they are made. It holds no content of records. What is archived already is in the archives alone.
     """
-    rows = last = 0
+    from supervisor_memory.audit.chain import line_of, live_rows
+
+    rows = 0
     with _open(env_file) as memory, _new(file).open("x", encoding="utf-8") as lines:
         log = memory.backend.audit
-        while page := log.rows(after=last, limit=_PAGE):
-            for row in page:
-                payload = row.payload.decode()
-                told = {
-                    "log_id": log.log_id,
-                    "payload": payload,
-                    "prev": row.prev_hash.hex(),
-                    "hash": row.hash.hex(),
-                }
-                lines.write(json_.dumps(told, ensure_ascii=False) + "\n")
-            rows, last = rows + len(page), page[-1].seq
+        for row in live_rows(log):
+            lines.write(line_of(log.log_id, row))
+            rows += 1
     typer.echo(as_json({"rows": rows}) if json else f"{rows} rows written to {one_line(str(file))}")
+
+
+def archive(
+    file: Annotated[Path, typer.Argument(help="The file to make.", metavar="FILE")],
+    *,
+    keep: Annotated[
+        int, typer.Option("--keep", min=_LEAST_KEPT, help="How many of the newest rows stay.", metavar="ROWS")
+    ] = KEEP,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell which rows it would move.")] = False,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Move the oldest rows of the audit log into a new file, in the format of `audit export`.
+
+    From then on that file is the beginning of the chain: keep it. `audit verify --archive FILE` proves it
+    with the rest, `audit replay --archive FILE` reads it. Where no more rows are there than stay, no file is
+    made.
+    """
+    from supervisor_memory.audit import archive as archiving
+
+    with _open(env_file) as memory:
+        log, at = memory.backend.audit, memory.services.clock()
+        rows = archiving.oldest(log, keep=keep)
+        segment = None if dry_run else archiving.archive(log, file, at=at, keep=keep)
+    if segment is not None:
+        rows = range(segment.first, segment.through + 1)
+    if json:
+        told = {"rows": len(rows), "through": rows[-1] if rows else None, "dry_run": dry_run}
+        typer.echo(as_json({**told, "sha256": None if segment is None else segment.sha256}))
+    elif segment is None and not (dry_run and rows):
+        typer.echo(f"nothing to archive: there are no more than {keep} rows that are not archived")
+    else:
+        would = "would be moved" if dry_run else "moved"
+        typer.echo(f"{len(rows)} rows, {rows[0]} to {rows[-1]}, {would} to {one_line(str(file))}")
+
+
+def replay(
+    *,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            "--until",
+            help="The last row, by its number, or a moment, as 2026-01-31; a day counts whole.",
+            metavar="WHEN",
+        ),
+    ] = None,
+    user: _USER = None,
+    archive: _Archives = None,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Tell what was remembered at a moment: each record as it was then, and who decided it.
+
+    A text that was erased since shows as "erased". What was deleted by then is counted, not shown. The log is
+    taken as it is: `audit verify` proves it.
+    """
+    from supervisor_memory.audit.replay import replayed
+
+    row = int(until) if until is not None and until.isdecimal() and int(until) < _EARLIEST else None
+    with _open(env_file) as memory:
+        found = replayed(
+            memory.backend.audit,
+            memory.backend.versions,
+            until_row=row,
+            until=None if row is not None else moment_of(until, end=True),
+            user_id=user,
+            archives=archive or (),
+        )
+    if json:
+        typer.echo(as_json(asdict(found)))
+    else:
+        told = f"as of row {found.row}: {len(found.records)} records"
+        typer.echo(f"{told}; {found.deleted} more were deleted by then" if found.deleted else told)
+        for each in found.records:
+            when = f"{moment(each.at)} by {each.op} of {each.actor}"
+            typer.echo(one_line(f"{each.record_id}  version {each.version}, {each.status}, {when}"))
+            typer.echo(f"    {'erased' if each.content is None else one_line(each.content)}")
+    if found.archived:
+        say(
+            f"the rows 1 to {found.archived} are archived and were not read: what only they tell of is "
+            "missing; --archive FILE reads them"
+        )
 
 
 def why(
@@ -279,6 +384,9 @@ def _tell(found: "Mapping[str, Verified]", *, json: bool) -> None:
     rows, records = (sum(getattr(log, name) for log in found.values()) for name in ("rows", "records"))
     if json:
         told = {"faults": [asdict(fault) for fault in faults], "problems": problems, "logs": sorted(found)}
+        unseen = [row for log in found.values() for row in log.unseen]
+        archived = sum(log.archived for log in found.values())
+        told |= {"archived": archived, "unseen_anchors": unseen}
         typer.echo(as_json({"rows": rows, "records": records, **told}))
     else:
         beside = f" and {records} records" if records else ""
@@ -287,8 +395,20 @@ def _tell(found: "Mapping[str, Verified]", *, json: bool) -> None:
         for log_id, log in found.items():
             for problem in log.problems:
                 typer.echo(one_line(f"problem: {problem}" + (f" (log {log_id})" if len(found) > 1 else "")))
+        for log in found.values():
+            for line in _left_out(log):
+                say(line)
     if faults:
         raise typer.Exit(min(EXIT_CODES[fault.kind] for fault in faults))
+
+
+def _left_out(log: "Verified") -> "Iterator[str]":
+    """What the proof does not reach, because it is archived and the archive was not named."""
+    if log.archived:
+        yield f"the rows 1 to {log.archived} are archived and were not read; --archive FILE reads them"
+    if log.unseen:
+        rows = ", ".join(map(str, log.unseen[:_SOME])) + (", …" if len(log.unseen) > _SOME else "")
+        yield f"{len(log.unseen)} anchors are of rows among them, and were not looked at: {rows}"
 
 
 def _show_rows(rows: list[dict[str, Any]], *, json: bool) -> None:

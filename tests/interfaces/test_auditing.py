@@ -167,3 +167,82 @@ def test_the_exports_of_many_instances_are_proved_together(
         assert run(*both).code == code
     (tmp_path / "one.jsonl").write_text('{"log_id": "x"}\n')
     assert "line 1 of one.jsonl is no row" in run(*both).stderr
+
+
+def with_rows(rows: int) -> None:
+    """Bo changes his mind so often that the log has at least so many rows."""
+    with SupervisorMemory.from_env() as memory:
+        [bo] = memory.get_all(user_id="bo")
+        while memory.backend.audit.count() < rows:
+            memory.update(bo.id, content=f"Bo drinks {memory.backend.audit.count()} coffees.", user_id="bo")
+
+
+def test_the_log_is_archived_and_proved_in_files(run: Run, ids: dict[str, str], tmp_path: Path) -> None:
+    with_rows(130)
+    run("audit", "anchor", "anchors")
+    planned = run("audit", "archive", "one", "--keep", "100", "--dry-run", "--json").json
+    assert (planned["dry_run"], planned["sha256"], (tmp_path / "one").exists()) == (True, None, False)
+    done = run("audit", "archive", "one", "--keep", "100", "--json").json
+    sha256 = hashlib.sha256((tmp_path / "one").read_bytes()).hexdigest()
+    assert done == {**planned, "dry_run": False, "sha256": sha256}
+    assert done["rows"] == done["through"] >= 30
+    assert "nothing to archive" in run("audit", "archive", "two", "--keep", "100").stdout
+    assert run("audit", "archive", "one", "--keep", "100").code == 1
+    first = run("audit", "list", "-n", "1", "--json").json["rows"][0]["seq"]
+    assert first == done["through"] + 1
+    assert "it is archived" in run("audit", "show", "1").stderr
+    rest = run("audit", "verify", "--anchor", "anchors", "--json")
+    assert (rest.code, rest.json["rows"], rest.json["archived"]) == (0, 101, done["through"])
+    whole = run("audit", "verify", "--deep", "--archive", "one", "--anchor", "anchors", "--json").json
+    assert (whole["rows"], whole["archived"], whole["unseen_anchors"]) == (101 + done["rows"], 0, [])
+    assert whole["records"] > rest.json["records"] == 0
+    run("audit", "export", "rest")
+    assert run("audit", "verify", "--export", "rest", "--export", "one", "--json").json["archived"] == 0
+    assert "--export" in run("audit", "verify", "--export", "rest", "--archive", "one").stderr
+
+
+def test_what_verify_did_not_look_at_is_said(run: Run, ids: dict[str, str], tmp_path: Path) -> None:
+    run("audit", "anchor", "anchors")
+    with_rows(200)
+    run("audit", "anchor", "anchors")
+    run("audit", "archive", "one", "--keep", "100")
+    found = run("audit", "verify", "--anchor", "anchors")
+    assert (found.code, "1 anchors are of rows among them" in found.stderr) == (0, True)
+    assert "--archive FILE reads them" in found.stderr
+    [unseen] = run("audit", "verify", "--anchor", "anchors", "--json").json["unseen_anchors"]
+    (tmp_path / "early").write_text((tmp_path / "anchors").read_text().splitlines(keepends=True)[0])
+    early = run("audit", "verify", "--anchor", "early", "--json")
+    assert (early.code, early.json["faults"][0]["kind"]) == (4, "truncated")
+    assert run("audit", "verify", "--anchor", "early", "--archive", "one").code == 0
+    assert unseen < 100
+    (tmp_path / "one").write_bytes((tmp_path / "one").read_bytes().replace(b'\\"ok\\"', b'\\"no\\"', 1))
+    assert run("audit", "verify", "--archive", "one").code == 3
+
+
+def test_replay_tells_what_was_known_then(run: Run, ids: dict[str, str]) -> None:
+    row = run("audit", "tail", "--record", ids["bo"], "--json").json["rows"][0]["seq"]
+    found = run("audit", "replay", "--until", str(row), "--user", "bo", "--json").json
+    [bo] = found["records"]
+    assert (bo["record_id"], bo["version"], bo["content"]) == (ids["bo"], 1, "Bo drinks coffee.")
+    assert (bo["op"], bo["outcome"], bo["status"], bo["row"]) == ("add", "ok", "active", row)
+    text = run("audit", "replay").stdout
+    assert "Bo drinks black coffee." in text
+    assert "1 more were deleted by then" in text
+    assert "This was a mistake." not in text
+    assert "\x9b" not in text
+    assert run("audit", "replay", "--until", "2020-01-31", "--json").json["records"] == []
+    assert run("audit", "replay", "--until", "9999-01-01", "--json").json["deleted"] == 1
+    assert run("audit", "replay", "--until", "some day").code == 2
+
+
+def test_replay_says_what_it_did_not_read_and_what_was_erased(run: Run, ids: dict[str, str]) -> None:
+    with_rows(130)
+    run("erase", "--user", "ada", "--yes")
+    run("audit", "archive", "one", "--keep", "100")
+    alone = run("audit", "replay")
+    assert "are archived and were not read" in alone.stderr
+    assert ids["table"] not in alone.stdout
+    whole = run("audit", "replay", "--archive", "one")
+    assert "archived" not in whole.stderr
+    [at] = [n for n, line in enumerate(whole.stdout.splitlines()) if ids["table"] in line]
+    assert whole.stdout.splitlines()[at + 1] == "    erased"

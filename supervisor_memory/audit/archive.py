@@ -1,0 +1,150 @@
+"""The oldest rows of the log moved into a file, which is the beginning of the chain from then on.
+
+The file is whole and on the disk before one transaction says that its rows are archived (`segments.py`), and
+only then are they removed. A crash before leaves a file that nobody needs; a crash after leaves rows that the
+next `archive` removes.
+"""
+
+import hashlib
+import os
+import time
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+from typing import Final
+
+from supervisor_memory.audit.chain import line_of, live_rows, wrong_with
+from supervisor_memory.audit.log import GENESIS, AuditLog
+from supervisor_memory.audit.segments import ARCHIVE, KEEP, Segment
+from supervisor_memory.errors import BackendError, Conflict, SettingsError
+
+__all__ = ["archive", "oldest", "refuse_existing"]
+
+_AT_ONCE: Final = 2_000
+_PAUSE_SECONDS: Final = 0.01
+"""Others write meanwhile."""
+_MICRO: Final = 1_000_000
+
+
+def oldest(log: AuditLog, *, keep: int = KEEP) -> range:
+    """The numbers of the rows that `archive` would move; empty where there are no more than `keep`."""
+    segments, last = log.segments(), log.tail(1)
+    if last and last[0].op == ARCHIVE:  # else each run would find one more row than it left
+        keep += 1
+    return range(segments[-1].through + 1 if segments else 1, log.count() - keep + 1)
+
+
+def archive(log: AuditLog, file: Path, *, at: float, keep: int = KEEP) -> Segment | None:
+    """Move the oldest rows into a new file, in the format of an export; None: there are no more than `keep`.
+
+    Args:
+        at: In seconds since 1970.
+        keep: How many of the newest rows stay, beside the one that tells of this; more than others may be
+            writing just now.
+
+    Raises:
+        SettingsError: the file is there already.
+        Conflict: another process has archived meanwhile; the file is gone again.
+        BackendError: the rows are not as they were written; nothing was moved. Or the log cannot be written.
+        OSError: the file cannot be written.
+    """
+    refuse_existing(file, log)
+    _remove_archived(log)
+    rows = oldest(log, keep=keep)
+    if not rows:
+        return None
+    part = file.with_name(f"{file.name}.part")
+    written = _write(log, part, rows)
+    try:
+        refuse_existing(file, log)
+    except SettingsError:
+        part.unlink()
+        raise
+    part.rename(file)
+    _sync(file.parent)
+    segment = Segment(rows[-1], written.last, len(rows), written.sha256, round(at * _MICRO))
+    try:
+        log.note_archived(segment)
+    except Conflict:
+        file.unlink()
+        raise
+    _remove_archived(log)
+    return segment
+
+
+def refuse_existing(file: Path, log: AuditLog) -> None:
+    """Raise where the file is there, and tell whether it is an archive of this log.
+
+    Raises:
+        SettingsError: it is there.
+    """
+    if not file.exists():
+        return
+    sha256 = _sha256(file)
+    known = next((each for each in log.segments() if each.sha256 == sha256), None)
+    told = (
+        f"it has the rows {known.first} to {known.through}, which are nowhere else: keep it"
+        if known
+        else "the log has archived no such file: if it is what an interrupted archiving left, its rows still "
+        "are in the log, so remove it"
+    )
+    raise SettingsError(f"{file} is there already; {told}, or name another file")
+
+
+def _remove_archived(log: AuditLog) -> None:
+    while log.remove_archived(most=_AT_ONCE) == _AT_ONCE:
+        time.sleep(_PAUSE_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    last: str
+    """The hash of the last row, in hex."""
+    sha256: str
+
+
+def _write(log: AuditLog, part: Path, rows: range) -> _Written:
+    segments = log.segments()
+    before = bytes.fromhex(segments[-1].hash) if segments else GENESIS
+    digest, last = hashlib.sha256(), rows[0] - 1
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError as error:
+        raise SettingsError(
+            f"{part} is there already: another archiving writes it just now, or was interrupted, so "
+            "that the log still has its rows; remove it in that case"
+        ) from error
+    try:
+        with os.fdopen(descriptor, "wb") as lines:
+            for row in takewhile(lambda row: row.seq <= rows[-1], live_rows(log, after=last)):
+                if wrong := wrong_with(row, log.log_id, last, before):
+                    raise BackendError(
+                        f"{wrong}, so nothing was archived; see `supervisor-memory audit verify`"
+                    )
+                line = line_of(log.log_id, row).encode()
+                digest.update(line)
+                lines.write(line)
+                last, before = row.seq, row.hash
+            lines.flush()
+            os.fsync(descriptor)
+        if last != rows[-1]:
+            raise Conflict(
+                "the rows were archived by another process meanwhile; nothing was moved", what="segment"
+            )
+    except BaseException:
+        part.unlink()
+        raise
+    return _Written(before.hex(), digest.hexdigest())
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,147 @@
+"""What was remembered at a moment, as the log tells it: its rows folded up to there.
+
+The log says which version a record had, and who decided it; the text of that version is the store's, as long
+as nobody has erased it. So this is what the store *knew* then, whatever was said to have been so: `as_of`, on
+`search`, tells the latter (`versions.py`).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+from supervisor_memory.audit.chain import Piece, beginning, live_rows, pieces_of
+from supervisor_memory.audit.log import AuditLog, AuditRow
+from supervisor_memory.audit.segments import Segment
+from supervisor_memory.audit.verify import LOST
+from supervisor_memory.errors import BackendError
+from supervisor_memory.records import Record
+
+__all__ = ["ERASED", "Remembered", "Replay", "replayed"]
+
+ERASED: Final = "erased"
+_DELETED: Final = "deleted"
+_DELETIONS: Final = frozenset({"delete", "reject", "memory.delete", "store.delete"})
+"""What deletes a record, for one of which only the log is left to tell."""
+_MICRO: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A record as it was then.
+
+    Args:
+        row: The number of the row that told of it last.
+        op, outcome, actor: What that row says was done, how it ended, and on whose behalf.
+        at: When, in seconds since 1970.
+        status: That of the version; "erased": the version is not in the store any more.
+        content: Its text; None: erased.
+    """
+
+    record_id: str
+    version: int
+    row: int
+    op: str
+    outcome: str
+    actor: str
+    at: float
+    status: str = ERASED
+    content: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What was remembered.
+
+    Args:
+        row: The number of the last row that was folded; 0: none was there by then.
+        records: In the order they were last changed.
+        deleted: How many more there had been, which were deleted by then.
+        archived: How many rows were not read, because they are in archives that were not named: what these
+            alone tell of is missing.
+    """
+
+    row: int
+    records: tuple[Remembered, ...]
+    deleted: int
+    archived: int
+
+
+def replayed(
+    log: AuditLog,
+    versions: Callable[[str], Sequence[Record]],
+    *,
+    until_row: int | None = None,
+    until: float | None = None,
+    user_id: str | None = None,
+    archives: Iterable[Path] = (),
+) -> Replay:
+    """Fold the log to what was remembered at a moment.
+
+    It is taken as it is; `verified` proves it. Of a store that other instances change, too, it tells what
+    this one did.
+
+    Args:
+        versions: All versions of a record, as `MemoryBackend.versions` has them.
+        until_row: The last row to fold; None: all.
+        until: The moment, in seconds since 1970; None: now.
+        user_id: Only this user's records; an erased user has none that can be told.
+        archives: The files of archived rows to read first, in any order.
+
+    Raises:
+        BackendError: it cannot be read, or a file is no archive of this log.
+        OSError: a file cannot be read.
+    """
+    segments, named = log.segments(), pieces_of(log, archives)
+    archived, _ = beginning(segments, named)
+    subject = None if user_id is None else log.subject(user_id) or ""
+    latest: dict[str, Remembered] = {}
+    last = 0
+    for row in _rows(log, segments, named, after=archived):
+        if until_row is not None and row.seq > until_row:
+            break
+        if until is not None and row.ts_us > until * _MICRO:
+            continue
+        last = row.seq
+        if row.record_id is None or (subject is not None and row.subject != subject):
+            continue
+        if row.op == LOST:
+            latest.pop(row.record_id, None)
+        elif row.outcome == "ok" and (version := row.event["version_after"]) is not None:
+            latest.pop(row.record_id, None)  # what was changed last is told last
+            latest[row.record_id] = _remembered(row, row.record_id, version)
+    told = [_with_text(each, versions(each.record_id)) for each in latest.values()]
+    there = tuple(each for each in told if not _is_deleted(each))
+    return Replay(last, there, len(told) - len(there), archived)
+
+
+def _rows(
+    log: AuditLog, segments: Sequence[Segment], named: Sequence[Piece], *, after: int
+) -> Iterator[AuditRow]:
+    """The rows of the files, then those of the log."""
+    of_files = (row for piece in named for _, row in piece.rows())
+    for row in chain(of_files, live_rows(log, after=segments[-1].through if segments else 0)):
+        if row.seq != after + 1:
+            raise BackendError(
+                f"row {row.seq} of the audit log comes behind row {after}: name every archive in between, "
+                "and each once"
+            )
+        yield row
+        after = row.seq
+
+
+def _remembered(row: AuditRow, record_id: str, version: int) -> Remembered:
+    actor = str(row.event["actor"])
+    return Remembered(record_id, version, row.seq, row.op, row.outcome, actor, row.ts_us / _MICRO)
+
+
+def _with_text(told: Remembered, versions: Sequence[Record]) -> Remembered:
+    for record in versions:
+        if record.version == told.version:
+            return replace(told, status=record.status, content=record.content)
+    return told
+
+
+def _is_deleted(told: Remembered) -> bool:
+    return told.status == _DELETED or (told.status == ERASED and told.op in _DELETIONS)
