@@ -16,14 +16,15 @@ from random import Random
 import apsw
 import pytest
 
+from supervisor_memory.audit.archive import archive
 from supervisor_memory.audit.log import Access, row_hash
 from supervisor_memory.audit.verify import verified
 from supervisor_memory.backends.json_file import JsonBackend
 from supervisor_memory.backends.protocol import Change
 from supervisor_memory.backends.repair import Repaired, repair_json, repair_sqlite
 from supervisor_memory.backends.sqlite import SqliteBackend
-from supervisor_memory.errors import CorruptStore, WasErased
-from supervisor_memory.records import SESSION_FAMILY, Filter, Record
+from supervisor_memory.errors import Conflict, CorruptStore, WasErased
+from supervisor_memory.records import SESSION_FAMILY, AuditEvent, Filter, Record
 from supervisor_memory.testing.backend_contract import (
     NOW,
     assert_chain,
@@ -183,6 +184,40 @@ def test_a_log_with_a_damaged_page_is_left_and_the_new_one_says_where_it_broke(
     for row in left:
         digest = row_hash(log_id, bytes.fromhex(row["prev_hash"]), row["payload"].encode())
         assert digest.hex() == row["hash"]
+
+
+def test_a_log_whose_oldest_rows_are_archived_goes_on_behind_them(
+    store: tuple[Path, dict[str, Record]], tmp_path: Path
+) -> None:
+    place, original = store
+    with closing(SqliteBackend(place)) as backend:
+        archived = backend.audit.rows(limit=1)[0].event_id
+        archive(backend.audit, tmp_path / "archive", at=NOW, keep=10)
+        log_id, segments = backend.audit.log_id, backend.audit.segments()
+    damage(place, [1])
+    done = repair_sqlite(place, now=NOW)
+    assert done.lost == [FIRST_PAGE]
+    with closing(SqliteBackend(place)) as backend:
+        assert (backend.audit.log_id, backend.audit.segments()) == (log_id, segments)
+        assert verified(backend.audit, backend.get, archives=[tmp_path / "archive"]).problems == []
+        assert all_of(backend) == original
+        with pytest.raises(Conflict):
+            backend.audit.check_new([AuditEvent("memory.write", id=archived)])
+
+
+def test_a_log_that_is_archived_and_damaged_is_left_and_a_new_one_begun(
+    store: tuple[Path, dict[str, Record]], tmp_path: Path
+) -> None:
+    place, original = store
+    with closing(SqliteBackend(place)) as backend:
+        archive(backend.audit, tmp_path / "archive", at=NOW, keep=40)
+        log_id = backend.audit.log_id
+    damage(place, [pages_of(place, "audit")[0]])
+    assert assert_sound(place, original, repair_sqlite(place, now=NOW)) == original
+    with closing(SqliteBackend(place)) as backend:
+        assert backend.audit.log_id != log_id
+        assert backend.audit.segments() == ()
+        assert backend.audit.rows(limit=1)[0].event["reason"] == "the-log-broke"
 
 
 def test_a_record_of_which_only_an_earlier_version_is_left_is_kept_and_not_recalled(
