@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 from common.delays import SENTENCES, Delay, definitions
@@ -325,10 +326,11 @@ STANDING = re.compile(
 
 def statements(text: str) -> list[Statement]:
     """Every wish in a request, in the order of its place."""
-    return _found(text, (*RULES, *BESIDE_A_WISH, *IN_A_REQUEST))
+    return list(_found(text, (*RULES, *BESIDE_A_WISH, *IN_A_REQUEST)))
 
 
-def _found(text: str, rules: Iterable[tuple[re.Pattern[str], Read]]) -> list[Statement]:
+@lru_cache(maxsize=256)  # each model call of a turn reads the same messages again
+def _found(text: str, rules: tuple[tuple[re.Pattern[str], Read], ...]) -> tuple[Statement, ...]:
     found = [Statement(start, end, Preferences(delay=delay)) for start, end, delay in definitions(text)]
     rest = blank(text, ((item.start, item.end) for item in found))
     for pattern, read in rules:
@@ -339,7 +341,7 @@ def _found(text: str, rules: Iterable[tuple[re.Pattern[str], Read]]) -> list[Sta
                 hits.append(Statement(*match.span(), change))
         found += hits
         rest = blank(rest, ((hit.start, hit.end) for hit in hits))
-    return sorted(found, key=lambda item: item.start)
+    return tuple(sorted(found, key=lambda item: item.start))
 
 
 def standing(text: str, *, asks: Callable[[str], bool]) -> list[Statement]:

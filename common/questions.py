@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from common import preferences
@@ -238,6 +239,7 @@ ONLY_LATE = re.compile(
 )
 
 
+@lru_cache(maxsize=256)  # each model call of a turn reads the same messages again
 def read_question(text: str) -> Question | Unanswerable:
     """Read the one question that the text asks, its wishes about form set aside."""
     text = blank(text, ((wish.start, wish.end) for wish in preferences.statements(text)))

@@ -22,7 +22,7 @@ __all__ = ["STORES", "opened"]
 @contextlib.contextmanager
 def _qdrant_over_http(_: Path) -> Iterator[MemoryBackend]:
     with running(QdrantDouble()) as server:
-        yield QdrantBackend(QdrantClient(url=server.url, check_compatibility=False))
+        yield QdrantBackend(QdrantClient(url=server.url, check_compatibility=False, verify=False))
 
 
 def _closing(

@@ -12,6 +12,7 @@ from typer.main import get_group
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.graph.state import TOOL_NAMES
 from supervisor_memory.interfaces.cli import app
+from tests import programs
 
 ROOT = Path(__file__).parent.parent
 READMES = ("README.md", "README.zh-CN.md")
@@ -64,10 +65,7 @@ def test_each_program_of_a_page_runs_as_it_stands(page: str, number: int, tmp_pa
     if (flights := ROOT / ".demo/flights.sqlite").exists():  # else the first program builds it anew
         (tmp_path / ".demo").mkdir()
         (tmp_path / ".demo/flights.sqlite").symlink_to(flights)
-    call = [sys.executable, "-c", code]
-    done = subprocess.run(
-        call, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120
-    )
+    done = programs.run("-c", code, cwd=tmp_path, env=environment, timeout=120)
     assert done.returncode == 0, done.stderr
     if "model.prompts[1]" in code:  # the program says that it prints what was recalled
         assert "<memory id=" in done.stdout

@@ -10,10 +10,9 @@ the memory that the environment means:
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -29,7 +28,7 @@ from supervisor_memory.errors import ConfirmationRequired, RecordNotFound
 from supervisor_memory.settings import Settings
 from supervisor_memory.testing.backend_contract import assert_chain
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
-from tests.backends.qdrant_process import QdrantProcess
+from tests import programs
 from tests.graph.graphs import Graph, Team, config
 
 ROOT = Path(__file__).parent.parent
@@ -196,7 +195,7 @@ PLACES: dict[str, Mapping[str, str] | None] = {
 }
 UNHURRIED = {"MEMORY_SEARCH_TIMEOUT_MS": "20000", "MEMORY_WRITE_TIMEOUT_MS": "30000"}
 VOLATILE = ("in_memory", "qdrant_in_memory")
-COMMAND = Path(sys.executable).with_name("supervisor-memory")
+COMMAND = "from supervisor_memory.interfaces.cli import main; main()"
 Run = Callable[..., str]
 
 
@@ -209,9 +208,13 @@ def environment_of(place: Mapping[str, str] | None, directory: Path) -> Iterator
         return
     outside = {name: value for name, value in os.environ.items() if name not in names}
     given = {**outside, **UNHURRIED, "EMBEDDING_MODEL": "hashing", "MEMORY_PATH": "memory", **place}
-    needs_server = place.get("QDRANT_URL") == HTTP
-    with QdrantProcess(directory / "server") if needs_server else nullcontext() as server:
-        yield {**given, "QDRANT_URL": server.url} if server else given
+    if place.get("QDRANT_URL") != HTTP:
+        yield given
+        return
+    from tests.backends.qdrant_process import QdrantProcess  # which the sessions need not import
+
+    with QdrantProcess(directory / "server") as server:
+        yield {**given, "QDRANT_URL": server.url}
 
 
 OFTEN = ("as_the_environment_says", "sqlite", "json", "qdrant_over_http")
@@ -230,15 +233,8 @@ def run(place: str, tmp_path: Path) -> Iterator[Run]:
     with environment_of(PLACES[place], tmp_path) as environment:
 
         def fresh(*command: str | Path) -> str:
-            done = subprocess.run(
-                command,
-                env={**environment, "PYTHONPATH": str(ROOT)},
-                cwd=tmp_path,
-                capture_output=True,
-                text=True,
-                timeout=240,
-                check=False,
-            )
+            own = {**environment, "PYTHONPATH": str(ROOT)}
+            done = programs.run(*command, env=own, cwd=tmp_path, timeout=240)
             assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
             return done.stdout
 
@@ -246,14 +242,14 @@ def run(place: str, tmp_path: Path) -> Iterator[Run]:
 
 
 def test_what_one_session_learns_the_next_one_knows_changes_and_erases(run: Run, place: str) -> None:
-    found = json.loads(run(COMMAND, "doctor", "--json"))
+    found = json.loads(run("-c", COMMAND, "doctor", "--json"))
     is_persistent = found["backend"]["persistent"]
     assert is_persistent == (not any(told.startswith("not persistent: ") for told in found["warnings"]))
     assert is_persistent == (place not in VOLATILE) or PLACES[place] is None
     sessions = [["first"], ["second"]] if is_persistent else [["first", "second"]]
     name = uuid4().hex  # of users of this run's own, where the store outlives the test
     for held in sessions:
-        told = run(sys.executable, "-m", "tests.test_end_to_end", name, *held)
+        told = run("-m", "tests.test_end_to_end", name, *held)
         assert told.splitlines()[-1] == f"held: {' '.join(held)}"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from supervisor_memory import Settings
+from tests import programs
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -50,15 +51,7 @@ def run(program: str, directory: Path) -> "subprocess.CompletedProcess[str]":
     environment = {name: value for name, value in os.environ.items() if name not in own}
     path = directory / "page.py"
     path.write_text(program, "utf-8")
-    return subprocess.run(
-        [sys.executable, path],
-        cwd=directory,
-        env={**environment, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    return programs.run(path, cwd=directory, env={**environment, "PYTHONPATH": str(ROOT)}, timeout=120)
 
 
 @pytest.mark.parametrize("page", PROGRAMS)

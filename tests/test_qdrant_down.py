@@ -6,6 +6,8 @@ means. It prints one line of JSON a turn, once the turn is over.
     MEMORY_BACKEND=qdrant QDRANT_URL=… python -m tests.test_qdrant_down FIRST LAST
 """
 
+from __future__ import annotations
+
 import itertools
 import json
 import os
@@ -17,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from langchain_core.messages import BaseMessage
@@ -26,8 +28,10 @@ from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.backends.protocol import Journals
 from supervisor_memory.records import SESSION_FAMILY, Filter, Scope
 from supervisor_memory.testing.scripted import ScriptedModel
-from tests.backends.qdrant_process import QdrantProcess
 from tests.graph.graphs import asking, config, team
+
+if TYPE_CHECKING:
+    from tests.backends.qdrant_process import QdrantProcess
 
 ROOT = Path(__file__).parent.parent
 COMMAND = Path(sys.executable).with_name("supervisor-memory")
@@ -147,6 +151,8 @@ class Run:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[QdrantProcess]:
+    from tests.backends.qdrant_process import QdrantProcess  # which the program need not import
+
     with QdrantProcess(tmp_path / "server") as server:
         yield server
 

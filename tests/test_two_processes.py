@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests import programs
+
 FIRST = """
 from supervisor_memory import Outcome, Scope, SupervisorMemory
 memory = SupervisorMemory.from_env()
@@ -40,15 +42,7 @@ def run(script: str, backend: str, path: Path, **more: str) -> subprocess.Comple
         "EMBEDDING_MODEL": "none",
         **more,
     }
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env=environment,
-        cwd=path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = programs.run("-c", script, env=environment, cwd=path, timeout=60)
     assert done.returncode == 0, done.stderr
     return done
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from pathlib import Path
 
 import pytest
@@ -15,5 +16,6 @@ def built_in(folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def flights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The real database; building takes seconds, so all tests read the same file."""
-    return built_in(tmp_path_factory.getbasetemp())
+    """The real database; building takes seconds, so all tests of a run read the same file."""
+    own = tmp_path_factory.getbasetemp()
+    return built_in(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own)

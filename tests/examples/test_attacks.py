@@ -2,11 +2,11 @@
 
 import ast
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests import programs
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 BARE, GUARDED = "04_bare_store_is_poisoned.py", "04_guarded_store_denies.py"
@@ -15,15 +15,7 @@ BARE, GUARDED = "04_bare_store_is_poisoned.py", "04_guarded_store_denies.py"
 def printed(name: str) -> list[str]:
     """The lines of an example that runs by itself, without settings."""
     settings = {n: v for n, v in os.environ.items() if not n.startswith(("MEMORY_", "EMBEDDING_", "CHAT_"))}
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / name)],
-        env=settings,
-        cwd=EXAMPLES.parent,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
+    done = programs.run(EXAMPLES / name, env=settings, cwd=EXAMPLES.parent, timeout=120, check=True)
     return done.stdout.splitlines()
 
 

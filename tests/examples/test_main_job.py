@@ -3,7 +3,6 @@
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from langchain_core.messages import HumanMessage
 from agents.team import build_team
 from common.llm import RuleBasedChatModel
 from supervisor_memory import Settings, SupervisorMemory
+from tests import programs
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 QUESTION = "Which three airlines had the highest share of delayed flights from LaGuardia in June?"
@@ -98,14 +98,8 @@ def run_example(
     names = ("MEMORY_", "EMBEDDING_", "CHAT_", "QDRANT_")
     settings = {name: value for name, value in os.environ.items() if not name.startswith(names)}
     _with_the_flights(cwd)
-    return subprocess.run(
-        [sys.executable, str(EXAMPLES / name)],
-        env=settings | {"COLUMNS": "110", **environment},
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=True,
+    return programs.run(
+        EXAMPLES / name, env=settings | {"COLUMNS": "110", **environment}, cwd=cwd, timeout=300, check=True
     )
 
 

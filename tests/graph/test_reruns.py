@@ -2,11 +2,9 @@
 
 import asyncio
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
@@ -19,10 +17,11 @@ from langgraph.types import Command, RetryPolicy, interrupt
 
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.backends.sqlite import SqliteBackend
+from supervisor_memory.records import Scope
+from tests.faults.processes import FORKS, ended, forked
 from tests.faulty import NotAnException
 from tests.graph.graphs import Graph, Team, audit_of, config, open_memory
 
-ROOT = Path(__file__).parents[2]
 PREFERENCE = "Always round revenue to whole numbers."
 CONCLUSION = "Revenue of May was 4 million in the north."
 ANSWER = "It was 4 million; the file has the details."
@@ -295,64 +294,52 @@ async def test_another_answer_in_a_fork_is_kept_beside_the_first() -> None:
 # --- crashes
 
 
-SCRIPT = """
-import os, sys
-from pathlib import Path
-from langgraph.checkpoint.sqlite import SqliteSaver
-from tests.graph.graphs import config
-from tests.graph.test_reruns import asking, attached, crew, opened
-
-folder, durability, crash = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-memory = opened(folder)
-remember = memory.remember
-
-def die():
-    os._exit(9)
-
-def remember_and_die(messages, scope, **more):
-    done = remember(messages, scope, **more)
-    if scope.agent_id == "worker":
-        die()
-    return done
-
-if crash == "right after the agent":
-    memory.remember = remember_and_die
-steps = {"after": die} if crash == "in the next node" else {}
-with SqliteSaver.from_conn_string(str(folder / "thread.db")) as saver:
-    graph = attached(memory, crew(**steps), saver)
-    waits = graph.get_state(config()).next
-    graph.invoke(None if waits else asking("m1"), config(), durability=durability)
-    assert not graph.get_state(config()).next
-memory.close()
-"""
-
-
 def opened(folder: Path) -> SupervisorMemory:
     return open_memory(backend=SqliteBackend(folder))
 
 
-def process(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", SCRIPT, *arguments],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+def go_on(folder: Path, durability: Literal["sync", "async", "exit"], crash: str) -> None:
+    """Run the thread from where it stands, until it is over or this process dies with 9."""
+    memory = opened(folder)
+    remember = memory.remember
+
+    def die() -> None:
+        os._exit(9)
+
+    def remember_and_die(messages: Any, scope: Scope, **more: Any) -> Any:
+        done = remember(messages, scope, **more)
+        if scope.agent_id == "worker":
+            die()
+        return done
+
+    if crash == "right after the agent":
+        memory.remember = remember_and_die  # type: ignore[method-assign]
+    steps = {"after": die} if crash == "in the next node" else {}
+    with SqliteSaver.from_conn_string(str(folder / "thread.db")) as saver:
+        graph = attached(memory, crew(**steps), saver)
+        waits = graph.get_state(config()).next
+        graph.invoke(None if waits else asking("m1"), config(), durability=durability)
+        assert not graph.get_state(config()).next
+    memory.close()
 
 
+def process(folder: Path, durability: Literal["sync", "async", "exit"], crash: str) -> int:
+    """The same in a process of its own; its exit code."""
+    return ended(forked(lambda: go_on(folder, durability, crash)))
+
+
+@FORKS[0]
+@FORKS[1]
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
-def test_a_process_that_is_killed_and_goes_on_writes_once(durability: str, tmp_path: Path) -> None:
+def test_a_process_that_is_killed_and_goes_on_writes_once(
+    durability: Literal["sync", "async", "exit"], tmp_path: Path
+) -> None:
     for crash in ("right after the agent", "in the next node"):
-        died = process(str(tmp_path), durability, crash)
-        assert died.returncode == 9, died.stderr
+        assert process(tmp_path, durability, crash) == 9
         with opened(tmp_path) as memory:
             assert CONCLUSION in held(memory)[0]  # the crash came after it was written
             assert ANSWER not in held(memory)[1]
-    done = process(str(tmp_path), durability, "no more")
-    assert done.returncode == 0, done.stderr
+    assert process(tmp_path, durability, "no more") == 0
     with opened(tmp_path) as memory:
         assert_written_once(memory)
 
