@@ -6,10 +6,10 @@ the hash of the row before and its own, and the id of the log.
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from supervisor_memory.audit.log import GENESIS, AuditLog, AuditRow, row_hash
 from supervisor_memory.audit.segments import Segment
@@ -27,6 +27,7 @@ __all__ = [
 ]
 
 _PAGE: Final = 1_000
+Told: TypeAlias = tuple[str, AuditRow, Mapping[str, Any]]
 
 
 @dataclass(slots=True)
@@ -43,8 +44,8 @@ class Piece:
     first: int
     sha256: str = ""
 
-    def rows(self) -> Iterator[tuple[str, AuditRow]]:
-        """Its rows, each with the id of the log it is of.
+    def rows(self) -> Iterator[Told]:
+        """Its rows, each with the id of the log it is of before, and its event behind.
 
         Raises:
             BackendError: a line is no row.
@@ -54,7 +55,7 @@ class Piece:
         with self.path.open("rb") as lines:
             for number, line in enumerate(lines, start=1):
                 digest.update(line)
-                yield _row_of(line, where=f"line {number} of {self.path}")
+                yield _row_of(line, self.path, number)
         self.sha256 = digest.hexdigest()
 
 
@@ -72,7 +73,7 @@ def pieces(files: Iterable[Path]) -> Sequence[Piece]:
         if not line:
             found.append(Piece(file, "", 0))
             continue
-        log_id, row = _row_of(line, where=f"line 1 of {file}")
+        log_id, row, _ = _row_of(line, file, 1)
         found.append(Piece(file, log_id, row.seq))
     return sorted(found, key=lambda piece: (piece.log_id, piece.first))
 
@@ -158,20 +159,26 @@ def wrong_with(row: AuditRow, log_id: str, last: int, before: bytes) -> str:
     return ""
 
 
-def _row_of(line: bytes, *, where: str) -> tuple[str, AuditRow]:
+def _row_of(line: bytes, file: Path, number: int) -> Told:
     try:
         told = json.loads(line)
         payload = told["payload"].encode()
         event = json.loads(payload)
         if not isinstance(event["seq"], int):
             raise TypeError("its number is none")
-        values = {name: event.get(name) for name in AuditRow.__slots__}
-        own = {
-            "payload": payload,
-            "prev_hash": bytes.fromhex(told["prev"]),
-            "hash": bytes.fromhex(told["hash"]),
-        }
-        row = AuditRow(**{**values, **own})
-        return str(told["log_id"]), row
+        known = event.get
+        row = AuditRow(
+            event["seq"],
+            known("event_id"),
+            known("ts_us"),
+            known("op"),
+            known("outcome"),
+            known("record_id"),
+            known("subject"),
+            payload,
+            bytes.fromhex(told["prev"]),
+            bytes.fromhex(told["hash"]),
+        )
+        return str(told["log_id"]), row, event
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise BackendError(f"{where} is no row of an exported audit log ({error})") from error
+        raise BackendError(f"line {number} of {file} is no row of an exported audit log ({error})") from error

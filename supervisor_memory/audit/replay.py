@@ -120,7 +120,7 @@ def _rows(
     log: AuditLog, segments: Sequence[Segment], named: Sequence[Piece], *, after: int
 ) -> Iterator[AuditRow]:
     """The rows of the files, then those of the log."""
-    of_files = (row for piece in named for _, row in piece.rows())
+    of_files = (row for piece in named for _, row, _ in piece.rows())
     for row in chain(of_files, live_rows(log, after=segments[-1].through if segments else 0)):
         if row.seq != after + 1:
             raise BackendError(

@@ -7,7 +7,7 @@ although it was archived is no harm. The ids of their events stay: a turn that r
 also after its user was erased.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -72,7 +72,7 @@ class Segment:
         told = ("through", "hash", "rows", "sha256")
         return AuditEvent(ARCHIVE, actor="operator", detail={name: getattr(self, name) for name in told})
 
-    def is_told_by(self, event: "dict[str, Any] | None") -> bool:
+    def is_told_by(self, event: Mapping[str, Any] | None) -> bool:
         """Whether an event of the chain says the same."""
         if event is None:
             return False

@@ -96,20 +96,23 @@ class _Chain:
     ) -> None:
         self.found = Verified(archived=start[0])
         self.records: dict[str, _Last] | None = {} if keeps_records else None
-        self.archivings: dict[int, dict[str, Any]] = {}
+        self.archivings: dict[int, Mapping[str, Any]] = {}
         """What its rows say of archived ones, by the last of those."""
         self._log_id, self._anchors = log_id, anchors
         self._last, self._before = start
         self.hash_at_start = start[1].hex()
         self._hashes = {anchor.seq: "" for anchor in anchors} | {start[0]: self.hash_at_start}
 
-    def take(self, row: AuditRow) -> None:
-        """The next row."""
+    def take(self, row: AuditRow, event: Mapping[str, Any] | None = None) -> None:
+        """The next row.
+
+        Args:
+            event: What its columns were made of; None: they are stored, and compared with its payload.
+        """
         wrong = wrong_with(row, self._log_id, self._last, self._before)
-        event = {} if wrong else event_of(row.payload)
-        if not wrong and not _is_filed_by(row, event):
+        if event is None and not wrong and not _is_filed_by(row, event := event_of(row.payload)):
             wrong = f"row {row.seq} of the audit log is filed under something that it does not say"
-        if wrong:
+        if wrong or event is None:
             self.fault(row.seq, wrong)
         elif row.op == ARCHIVE:
             self._take_archiving(event)
@@ -123,8 +126,8 @@ class _Chain:
     def read(self, piece: Piece) -> None:
         """The rows of a file, as far as they can be read."""
         try:
-            for _, row in piece.rows():
-                self.take(row)
+            for _, row, event in piece.rows():
+                self.take(row, event)
         except BackendError as error:
             self.fault(self._last, str(error))
 
@@ -143,7 +146,7 @@ class _Chain:
         self.found.unseen = sorted(anchor.seq for anchor in own if anchor.seq < start)
         self.found.faults += _since(self._anchors, self._log_id, self._hashes, start, self._last, key)
 
-    def _take_archiving(self, event: dict[str, Any]) -> None:
+    def _take_archiving(self, event: Mapping[str, Any]) -> None:
         detail = event.get("detail")
         if isinstance(detail, dict) and isinstance(through := detail.get("through"), int):
             self.archivings[through] = event
@@ -206,12 +209,12 @@ def verified_exports(
     """
     chains: dict[str, _Chain] = {}
     for piece in pieces(files):
-        for log_id, row in piece.rows():
+        for log_id, row, event in piece.rows():
             if (chain := chains.get(log_id)) is None:
                 own = [anchor for anchor in anchors if anchor.log_id == log_id]
                 start = (row.seq - 1, row.prev_hash) if row.seq > 1 else (0, GENESIS)
                 chain = chains[log_id] = _Chain(log_id, start=start, anchors=own)
-            chain.take(row)
+            chain.take(row, event)
     for chain in chains.values():
         _compare_beginning(chain)
         chain.end(key)

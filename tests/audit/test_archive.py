@@ -16,7 +16,7 @@ import pytest
 from supervisor_memory.audit.anchor import anchored
 from supervisor_memory.audit.archive import archive, oldest
 from supervisor_memory.audit.chain import line_of
-from supervisor_memory.audit.log import AuditLog
+from supervisor_memory.audit.log import AuditLog, RelayedLog
 from supervisor_memory.audit.segments import ARCHIVE, Segment
 from supervisor_memory.audit.verify import verified, verified_exports
 from supervisor_memory.backends.sqlite import SqliteBackend
@@ -383,3 +383,15 @@ def test_a_user_is_erased_after_the_rows_were_archived(tmp_path: Path) -> None:
         assert verified(backend.audit, backend.get, archives=[tmp_path / "one"]).problems == []
     assert b"of bo" not in (tmp_path / "one").read_bytes()
     assert json.loads((tmp_path / "one").read_text().splitlines()[0])["prev"] == "00" * 32
+
+
+def test_the_log_of_a_store_inside_a_journal_goes_on_in_the_journals_which_is_archived(
+    log: AuditLog, tmp_path: Path
+) -> None:
+    relayed = RelayedLog()
+    relayed.relay_to(log)
+    moved(log, tmp_path / "one", keep=0)
+    relayed.append([AuditEvent("memory.write"), AuditEvent("commit.done")], at=NOW)
+    assert [row.op for row in log.rows(limit=9)] == [ARCHIVE, "memory.write"]
+    assert archive(relayed, tmp_path / "nothing", at=NOW, keep=0) is None
+    assert verified(log, archives=[tmp_path / "one"]).problems == []
