@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from contextlib import closing
 from pathlib import Path
 
@@ -246,3 +247,17 @@ def test_replay_says_what_it_did_not_read_and_what_was_erased(run: Run, ids: dic
     assert "archived" not in whole.stderr
     [at] = [n for n, line in enumerate(whole.stdout.splitlines()) if ids["table"] in line]
     assert whole.stdout.splitlines()[at + 1] == "    erased"
+
+
+def test_what_is_archived_and_replayed_has_the_keys_that_the_page_lists(
+    run: Run, ids: dict[str, str]
+) -> None:
+    page = Path(__file__).parents[2].joinpath("docs/cli.md").read_text("utf-8").split("<!-- keys -->")[1]
+    replayed = run("audit", "replay", "--json").json
+    for command, keys in {
+        "archive": run("audit", "archive", "one", "--json").json.keys(),
+        "replay": replayed.keys() | replayed["records"][0].keys(),
+        "verify": run("audit", "verify", "--json").json.keys(),
+    }.items():
+        [line] = [line for line in page.splitlines() if line.startswith(f"| `audit {command}` |")]
+        assert keys <= set(re.findall(r"`([a-z0-9_]+)`", line)), command
