@@ -48,7 +48,7 @@ class Curator:
     def find(self, id: str, user_id: str | None, *, op: str) -> Record:
         """The record, noted in the access log as `op`."""
         record = self.own(id, user_id, self.reading())
-        self.trail.accessed(op, (record,), Scope(record.user_id), by_operator=user_id is None)
+        self.trail.seen(op, (record,), by_operator=user_id is None)
         return record
 
     def text_of(self, id: str, user_id: str | None) -> str:
@@ -73,7 +73,17 @@ class Curator:
         )
         events = [row.event for row in rows or () if row.outcome == "ok"]
         decided = {event["version_after"]: event for event in events}
-        return [Version.of(version, decided.get(version.version)) for version in versions]
+        sessions = self._sessions_of(versions, ports)
+        return [Version.of(version, decided.get(version.version), sessions) for version in versions]
+
+    def _sessions_of(self, versions: Sequence[Record], ports: Ports) -> dict[str, str]:
+        """What the log calls a session → its id, of those that the versions come from."""
+        backend = ports.services.backend
+        messages = list({each.ref_id for each in versions if each.ref_id is not None})
+        said = [*versions, *(ports.store(backend.get, messages) if messages else ())]
+        ids = {each.source.session_id for each in said if each.user_id == versions[0].user_id}
+        named = {backend.audit.session_name(versions[0].user_id, each): each for each in ids if each}
+        return {name: id_ for name, id_ in named.items() if name is not None}
 
     def as_of(self, id: str, user_id: str | None, when: float) -> Record:
         """The version that was valid at a moment."""
@@ -101,15 +111,22 @@ class Curator:
                 return
             start += _PAGE
 
-    def session_of(self, record: Record) -> list[Record]:
-        """What was said in the session that a record was read in, in order; empty where it was not kept."""
+    def session_of(self, record: Record, *, within: float | None = None) -> list[Record]:
+        """What was said in the session that a record was read in, in order; empty where it was not kept.
+
+        Args:
+            within: Only what was said so many seconds before and after its message. None: all of it.
+        """
         where = Filter(user_id=record.user_id, tasks=(record.task,))
         ids = tuple(each for each in (record.id, record.ref_id) if each is not None)
         held = {each.id: each for each in self.every(replace(where, ids=ids))}
         origin = held.get(record.ref_id or "", record)
         if origin.source.session_id is None:
             return in_order(held.values())
-        return in_order(self.every(replace(where, session_id=origin.source.session_id)))
+        where = replace(where, session_id=origin.source.session_id)
+        if within is not None:
+            where = replace(where, since=origin.created_at - within, until=origin.created_at + within)
+        return in_order(self.every(where))
 
     def update(
         self,

@@ -67,11 +67,11 @@ class Eraser:
         held = self._ports().store(self._erasing().holds, user_id)
         return {**held, "events": self.events.count_of(user_id)}
 
-    def erase(self, user_id: str) -> Receipt:
+    def erase(self, user_id: str, *, actor: str = "operator") -> Receipt:
         ports, store = self._ports(), self._erasing()
         # First, so that a process killed in between leaves no store that says it holds nothing any more.
         before, _ = ports.store(self.events.forget, user_id, at=ports.now)
-        done = ports.store(store.erase, user_id, at=ports.now)
+        done = ports.store(store.erase, user_id, at=ports.now, actor=actor)
         since, in_the_way = ports.store(self.events.forget, user_id, at=ports.now)
         self.services.query_vectors.clear()
         out_of_reach = (*OUT_OF_REACH, *done.out_of_reach)

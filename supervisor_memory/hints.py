@@ -41,11 +41,15 @@ class Hints:
                 "pip install 'supervisor-memory[local]' for meaning"
             )
 
-    def once(self, message: str, *facts: object) -> None:
-        """Warn of something that would be repeated by every graph that is wrapped."""
+    def once(self, message: str, *facts: object, level: int = logging.WARNING) -> None:
+        """Say something that would be repeated by every graph that is wrapped.
+
+        Args:
+            level: INFO for what may well be meant so.
+        """
         if (said := (message, *facts)) not in self._said:
             self._said.add(said)
-            _log.warning(message, *facts)
+            _log.log(level, message, *facts)
 
     def about(self, candidates: Iterable[Candidate]) -> None:
         """Which line to set when Chinese is stored under an embedder that does not read it."""

@@ -4,6 +4,7 @@ import functools
 import logging
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -62,6 +63,7 @@ from supervisor_memory.records import (
     WriteResult,
     check_content,
     check_family,
+    check_name,
     family_for,
     is_id,
 )
@@ -72,7 +74,7 @@ from supervisor_memory.remember.again import decide_again
 from supervisor_memory.remember.gather import sharpen, with_metadata
 from supervisor_memory.remember.merge import strategy_for
 from supervisor_memory.review import undo
-from supervisor_memory.review.desk import Desk
+from supervisor_memory.review.desk import Desk, check_login
 from supervisor_memory.settings import Settings
 from supervisor_memory.telemetry import (
     of_many,
@@ -213,6 +215,19 @@ class SupervisorMemory:
     @property
     def embedder(self) -> "Embedder | None":
         return self.services.embedder
+
+    def read_by(self, reader: str) -> Self:
+        """This memory, with what is read through it noted in the access log as read by somebody.
+
+        Args:
+            reader: A login, or a way in, such as "ada@example.com" or "mcp". An agent that a call names with
+                `agent_id` is noted as itself.
+        """
+        theirs = copy(self)
+        theirs._trail = replace(self._trail, reader=check_name(reader, what="reader"))
+        theirs._curator = replace(self._curator, trail=theirs._trail)
+        theirs.review = replace(self.review, curator=theirs._curator, trail=theirs._trail)
+        return theirs
 
     # --- writing
 
@@ -417,19 +432,23 @@ class SupervisorMemory:
             )
         return self._curator.delete_all(scope.user_id)
 
-    def erase(self, *, user_id: str, confirm: bool = False) -> Receipt:
+    def erase(self, *, user_id: str, confirm: bool = False, reviewer: str = "operator") -> Receipt:
         """Remove a user for good: records, versions, vectors, words, keys, accesses. Cannot be undone.
 
         What was said before does not come back, however late it is written; what the user says from now
         on is remembered as ever. docs/erasure.md says what that covers.
 
+        Args:
+            reviewer: Who erases: a login, which the audit log keeps for ever.
+
         Raises:
             ConfirmationRequired: without `confirm=True`; its `held` tells how much it would be.
+            InvalidName: `reviewer` is no login.
             BackendError: this backend cannot erase, or failed; nothing but what waited in the queue was
                 removed.
             DeadlineExceeded: it takes over five minutes; it goes on. Call it again for a receipt.
         """
-        scope = Scope(user_id)
+        scope, by = Scope(user_id), check_login(reviewer)
         if confirm is not True:
             held = self._eraser.holds(scope.user_id)
             raise ConfirmationRequired(
@@ -437,7 +456,7 @@ class SupervisorMemory:
                 "their versions, for good; pass confirm=True",
                 held=held,
             )
-        return self._eraser.erase(scope.user_id)
+        return self._eraser.erase(scope.user_id, actor=by)
 
     def reembed(
         self, *, user_id: str | None = None, progress: Callable[[int, int], None] | None = None
@@ -680,7 +699,9 @@ class SupervisorMemory:
         self._trail.accessed("topics", [records[id_] for each in topics for id_ in each.quoted], scope)
         return topics
 
-    def messages(self, id: str, *, user_id: str | None = None, around: int = 2) -> list[Record]:
+    def messages(
+        self, id: str, *, user_id: str | None = None, around: int = 2, within: float | None = None
+    ) -> list[Record]:
         """The session message that a record was read from, with those before and after it, in order.
 
         Empty where what was said was not kept. For a message: itself, and those around it.
@@ -688,14 +709,17 @@ class SupervisorMemory:
         Args:
             user_id: Given: the record must be this user's. None: the operator reads, and the log says so.
             around: How many messages before it, and how many after.
+            within: Of these only what was said so many seconds before and after it, so that of a long session
+                no more is read. None: however far they are apart.
 
         Raises:
             RecordNotFound: there is no such record, or it is another user's.
         """
         check_amount(around, what="around", least=0)
         record = self._curator.find(id, user_id, op="messages")
-        said = list(said_around(record, self._curator.session_of(record), around=around))
-        self._trail.accessed("messages", said, Scope(record.user_id), by_operator=user_id is None)
+        session = self._curator.session_of(record, within=within)
+        said = list(said_around(record, session, around=around))
+        self._trail.seen("messages", said, by_operator=user_id is None)
         return said
 
     def session(self, session_id: str, *, user_id: str) -> list[Record]:

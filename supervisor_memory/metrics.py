@@ -23,6 +23,7 @@ __all__ = ["Figures", "Metrics", "exposition", "measure", "tallied", "use_of"]
 
 _DECISIONS: Final = frozenset({"add", "merge", "update", "append", "propose", "skip"})
 _APPROVALS: Final = frozenset({"approve", "edit"})
+_NOTE: Final = "inject"
 _PAGE: Final = 1_000
 _MOST_USES: Final = 100_000
 _LONGEST_ANSWER: Final = 8_000
@@ -33,7 +34,8 @@ _MICRO: Final = 1_000_000
 class Figures:
     """What was counted. A share is None where there is nothing to take it of.
 
-    `shown` are records in notes and in the hits of searches; `traced` are those of them of which it is known
+    `turns` are runs in which a reader was given a note; `hits` are notes, `search_hits` searches that showed a
+    record. `shown` are records in notes and in the hits of searches; `traced` are those of them of which it is known
     in what session they were said, by a reader who is in one; `reused` came from another session than the
     reader's. `used` is a sum of shares, one for each of `answers`.
     """
@@ -42,6 +44,7 @@ class Figures:
     notes: int = 0
     searches: int = 0
     hits: int = 0
+    search_hits: int = 0
     tokens: int = 0
     shown: int = 0
     traced: int = 0
@@ -61,7 +64,8 @@ class Figures:
         """Each in [0, 1]; `tokens_per_note` is no share, but is computed like one."""
         read = self.notes + self.searches
         return {
-            "hit_rate": _share(self.hits, read),
+            "hit_rate": _share(self.hits, self.notes),
+            "search_hit_rate": _share(self.search_hits, self.searches),
             "degraded_rate": _share(self.degraded, read),
             "duplicate_rate": _share(self.duplicates, self.writes),
             "reuse_rate": _share(self.reused, self.traced),
@@ -170,7 +174,7 @@ def tallied(
 
     for note in notes:
         add(note.at, note.agent_id, _of_note(note, sessions))
-        for group in groups(note.at, note.agent_id):
+        for group in groups(note.at, note.agent_id) if note.op == _NOTE else ():
             runs[group].add(note.run_id or note.id)
     for event in events:
         if amounts := _of_event(event):
@@ -194,9 +198,10 @@ def _of_note(note: "Injection", sessions: Mapping[str, str | None]) -> dict[str,
         for each in note.shown
         if note.session is not None and (session := sessions.get(each.record_id)) is not None
     ]
+    what, hits = ("notes", "hits") if note.op == _NOTE else ("searches", "search_hits")
     return {
-        "notes" if note.op == "inject" else "searches": 1,
-        "hits": bool(note.shown),
+        what: 1,
+        hits: bool(note.shown),
         "tokens": note.tokens or 0,
         "shown": len(note.shown),
         "traced": len(traced),
@@ -281,10 +286,11 @@ def _before(log: "AuditLog", since: float) -> int:
 # --- Prometheus ------------------------------------------------------------------------------------------
 
 _TOLD: Final = {
-    "turns": "Runs of the graph in which memory was read.",
+    "turns": "Runs of the graph in which a reader was given a note.",
     "notes": "Notes that were put before a model.",
     "searches": "Searches.",
-    "hits": "Notes and searches that showed a record.",
+    "hits": "Notes that showed a record.",
+    "search_hits": "Searches that showed a record.",
     "tokens": "Tokens of notes.",
     "shown": "Records in notes and hits.",
     "reused": "Records shown that were said in another session than the reader's.",
@@ -296,7 +302,8 @@ _TOLD: Final = {
     "proposed": "Writes that a person has to look at.",
     "approved": "Proposals that a person approved or edited.",
     "rejected": "Proposals that a person rejected.",
-    "hit_rate": "Share of notes and searches that showed a record.",
+    "hit_rate": "Share of notes that showed a record.",
+    "search_hit_rate": "Share of searches that showed a record.",
     "degraded_rate": "Share of notes and searches made without a part of memory.",
     "duplicate_rate": "Share of writes that were skipped or merged.",
     "reuse_rate": "Share of traced records that were said in another session than the reader's.",

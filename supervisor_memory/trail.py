@@ -4,7 +4,7 @@ A log that fails or hangs must not take the answer away, so nothing here raises 
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from supervisor_memory.audit import turns
 from supervisor_memory.audit.log import USED, Access
@@ -26,12 +26,15 @@ class Trail:
 
     Args:
         seconds: How long a caller waits for a log, when no flow's deadline says so.
+        reader: Who looks, where it is no agent of a graph: a login, or a way in such as "mcp". None: the
+            supervisor or, where nobody says whose record it must be, "operator".
     """
 
     backend: MemoryBackend
     bridge: Bridge
     clock: Callable[[], float]
     seconds: float
+    reader: str | None = None
 
     def report(self, *events: AuditEvent, ports: Ports | None = None) -> None:
         """Audit something that changed no record."""
@@ -45,7 +48,7 @@ class Trail:
                 user_id=scope.user_id,
                 outcome="degraded",
                 reason=reason,
-                agent_id=scope.agent_id,
+                agent_id=scope.agent_id or self.reader,
                 session_id=scope.session_id,
                 run_id=scope.run_id,
             ),
@@ -61,6 +64,7 @@ class Trail:
                 record_id=record_id,
                 outcome="denied",
                 reason="record-of-another-user",
+                agent_id=self.reader,
             )
         )
 
@@ -74,13 +78,13 @@ class Trail:
         ports: Ports | None = None,
     ) -> None:
         """Note in the access log who saw which record, in what order and for what reason."""
-        now = self.clock()
+        now, who = self.clock(), self._reader(scope.agent_id, by_operator=by_operator)
         entries = [
             Access(
                 op=op,
                 at=now,
                 user_id=scope.user_id,
-                agent_id="operator" if by_operator else scope.agent_id,
+                agent_id=who,
                 session_id=scope.session_id,
                 run_id=scope.run_id,
                 record_id=each.record.id if isinstance(each, Hit) else each.id,
@@ -90,8 +94,19 @@ class Trail:
             )
             for rank, each in enumerate(found, start=1)
         ]
-        if guarded(lambda: self._noted(entries), otherwise=lambda error: False):
-            self._log(self.backend.audit.flush, ports)
+        self._note(entries, ports)
+
+    def seen(self, op: str, records: Iterable[Record], *, by_operator: bool) -> None:
+        """Note in the access log who saw these records, each as its user's.
+
+        A record that was imported may have a user whose name no scope takes.
+        """
+        now, who = self.clock(), self._reader(None, by_operator=by_operator)
+        entries = [
+            Access(op=op, at=now, user_id=each.user_id, agent_id=who, record_id=each.id, rank=rank)
+            for rank, each in enumerate(records, start=1)
+        ]
+        self._note(entries, None)
 
     def used(self, share: float, scope: Scope) -> None:
         """Note in the access log how much of a note an answer took up, in [0, 1]; of no record."""
@@ -109,6 +124,7 @@ class Trail:
     def told(self, op: str, found: Recalling, scope: Scope, *, ports: Ports) -> None:
         """Note in the access log what a reader was given of all that was considered."""
         note = found.note
+        scope = replace(scope, agent_id=scope.agent_id or self.reader)
         given = turns.given(
             op,
             scope,
@@ -120,6 +136,13 @@ class Trail:
         )
         guarded(lambda: self.backend.audit.record_access((given,)), otherwise=lambda error: None)
         self.accessed(op, found.hits, scope, ports=ports)
+
+    def _reader(self, agent_id: str | None, *, by_operator: bool) -> str | None:
+        return (self.reader or "operator") if by_operator else (agent_id or self.reader)
+
+    def _note(self, entries: Sequence[Access], ports: Ports | None) -> None:
+        if guarded(lambda: self._noted(entries), otherwise=lambda error: False):
+            self._log(self.backend.audit.flush, ports)
 
     def _noted(self, entries: Sequence[Access]) -> bool:
         """Whether what was noted should now be written."""

@@ -9,12 +9,13 @@ Source: R. T. Snodgrass, Developing Time-Oriented Database Applications in SQL (
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from supervisor_memory.records import Record, Status
 
-__all__ = ["Version", "begins_at", "lifetimes", "valid_at"]
+__all__ = ["Version", "begins_at", "lifetimes", "read_from_message", "valid_at"]
 
+V = TypeVar("V", bound=Record)
 _NEVER: Final[frozenset[Status]] = frozenset({"deleted", "pending", "quarantined"})
 
 
@@ -27,30 +28,51 @@ class Version(Record):
             know, for another instance wrote it.
         op, reason, actor: What decided it, by what rule, and on whose behalf, as the audit log has them;
             "" where it does not know.
+        said_in: The session in which that was said, while `source` is that of the first version; as the log
+            names it where the message was not kept. None: in none, or it was
+            changed by hand.
     """
 
     recorded_at: float | None = None
     op: str = ""
     reason: str = ""
     actor: str = ""
+    said_in: str | None = None
 
     @classmethod
-    def of(cls, record: Record, decided: Mapping[str, Any] | None) -> "Version":
-        """A version as stored, with the event of the audit log that decided it."""
+    def of(cls, record: Record, decided: Mapping[str, Any] | None, sessions: Mapping[str, str]) -> "Version":
+        """A version as stored, with the event of the audit log that decided it.
+
+        Args:
+            sessions: What the log calls a session → its id, as far as that is known.
+        """
         values = {name: getattr(record, name) for name in Record.__slots__}
         if decided is None:
             return cls(**values)
+        was_said = decided["op"] == "approve" or "layer" in decided["detail"]  # and was not put in by hand
+        session = decided["session"] if was_said else None
         return cls(
             **values,
             recorded_at=decided["ts_us"] / 1_000_000,
             op=decided["op"],
             reason=decided["reason"],
             actor=decided["actor"],
+            said_in=session and sessions.get(session, session),
         )
 
     def to_dict(self) -> dict[str, Any]:
-        beside = {name: getattr(self, name) for name in ("recorded_at", "op", "reason", "actor")}
+        names = ("recorded_at", "op", "reason", "actor", "said_in")
+        beside = {name: getattr(self, name) for name in names}
         return {**Record.to_dict(self), **beside}
+
+
+def read_from_message(versions: Sequence[V]) -> V:
+    """The version that was read from the message which the present one points to.
+
+    Args:
+        versions: All of one record, oldest first.
+    """
+    return next(version for version in versions if version.ref_id == versions[-1].ref_id)
 
 
 def begins_at(version: Record) -> float:

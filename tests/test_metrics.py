@@ -44,7 +44,7 @@ def test_nothing_has_no_shares(memory: SupervisorMemory) -> None:
     assert not found.days
 
 
-def test_the_hit_rate_is_the_share_of_notes_and_searches_that_showed_a_record(
+def test_the_hit_rates_are_the_shares_of_notes_and_of_searches_that_showed_a_record(
     memory: SupervisorMemory,
 ) -> None:
     memory.write("The hangar of Oslo is painted red.", user_id="ada")
@@ -53,9 +53,10 @@ def test_the_hit_rate_is_the_share_of_notes_and_searches_that_showed_a_record(
     memory.recall([("user", "Which colour has the hangar of Oslo?")], Scope("ada", run_id="r-1"))
     memory.recall([("user", "Which colour has the hangar of Oslo?")], Scope("ada", "sql", run_id="r-1"))
     found = figures(memory)
-    assert (found.total.notes, found.total.searches, found.total.hits) == (2, 2, 3)
-    assert found.total.shares["hit_rate"] == 0.75
-    assert found.total.turns == 3, "two searches outside a run, and one run"
+    assert (found.total.notes, found.total.hits) == (2, 2)
+    assert (found.total.searches, found.total.search_hits) == (2, 1)
+    assert (found.total.shares["hit_rate"], found.total.shares["search_hit_rate"]) == (1.0, 0.5)
+    assert found.total.turns == 1, "one run; a search by itself is no turn"
     assert found.total.tokens > 0
     assert found.agents["sql"].notes == 1
     assert found.agents[None].searches == 2

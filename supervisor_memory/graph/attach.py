@@ -152,6 +152,7 @@ def _check_tools(
             "supervisor %r has no memory tools; recall and write-back work without. "
             "Tools cannot be added to a supervisor that is built: pass tools=memory.tools() where it is made",
             supervisor,
+            level=logging.INFO,
         )
 
 

@@ -34,7 +34,7 @@ from supervisor_memory.interfaces import (
 )
 from supervisor_memory.interfaces.mcp import command as mcp_command
 from supervisor_memory.interfaces.options import FAILED, EnvFile, Json, say, settings_from, told_settings
-from supervisor_memory.interfaces.printable import as_json, one_line
+from supervisor_memory.interfaces.printable import as_json, counted, one_line
 from supervisor_memory.interfaces.told import audit_rows, erased, hits_told, to_be_erased
 from supervisor_memory.interfaces.where import AsOf, Kinds, Metadata, Since, Tags, Until, moment_of, where_of
 
@@ -163,7 +163,6 @@ def search(
             threshold=threshold,
             families=family,
             where=where_of(kind, tag, since, until, meta),
-            agent_id="operator",
             explain=explain,
             as_of=moment_of(as_of, end=True),
         )
@@ -218,7 +217,7 @@ def show(
     """Show one record, what was said when it was made, its earlier versions, its audit, and who saw it."""
     with _open(env_file) as memory:
         record = memory.get(id)
-        versions = memory.history(id)[:-1]
+        versions = memory.history(id)
         rows = audit_rows(memory, memory.backend.audit.tail(_ROWS, record_id=id))
         accesses = [asdict(row) for row in memory.backend.audit.accesses(_ROWS, record_id=id)]
         messages = memory.messages(id)
@@ -226,7 +225,7 @@ def show(
         told = {
             "record": record.to_dict(),
             "messages": [message.to_dict() for message in messages],
-            "versions": [version.to_dict() for version in versions],
+            "versions": [version.to_dict() for version in versions[:-1]],
             "audit": rows,
             "accesses": accesses,
         }
@@ -253,7 +252,7 @@ def erase(
     of the store.
     """
     with _open(env_file) as memory:
-        told = erased(memory, user) if yes else to_be_erased(memory, user)
+        told = erased(memory, user, reviewer="operator") if yes else to_be_erased(memory, user)
     if json:
         typer.echo(as_json(told))
     else:
@@ -289,7 +288,7 @@ def reembed(
     if json:
         typer.echo(as_json(asdict(done)))
         return
-    typer.echo(f"embedded {done.embedded:,} records with {one_line(done.embedder)}")
+    typer.echo(f"embedded {counted(done.embedded, 'record')} with {one_line(done.embedder)}")
     if done.unread:
         say(f"{done.unread:,} are in a language it does not read; they are found by words alone")
     if done.refused:

@@ -21,6 +21,7 @@ from supervisor_memory.bridge import Bridge
 from supervisor_memory.embedding.languages import reads
 from supervisor_memory.embedding.open import open_embedder
 from supervisor_memory.errors import SupervisorMemoryError
+from supervisor_memory.interfaces.printable import counted
 from supervisor_memory.interfaces.queue import queue_in
 from supervisor_memory.interfaces.store import store_exists, store_files
 from supervisor_memory.place import refuse_network_file_system
@@ -305,12 +306,13 @@ def _queue_warnings(queue: QueueState) -> Iterator[str]:
         yield f"queue: {queue.message}"
     if queue.dead:
         yield (
-            f"{queue.dead:,} events could not be read and are dead letters: "
+            f"{counted(queue.dead, 'event')} could not be read (dead letters): "
             "`supervisor-memory queue dead` shows them, `queue retry` lets them wait again"
         )
     if queue.oldest_seconds is not None and queue.oldest_seconds > _OLD_EVENT_SECONDS:
         yield (
-            f"{queue.waiting:,} events wait to be read, one for {queue.oldest_seconds / 3600:,.0f} hours; "
+            f"{counted(queue.waiting, 'event waits', 'events wait')} to be read, one for "
+            f"{counted(round(queue.oldest_seconds / 3600), 'hour')}; "
             "their users' next messages take them along, or `supervisor-memory queue flush`"
         )
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from supervisor_memory.explain import why
 from supervisor_memory.interfaces.printable import moment, one_line, printable
 from supervisor_memory.records import Hits, Record
-from supervisor_memory.versions import Version
+from supervisor_memory.versions import Version, read_from_message
 
 if TYPE_CHECKING:
     from supervisor_memory.interfaces.doctor import Diagnosis
@@ -57,17 +57,18 @@ def show_record(
     *,
     messages: Sequence[Record],
 ) -> None:
+    """A record, all its `versions`, what was done to it, who saw it, and what was said when it was made."""
     _line(console, printable(record.content))
     console.print()
-    _show_pairs(console, _facts(record))
+    _show_pairs(console, _facts(record, versions[-1]))
     if messages:
-        _head(console, "said")
+        _head(console, f"said{_of_version(read_from_message(versions), record)}")
     for message in messages:
         is_its_own = message.id in (record.ref_id, record.id)
         _line(
             console, f"{'>' if is_its_own else ' '} {_by(message)}: {one_line(message.content, most=_LINE)}"
         )
-    for version in reversed(versions):
+    for version in reversed(versions[:-1]):
         _head(console, f"version {version.version}, {version.status}, of {moment(version.updated_at)}")
         _line(console, printable(version.content))
         _line(console, _in_time(version), style="dim")
@@ -84,16 +85,30 @@ def show_record(
 
 
 def show_audit(console: Console, rows: Sequence[Mapping[str, Any]], *, with_record: bool = True) -> None:
+    """Rows of the log; a user by name where a record of these rows tells it, else by the log's pseudonym."""
     if not rows:
         console.print("no rows")
+    beside = [(row["subject"], (row["record"] or {}).get("user_id")) for row in rows]
+    names = {subject: user_id for subject, user_id in beside if subject and user_id}
     for row in rows:
-        who = f"by {row['agent_id'] or row['actor']}" + (f" for {whose}" if (whose := _whose(row)) else "")
+        whose = one_line(names.get(row["subject"]) or row["subject"] or "")
+        who = f"by {row['agent_id'] or row['actor']}" + (f" for {whose}" if whose else "")
         where = f" in {row['family']}" if row["family"] else ""
-        reason = f": {row['reason']}" if row["reason"] else ""
+        is_of_nothing = row["op"] == "skip" and not row["record_id"]
+        reason = f": {row['reason']}" if row["reason"] and not is_of_nothing else ""
         line = f"#{row['seq']}  {moment(row['ts_us'] / _MICRO)}  {row['op']} ({row['outcome']}) {who}"
         _line(console, one_line(line + where + reason))
+        if is_of_nothing:
+            _line(console, f"    {_left_out(row['reason'])}", style="dim")
         if with_record and row["record"]:
             _line(console, f"    {_now(row['record'])}", style="dim")
+
+
+def _left_out(reasons: str) -> str:
+    """What a turn had that is no memory: "question:2;small-talk" in words."""
+    told = (each.partition(":") for each in reasons.split(";"))
+    counts = ", ".join(f"{code} ({number})" if number else code for code, _, number in told)
+    return one_line(f"left out of what was said: {counts}")
 
 
 def show_notes(console: Console, notes: Sequence[Mapping[str, Any]]) -> None:
@@ -196,7 +211,7 @@ def _embedder_lines(diagnosis: "Diagnosis") -> Iterable[tuple[str, str]]:
     yield "Chinese", chinese[embedder.reads_chinese]
 
 
-def _facts(record: Record) -> Iterable[tuple[str, str]]:
+def _facts(record: Record, present: Version) -> Iterable[tuple[str, str]]:
     yield "id", record.id
     yield "user", record.user_id
     yield "namespace", "/".join(record.namespace)
@@ -209,7 +224,10 @@ def _facts(record: Record) -> Iterable[tuple[str, str]]:
     if record.expires_at is not None:
         yield "expires", moment(record.expires_at)
     given = {k: v for k, v in record.to_dict()["source"].items() if v is not None}
-    yield "source", ", ".join(f"{name} {value}" for name, value in given.items())
+    told = ", ".join(f"{name} {value}" for name, value in given.items())
+    yield "source", told if record.version == 1 else f"{told} (of version 1)"
+    if record.version > 1 and present.said_in is not None:
+        yield "said in", f"session {present.said_in}"
     for name, value in record.metadata.items():
         yield f"metadata.{name}", str(value)
     if record.ref_id is not None:
@@ -222,7 +240,12 @@ def _in_time(version: Version) -> str:
     known = "" if version.recorded_at is None else f", recorded {moment(version.recorded_at)}"
     by = f" by {version.op} of {version.actor}" if version.op else ""
     why = f" ({version.reason})" if version.reason else ""
-    return one_line(f"valid {since} to {until}{known}{by}{why}")
+    said = f", said in session {version.said_in}" if version.said_in else ""
+    return one_line(f"valid {since} to {until}{known}{by}{why}{said}")
+
+
+def _of_version(version: Record, present: Record) -> str:
+    return "" if version.version == present.version else f", for version {version.version}"
 
 
 def _described(record: Record) -> str:
@@ -241,11 +264,6 @@ def _now(beside: Mapping[str, str | None] | None) -> str:
     if beside is None:
         return ""
     return one_line(beside["content"] or f"[{beside['status']}]", most=_LINE)
-
-
-def _whose(row: Mapping[str, Any]) -> str:
-    """The user's name where the record still tells it, else the pseudonym of the log."""
-    return one_line((row["record"] or {}).get("user_id") or row["subject"] or "")
 
 
 def _value(value: object) -> str:

@@ -35,15 +35,18 @@ def export(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on where an export to this file was cut off.")
     ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a FILE that is there.")] = False,
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
     """Write all records into a file, in every status, with their versions and vectors.
 
-    The file gets its name when it is whole, until then it ends with ".part".
+    The file gets its name when it is whole, until then it ends with ".part"; its owner alone may read it.
     """
     if file == _STANDARD and json:
         raise typer.BadParameter("standard output is for the records; leave out --json")
+    if file != _STANDARD and Path(file).is_file() and not force:
+        raise SettingsError(f"{file} is there already; name a file that is not, or replace it with --force")
     with existing_memory(told_settings(env_file), embedder=False) as memory, bar("export") as progress:
         target = sys.stdout.buffer if file == _STANDARD else file
         moved = memory.export(target, user_id=user, resume=resume, progress=progress)

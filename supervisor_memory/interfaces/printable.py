@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any, Final
 
-__all__ = ["as_json", "moment", "one_line", "printable"]
+__all__ = ["as_json", "counted", "moment", "one_line", "printable"]
 
 # C0 and C1 controls, soft hyphen, zero-width and bidi characters, separators, surrogates, tags. A
 # zero-width joiner (\u200d) stays: family emoji and some scripts are spelled with it.
@@ -32,6 +32,11 @@ def as_json(value: Any) -> str:
     plain = (sys.stdout.encoding or "ascii").lower().startswith("utf")
     text = json.dumps(value, ensure_ascii=not plain, indent=2)
     return _UNSEEN.sub(_escaped, text)
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """How many of what, as people say it: "1 note", "2,000 notes"; `many` where an s does not make it."""
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
 def moment(seconds: float) -> str:

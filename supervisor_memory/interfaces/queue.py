@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from supervisor_memory.interfaces.options import FAILED, EnvFile, Json, say, told_settings
-from supervisor_memory.interfaces.printable import as_json, moment, one_line
+from supervisor_memory.interfaces.printable import as_json, counted, moment, one_line
 from supervisor_memory.interfaces.store import existing_memory
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ def retry(
     """Let dead events wait again; `queue flush` or the next process reads them."""
     with queue_in(told_settings(env_file)) as file:
         retried = 0 if file is None else file.retry(ids or None)
-    typer.echo(as_json({"retried": retried}) if json else f"{retried} events wait again")
+    again = f"{counted(retried, 'event waits', 'events wait')} again"
+    typer.echo(as_json({"retried": retried}) if json else again)
 
 
 @queue.command()
@@ -77,7 +78,8 @@ def flush(
     if json:
         typer.echo(as_json({"read": max(before - left, 0), "in_time": is_done, "counts": counts}))
     else:
-        typer.echo(f"{left} events wait, {counts['dead']} are dead; there were {before} to read")
+        waits = counted(left, "event waits", "events wait")
+        typer.echo(f"{waits}, {counts['dead']} dead; {before} to read before")
     if not is_done:
         say("the time ran out; what was begun goes on waiting, run it again")
     if left or not is_done:

@@ -33,7 +33,7 @@ Id = Annotated[str, typer.Argument(help="The id of what waits.", metavar="ID")]
 RecordId = Annotated[str, typer.Argument(help="A record's id.", metavar="ID")]
 Reviewer = Annotated[
     str | None,
-    typer.Option("--as", help="Who decides, for the audit log; your login if unset.", metavar="LOGIN"),
+    typer.Option("--as", help="Who looks and decides, for the logs; your login if unset.", metavar="LOGIN"),
 ]
 OneUser = Annotated[str | None, typer.Option("--user", "-u", help="Only what is this user's.", metavar="ID")]
 User = Annotated[str, typer.Option("--user", "-u", help="Whose memory.", metavar="ID")]
@@ -62,11 +62,12 @@ def list_(
     *,
     user: OneUser = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Most proposals.")] = 100,
+    by: Reviewer = None,
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
     """List what waits, the newest first: why, and what approving it would do."""
-    with _open(env_file) as memory:
+    with _open(env_file, by) as memory:
         waiting = memory.review.pending(user_id=user, limit=limit)
     if json:
         typer.echo(as_json({"proposals": [each.to_dict() for each in waiting]}))
@@ -78,9 +79,9 @@ def list_(
 
 
 @review.command()
-def show(id: Id, *, json: Json = False, env_file: EnvFile = None) -> None:
+def show(id: Id, *, by: Reviewer = None, json: Json = False, env_file: EnvFile = None) -> None:
     """Show one that waits beside what is known, with the words it came from."""
-    with _open(env_file) as memory:
+    with _open(env_file, by) as memory:
         waiting = memory.review.show(id)
         said = memory.messages(id)
     if json:
@@ -122,7 +123,7 @@ def reject(
 ) -> None:
     """Do not remember it, nor have it proposed again. `review restore` lets it wait again."""
     if dry_run:
-        show(id, json=json, env_file=env_file)
+        show(id, by=by, json=json, env_file=env_file)
         say("nothing was changed; without --dry-run it is rejected")
         return
     _decide(env_file, lambda memory: memory.review.reject(id, reviewer=_login(by), reason=reason), json=json)
@@ -130,7 +131,7 @@ def reject(
 
 @review.command()
 def restore(id: RecordId, *, by: Reviewer = None, json: Json = False, env_file: EnvFile = None) -> None:
-    """Bring back a record that was deleted, rejected, replaced or forgotten, as it was before."""
+    """Bring back a record that was deleted, replaced or forgotten; what was rejected waits again."""
     _decide(env_file, lambda memory: memory.review.restore(id, reviewer=_login(by)), json=json)
 
 
@@ -147,6 +148,15 @@ def revert(
     _decide(
         env_file, lambda memory: memory.review.revert(id, version=version, reviewer=_login(by)), json=json
     )
+
+
+@review.command()
+def undo(id: Id, *, by: Reviewer = None, json: Json = False, env_file: EnvFile = None) -> None:
+    """Take back the last decision on what waited: it waits again, and what that changed is as before."""
+    with _open(env_file, by) as memory:
+        memory.review.undo(id, reviewer=_login(by))
+        status = memory.get(id).status
+    typer.echo(as_json({"id": id, "status": status}) if json else f"waits for review again: {one_line(id)}")
 
 
 @review.command()
@@ -215,8 +225,8 @@ def roll_back(
     _tell(swept, json=json)
 
 
-def _open(env_file: Path | None) -> "AbstractContextManager[SupervisorMemory]":
-    return existing_memory(told_settings(env_file), embedder=True)
+def _open(env_file: Path | None, by: str | None = None) -> "AbstractContextManager[SupervisorMemory]":
+    return existing_memory(told_settings(env_file), embedder=True).read_by(_login(by))
 
 
 def _decide(env_file: Path | None, verb: "Callable[[SupervisorMemory], WriteResult]", *, json: bool) -> None:
@@ -226,7 +236,8 @@ def _decide(env_file: Path | None, verb: "Callable[[SupervisorMemory], WriteResu
         typer.echo(as_json(asdict(done)))
         return
     reason = f" ({one_line(done.reason)})" if done.reason else ""
-    typer.echo(f"{done.status}{reason}: {done.id}, version {done.version}")
+    status = "waits for review again" if done.status == "pending" else done.status
+    typer.echo(f"{status}{reason}: {done.id}, version {done.version}")
 
 
 def _show(proposal: "Proposal") -> None:

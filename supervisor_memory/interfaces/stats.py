@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from supervisor_memory.interfaces.options import EnvFile, Json, told_settings
-from supervisor_memory.interfaces.printable import as_json, one_line
+from supervisor_memory.interfaces.printable import as_json, counted, one_line
 from supervisor_memory.interfaces.where import moment_of
 
 if TYPE_CHECKING:
@@ -15,19 +15,20 @@ if TYPE_CHECKING:
 __all__ = ["add_commands"]
 
 _COUNTS: Final = (
-    ("turns", "turns"),
-    ("notes", "notes"),
-    ("searches", "searches"),
-    ("tokens", "tokens of notes"),
-    ("writes", "writes"),
-    ("proposed", "proposed"),
-    ("approved", "approved"),
-    ("rejected", "rejected"),
-    ("failures", "failures"),
+    ("turns", "turn", "turns"),
+    ("notes", "note", "notes"),
+    ("searches", "search", "searches"),
+    ("tokens", "token of notes", "tokens of notes"),
+    ("writes", "write", "writes"),
+    ("proposed", "proposed", "proposed"),
+    ("approved", "approved", "approved"),
+    ("rejected", "rejected", "rejected"),
+    ("failures", "failure", "failures"),
 )
 _SHARES: Final = (
-    ("hit_rate", "of notes and searches showed a record"),
-    ("degraded_rate", "of them were made without a part of memory"),
+    ("hit_rate", "of notes showed a record"),
+    ("search_hit_rate", "of searches showed a record"),
+    ("degraded_rate", "of notes and searches were made without a part of memory"),
     ("reuse_rate", "of what was shown was said in another session"),
     ("use_rate", "of a note's wording is in the answer"),
     ("duplicate_rate", "of the writes were known already"),
@@ -67,7 +68,8 @@ def stats(
 def _lines(found: "Metrics") -> Iterator[str]:
     yield from _told(found.total)
     waiting = ", ".join(f"{count} {state}" for state, count in found.queue.items())
-    yield f"{found.pending} records wait for review; in the queue: {waiting}"
+    wait = "waits" if found.pending == 1 else "wait"
+    yield f"{counted(found.pending, 'record')} {wait} for review; in the queue: {waiting}"
     for agent, figures in found.agents.items():
         yield ""
         yield one_line(agent or "the supervisor, and calls from Python")
@@ -76,7 +78,7 @@ def _lines(found: "Metrics") -> Iterator[str]:
 
 def _told(figures: "Figures") -> Iterator[str]:
     told = figures.to_dict()
-    yield ", ".join(f"{told[name]:,} {words}" for name, words in _COUNTS)
+    yield ", ".join(counted(told[name], one, many) for name, one, many in _COUNTS)
     for name, words in _SHARES:
         if told[name] is not None:
             yield f"{told[name]:6.1%} {words}"

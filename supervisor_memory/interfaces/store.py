@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 __all__ = ["existing_memory", "memory_to_fill", "store_exists", "store_files"]
 
+_OPERATOR = "operator"
+"""Who reads on the command line, in the access log."""
 _MARKERS = {"sqlite": ("memory.db",), "json": ("memory.json", "audit.db")}
 _PREFIXES = ("memory.", "audit.", "journal.", "queue.")
 
@@ -60,7 +62,7 @@ def existing_memory(settings: Settings, *, embedder: bool) -> "SupervisorMemory"
     # Who only looks applies nothing that waits.
     backend = open_backend(settings.backend, settings.path, settings, replays=False)
     known = settings if embedder else settings.model_copy(update={"embedding_model": "none"})
-    return SupervisorMemory(known, backend=backend)
+    return SupervisorMemory(known, backend=backend).read_by(_OPERATOR)
 
 
 def memory_to_fill(settings: Settings) -> "SupervisorMemory":

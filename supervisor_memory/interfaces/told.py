@@ -1,6 +1,6 @@
 """What the interfaces answer, with the same keys on the command line, by HTTP and over MCP: docs/cli.md."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -33,15 +33,20 @@ def hit_told(hit: "Hit") -> dict[str, Any]:
     """One hit: its score, what that is made of, in numbers and in words, and the record."""
     return {
         "score": round(hit.score, 4),
-        "parts": {name: round(value, 4) for name, value in hit.parts.items()},
+        "parts": {name: round(value, 4) for name, value in _shown(hit.parts).items()},
         "why": why(hit.parts),
         "record": hit.record.to_dict(),
     }
 
 
-def erased(memory: "SupervisorMemory", user: str) -> dict[str, Any]:
-    """What was removed of a user, who is erased by this."""
-    receipt = memory.erase(user_id=user, confirm=True)
+def _shown(parts: Mapping[str, float]) -> Mapping[str, float]:
+    """The parts of a score but the raw match, whose scale is another in each search: `fused` is the match."""
+    return {name: value for name, value in parts.items() if name != "match"}
+
+
+def erased(memory: "SupervisorMemory", user: str, *, reviewer: str) -> dict[str, Any]:
+    """What was removed of a user, who is erased by this in the name of a reviewer."""
+    receipt = memory.erase(user_id=user, confirm=True, reviewer=reviewer)
     return {
         "user_id": receipt.user_id,
         "erased_at": receipt.erased_at,
@@ -114,7 +119,7 @@ def notes_told(
         record = live[each.record_id]
         then = _at(said.get(each.record_id, ()), at)
         then = None if then == record["content"] else then
-        return {**asdict(each), **words, "record": record, "then": then}
+        return {**asdict(each), "parts": _shown(each.parts), **words, "record": record, "then": then}
 
     return [
         {

@@ -33,7 +33,8 @@ def history(id: _ID, *, json: Json = False, env_file: EnvFile = None) -> None:
         when = "" if version.recorded_at is None else f", recorded {moment(version.recorded_at)}"
         decided = f" by {version.op} of {version.actor}" if version.op else ""
         reason = f" ({version.reason})" if version.reason else ""
-        typer.echo(one_line(f"version {version.version}, {version.status}{when}{decided}{reason}"))
+        said = f", said in session {version.said_in}" if version.said_in else ""
+        typer.echo(one_line(f"version {version.version}, {version.status}{when}{decided}{reason}{said}"))
         typer.echo(f"    {one_line(version.content)}")
 
 

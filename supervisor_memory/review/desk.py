@@ -9,7 +9,14 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar, Unpack
 from supervisor_memory.arguments import as_metadata, check_amount
 from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.curator import Curator, need_all
-from supervisor_memory.errors import AlreadyReviewed, InvalidName
+from supervisor_memory.errors import (
+    AlreadyReviewed,
+    Conflict,
+    IdentityError,
+    InvalidContent,
+    InvalidName,
+    RecordNotFound,
+)
 from supervisor_memory.ports import Ports, Services
 from supervisor_memory.records import (
     Filter,
@@ -21,12 +28,12 @@ from supervisor_memory.records import (
 from supervisor_memory.remember.doubt import REVIEW
 from supervisor_memory.remember.merge import strategy_for
 from supervisor_memory.review import sweep, undo
-from supervisor_memory.review.proposal import Approval, Insert, Proposal, event, foreseen
+from supervisor_memory.review.proposal import Approval, Insert, Proposal, event, foreseen, unfit
 from supervisor_memory.review.sweep import Selected, Sweep, Swept, Which
 from supervisor_memory.telemetry import of_one, of_write, spanned
 from supervisor_memory.trail import Trail
 
-__all__ = ["Desk"]
+__all__ = ["Desk", "check_login"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,6 +41,7 @@ _SECONDS: Final = 60.0
 _SWEEP_SECONDS: Final = 300.0
 _LONGEST_REASON: Final = 1_000
 _LOGIN: Final = re.compile(r"[A-Za-z0-9_.:/@+\-]{1,128}\Z")
+_SET_ASIDE: Final = ("stale", "deleted", "compressed")
 _DECISIONS: Final = ("approve", "edit", "reject", "quarantine", "roll-back", "delete", "restore")
 
 
@@ -67,6 +75,9 @@ class Desk:
 
     def pending(self, *, user_id: str | None = None, limit: int = 100) -> list[Proposal]:
         """What waits, the newest first, each beside the record it would change and the text it would leave.
+
+        The decision of what cannot be approved, such as a foreign line with a name that none can be, is
+        "refused"; it can be rejected.
 
         Raises:
             BackendError, DeadlineExceeded: the store failed.
@@ -118,7 +129,7 @@ class Desk:
         Raises:
             RecordNotFound, AlreadyReviewed, InvalidName: as in `approve`.
         """
-        by, why = _login(reviewer), self._reason(reason)
+        by, why = check_login(reviewer), self._reason(reason)
         ports = self._ports()
         record = self._waiting(id, user_id, ports)
         asks = record.metadata.get(REVIEW)
@@ -150,7 +161,7 @@ class Desk:
         user_id: str | None = None,
     ) -> WriteResult:
         """As `SupervisorMemory.update`, in the name of a reviewer. `revert` takes it back."""
-        by, redactor = _login(reviewer), self.services.redactor
+        by, redactor = check_login(reviewer), self.services.redactor
         extra = redactor.value(as_metadata(metadata))
         strategy_for("domain-facts", extra.get("strategy"))
         clean = redactor.text(content) if isinstance(content, str) else content
@@ -159,22 +170,61 @@ class Desk:
     @spanned("delete_memory", of_one)
     def delete(self, id: str, *, reviewer: str, user_id: str | None = None) -> int:
         """As `SupervisorMemory.delete`, in the name of a reviewer. `restore` brings it back."""
-        return self.curator.delete(id, user_id, actor=_login(reviewer))
+        return self.curator.delete(id, user_id, actor=check_login(reviewer))
 
     def restore(self, id: str, *, reviewer: str, user_id: str | None = None) -> WriteResult:
         """Bring back what was deleted, rejected, replaced by another record or forgotten, as it was before.
+
+        What was rejected waits again: the result is "pending".
 
         Raises:
             RecordNotFound: there is no such record, it is another user's or quarantined, or it was erased.
             Conflict: another active record has its place; the error's `record_id` says which.
         """
-        by = _login(reviewer)
+        by = check_login(reviewer)
         return undo.restore(id, user_id, actor=by, curator=self.curator, writing=self._ports)
 
     def revert(self, id: str, *, version: int, reviewer: str, user_id: str | None = None) -> WriteResult:
         """As `SupervisorMemory.revert`, in the name of a reviewer."""
-        by = _login(reviewer)
+        by = check_login(reviewer)
         return undo.revert(id, version, user_id, actor=by, curator=self.curator, writing=self._ports)
+
+    def undo(self, id: str, *, reviewer: str, by: str | None = None, user_id: str | None = None) -> None:
+        """Take back the latest decision on a proposal: it waits again, and what that changed is as before.
+
+        Any process can do it, at any time: what a decision changed is told by this machine's audit log.
+
+        Args:
+            by: Only where this reviewer decided. None: whoever did.
+
+        Raises:
+            RecordNotFound: there is no such record, it is another user's, or the log has no decision on it.
+            Conflict: something that was changed by it was changed again since, or has no place any more.
+        """
+        login, ports = check_login(reviewer), self._ports()
+        own = self.curator.own(id, user_id, ports)
+        backend = ports.services.backend
+        decided = ports.store(undo.decision_on, own.id, backend.audit)
+        if decided is None or by not in (None, decided.actor):
+            whose = "" if by is None else f" of {by}"
+            raise RecordNotFound(f"no decision{whose} on record {id!r} is in the audit log", id=id)
+        now = {record.id: record for record in ports.store(backend.get, list(decided.changed))}
+        if any(id_ not in now or now[id_].version != after for id_, (_, after) in decided.changed.items()):
+            raise Conflict(
+                f"what {decided.actor} decided on record {id!r} was changed since; look at its history, and "
+                "take a version back with `revert` or `restore`",
+                what="version",
+                record_id=own.id,
+            )
+        # What is active goes first, so that the place of what comes back is free.
+        for id_ in sorted(decided.changed, key=lambda id_: now[id_].status in _SET_ASIDE):
+            before, _ = decided.changed[id_]
+            if now[id_].status in _SET_ASIDE:
+                self.restore(id_, reviewer=login)
+            elif before is None:
+                self.delete(id_, reviewer=login)
+            else:
+                self.revert(id_, version=before, reviewer=login)
 
     def quarantine(
         self,
@@ -235,12 +285,13 @@ class Desk:
     adelete = _twin(delete)
     arestore = _twin(restore)
     arevert = _twin(revert)
+    aundo = _twin(undo)
     aquarantine = _twin(quarantine)
     arelease = _twin(release)
     aroll_back = _twin(roll_back)
 
     def _decide(self, id: str, content: str | None, reviewer: str, user_id: str | None) -> WriteResult:
-        by, ports = _login(reviewer), self._ports()
+        by, ports = check_login(reviewer), self._ports()
         record = self._waiting(id, user_id, ports)
         done = Approval(record, by, content).decide(ports, self.insert)
         if ports.degraded:
@@ -264,12 +315,14 @@ class Desk:
         )
 
     def _shown(self, record: Record, user_id: str | None) -> Proposal:
-        scope = Scope(record.user_id)
-        self.trail.accessed("review", (record,), scope, by_operator=user_id is None)
-        return foreseen(record, self._ports(), self.insert)
+        self.trail.seen("review", (record,), by_operator=user_id is None)
+        try:
+            return foreseen(record, self._ports(), self.insert)
+        except (IdentityError, InvalidContent) as error:  # an imported one may say what nothing else would
+            return unfit(record, type(error).__name__)
 
     def _sweep(self, op: str, selected: Selected, reviewer: str) -> Sweep:
-        return Sweep(op, selected, functools.partial(self._ports, _SWEEP_SECONDS), _login(reviewer))
+        return Sweep(op, selected, functools.partial(self._ports, _SWEEP_SECONDS), check_login(reviewer))
 
     def _ports(self, seconds: float = _SECONDS) -> Ports:
         """With more time than a turn has: a person waits, no graph. No model is asked."""
@@ -280,7 +333,12 @@ class Desk:
 _ROWS: Final = 20
 
 
-def _login(reviewer: str) -> str:
+def check_login(reviewer: str) -> str:
+    """The login of who decides, fit for the audit log.
+
+    Raises:
+        InvalidName: it is none.
+    """
     if isinstance(reviewer, str) and _LOGIN.match(reviewer):
         return reviewer
     raise InvalidName(

@@ -20,7 +20,7 @@ from supervisor_memory.records import (
 from supervisor_memory.remember.doubt import REVIEW, without_review
 from supervisor_memory.remember.extract import describe
 
-__all__ = ["Approval", "Insert", "Proposal", "event", "foreseen"]
+__all__ = ["Approval", "Insert", "Proposal", "event", "foreseen", "unfit"]
 
 Insert = tuple[Inserting, ...]
 
@@ -34,7 +34,7 @@ class Proposal:
         why: Why it waits, as codes; docs/reviewing.md lists them.
         evidence: The words it came from, where they are others.
         decision, reason: What approving it now would do, as a `WriteResult` says it: "added", "merged",
-            "updated", "skipped" …
+            "updated", "skipped" …; "refused" where it cannot be approved, and the error's name.
         existing: The record that would be changed, replaced or left as it is; None: there is none.
         text: The text that would be kept.
     """
@@ -177,16 +177,33 @@ def foreseen(record: Record, ports: Ports, insert: Insert) -> Proposal:
     touched = [change.record.id for each in seen for change in each.changes if change.expects is not None]
     ids = touched or ([result.id] if kept is None and result.id else [])
     existing = ports.store(ports.services.backend.get, ids)[:1] if ids else ()
-    told = record.metadata.get(REVIEW)
-    asks = told if isinstance(told, dict) else {}
-    return Proposal(
-        record=record,
-        why=tuple(map(str, asks.get("why", ()))),
-        evidence=str(asks.get("evidence", "")),
+    return replace(
+        _proposed(record),
         decision=result.status,
         reason=result.reason,
         existing=existing[0] if existing else None,
         text=kept.content if kept else existing[0].content if existing else record.content,
+    )
+
+
+def unfit(record: Record, why: str) -> Proposal:
+    """A proposal that cannot be approved as it is. `why` is a code."""
+    return replace(_proposed(record), decision="refused", reason=why)
+
+
+def _proposed(record: Record) -> Proposal:
+    """What a proposal says by itself."""
+    told = record.metadata.get(REVIEW)
+    asks = told if isinstance(told, dict) else {}
+    why = asks.get("why")
+    return Proposal(
+        record=record,
+        why=tuple(map(str, why)) if isinstance(why, list | tuple) else (),
+        evidence=str(asks.get("evidence", "")),
+        decision="",
+        reason="",
+        existing=None,
+        text=record.content,
     )
 
 

@@ -18,7 +18,7 @@ from supervisor_memory.review.proposal import event
 from supervisor_memory.review.undo import as_before, set_back, status_before
 from supervisor_memory.upkeep.compact import sources_of
 
-__all__ = ["Selected", "Step", "Sweep", "Swept", "Which", "quarantine", "release", "roll_back"]
+__all__ = ["Action", "Selected", "Step", "Sweep", "Swept", "Which", "quarantine", "release", "roll_back"]
 
 Action: TypeAlias = Literal["quarantined", "released", "withdrawn", "reverted"]
 _PAGE: Final = 500

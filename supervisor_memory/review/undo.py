@@ -1,9 +1,10 @@
 """Take back what was decided: an earlier version, or a record set aside. History only grows by it."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
+from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.curator import Curator, again_when_late
 from supervisor_memory.errors import InvalidContent, RecordNotFound
@@ -12,7 +13,7 @@ from supervisor_memory.records import Record, Status, WriteResult, WriteStatus
 from supervisor_memory.remember.doubt import REVIEW
 from supervisor_memory.review.proposal import event
 
-__all__ = ["as_before", "restore", "revert", "status_before"]
+__all__ = ["as_before", "decision_on", "restore", "revert", "set_back", "status_before"]
 
 _SAID: Final = ("content", "kind", "metadata", "tags", "importance", "subject", "attribute", "ref_id")
 """What a version says. Whose it is, where it comes from and when it ends is no part of that."""
@@ -25,6 +26,46 @@ _INSTEAD: Final[dict[Status, str]] = {
 }
 _SAYS_SOMETHING: Final[tuple[Status, ...]] = ("active", "pending")
 _RESTORED: Final[tuple[Status, ...]] = ("deleted", "stale", "compressed")
+
+
+_DECISIONS: Final = ("approve", "edit", "reject")
+_MOST_ROWS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided on a proposal, as the audit log has it.
+
+    Args:
+        op: "approve", "edit" or "reject".
+        changed: Record id → its version before, None where it is new, and after.
+    """
+
+    op: str
+    actor: str
+    changed: Mapping[str, tuple[int | None, int]]
+
+
+def decision_on(id: str, log: AuditLog) -> Decision | None:
+    """The latest decision on a proposal; None where the log, as far as it was read, has none.
+
+    What a decision changes is committed with it: its row is the last of that commit's.
+    """
+    told = log.tail(_MOST_ROWS, record_id=id)
+    last = next((row for row in reversed(told) if row.op in _DECISIONS), None)
+    if last is None:
+        return None
+    actor = last.event["actor"]
+    before = log.rows(after=max(0, last.seq - _MOST_ROWS), limit=_MOST_ROWS)
+    changed: dict[str, tuple[int | None, int]] = {}
+    for row in reversed([row for row in before if row.seq <= last.seq]):
+        event = row.event
+        if row.ts_us != last.ts_us or event["actor"] != actor:
+            break
+        if row.record_id and event["version_after"] is not None:
+            _, after = changed.get(row.record_id, (None, event["version_after"]))
+            changed[row.record_id] = event["version_before"], after
+    return Decision(last.op, actor, changed)
 
 
 def revert(
@@ -104,7 +145,8 @@ def restore(
         back = set_back(now, status_before(versions), ports.now)
         told = event("restore", now, actor=actor, reason=f"was-{now.status}")
         done = ports.deciding().commit(Commit((Change(back, expects=now.version),), (told,)))
-        return WriteResult(now.id, "updated", done.saved, "restored", now.version + 1, done.applied)
+        status: WriteStatus = "pending" if back.status == "pending" else "updated"
+        return WriteResult(now.id, status, done.saved, "restored", now.version + 1, done.applied)
 
     return again_when_late(once)
 

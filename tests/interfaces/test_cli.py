@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from supervisor_memory import SupervisorMemory
+from supervisor_memory import Scope, SupervisorMemory
 from supervisor_memory.records import AuditEvent
 from tests.interfaces.conftest import Run
 
@@ -51,6 +51,19 @@ def test_search_as_json_gives_each_hit_with_its_parts_and_its_record(run: Run, i
     assert 0 < hit["parts"]["relevance"] <= 1
     assert 0 < hit["score"] <= 1
     assert (told["degraded"], told["notes"]) == (False, [])
+
+
+def test_every_part_of_a_score_that_is_called_a_match_is_the_same_number(
+    run: Run, ids: dict[str, str]
+) -> None:
+    [hit] = run("search", "when is a flight delayed?", "-u", "ada", "--json").json["hits"]
+    told = re.search(r"match (0\.\d\d),", hit["why"])
+    assert told
+    assert float(told[1]) == pytest.approx(hit["parts"]["fused"], abs=0.01)
+    assert "match" not in hit["parts"]
+    assert all(0 <= hit["parts"][name] <= 1 for name in ("fused", "relevance", "coverage", "decay", "source"))
+    [note] = run("why", hit["record"]["id"], "--json").json["notes"]
+    assert "match" not in note["shown"][0]["parts"]
 
 
 @pytest.mark.usefixtures("ids")
@@ -114,6 +127,18 @@ def test_show_has_the_record_its_versions_its_audit_and_its_readers(run: Run, id
         assert part in text.replace("  ", " ")
 
 
+def test_what_the_shell_reads_is_logged_as_read_by_the_operator(run: Run, ids: dict[str, str]) -> None:
+    for command in (("search", "tables"), ("search", ""), ("list",), ("topics",)):
+        assert run(*command, "-u", "ada").code == 0
+    run("show", ids["table"])
+    with SupervisorMemory.from_env() as memory:
+        rows = memory.backend.audit.accesses(100, record_id=ids["table"])
+        notes = memory.backend.audit.notes(10, user_id="ada")
+    assert {row.op for row in rows} >= {"search", "list", "topics", "get", "history"}
+    assert {row.agent_id for row in rows} == {"operator"}
+    assert {note.agent_id for note in notes} == {"operator"}
+
+
 def test_show_points_to_the_message_that_a_record_was_made_from(run: Run, ids: dict[str, str]) -> None:
     with SupervisorMemory.from_env() as memory:
         said = [("user", "Good morning. Call me Ada."), ("assistant", "Good morning!")]
@@ -125,6 +150,39 @@ def test_show_points_to_the_message_that_a_record_was_made_from(run: Run, ids: d
     for part in ("made from", "> user: Good morning. Call me Ada.", "  agent: Good morning!"):
         assert part in text
     assert run("show", ids["table"], "--json").json["messages"] == []
+
+
+def test_show_tells_which_session_said_which_version(run: Run, backend: str) -> None:
+    with SupervisorMemory.from_env() as memory:
+        for day, minutes in (("monday", 15), ("tuesday", 30)):
+            said = [("user", f"Delayed means arrival more than {minutes} minutes late.")]
+            memory.remember(said, Scope("ada", session_id=day), turn_id=day)
+        [record] = (each for each in memory.get_all(user_id="ada") if each.subject)
+        memory.write(
+            "Delayed means arrival more than 45 minutes late.", user_id="ada", session_id="wednesday"
+        )
+        memory.review.change(record.id, content="Delayed means an hour late.", reviewer="rita")
+        [unnamed] = {memory.backend.audit.session_name("ada", "wednesday")}
+    told = run("show", record.id, "--json").json
+    assert [each["said_in"] for each in told["versions"]] == ["monday", "tuesday", unnamed]
+    text = run("show", record.id).stdout
+    assert "session_id monday (of version 1)" in text
+    assert "\nsaid, for version 2\n> user: Delayed means arrival more than 30 minutes late." in text
+    assert "said in session tuesday" in text
+    versions = run("history", record.id, "--json").json["versions"]
+    assert versions[-1]["said_in"] is None, "by hand"
+
+
+def test_an_audit_row_of_what_was_not_kept_tells_whose_it_was_and_why_in_words(
+    run: Run, backend: str
+) -> None:
+    with SupervisorMemory.from_env() as memory:
+        said = "Use tables. How many were late? And how many today?"
+        memory.remember([("user", said)], Scope("ada", session_id="s-1"), turn_id="1")
+    lines = run("audit", "tail").stdout.splitlines()
+    [at] = (number for number, line in enumerate(lines) if " skip (skipped) " in line)
+    assert lines[at].endswith("by supervisor for ada")
+    assert lines[at + 1] == "    left out of what was said: question (2)"
 
 
 def test_topics_are_a_line_each_and_lead_to_their_records(run: Run, ids: dict[str, str]) -> None:

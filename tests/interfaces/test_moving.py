@@ -107,6 +107,21 @@ def test_what_cannot_be_done_is_one_line_and_makes_nothing(
 
 
 @pytest.mark.usefixtures("ids", "backend")
+def test_an_export_replaces_no_file_unless_told_to_and_is_for_its_owner_alone(run: Run) -> None:
+    file = Path("all.jsonl")
+    file.write_text("mine", encoding="utf-8")
+    for options in ((), ("--resume",)):
+        refused = run("export", "all.jsonl", *options)
+        assert (refused.code, refused.stdout) == (1, "")
+        assert "is there already" in refused.stderr
+        assert "--force" in refused.stderr
+    assert file.read_text(encoding="utf-8") == "mine"
+    assert run("export", "all.jsonl", "--force").stdout == "6 exported\n"
+    assert file.read_text(encoding="utf-8").count("\n") == 8
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.usefixtures("ids", "backend")
 def test_an_export_that_was_cut_off_is_resumed(run: Run) -> None:
     run("export", "all.jsonl")
     whole = Path("all.jsonl").read_bytes()

@@ -60,7 +60,7 @@ def test_all_that_waits_is_read_now(waiting: Path, run: Run) -> None:
 
 def test_the_dead_wait_again(waiting: Path, run: Run) -> None:
     assert run("queue", "retry", "no-such-id", "--json").json == {"retried": 0}
-    assert run("queue", "retry").stdout == "1 events wait again\n"
+    assert run("queue", "retry").stdout == "1 event waits again\n"
     assert run("queue", "dead").code == 0
     assert run("queue", "list", "--json").json["counts"] == {"waiting": 2, "dead": 0}
 
@@ -72,8 +72,8 @@ def test_doctor_tells_what_waits_for_how_long_and_what_is_dead(waiting: Path, ru
     assert (found["waiting"], found["dead"]) == (1, 1)
     assert found["oldest_seconds"] > 86_400
     text = run("doctor").stdout
-    assert "warning: 1 events could not be read and are dead letters" in " ".join(text.split())
-    assert "warning: 1 events wait to be read, one for" in " ".join(text.split())
+    assert "warning: 1 event could not be read (dead letters)" in " ".join(text.split())
+    assert "warning: 1 event waits to be read, one for" in " ".join(text.split())
     assert str(waiting / "queue.db") in {file["path"] for file in told.json["files"]} or any(
         file["path"].endswith("queue.db") for file in told.json["files"]
     )

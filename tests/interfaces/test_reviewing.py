@@ -49,6 +49,19 @@ def test_what_waits_is_shown_with_who_said_it_where(run: Run, backend: str) -> N
     assert as_json["said_by"] == "agent, agent scout, run run-3, session s-9"
 
 
+def test_what_a_reviewer_reads_is_logged_under_the_name_of_the_reviewer(
+    run: Run, waiting: dict[str, str]
+) -> None:
+    run("review", "show", waiting["tables"], "--as", "rita@example.com")
+    run("review", "list", "-u", "bo", "--as", "bob")
+    with SupervisorMemory.from_env() as memory:
+        readers = {
+            name: {row.agent_id for row in memory.backend.audit.accesses(20, record_id=waiting[name])}
+            for name in ("tables", "bo")
+        }
+    assert readers == {"tables": {"rita@example.com"}, "bo": {"bob"}}
+
+
 def test_a_reviewer_approves_edits_and_rejects(run: Run, waiting: dict[str, str]) -> None:
     assert run("review", "show", waiting["tables"], "--json").json["content"] == TEXT
     dry = run("review", "reject", waiting["tables"], "--dry-run")
@@ -63,10 +76,50 @@ def test_a_reviewer_approves_edits_and_rejects(run: Run, waiting: dict[str, str]
     assert run("review", "reject", waiting["bo"], "--reason", "a guess").stdout.startswith(
         "skipped (rejected)"
     )
-    assert run("review", "restore", waiting["bo"]).stdout.startswith("updated (restored)")
+    back = run("review", "restore", waiting["bo"]).stdout
+    assert back.startswith("waits for review again (restored)")
     assert run("review", "approve", waiting["bo"]).stdout.startswith("added")
     assert run("review", "approve", "no-such-id").code == 1
     assert run("review", "approve", waiting["bo"], "--as", "no login").code == 2
+
+
+def test_a_decision_of_another_process_is_taken_back_with_all_that_it_changed(
+    run: Run, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORY_REVIEW", "all")
+    with SupervisorMemory.from_env() as memory:
+        known = memory.write("GMV excludes refunds.", user_id="ada").id
+        memory.review.approve(known, reviewer="rita")
+        waiting = memory.write("GMV includes refunds.", user_id="ada").id
+
+    def state() -> tuple[dict[str, str], list[str]]:
+        records = run("list", "--user", "ada", "--json").json["records"]
+        proposals = run("review", "list", "--json").json["proposals"]
+        return {each["id"]: each["content"] for each in records}, [each["id"] for each in proposals]
+
+    before = {known: "GMV excludes refunds."}, [waiting]
+    assert state() == before
+    for verb in (("approve",), ("edit", "GMV includes all refunds."), ("reject",)):
+        assert run("review", verb[0], waiting, *verb[1:]).code == 0
+        assert state() != before
+        done = run("review", "undo", waiting, "--as", "bob")
+        assert done.stdout == f"waits for review again: {waiting}\n", done.stderr
+        assert state() == before
+    again = run("review", "undo", waiting)
+    assert (again.code, "was changed since" in again.stderr) == (1, True)
+
+
+def test_a_record_that_nobody_decided_on_has_no_decision_to_take_back(
+    run: Run, waiting: dict[str, str]
+) -> None:
+    done = run("review", "undo", waiting["tables"])
+    assert (done.code, "no decision on record" in done.stderr) == (1, True)
+    assert run("review", "undo", "no-such-id").code == 1
+    run("review", "approve", waiting["tables"])
+    assert run("review", "undo", waiting["tables"], "--json").json == {
+        "id": waiting["tables"],
+        "status": "pending",
+    }
 
 
 def test_a_sweep_tells_first_and_acts_with_yes(run: Run, waiting: dict[str, str]) -> None:

@@ -36,7 +36,12 @@ def test_stats_tell_each_agent_by_itself(run: Run, ids: dict[str, str]) -> None:
     assert run("stats", "--user", "bo", "--json").json["total"]["notes"] == 0
     shown = run("stats", "--user", "ada").stdout
     assert "\nsql\n" in shown
-    assert "100.0% of notes and searches showed a record" in shown
+    assert "100.0% of notes showed a record" in shown
+    assert "of searches" not in shown
+    run("search", "when is a flight delayed?", "--user", "ada")
+    shown = run("stats", "--user", "ada").stdout
+    assert shown.startswith("2 turns, 2 notes, 1 search,")
+    assert "100.0% of searches showed a record" in shown
 
 
 def test_stats_since_a_time_to_come_are_empty(run: Run, ids: dict[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,17 @@ from langchain_core.runnables import RunnableConfig
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.backends.in_memory import InMemoryBackend
-from supervisor_memory.errors import AlreadyReviewed, ContentTooLarge, InvalidName, RecordNotFound
+from supervisor_memory.backends.protocol import Change, Commit
+from supervisor_memory.errors import (
+    AlreadyReviewed,
+    ContentTooLarge,
+    IdentityError,
+    InvalidContent,
+    InvalidName,
+    RecordNotFound,
+)
 from supervisor_memory.flow import Outcome, Remembering
-from supervisor_memory.records import Candidate, Source, SourceClass, WriteResult
+from supervisor_memory.records import Candidate, Source, SourceClass, WriteResult, new_id
 from supervisor_memory.remember.decide import decide
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.ports import ports
@@ -96,6 +105,40 @@ def test_what_waits_is_shown_beside_what_there_is_and_what_would_be_kept(
     assert waiting.to_dict()["existing"]["content"] == "GMV excludes refunds."
 
 
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        {"namespace": ("_store", f" store:{'0' * 32}")},
+        {"namespace": ("user_profile", "ada", f" store:{'0' * 32}")},
+        {"source": Source("tool", agent_id="web\u200bhidden")},
+    ],
+)
+def test_a_foreign_proposal_that_cannot_be_approved_is_shown_and_rejected(
+    memory: SupervisorMemory, foreign: dict[str, Any]
+) -> None:
+    fine = proposed(memory).id
+    odd = replace(memory.get(fine), id=new_id(), content="Somebody likes lists.", **foreign)
+    memory.backend.batch(Commit((Change(odd),)))
+    told = {each.id: each for each in memory.review.pending()}
+    assert (set(told), told[fine].decision) == ({fine, odd.id}, "added")
+    assert (told[odd.id].decision, told[odd.id].text) == ("refused", "Somebody likes lists.")
+    assert told[odd.id].reason
+    assert memory.review.show(odd.id) == told[odd.id]
+    assert memory.messages(odd.id) == []
+    with pytest.raises((IdentityError, InvalidContent)):
+        memory.review.approve(odd.id, reviewer=REVIEWER)
+    assert memory.review.reject(odd.id, reviewer=REVIEWER).reason == "rejected"
+    assert [each.id for each in memory.review.pending()] == [fine]
+
+
+def test_a_foreign_proposal_that_says_oddly_why_it_waits_is_shown(memory: SupervisorMemory) -> None:
+    waiting = memory.get(proposed(memory).id)
+    odd = replace(waiting, id=new_id(), content="Ada likes lists.", metadata={"review": {"why": 7}})
+    memory.backend.batch(Commit((Change(odd),)))
+    shown = memory.review.show(odd.id)
+    assert (shown.why, shown.evidence, shown.decision) == ((), "", "added")
+
+
 def test_an_approved_proposal_is_a_record_under_the_id_it_waited_with(memory: SupervisorMemory) -> None:
     waiting = proposed(memory, run_id="run-1")
     done = memory.review.approve(waiting.id, reviewer=REVIEWER, user_id="ada")
@@ -164,7 +207,8 @@ def test_what_was_rejected_is_not_proposed_again_by_others_than_the_user(memory:
         "deleted",
         "that was the page, not the user",
     )
-    assert memory.review.restore(waiting.id, reviewer=REVIEWER).status == "updated"
+    back = memory.review.restore(waiting.id, reviewer=REVIEWER)
+    assert (back.status, back.reason) == ("pending", "restored")
     assert [each.id for each in memory.review.pending()] == [waiting.id]
 
 
@@ -457,13 +501,16 @@ async def test_the_twins_do_the_same_off_the_loop(make: Callable[..., Supervisor
     assert (await memory.review.aedit(second.id, "The user drinks milk.", reviewer=REVIEWER)).id == second.id
     await memory.review.areject(third.id, reviewer=REVIEWER)
     assert (await memory.review.arestore(third.id, reviewer=REVIEWER)).reason == "restored"
+    await memory.review.areject(third.id, reviewer=REVIEWER)
+    await memory.review.aundo(third.id, reviewer=REVIEWER)
+    assert [each.id for each in await memory.review.apending()] == [third.id]
     swept = await memory.review.aquarantine(user_id="ada", source="tool", reviewer=REVIEWER)
     assert len(swept.steps) == 3
     verbs = {name for name in dir(memory.review) if not name.startswith("_")}
     public = {v for v in verbs if callable(getattr(memory.review, v)) and f"a{v}" in verbs}
     assert public == {
         *("pending", "show", "approve", "edit", "reject", "restore", "revert", "quarantine", "release"),
-        *("roll_back", "delete", "change"),
+        *("roll_back", "delete", "change", "undo"),
     }
 
 

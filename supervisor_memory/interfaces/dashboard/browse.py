@@ -88,6 +88,5 @@ def _found(visit: Visit, words: str, user_id: str, where: Filter) -> list[Hit]:
             families=list(where.families) if where.families else None,
             where={name: value for name, value in asked.items() if value is not None},
             limit=_PAGE,
-            agent_id="operator",
         )
     )

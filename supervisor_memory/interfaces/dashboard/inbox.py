@@ -6,9 +6,8 @@ from typing import Final
 
 from fastapi.responses import Response
 
-from supervisor_memory.errors import AlreadyReviewed, IdentityError, InvalidContent, RecordNotFound
-from supervisor_memory.interfaces.dashboard.undoing import decide, take_back
-from supervisor_memory.interfaces.dashboard.visit import Visit
+from supervisor_memory.errors import AlreadyReviewed, Conflict, RecordNotFound
+from supervisor_memory.interfaces.dashboard.visit import Decision, Visit
 from supervisor_memory.records import Filter, Record, WriteResult
 from supervisor_memory.review.proposal import Proposal
 
@@ -17,6 +16,7 @@ __all__ = ["approve", "edit", "inbox", "reject", "undo"]
 _PAGE: Final = 10
 _MOST_PAGES: Final = 10_000
 _AROUND: Final = 1
+_WITHIN_SECONDS: Final = 3_600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,10 @@ def _beside(visit: Visit, record: Record) -> Waiting | None:
     if record.has_expired(visit.memory.services.clock()):
         return None
     try:
-        said = visit.memory.messages(record.id, around=_AROUND)
+        said = visit.memory.messages(record.id, around=_AROUND, within=_WITHIN_SECONDS)
         return Waiting(visit.memory.review.show(record.id), said)
     except (AlreadyReviewed, RecordNotFound):
         return None
-    except (InvalidContent, IdentityError) as error:  # an imported one may say what nothing else would take
-        return Waiting(Proposal(record, (), "", "refused", type(error).__name__, None, record.content), [])
 
 
 def approve(visit: Visit) -> Response:
@@ -83,8 +81,7 @@ def reject(visit: Visit) -> Response:
 def _decided(visit: Visit, what: str, verb: Callable[[str], WriteResult]) -> Response:
     id_ = visit.own(visit.part)
     text = "".join(record.content for record in visit.memory.backend.get([id_]))
-    done = decide(visit.memory, what, text, lambda: verb(id_), reviewer=visit.asker.name)
-    visit.shelf.decided(visit.asker).append(done)
+    visit.shelf.decided(visit.asker).append(Decision(what, id_, text, verb(id_)))
     return _back(visit, what)
 
 
@@ -93,8 +90,12 @@ def undo(visit: Visit) -> Response:
     decided = visit.shelf.decided(visit.asker)
     if not decided:
         return _back(visit, "nothing-to-undo")
-    is_undone = take_back(visit.memory, decided.pop(), reviewer=visit.asker.name)
-    return _back(visit, "undo" if is_undone else "changed-since")
+    by = visit.asker.name
+    try:
+        visit.memory.review.undo(decided.pop().id, reviewer=by, by=by)
+    except (Conflict, RecordNotFound):
+        return _back(visit, "changed-since")
+    return _back(visit, "undo")
 
 
 def _back(visit: Visit, said: str) -> Response:

@@ -7,13 +7,16 @@ from fastapi.responses import Response
 
 from supervisor_memory.errors import ConfirmationRequired, InvalidContent
 from supervisor_memory.interfaces.dashboard.visit import Visit
-from supervisor_memory.records import AuditEvent
+from supervisor_memory.records import WriteStatus
+from supervisor_memory.versions import read_from_message
 
 __all__ = ["ask_delete", "ask_forget", "delete", "forget", "receipt", "restore", "revert", "show"]
 
 _ROWS: Final = 50
 _VERSIONS: Final = 50
 _AROUND: Final = 2
+_SAID: Final[dict[WriteStatus, str]] = {"skipped": "skipped", "pending": "waits-again"}
+"""What is said of a result where it is not what was asked for."""
 
 
 def show(visit: Visit) -> Response:
@@ -25,7 +28,7 @@ def show(visit: Visit) -> Response:
         record=found,
         versions=versions[-_VERSIONS:],
         before=versions[:-_VERSIONS],
-        first=versions[0].content,
+        read_from=read_from_message(versions),
         said=memory.messages(id_, around=_AROUND),
         readings=list(reversed(log.accesses(_ROWS, record_id=id_))),
         rows=list(reversed(log.tail(_ROWS, record_id=id_))),
@@ -38,7 +41,7 @@ def revert(visit: Visit) -> Response:
     if not (told.isascii() and told.isdigit() and len(told) < 9):  # noqa: PLR2004
         raise InvalidContent("version is no whole number, as the page has them")
     done = visit.memory.review.revert(id_, version=int(told), reviewer=visit.asker.name)
-    return visit.go(f"/records/{id_}", said="skipped" if done.status == "skipped" else "revert")
+    return visit.go(f"/records/{id_}", said=_SAID.get(done.status, "revert"))
 
 
 def ask_delete(visit: Visit) -> Response:
@@ -54,7 +57,7 @@ def delete(visit: Visit) -> Response:
 def restore(visit: Visit) -> Response:
     id_ = visit.own(visit.part)
     done = visit.memory.review.restore(id_, reviewer=visit.asker.name)
-    return visit.go(f"/records/{id_}", said="skipped" if done.status == "skipped" else "restore")
+    return visit.go(f"/records/{id_}", said=_SAID.get(done.status, "restore"))
 
 
 def ask_forget(visit: Visit) -> Response:
@@ -78,8 +81,7 @@ def forget(visit: Visit) -> Response:
     typed = visit.form.get("typed", "").strip()
     if not hmac.compare_digest(typed.encode(), user_id.encode()):
         return _forgetting(visit, user_id, mismatch=True)
-    done = visit.memory.erase(user_id=user_id, confirm=True)
-    visit.memory.report(AuditEvent("erase.asked", actor=visit.asker.name, detail=dict(done.removed)))
+    done = visit.memory.erase(user_id=user_id, confirm=True, reviewer=visit.asker.name)
     return visit.go(f"/receipts/{visit.shelf.keep(done)}")
 
 

@@ -3,6 +3,7 @@
 import hmac
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from fastapi import APIRouter, Request
@@ -76,10 +77,11 @@ def router(memory: SupervisorMemory, caller: Callable[[Request], Caller]) -> API
                 asker = None if may is _anybody else caller(request)
             except Unauthenticated:
                 return _to_sign_in(request)
-            visit = Visit(memory, request, shelf, asker)
+            theirs = memory if asker is None else memory.read_by(asker.name)
+            visit = Visit(theirs, request, shelf, asker)
             try:
                 form = await form_of(request) if request.method == "POST" else {}
-                visit = Visit(memory, request, shelf, asker, form)
+                visit = replace(visit, form=form)
                 may(visit)
                 return await run_in_threadpool(handler, visit)
             except SupervisorMemoryError as error:
@@ -111,6 +113,9 @@ def router(memory: SupervisorMemory, caller: Callable[[Request], Caller]) -> API
         response_model=None,
         include_in_schema=False,
     )
+    add("GET", f"{BASE}/", door.home, _anybody)
+    add("GET", f"{BASE}/{{path:path}}", _no_page, _reader)
+    add("POST", f"{BASE}/{{path:path}}", _no_page, _reader)
     return routes
 
 
@@ -148,6 +153,10 @@ def _went_wrong(visit: Visit, error: SupervisorMemoryError) -> Response:
         _log.warning("%s", type(error).__name__)
     told = visit.say("error-form-old") if isinstance(error, FormIsOld) else visit.say(f"error.{status}")
     return visit.page("error.html", status=status, told=told, detail=str(error))
+
+
+def _no_page(visit: Visit) -> Response:
+    return visit.page("error.html", status=404, told=visit.say("error-no-page"), detail="")
 
 
 def _to_sign_in(request: Request) -> Response:

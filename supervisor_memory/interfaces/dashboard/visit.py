@@ -20,7 +20,6 @@ from supervisor_memory.arguments import as_filter
 from supervisor_memory.eraser import Receipt
 from supervisor_memory.errors import InvalidContent, MemoryAccessDenied, RecordNotFound
 from supervisor_memory.interfaces.dashboard import pictures
-from supervisor_memory.interfaces.dashboard.undoing import Decision
 from supervisor_memory.interfaces.dashboard.words import (
     LANGUAGES,
     NAMES,
@@ -33,9 +32,9 @@ from supervisor_memory.interfaces.differences import differences, marked
 from supervisor_memory.interfaces.http.access import Caller
 from supervisor_memory.interfaces.printable import moment, printable
 from supervisor_memory.memory import SupervisorMemory
-from supervisor_memory.records import Filter, Record, Scope
+from supervisor_memory.records import Filter, Record, WriteResult
 
-__all__ = ["BASE", "HEADERS", "LANGUAGE_COOKIE", "FormIsOld", "Shelf", "Visit", "asset"]
+__all__ = ["BASE", "HEADERS", "LANGUAGE_COOKIE", "Decision", "FormIsOld", "Shelf", "Visit", "asset"]
 
 BASE: Final = "/dashboard"
 LANGUAGE_COOKIE: Final = "supervisor_memory_language"
@@ -55,6 +54,21 @@ _STATIC: Final = Path(__file__).parent / "static"
 
 class FormIsOld(MemoryAccessDenied):
     """A form without the word that this process puts into its forms: an old one, or another site's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a reviewer decided, which the inbox offers to take back.
+
+    Args:
+        what: "approve", "edit" or "reject".
+        id, text: The proposal's.
+    """
+
+    what: str
+    id: str
+    text: str
+    result: WriteResult
 
 
 class Shelf:
@@ -168,9 +182,7 @@ class Visit:
 
     def looked_at(self, op: str, records: list[Record]) -> None:
         """Note in the access log that a person saw these."""
-        for user_id in dict.fromkeys(record.user_id for record in records):
-            seen = [record for record in records if record.user_id == user_id]
-            self.memory.review.trail.accessed(op, seen, Scope(user_id), by_operator=True)
+        self.memory.review.trail.seen(op, records, by_operator=True)
 
     def times(self) -> Filter:
         """The fields `since` and `until`, where a day counts whole."""

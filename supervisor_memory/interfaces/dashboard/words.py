@@ -65,6 +65,8 @@ _PHRASES: Final[dict[str, tuple[str, str]]] = {
     "text": ("Text", "文本"),
     "version": ("Version", "版本"),
     "tokens": ("Tokens", "token 数"),
+    "n-tokens.one": ("{n} token", "{n} 个 token"),
+    "n-records.one": ("{n} record", "{n} 条记录"),
     "n-tokens": ("{n} tokens", "{n} 个 token"),
     "n-records": ("{n} records", "{n} 条记录"),
     "show": ("Show", "显示"),
@@ -127,6 +129,7 @@ _PHRASES: Final[dict[str, tuple[str, str]]] = {
         "已删除。不再被找到，可以恢复。",
     ),
     "said.restore": ("Brought back.", "已恢复。"),
+    "said.waits-again": ("It waits for review again.", "已重新进入待审。"),
     "said.sign-out": ("You are signed out.", "您已退出。"),
     # turns
     "turns-lead": (
@@ -157,6 +160,10 @@ _PHRASES: Final[dict[str, tuple[str, str]]] = {
     "parts": ("What makes the score", "得分的构成"),
     # record
     "versions": ("Versions", "各版本"),
+    "earlier-versions.one": (
+        "{n} earlier version is not shown here; `supervisor-memory show` has it.",
+        "另有 {n} 个更早的版本未在此显示；见 `supervisor-memory show`。",
+    ),
     "earlier-versions": (
         "{n} earlier versions are not shown here; `supervisor-memory show` has them.",
         "另有 {n} 个更早的版本未在此显示；见 `supervisor-memory show`。",
@@ -168,6 +175,7 @@ _PHRASES: Final[dict[str, tuple[str, str]]] = {
     "source": ("Source", "来源"),
     "source-class": ("Said by", "由谁说出"),
     "speaker": ("Speaker", "说话者"),
+    "said-in": ("said in session {session}", "说于会话 {session}"),
     "messages": ("What was said", "原话"),
     "readings": ("Who read it", "谁读过"),
     "readings-none": ("Nobody has read it, as far as the log goes.", "日志中没有人读过它。"),
@@ -250,12 +258,16 @@ _PHRASES: Final[dict[str, tuple[str, str]]] = {
     "queue.waiting": ("waiting to be read", "等待读取"),
     "queue.dead": ("failed three times", "三次失败"),
     "chain": ("Audit chain", "审计链"),
+    "chain-ok.one": ("The only row is as it was written.", "仅有的一行与写入时一致。"),
+    "chain-ok-all.one": ("The only row is as it was written.", "仅有的一行与写入时一致。"),
     "chain-ok": ("The last {n} rows are as they were written.", "最后 {n} 行与写入时一致。"),
     "chain-ok-all": ("All {n} rows are as they were written.", "全部 {n} 行与写入时一致。"),
     "chain-broken": ("The audit log is not as it was written.", "审计日志与写入时不一致。"),
     "chain-whole": ("Verify the whole chain", "校验整条链"),
-    "degraded-turns": ("Notes a day; degraded ones are dark", "每日摘记数；深色为降级"),
-    "degraded-none": ("No notes in the last {n} days.", "最近 {n} 天没有摘记。"),
+    "notes-a-day": ("Notes a day; degraded ones are dark", "每日摘记数；深色为降级"),
+    "notes-a-day-none": ("No notes in the last {n} days.", "最近 {n} 天没有摘记。"),
+    "searches-a-day": ("Searches a day; degraded ones are dark", "每日搜索次数；深色为降级"),
+    "searches-a-day-none": ("No searches in the last {n} days.", "最近 {n} 天没有搜索。"),
     "counts": ("Active records by kind", "各类型的有效记录"),
     "counts-empty": ("No records yet.", "还没有记录。"),
     "statuses": ("Records by status", "各状态的记录"),
@@ -276,6 +288,7 @@ _PHRASES: Final[dict[str, tuple[str, str]]] = {
     ),
     "store-empty": ("Nothing is remembered yet.", "还没有记住任何内容。"),
     "browse-user-needed": ("To search by words, name a user.", "按文字搜索时，请填写用户。"),
+    "row-alone": ("{n}", "第 {n} 条"),
     "rows-from-to": ("{first} to {last}", "第 {first} 至 {last} 条"),
     # what is wrong
     "error": ("This did not work", "未能完成"),
@@ -286,6 +299,7 @@ _PHRASES: Final[dict[str, tuple[str, str]]] = {
     "error.413": ("This is too large.", "内容过大。"),
     "error.422": ("Something in the form cannot be.", "表单中有内容不成立。"),
     "error.503": ("The store does not answer as it should; try again.", "存储未能正常应答，请重试。"),
+    "error-no-page": ("There is no such page.", "没有这样的页面。"),
     "error-form-old": (
         "This form is older than the server, or from elsewhere. Go back, reload the page, and do it again.",
         "此表单来自服务启动之前或其他地方。请返回并刷新页面后重试。",
@@ -347,8 +361,12 @@ WORDS: Final[Mapping[str, Mapping[Language, str]]] = MappingProxyType(
 
 
 def worded(key: str, language: Language, **values: object) -> str:
-    """A phrase; of a code that nobody has put into words, such as an operator's own reason, the code."""
-    phrase = WORDS.get(key)
+    """A phrase, where `n` is 1 its `.one`; of a code that nobody has put into words, the code.
+
+    Such a code is a reason of an operator's own.
+    """
+    phrase = WORDS.get(f"{key}.one") if values.get("n") == 1 else None
+    phrase = phrase or WORDS.get(key)
     if phrase is None:
         return key.partition(".")[2] or key
     return phrase[language].format(**values) if values else phrase[language]

@@ -130,6 +130,13 @@ class Tokens:
             callers[token] = caller
         return cls(callers)
 
+    def are_of_use(self, user_id: str | None) -> bool:
+        """Whether one of them is for a user or, with None, for one user alone."""
+        mine = [caller.user_ids for _, caller in self._callers]
+        if user_id is None:
+            return any(ids is not None and len(ids) == 1 for ids in mine)
+        return any(ids is None or user_id in ids for ids in mine)
+
     def caller(self, token: str) -> Caller | None:
         """Whom a token stands for. It takes as long for a wrong one as for a right one."""
         asked, found = _digest(token), None
@@ -198,7 +205,8 @@ class Guard:
     Args:
         hosts: Names it may be addressed to, besides loopback; without a port.
         open_paths: What anybody may ask for.
-        login: Where a browser without a token is sent; None: nowhere.
+        login: Where a browser without a token is sent; None: nowhere. The folder it is in has pages: who asks
+            for one of them is taken for a browser, whatever it accepts.
         rate: Requests a minute of one caller, or of one address without a token; they may come at once.
         clock: Seconds that only grow.
     """
@@ -270,13 +278,17 @@ class Guard:
         if wait := self._rate.wait(key, self._clock()):
             return problem(429, "too-many-requests", "this is too fast; see Retry-After", retry_after=wait)
         if caller is None and path not in self._open:
-            if self._login and scope["method"] == "GET" and "text/html" in headers.get("accept", ""):
+            if self._login and scope["method"] == "GET" and self._is_browser(path, headers):
                 return RedirectResponse(self._login, 303)
             return problem(401, "unauthenticated", "send a token: `Authorization: Bearer …`")
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()):
             return problem(400, "invalid-request", "Content-Length is no number")
         return _too_large() if int(length[:_DIGITS]) > MOST_BYTES else None
+
+    def _is_browser(self, path: str, headers: Headers) -> bool:
+        pages = (self._login or "").rpartition("/")[0]
+        return f"{path}/".startswith(f"{pages}/") or "text/html" in headers.get("accept", "")
 
     def _caller(self, headers: Headers, scope: Scope) -> Caller | None:
         """By the bearer token; outside /v1 also by a cookie, where a page of ours sends a change."""

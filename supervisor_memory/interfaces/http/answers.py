@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from supervisor_memory.records import Event, Kind, Layer, SourceClass, Status, WriteStatus
+from supervisor_memory.review.sweep import Action
 
 __all__ = [
     "Added",
@@ -20,6 +21,7 @@ __all__ = [
     "Record",
     "Records",
     "Shown",
+    "Swept",
     "Turns",
     "Verified",
     "Written",
@@ -66,6 +68,7 @@ class Version(Record):
     op: str
     reason: str
     actor: str
+    said_in: str | None = Field(description="The session in which this version was said; null: in none.")
 
 
 class Records(BaseModel):
@@ -152,6 +155,22 @@ class Proposals(BaseModel):
 
 class Shown(Proposal):
     messages: list[Record]
+
+
+class Step(BaseModel):
+    record_id: str
+    action: Action
+    text: str
+
+
+class Swept(BaseModel):
+    """What became of all that came from somewhere."""
+
+    id: str = Field(description="Names it in the audit log; empty: nothing was changed.")
+    rule: str = Field(description="What was asked for, as a code.")
+    dry_run: bool = Field(description="true: nothing was changed; confirm does it.")
+    steps: list[Step]
+    left: dict[str, str] = Field(description="Record id → why it was left as it is, as a code.")
 
 
 class Beside(BaseModel):

@@ -52,6 +52,7 @@ def create_app(
     add_handlers(app)
     app.include_router(health.open_router)
     app.include_router(_v1())
+    app.add_api_route("/metrics", health.metrics, response_model=None, include_in_schema=False)
     app.include_router(dashboard.router(memory, caller_of), include_in_schema=False)
     return app
 

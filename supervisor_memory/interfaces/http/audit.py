@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query
+from pydantic import BeforeValidator
 
 from supervisor_memory.audit.turns import turns as turns_of
 from supervisor_memory.audit.verify import verified
@@ -18,6 +19,11 @@ __all__ = ["router"]
 router = APIRouter(tags=["audit"])
 _MOST: Final = 2**53
 Limit = Annotated[int, Query(ge=1, le=1000)]
+
+
+def _is_named(value: object) -> object:
+    """A parameter that is there without a value says yes."""
+    return True if value == "" else value
 
 
 @router.get("/audit")
@@ -53,7 +59,11 @@ def verify(
     memory: Memory,
     caller: Asking,
     *,
-    deep: Annotated[bool, Query(description="Also compare the text of every record.")] = False,
+    deep: Annotated[
+        bool,
+        BeforeValidator(_is_named),
+        Query(description="Also compare the text of every record; `?deep` is enough."),
+    ] = False,
 ) -> answers.Verified:
     """Prove the log row by row, and with `deep` the records by it."""
     caller.as_operator()

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from supervisor_memory.records import Kind, SourceClass
 
-__all__ = ["Add", "Change", "Edit", "Erase", "Message", "Reject", "Revert", "Search", "Undo"]
+__all__ = ["Add", "Change", "Edit", "Erase", "Message", "Reject", "Revert", "Search", "Sweep", "Undo"]
 
 _Id = Annotated[str, Field(max_length=200)]
 Time = float | str
@@ -102,6 +102,18 @@ class Undo(_Body):
         le=2**31,
         description="Go back to this version; missing: bring back what was set aside.",
     )
+
+
+class Sweep(_Body):
+    """What is meant of a user's records: one of these at least, and all that are sent must hold."""
+
+    source: SourceClass | None = Field(default=None, description="Only what is said by this class.")
+    run_id: str | None = Field(default=None, description="Only of this run.")
+    session_id: str | None = Field(default=None, description="Only of this session.")
+    agent_id: str | None = Field(default=None, description="Only of this agent.")
+    since: Time | None = Field(default=None, description="Only what was said or recorded from then on.")
+    until: Time | None = Field(default=None, description="Only what was said or recorded before.")
+    confirm: bool = Field(default=False, description="true: do it. false: only tell what it would do.")
 
 
 class Erase(_Body):

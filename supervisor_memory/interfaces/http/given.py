@@ -10,12 +10,15 @@ from supervisor_memory.memory import SupervisorMemory
 __all__ = ["Asking", "Memory", "OneUser", "User", "Writing"]
 
 
-def _memory(request: Request) -> SupervisorMemory:
-    return cast("SupervisorMemory", request.app.state.memory)
+Asking = Annotated[Caller, Depends(caller_of)]
+
+
+def _memory(request: Request, caller: Asking) -> SupervisorMemory:
+    return cast("SupervisorMemory", request.app.state.memory).read_by(caller.name)
 
 
 Memory = Annotated[SupervisorMemory, Depends(_memory)]
-Asking = Annotated[Caller, Depends(caller_of)]
+"""The memory, as it is read by whoever asks."""
 Writing = Annotated[Caller, Depends(writer_of)]
 _UserId = Annotated[
     str | None, Query(description="Whose memory; may be left out where the token is for one user, or all.")

@@ -45,7 +45,6 @@ def search(body: bodies.Search, memory: Memory, caller: Asking) -> answers.Found
     """The records that bear on a question, best first, each with the parts of its score."""
     user_id = caller.one_user(body.user_id)
     asked = body.model_dump(exclude={"query", "user_id"})
-    asked["agent_id"] = body.agent_id or caller.name
     hits = memory.search(body.query, user_id=user_id, **asked)
     told = hits_told(hits, explain=True)
     return answers.Found.model_validate(

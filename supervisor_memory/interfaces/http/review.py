@@ -1,12 +1,13 @@
 """/v1/review: what waits for a person, what a person decides, and what is taken back."""
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, cast
 
 from fastapi import APIRouter, Query
 
 from supervisor_memory.interfaces.http import answers, bodies
-from supervisor_memory.interfaces.http.given import Memory, User, Writing
+from supervisor_memory.interfaces.http.given import Memory, OneUser, User, Writing
+from supervisor_memory.review.sweep import Swept, Which
 
 __all__ = ["router"]
 
@@ -62,3 +63,38 @@ def undo(body: bodies.Undo, memory: Memory, caller: Writing, user_id: User) -> a
     else:
         done = desk.revert(body.id, version=body.version, reviewer=by, user_id=user_id)
     return answers.Written(**asdict(done))
+
+
+@router.post("/quarantine")
+def quarantine(body: bodies.Sweep, memory: Memory, caller: Writing, user_id: OneUser) -> answers.Swept:
+    """Set aside all that came from a source, run, session, agent or time: found no more, and kept."""
+    swept = memory.review.quarantine(
+        user_id=user_id, reviewer=caller.name, dry_run=not body.confirm, **_which(body)
+    )
+    return _told(swept)
+
+
+@router.post("/release")
+def release(body: bodies.Sweep, memory: Memory, caller: Writing, user_id: OneUser) -> answers.Swept:
+    """End a quarantine: what was set aside of this is as it was before."""
+    swept = memory.review.release(
+        user_id=user_id, reviewer=caller.name, dry_run=not body.confirm, **_which(body)
+    )
+    return _told(swept)
+
+
+@router.post("/roll-back")
+def roll_back(body: bodies.Sweep, memory: Memory, caller: Writing, user_id: OneUser) -> answers.Swept:
+    """Take back what came from there: what it added is withdrawn, what it changed is as it was before."""
+    swept = memory.review.roll_back(
+        user_id=user_id, reviewer=caller.name, dry_run=not body.confirm, **_which(body)
+    )
+    return _told(swept)
+
+
+def _which(body: bodies.Sweep) -> Which:
+    return cast("Which", body.model_dump(exclude={"confirm"}, exclude_none=True))
+
+
+def _told(swept: Swept) -> answers.Swept:
+    return answers.Swept.model_validate(swept.to_dict())

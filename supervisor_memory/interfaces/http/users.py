@@ -31,9 +31,9 @@ def holds(memory: Memory, user_id: UserOfPath) -> answers.Held:
 
 
 @router.post("/erase")
-def erase(body: bodies.Erase, memory: Memory, _caller: Writing, user_id: UserOfPath) -> answers.Erased:
+def erase(body: bodies.Erase, memory: Memory, caller: Writing, user_id: UserOfPath) -> answers.Erased:
     """Remove a user for good, with `confirm`; without, tell how much it would be."""
-    told = erased(memory, user_id) if body.confirm else to_be_erased(memory, user_id)
+    told = erased(memory, user_id, reviewer=caller.name) if body.confirm else to_be_erased(memory, user_id)
     return answers.Erased.model_validate(told)
 
 

@@ -1,11 +1,15 @@
 """The command `mcp`: memory for a client of the Model Context Protocol."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from supervisor_memory.errors import InvalidContent, SettingsError
 from supervisor_memory.interfaces.options import EnvFile, told_settings
+
+if TYPE_CHECKING:
+    from supervisor_memory.interfaces.http.access import Tokens
+    from supervisor_memory.settings import Settings
 
 __all__ = ["add_commands"]
 
@@ -34,14 +38,14 @@ def mcp(
 ) -> None:
     """Answer an MCP client, on stdin and stdout or by HTTP. The store is made where it is missing.
 
-    A client cannot name a user. By HTTP it needs a token of MEMORY_SERVER_TOKENS; where there are none, one
-    is made and printed.
+    A client cannot name a user. By HTTP it needs a token of MEMORY_SERVER_TOKENS that is for one user or,
+    with --user, for that one; with --user and no tokens set, one is made and printed.
     """
     if user is None and not http:
         raise InvalidContent("say whose memory it is: --user ID")
     settings = told_settings(env_file)
     try:
-        from supervisor_memory.interfaces.http.serve import hosts_of, listening_on, run, tokens_of
+        from supervisor_memory.interfaces.http.serve import hosts_of, listening_on, run
         from supervisor_memory.interfaces.mcp.server import PATH, create_app, serve_stdio
     except ModuleNotFoundError as error:
         raise SettingsError(
@@ -55,7 +59,7 @@ def mcp(
         with SupervisorMemory(settings) as memory:
             asyncio.run(serve_stdio(memory, user_id=user, writes=writes))
         return
-    tokens = tokens_of(settings, host)
+    tokens = _tokens(settings, host, user)
     with listening_on(host, port) as listening, SupervisorMemory(settings) as memory:
         app = create_app(
             memory,
@@ -66,3 +70,27 @@ def mcp(
             rate=settings.server_rate,
         )
         run(app, listening, path=PATH)
+
+
+def _tokens(settings: "Settings", host: str, user: str | None) -> "Tokens":
+    """Who may ask. At least one of them is told whose memory is meant: no request could say it.
+
+    Raises:
+        SettingsError: none is, or MEMORY_SERVER_TOKENS cannot be read, or is missing where it is needed.
+    """
+    from supervisor_memory.interfaces.http.serve import tokens_of
+
+    if settings.server_tokens is None and user is None:
+        raise SettingsError(
+            "nobody says whose memory it is: name a user with --user ID, or set MEMORY_SERVER_TOKENS to "
+            "tokens that are for one user each, as ada:TOKEN:ada"
+        )
+    tokens = tokens_of(settings, host)
+    if not tokens.are_of_use(user):
+        raise SettingsError(
+            "no token of MEMORY_SERVER_TOKENS is for one user alone, and a client of MCP cannot name one: "
+            "name a user with --user ID, or add a token such as ada:TOKEN:ada"
+            if user is None
+            else f"no token of MEMORY_SERVER_TOKENS is for user {user!r}; add one, such as ada:TOKEN:{user}"
+        )
+    return tokens

@@ -53,7 +53,8 @@ def create_server(memory: SupervisorMemory, *, user_id: str, writes: bool = Fals
     Raises:
         IdentityError: this is no user's id.
     """
-    acting = Acting(memory, check_name(user_id, what="user id"), _STDIO, writes)
+    whose = check_name(user_id, what="user id")
+    acting = Acting(memory.read_by(_STDIO), whose, _STDIO, writes)
     return _server(lambda _context: acting)
 
 
@@ -81,7 +82,8 @@ def create_app(
         if not isinstance(context.request, Request):  # without it nobody knows whose token it was
             raise MemoryAccessDenied("a request came without its token")
         caller = caller_of(context.request)
-        return Acting(memory, caller.one_user(whose), caller.name, writes and caller.may_write)
+        named = memory.read_by(caller.name)
+        return Acting(named, caller.one_user(whose), caller.name, writes and caller.may_write)
 
     names = [*LOOPBACK, *hosts]
     app = _server(who).streamable_http_app(

@@ -30,7 +30,10 @@ AsOf = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Acting:
-    """In whose name a tool is called: `user_id` is whose memory it is, `name` a login for the audit log."""
+    """In whose name a tool is called: `user_id` is whose memory it is, `name` a login for the audit log.
+
+    `memory` is read by that name.
+    """
 
     memory: SupervisorMemory
     user_id: str
@@ -104,7 +107,6 @@ def search(acting: Acting, given: Search) -> dict[str, Any]:
     hits = acting.memory.search(
         given.query,
         user_id=acting.user_id,
-        agent_id=acting.name,
         limit=given.limit,
         threshold=given.threshold,
         families=given.families,

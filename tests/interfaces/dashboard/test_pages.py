@@ -1,13 +1,16 @@
 """What a reviewer sees and does, without any script: each page, each form, and what is in the store then."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import apsw
 import httpx
 import pytest
 from fastapi import FastAPI
 
-from supervisor_memory import SupervisorMemory
+from supervisor_memory import Scope, SupervisorMemory
+from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.records import FAMILIES, Filter, Record, new_id
 from tests.interfaces.dashboard.conftest import ADDRESS, POLICY, REVIEWER, TOKENS, Visitor
 
@@ -130,6 +133,18 @@ def test_what_cannot_be_asked_is_told_on_a_page(visitor: Visitor, path: str) -> 
     answer = visitor.get(f"/dashboard/{path}")
     assert answer.status_code == 422
     assert "Something in the form cannot be." in answer.text
+
+
+@pytest.mark.parametrize(("language", "told"), [("en", "There is no such page."), ("zh", "没有这样的页面。")])
+def test_an_address_without_a_page_is_told_on_a_page(app: FastAPI, language: str, told: str) -> None:
+    visitor = Visitor(app, "operator", language)
+    for path in ("nope", "records/a/b/c", "inbox/some-id/approve"):
+        answer = visitor.get(f"/dashboard/{path}")
+        assert (answer.status_code, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
+        assert told in answer.text
+        assert 'href="/dashboard/inbox"' in answer.text
+    assert visitor.post("/dashboard/nope").status_code == 404
+    assert visitor.get("/dashboard/").headers["location"] == "/dashboard/inbox"
 
 
 # --- 1: the inbox
@@ -262,6 +277,41 @@ def test_a_long_inbox_comes_in_pages(visitor: Visitor, memory: SupervisorMemory)
 # --- who may do what
 
 
+def test_the_inbox_reads_what_was_said_around_a_proposal_and_not_the_whole_session(
+    visitor: Visitor, memory: SupervisorMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noon = 1_700_000_000.0
+    for hour in range(-40, 40):
+        memory.add_many(
+            [{"content": f"Hour {hour}.", "session_id": "long", "created_at": noon + 3_600 * hour}],
+            user_id="ada",
+            family="session_messages",
+        )
+    [message] = (each for each in memory.session("long", user_id="ada") if each.content == "Hour 0.")
+    waits = replace(
+        memory.get(message.id),
+        id=new_id(),
+        namespace=("user_profile", "ada"),
+        layer="abstract",
+        status="pending",
+        ref_id=message.id,
+    )
+    memory.backend.batch(Commit((Change(waits),)))
+    listed = memory.backend.list
+    read: list[int] = []
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        found = listed(*arguments, **options)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(memory.backend, "list", counted)
+    page = visitor.text("/dashboard/inbox")
+    assert "Hour 0." in page
+    assert "Hour -1." in page
+    assert max(read) < 10
+
+
 @pytest.mark.parametrize("word", ["", "0" * 64, "é"])
 def test_a_form_without_its_word_changes_nothing(
     visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str], word: str
@@ -392,12 +442,17 @@ def test_of_many_versions_the_latest_are_shown(visitor: Visitor, memory: Supervi
     assert "Use <del>3</del><ins>4</ins> decimals." not in page
 
 
-def test_looking_at_a_record_is_logged_as_the_operators(
+def test_looking_at_a_record_is_logged_as_the_reviewers(
     visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str]
 ) -> None:
+    before = len(memory.backend.audit.accesses(100, record_id=ids["tables"]))
     visitor.get(f"/dashboard/records/{ids['tables']}")
-    seen = memory.backend.audit.accesses(10, record_id=ids["tables"])
-    assert {row.agent_id for row in seen if row.op in ("get", "history")} == {"operator"}
+    visitor.get("/dashboard/records", user="ada")
+    visitor.get("/dashboard/records", user="ada", q="tables")
+    visitor.get("/dashboard/preview", user="ada", question="tables?")
+    seen = memory.backend.audit.accesses(100, record_id=ids["tables"])[before:]
+    assert {row.op for row in seen} == {"get", "history", "messages", "list", "search", "preview"}
+    assert {row.agent_id for row in seen} == {REVIEWER}
 
 
 def test_an_earlier_text_comes_back_as_a_new_version(
@@ -427,6 +482,15 @@ def test_a_record_is_deleted_after_a_question_and_can_be_brought_back(
     assert "Use tables by default." in known("ada")
 
 
+def test_what_was_rejected_and_is_brought_back_is_said_to_wait_again(
+    visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str]
+) -> None:
+    visitor.post(f"/dashboard/inbox/{ids['charts']}/reject")
+    back = visitor.post(f"/dashboard/records/{ids['charts']}/restore").headers["location"]
+    assert "It waits for review again." in visitor.text(back)
+    assert memory.get(ids["charts"]).status == "pending"
+
+
 def test_a_user_is_erased_only_when_the_id_is_typed_and_there_is_a_receipt(
     visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str], known: Known
 ) -> None:
@@ -439,8 +503,7 @@ def test_a_user_is_erased_only_when_the_id_is_typed_and_there_is_a_receipt(
     told = visitor.text(answer.headers["location"])
     assert "Erased: ada" in told
     assert "checkpoints of the graph" in told
-    asked = memory.backend.audit.tail(1, op="erase.asked")[0].event
-    assert (asked["actor"], asked["subject"]) == (REVIEWER, None)
+    assert memory.backend.audit.tail(1, op="erase.begin")[0].event["actor"] == REVIEWER
     assert known("bo")
 
 
@@ -450,8 +513,6 @@ def test_a_user_is_erased_only_when_the_id_is_typed_and_there_is_a_receipt(
 def test_the_preview_is_the_note_and_changes_nothing(
     visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str]
 ) -> None:
-    from supervisor_memory import Scope
-
     question = "How many flights were delayed?"
     log = memory.backend.audit
 
@@ -487,6 +548,29 @@ def test_health_tells_of_the_store_the_chain_and_the_counts(
     rows = memory.backend.audit.count()
     assert f"The last {rows} rows are as they were written." in page
     assert f"All {rows} rows are as they were written." in visitor.text("/dashboard/health", verify="all")
+
+
+def test_health_counts_notes_and_searches_apart(
+    visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str]
+) -> None:
+    assert "No searches in the last 14 days." in visitor.text("/dashboard/health")
+    for _ in range(3):
+        memory.search("late", user_id="ada")
+    page = visitor.text("/dashboard/health")
+    notes, searches = page.split("Searches a day; degraded ones are dark")[0:2]
+    assert ": 2 · degraded 0" in notes.split("Notes a day; degraded ones are dark")[1]
+    assert ": 3 · degraded 0" in searches
+
+
+def test_one_of_something_is_told_as_one(visitor: Visitor, memory: SupervisorMemory) -> None:
+    memory.write("Use tables by default.", user_id="ada")
+    page = visitor.text("/dashboard/records")
+    assert "1 to 1" not in page
+    memory.recall([("user", "Which tables?")], Scope("ada", run_id="r-1"))
+    turns = visitor.text("/dashboard/turns")
+    assert "1 record" in turns
+    assert "1 records" not in turns
+    assert "The only row is" in visitor.text("/dashboard/health", verify="all")
 
 
 @pytest.mark.parametrize("verify", ["", "all"])

@@ -54,11 +54,22 @@ def test_no_route_answers_without_a_token_or_with_a_wrong_one(door: Client) -> N
             {"Authorization": "Bearer "},
         ):
             answer = door(method, path, None, headers=headers)
+            refused += 1
+            if method == "GET" and f"{path}/".startswith("/dashboard/"):  # a page sends who asks to the door
+                assert (answer.status_code, answer.headers["location"]) == (303, "/dashboard/sign-in"), path
+                continue
             assert answer.status_code == 401, (method, path)
             assert answer.headers["www-authenticate"] == "Bearer"
             assert method == "HEAD" or answer.json()["error"]["code"] == "unauthenticated"
-            refused += 1
     assert refused > 100
+
+
+def test_a_page_is_asked_for_by_a_browser_whatever_it_accepts(door: Client) -> None:
+    for path in ("/dashboard", "/dashboard/", "/dashboard/inbox", "/dashboard/nope"):
+        answer = door("GET", path, None, headers={"Accept": "*/*"})
+        assert (answer.status_code, answer.headers["location"]) == (303, "/dashboard/sign-in"), path
+    assert door("GET", "/dashboards", None, headers={"Accept": "*/*"}).status_code == 401
+    assert door("POST", "/dashboard/nope", None).status_code == 401
 
 
 def test_an_unknown_path_is_not_told_from_a_known_one_without_a_token(door: Client) -> None:

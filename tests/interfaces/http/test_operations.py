@@ -86,6 +86,24 @@ def test_a_search_tells_the_score_its_parts_and_every_candidate(
     assert ("search", "operator") in {(each.op, each.agent_id) for each in seen}
 
 
+def test_what_is_read_is_logged_under_the_name_of_the_token(
+    client: Client, memory: SupervisorMemory, ids: Ids
+) -> None:
+    kept = ids["ada"]["kept"]
+    before = len(memory.backend.audit.accesses(1_000, record_id=kept))
+    client.post("/v1/search", {"query": "black tea"}, "reader")
+    client.get("/v1/memories", "reader")
+    client.get(f"/v1/memories/{kept}", "reader")
+    client.get(f"/v1/memories/{kept}/history", "reader")
+    seen = memory.backend.audit.accesses(1_000, record_id=kept)[before:]
+    assert [(row.op, row.agent_id) for row in seen] == [
+        (op, "reader") for op in ("search", "list", "get", "history")
+    ]
+    client("GET", f"/v1/memories/{kept}", "bo")
+    (denied,) = memory.backend.audit.tail(1)
+    assert (denied.op, denied.outcome, denied.event["agent_id"]) == ("access", "denied", "bo")
+
+
 def test_pages_of_a_list_hold_each_record_once(client: Client, memory: SupervisorMemory) -> None:
     memory.add_many([f"Line {number}." for number in range(7)], user_id="ada")
     seen: list[str] = []
@@ -178,6 +196,9 @@ def test_the_audit_is_proved(client: Client, memory: SupervisorMemory, ids: Ids)
     assert client.get("/v1/audit/verify") == {"rows": rows, "records": 0, "problems": []}
     deep = client.get("/v1/audit/verify", deep=True)
     assert (deep["rows"], deep["problems"], deep["records"] >= len(ids)) == (rows, [], True)
+    assert client("GET", "/v1/audit/verify?deep").json() == deep
+    assert client("GET", "/v1/audit/verify?deep=false").json()["records"] == 0
+    assert client("GET", "/v1/audit/verify?deep=odd").status_code == 422
 
 
 def test_turns_tell_what_a_reader_was_given_and_why(
@@ -210,6 +231,42 @@ def test_a_user_is_counted_and_erased_only_when_that_is_confirmed(
     assert done["erased_at"] > 0
     assert set(done) == {"user_id", "erased_at", "counts", "pending", "out_of_reach"}
     assert client.get("/v1/users/ada/holds")["counts"]["records"] == 0
+
+
+def test_who_erased_a_user_is_in_the_audit_log(client: Client, memory: SupervisorMemory, ids: Ids) -> None:
+    client.post("/v1/users/ada/erase", {"confirm": True}, "ada")
+    memory.erase(user_id="bo", confirm=True)
+    begun = [row.event["actor"] for row in memory.backend.audit.tail(2, op="erase.begin")]
+    assert begun == ["ada", "operator"]
+
+
+def test_what_came_from_a_run_is_set_aside_released_and_taken_back_in_the_name_of_the_token(
+    client: Client, memory: SupervisorMemory
+) -> None:
+    bad = memory.write("Refunds are paid twice.", user_id="ada", run_id="bad").id
+    memory.write("Refunds are paid once.", user_id="bo", run_id="bad")
+
+    def sweep(verb: str, **body: object) -> dict[str, Any]:
+        told: dict[str, Any] = client.post(f"/v1/review/{verb}", {"run_id": "bad", **body}, "ada")
+        assert [step["record_id"] for step in told["steps"]] == [bad]
+        return told
+
+    dry = sweep("quarantine")
+    assert (dry["dry_run"], dry["id"], dry["rule"]) == (True, "", "by-run_id")
+    assert memory.get(bad).status == "active"
+    done = sweep("quarantine", confirm=True, source="user", since="2000-01-01")
+    assert (done["dry_run"], done["left"], done["steps"][0]["action"]) == (False, {}, "quarantined")
+    assert memory.get(bad).status == "quarantined"
+    assert sweep("release", confirm=True)["steps"][0]["action"] == "released"
+    assert sweep("roll-back", confirm=True)["steps"][0]["action"] == "withdrawn"
+    rows = memory.backend.audit.tail(3, record_id=bad)
+    assert [(row.op, row.event["actor"]) for row in rows] == [
+        (op, "ada") for op in ("quarantine", "release", "roll-back")
+    ]
+    assert [each.content for each in memory.get_all(user_id="bo")] == ["Refunds are paid once."]
+    assert client("POST", "/v1/review/quarantine", "ada", json={"confirm": True}).status_code == 422
+    odd = {"source": "rumour"}
+    assert client("POST", "/v1/review/quarantine", "ada", json=odd).status_code == 422
 
 
 @pytest.mark.parametrize("user", ["li/四 & co?#", "ada@example.com", "a%2Fb", "users/x/holds"])
@@ -321,6 +378,14 @@ def test_metrics_tell_how_much_there_is(client: Client, memory: SupervisorMemory
     assert after["supervisor_memory_degraded_total"] == 1
     assert after["supervisor_memory_audit_rows_total"] == before["supervisor_memory_audit_rows_total"] + 1
     assert client("GET", "/v1/metrics").headers["content-type"].startswith("text/plain; version=0.0.4")
+
+
+def test_metrics_are_also_where_prometheus_looks_by_itself(client: Client, ids: Ids) -> None:
+    alias = client("GET", "/metrics")
+    assert alias.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert alias.text == client("GET", "/v1/metrics").text
+    assert client("GET", "/metrics", None).status_code == 401
+    assert client("GET", "/metrics", "ada").status_code == 403
 
 
 def test_health_is_told_to_all_and_the_place_of_the_store_to_nobody(

@@ -310,7 +310,7 @@ async def test_a_token_that_may_read_alone_has_no_writing_tools(store: Path, ids
                 await client.call_tool("memory.write", {"content": "Tea."})
 
 
-@pytest.mark.parametrize("arguments", [(), ("--user", "cy")])
+@pytest.mark.parametrize("arguments", [(), ("--user", "bo")])
 async def test_a_token_that_is_not_for_one_user_or_for_that_one_sees_nothing(
     arguments: tuple[str, ...], store: Path, ids: dict[str, str]
 ) -> None:
@@ -320,6 +320,46 @@ async def test_a_token_that_is_not_for_one_user_or_for_that_one_sees_nothing(
             for call in (client.list_tools(), client.call_tool("memory.search", {"query": MARK})):
                 with pytest.raises(MCPError):
                     await call
+
+
+async def test_what_a_client_reads_is_logged_as_its_own(
+    store: Path, ids: dict[str, str], opened: Opened
+) -> None:
+    async with over_stdio(store) as client:
+        for name, given in (("search", {"query": "tea"}), ("topics", {}), ("get", {"id": ids["own"]})):
+            told(await client.call_tool(f"memory.{name}", given))
+    with served(store, ["--writes"]) as address:
+        async with over_http(address, TOKENS["ada"]) as client:
+            told(await client.call_tool("memory.history", {"id": ids["own"]}))
+            told(await client.call_tool("memory.write", {"content": "The gate is blue."}))  # with its log
+    with opened() as memory:
+        rows = memory.backend.audit.accesses(100, record_id=ids["own"])
+    assert {(row.op, row.agent_id) for row in rows if row.op in ("get", "history")} == {
+        ("get", "mcp"),
+        ("history", "ada"),
+    }
+
+
+@pytest.mark.parametrize("tokens", [None, f"both:{TOKENS['both']}:ada|bo", f"all:{TOKENS['both']}:*:write"])
+def test_by_http_it_does_not_start_where_nobody_says_whose_memory_it_is(
+    run: Run, tokens: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if tokens is not None:
+        monkeypatch.setenv("MEMORY_SERVER_TOKENS", tokens)
+    done = run("mcp", "--http", "--port", "0")
+    assert (done.code, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: ")
+    assert "--user" in done.stderr
+    assert "MEMORY_SERVER_TOKENS" in done.stderr
+    assert not Path(".supervisor_memory").exists()
+
+
+def test_by_http_it_does_not_start_for_a_user_that_no_token_is_for(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORY_SERVER_TOKENS", f"both:{TOKENS['both']}:ada|bo")
+    done = run("mcp", "--http", "--port", "0", "--user", "cy")
+    assert (done.code, "for user 'cy'" in done.stderr) == (1, True)
 
 
 def test_stdio_needs_to_know_whose_memory_it_is(run: Run) -> None:
