@@ -34,8 +34,8 @@ _MICRO: Final = 1_000_000
 class Figures:
     """What was counted. A share is None where there is nothing to take it of.
 
-    `turns` are runs in which a reader was given a note; `hits` are notes, `search_hits` searches that showed a
-    record. `shown` are records in notes and in the hits of searches; `traced` are those of them of which it
+    `turns` are runs in which a reader was given a note; `hits` are notes, `search_hits` searches that showed
+    a record. `shown` are records in notes and in the hits of searches; `traced` are those of them of which it
     is known in what session they were said, by a reader who is in one; `reused` came from another session
     than the reader's. `used` is a sum of shares, one for each of `answers`.
     """
