@@ -44,8 +44,9 @@ def archive(log: AuditLog, file: Path, *, at: float, keep: int = KEEP) -> Segmen
 
     Raises:
         SettingsError: the file is there already.
-        Conflict: another process has archived meanwhile; the file is gone again.
-        BackendError: the rows are not as they were written; nothing was moved. Or the log cannot be written.
+        Conflict: another process has archived meanwhile.
+        BackendError: the rows are not as they were written, or the log cannot be written. As with a conflict,
+            nothing was moved, and there is no file.
         OSError: the file cannot be written.
     """
     refuse_existing(file, log)
@@ -65,8 +66,9 @@ def archive(log: AuditLog, file: Path, *, at: float, keep: int = KEEP) -> Segmen
     segment = Segment(rows[-1], written.last, len(rows), written.sha256, round(at * _MICRO))
     try:
         log.note_archived(segment)
-    except Conflict:
-        file.unlink()
+    except BackendError:
+        if segment not in log.segments():
+            file.unlink()
         raise
     _remove_archived(log)
     return segment

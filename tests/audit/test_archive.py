@@ -21,7 +21,7 @@ from supervisor_memory.audit.segments import ARCHIVE, Segment
 from supervisor_memory.audit.verify import verified, verified_exports
 from supervisor_memory.backends.sqlite import SqliteBackend
 from supervisor_memory.database import Database
-from supervisor_memory.errors import BackendError, Conflict, SettingsError
+from supervisor_memory.errors import BackendError, BackendUnavailable, Conflict, ReadOnlyStore, SettingsError
 from supervisor_memory.records import AuditEvent
 from supervisor_memory.testing.backend_contract import NOW, tea
 from tests.audit.test_anchor import KEY, filled
@@ -227,6 +227,25 @@ def test_of_two_that_archive_at_once_one_wins(
     assert not (tmp_path / "late").exists()
     assert seqs(log) == [*range(21, ROWS + 2)]
     assert verified(log, archives=[tmp_path / "first"]).problems == []
+
+
+def test_where_the_log_cannot_be_written_there_is_no_file(tmp_path: Path) -> None:
+    filled(tmp_path / "store", rows=ROWS).close()
+    file = tmp_path / "store" / "audit.db"
+    with closing(AuditLog(Database(file, read_only=True))) as log, pytest.raises(ReadOnlyStore):
+        archive(log, tmp_path / "one", at=NOW, keep=0)
+    with (
+        closing(apsw.Connection(str(file))) as other,
+        closing(AuditLog(Database(file, lock_seconds=0.1))) as log,
+    ):
+        log.remove_archived(most=1)
+        log.remove_archived = lambda *, most: 0  # type: ignore[method-assign]  # the other begins after it
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(BackendUnavailable):
+            archive(log, tmp_path / "one", at=NOW, keep=0)
+        other.execute("ROLLBACK")
+        assert seqs(log) == [*range(1, ROWS + 1)]
+    assert [each.name for each in tmp_path.iterdir()] == ["store"]
 
 
 def test_a_store_of_before_learns_to_archive_when_it_is_opened(tmp_path: Path) -> None:
