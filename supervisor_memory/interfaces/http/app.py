@@ -1,6 +1,7 @@
 """The application: routes by noun under /v1, the dashboard, and the guard before both."""
 
 from collections.abc import Collection
+from functools import cache
 from importlib.metadata import version
 
 from fastapi import APIRouter, Depends, FastAPI
@@ -51,12 +52,13 @@ def create_app(
     app.state.degraded = health.Degraded()
     add_handlers(app)
     app.include_router(health.open_router)
-    app.include_router(_v1())
     app.add_api_route("/metrics", health.metrics, response_model=None, include_in_schema=False)
     app.include_router(dashboard.router(memory, caller_of), include_in_schema=False)
+    app.include_router(_v1())
     return app
 
 
+@cache  # what FastAPI works out of the routes is the same for every application
 def _v1() -> APIRouter:
     v1 = APIRouter(prefix="/v1", dependencies=[Depends(_bearer)], responses=PROBLEMS)
     for part in (memories, review, audit, users, health):
