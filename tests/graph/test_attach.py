@@ -314,6 +314,7 @@ def test_missing_tools_are_told_once_and_not_when_they_are_there(caplog: pytest.
     with open_memory() as memory, caplog.at_level("INFO", logger="supervisor_memory"):
         memory.attach(team(model(), {}))
         assert "tools=memory.tools()" in caplog.text
+        assert not [each for each in caplog.records if "tools" in each.msg and each.levelname != "INFO"]
         caplog.clear()
         builder = team(model(), {})
         builder.add_node("tools", ToolNode(memory.tools()))
