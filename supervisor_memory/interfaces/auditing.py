@@ -391,7 +391,7 @@ def _tell(found: "Mapping[str, Verified]", *, json: bool) -> None:
     else:
         beside = f" and {records} records" if records else ""
         of_logs = f" of {len(found)} logs" if len(found) > 1 else ""
-        typer.echo(f"{rows} rows{of_logs}{beside} verified, {len(faults)} problems")
+        typer.echo(f"{rows} rows{of_logs}{beside} verified, {len(faults)} problem{'s' * (len(faults) != 1)}")
         for log_id, log in found.items():
             for problem in log.problems:
                 typer.echo(one_line(f"problem: {problem}" + (f" (log {log_id})" if len(found) > 1 else "")))

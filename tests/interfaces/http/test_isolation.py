@@ -1,6 +1,7 @@
 """Nothing of one user is in any answer to another, whatever is asked and however."""
 
 import itertools
+import re
 from typing import Any
 
 import pytest
@@ -65,6 +66,11 @@ def test_no_answer_to_ada_holds_a_word_or_an_id_of_bo_and_nothing_of_bo_changes(
     assert of_bo(memory) == before
 
 
+def without_nearest(told: str) -> str:
+    """An answer without ada's own ids that are nearest to the one asked for: another one has others near."""
+    return re.sub(r"; the nearest known are [^\"]*|\"nearest\": ?\[[^]]*\]", "", told)
+
+
 def test_a_record_of_another_is_answered_like_one_that_is_not_there(
     client: Client, ids: dict[str, dict[str, str]]
 ) -> None:
@@ -73,7 +79,7 @@ def test_a_record_of_another_is_answered_like_one_that_is_not_there(
     for operation in operations(client.app):
         if "{id}" in operation.path or operation.name == "undo":
             told = [
-                client(token="ada", **operation.of("ada", record)).text.replace(record, "ID")
+                without_nearest(client(token="ada", **operation.of("ada", record)).text.replace(record, "ID"))
                 for record in (of_another, of_nobody)
             ]
             assert told[0] == told[1], operation.name
