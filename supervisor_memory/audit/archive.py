@@ -82,6 +82,8 @@ def refuse_existing(file: Path, log: AuditLog) -> None:
     """
     if not file.exists():
         return
+    if not file.is_file():  # a device may have no end
+        raise SettingsError(f"{file} is there already, and no file; name one that is not there")
     sha256 = _sha256(file)
     known = next((each for each in log.segments() if each.sha256 == sha256), None)
     told = (

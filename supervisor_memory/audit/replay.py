@@ -15,7 +15,7 @@ from supervisor_memory.audit.chain import Piece, beginning, live_rows, pieces_of
 from supervisor_memory.audit.log import AuditLog, AuditRow
 from supervisor_memory.audit.segments import Segment
 from supervisor_memory.audit.verify import LOST
-from supervisor_memory.errors import BackendError
+from supervisor_memory.errors import BackendError, RecordNotFound
 from supervisor_memory.records import Record
 
 __all__ = ["ERASED", "Remembered", "Replay", "replayed"]
@@ -90,9 +90,15 @@ def replayed(
         archives: The files of archived rows to read first, in any order.
 
     Raises:
+        RecordNotFound: the log has no row `until_row` yet.
         BackendError: it cannot be read, or a file is no archive of this log.
         OSError: a file cannot be read.
     """
+    if until_row is not None and until_row > (last_row := log.count()):
+        raise RecordNotFound(
+            f"the audit log has no row {until_row}; its last is {last_row}. A day is written 2026-01-31",
+            id=str(until_row),
+        )
     segments, named = log.segments(), pieces_of(log, archives)
     archived, _ = beginning(segments, named)
     subject = None if user_id is None else log.subject(user_id) or ""

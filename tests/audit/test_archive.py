@@ -148,6 +148,8 @@ def test_a_file_that_is_there_is_refused_with_what_it_is(log: AuditLog, tmp_path
     moved(log, tmp_path / "one", keep=10)
     with pytest.raises(SettingsError, match=r"has the rows 1 to 30, which are nowhere else: keep it"):
         archive(log, tmp_path / "one", at=NOW, keep=0)
+    with pytest.raises(SettingsError, match=r"/dev/zero is there already, and no file"):
+        archive(log, Path("/dev/zero"), at=NOW, keep=0)
     (tmp_path / "two.part").touch()
     with pytest.raises(SettingsError, match=r"two.part is there already: .* the log still has its rows"):
         archive(log, tmp_path / "two", at=NOW, keep=0)

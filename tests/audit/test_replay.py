@@ -12,7 +12,7 @@ from supervisor_memory.audit.replay import ERASED, Replay, replayed
 from supervisor_memory.backends.json_file import JsonBackend
 from supervisor_memory.backends.protocol import Change
 from supervisor_memory.backends.sqlite import SqliteBackend
-from supervisor_memory.errors import BackendError
+from supervisor_memory.errors import BackendError, RecordNotFound
 from supervisor_memory.testing.backend_contract import NOW, tea
 
 Backend = SqliteBackend | JsonBackend
@@ -70,6 +70,12 @@ def test_each_record_is_told_as_it_was_then(backend: Backend, clock: Clock) -> N
     each = tuesday.records[-1]
     assert (each.at, each.outcome, each.status) == (TUESDAY, "ok", "active")
     assert backend.audit.rows(after=each.row - 1, limit=1)[0].record_id == each.record_id
+
+
+def test_a_row_that_is_not_there_yet_is_no_moment(backend: Backend, clock: Clock) -> None:
+    week(backend, clock)
+    with pytest.raises(RecordNotFound, match=r"no row 20260512; its last is \d+"):  # a day without its dashes
+        replayed(backend.audit, backend.versions, until_row=20_260_512)
 
 
 def test_up_to_every_row_it_is_what_the_store_held_then(backend: Backend, clock: Clock) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from supervisor_memory.records import Kind, SourceClass
 
@@ -113,8 +113,10 @@ class Sweep(_Body):
     agent_id: str | None = Field(default=None, description="Only of this agent.")
     since: Time | None = Field(default=None, description="Only what was said or recorded from then on.")
     until: Time | None = Field(default=None, description="Only what was said or recorded before.")
-    confirm: bool = Field(default=False, description="true: do it. false: only tell what it would do.")
+    confirm: StrictBool = Field(default=False, description="true: do it. false: only tell what it would do.")
 
 
 class Erase(_Body):
-    confirm: bool = Field(default=False, description="true: for good. false: only tell how much it would be.")
+    confirm: StrictBool = Field(
+        default=False, description="true: for good. false: only tell how much it would be."
+    )

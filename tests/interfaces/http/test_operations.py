@@ -233,6 +233,17 @@ def test_a_user_is_counted_and_erased_only_when_that_is_confirmed(
     assert client.get("/v1/users/ada/holds")["counts"]["records"] == 0
 
 
+@pytest.mark.parametrize("path", ["/v1/review/quarantine", "/v1/review/roll-back", "/v1/users/ada/erase"])
+@pytest.mark.parametrize("almost", ["yes", "true", 1])
+def test_only_true_confirms(
+    client: Client, memory: SupervisorMemory, ids: Ids, path: str, almost: object
+) -> None:
+    body = {"confirm": almost} | ({"source": "user"} if "review" in path else {})
+    rows = memory.backend.audit.count()
+    assert client("POST", path, "ada", json=body).status_code == 422
+    assert memory.backend.audit.count() == rows
+
+
 def test_who_erased_a_user_is_in_the_audit_log(client: Client, memory: SupervisorMemory, ids: Ids) -> None:
     client.post("/v1/users/ada/erase", {"confirm": True}, "ada")
     memory.erase(user_id="bo", confirm=True)
