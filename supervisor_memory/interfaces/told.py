@@ -76,21 +76,25 @@ def audit_rows(
     """
     if user_id is not None:
         rows = [row for row in rows if row.outcome != "denied"]
-    live = beside(memory, [row.record_id for row in rows if row.record_id], user_id=user_id)
+    live = beside(memory, [row.record_id for row in rows if row.record_id], user_id=user_id, op="audit")
     return [{**row.event, "hash": row.hash.hex(), "record": live.get(row.record_id or "")} for row in rows]
 
 
 def beside(
-    memory: "SupervisorMemory", ids: Sequence[str], *, user_id: str | None = None
+    memory: "SupervisorMemory", ids: Sequence[str], *, op: str, user_id: str | None = None
 ) -> dict[str, dict[str, str | None]]:
     """What stands beside a row: the record as it is now, without its text unless it is active.
 
     Args:
+        op: What shows it; the access log says of which texts.
         user_id: Only this user's records are there. None: anybody's.
     """
     known = dict.fromkeys(ids)
     found = {record.id: record for record in memory.backend.get(list(known))}
-    return {id_: _now(found.get(id_), user_id) for id_ in known}
+    told = {id_: _now(found.get(id_), user_id) for id_ in known}
+    shown = [found[id_] for id_, now in told.items() if now["content"] is not None]
+    memory.review.trail.seen(op, shown, by_operator=True)
+    return told
 
 
 def _now(record: "Record | None", user_id: str | None) -> dict[str, str | None]:
@@ -111,7 +115,7 @@ def notes_told(
         user_id: As in `audit_rows`.
     """
     ids = [each.record_id for note in notes for each in (*note.shown, *note.dropped)]
-    live = beside(memory, ids, user_id=user_id)
+    live = beside(memory, ids, user_id=user_id, op="why")
     said = {id_: memory.backend.versions(id_) for id_, now in live.items() if now["content"] is not None}
 
     def told(each: "Shown", at: float) -> dict[str, Any]:

@@ -137,6 +137,17 @@ def test_why_tells_the_text_of_then_also_after_it_was_changed(run: Run, ids: dic
     assert "Bo drinks black coffee. (now:" in run("why", "run-8").stdout
 
 
+def test_whose_text_a_reviewer_was_shown_beside_rows_and_notes_is_in_the_access_log(
+    run: Run, ids: dict[str, str]
+) -> None:
+    with SupervisorMemory.from_env() as memory:
+        memory.recall([{"role": "user", "content": "What does Bo drink?"}], Scope("bo", run_id="run-8"))
+    assert "black coffee" in run("audit", "tail", "--user", "bo").stdout
+    assert "black coffee" in run("why", "run-8").stdout
+    accesses = run("show", ids["bo"], "--json").json["accesses"]
+    assert [each["op"] for each in accesses if each["agent_id"] == "operator"][:2] == ["audit", "why"]
+
+
 def test_a_preview_is_the_note_that_an_agent_would_get_and_tells_nobody(
     run: Run, ids: dict[str, str]
 ) -> None:
