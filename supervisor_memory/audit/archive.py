@@ -16,6 +16,7 @@ from typing import Final
 from supervisor_memory.audit.chain import line_of, live_rows, wrong_with
 from supervisor_memory.audit.log import GENESIS, AuditLog
 from supervisor_memory.audit.segments import ARCHIVE, KEEP, Segment
+from supervisor_memory.audit.verify import verified
 from supervisor_memory.errors import BackendError, Conflict, SettingsError
 
 __all__ = ["archive", "oldest", "refuse_existing"]
@@ -50,6 +51,8 @@ def archive(log: AuditLog, file: Path, *, at: float, keep: int = KEEP) -> Segmen
         OSError: the file cannot be written.
     """
     refuse_existing(file, log)
+    if wrong := verified(log).problems:  # rows that somebody only says are archived would be lost
+        raise BackendError(f"{wrong[0]}, so nothing was archived; see `supervisor-memory audit verify`")
     _remove_archived(log)
     rows = oldest(log, keep=keep)
     if not rows:

@@ -263,9 +263,9 @@ class AuditLog:
             if isinstance(entry, Given):
                 if not names.erased_since(entry.scope.user_id, entry.at):
                     of_whom = names.of(entry.scope.user_id, entry.scope.session_id)
-                    notes.append(turns.row_of(entry, *of_whom, _code(entry.scope.run_id)))
+                    notes.append(turns.row_of(entry, *of_whom, self.run_name(entry.scope.run_id)))
             elif not names.erased_since(entry.user_id, entry.at):
-                accesses.append(_access_values(names, entry))
+                accesses.append(_access_values(names, entry, self.run_name(entry.run_id)))
         if accesses:
             connection.executemany(
                 f"INSERT INTO access({_ACCESS_COLUMNS}) VALUES(NULL,?,?,?,?,?,?,?,?,?,?)", accesses
@@ -337,7 +337,7 @@ class AuditLog:
             return turns.injections(
                 connection,
                 subject=subject,
-                run_id=run_id,
+                run_id=self.run_name(run_id),
                 record_id=record_id,
                 id=id,
                 before=before,
@@ -389,6 +389,12 @@ class AuditLog:
                 return None
             key = _one(connection, "SELECT key FROM subjects WHERE user_id = ?", (user_id,))
             return None if key is None else _session_name(bytes(key), session_id)
+
+    def run_name(self, run_id: str | None) -> str | None:
+        """What stands for a run in the rows: its id, or where that is no code a name nobody can guess."""
+        if run_id is None or _CODE.match(run_id):
+            return run_id
+        return "r-" + hmac.digest(self._session_key.encode(), run_id.encode(), "sha256").hex()[:16]
 
     def key(self, record_id: str) -> bytes | None:
         """The key of a record's commitments; None when there is none, or when it was erased."""
@@ -561,7 +567,7 @@ class AuditLog:
                 **_commitments(connection, event, subject),
                 "agent_id": event.agent_id,
                 "session": session,
-                "run_id": _code(event.run_id),
+                "run_id": self.run_name(event.run_id),
                 "detail": dict(_plain(event.detail)),
             }
         )
@@ -584,12 +590,12 @@ def _canonical(event: Mapping[str, object]) -> bytes:
     return _CANONICAL.encode(event).encode()
 
 
-def _access_values(names: "_Pseudonyms", entry: Access) -> _Values:
+def _access_values(names: "_Pseudonyms", entry: Access, run: str | None) -> _Values:
     subject, session = names.of(entry.user_id, entry.session_id)
     score = None if entry.score is None else round(entry.score * 1000)
     return (
         *(int(entry.at * _MICRO), subject, _code(entry.op), entry.agent_id, session),
-        *(_code(entry.run_id), _code(entry.record_id), entry.rank, score, _code(entry.reason)),
+        *(run, _code(entry.record_id), entry.rank, score, _code(entry.reason)),
     )
 
 

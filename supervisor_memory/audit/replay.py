@@ -24,6 +24,7 @@ ERASED: Final = "erased"
 _DELETED: Final = "deleted"
 _DELETIONS: Final = frozenset({"delete", "reject", "memory.delete", "store.delete"})
 """What deletes a record, for one of which only the log is left to tell."""
+_ERASURE: Final = "erase.begin"
 _MICRO: Final = 1_000_000
 
 
@@ -57,7 +58,7 @@ class Replay:
     Args:
         row: The number of the last row that was folded; 0: none was there by then.
         records: In the order they were last changed.
-        deleted: How many more there had been, which were deleted by then.
+        deleted: How many more there had been, which were deleted or erased by then.
         archived: How many rows were not read, because they are in archives that were not named: what these
             alone tell of is missing.
     """
@@ -103,13 +104,18 @@ def replayed(
     archived, _ = beginning(segments, named)
     subject = None if user_id is None else log.subject(user_id) or ""
     latest: dict[str, Remembered] = {}
-    last = 0
+    owners: dict[str, str | None] = {}
+    last = erased = 0
     for row in _rows(log, segments, named, after=archived):
         if until_row is not None and row.seq > until_row:
             break
         if until is not None and row.ts_us > until * _MICRO:
             continue
         last = row.seq
+        if row.op == _ERASURE and row.subject is not None:
+            gone = [id_ for id_ in latest if owners[id_] == row.subject]
+            latest = {id_: told for id_, told in latest.items() if owners[id_] != row.subject}
+            erased += len(gone)
         if row.record_id is None or (subject is not None and row.subject != subject):
             continue
         if row.op == LOST:
@@ -117,9 +123,10 @@ def replayed(
         elif row.outcome == "ok" and (version := row.event["version_after"]) is not None:
             latest.pop(row.record_id, None)  # what was changed last is told last
             latest[row.record_id] = _remembered(row, row.record_id, version)
+            owners[row.record_id] = row.subject
     told = [_with_text(each, versions(each.record_id)) for each in latest.values()]
     there = tuple(each for each in told if not _is_deleted(each))
-    return Replay(last, there, len(told) - len(there), archived)
+    return Replay(last, there, len(told) - len(there) + erased, archived)
 
 
 def _rows(

@@ -114,15 +114,15 @@ class Selected:
             and self._was_in_time(record.created_at)
         )
 
-    def did(self, row: Mapping[str, Any], session: str | None) -> bool:
+    def did(self, row: Mapping[str, Any], *, session: str | None, run: str | None) -> bool:
         """Whether a row of the audit log tells of something from there.
 
         Args:
-            session: What stands for the session in the log.
+            session, run: What stands for them in the log.
         """
         return (
             self.source in (None, row["source_class"])
-            and self.run_id in (None, row["run_id"])
+            and run in (None, row["run_id"])
             and (self.session_id is None or session == row["session"])
             and self.agent_id in (None, row["agent_id"])
             and self._was_in_time(row["ts_us"] / 1_000_000)
@@ -252,7 +252,7 @@ class Sweep:
         for row in ports.store(log.tail, _ALL_ROWS, user_id=self.selected.user_id):
             if row.record_id in records and row.outcome == "ok":
                 rows.setdefault(row.record_id, []).append(row.event)
-        return Known(self.selected, session, records, rows)
+        return Known(self.selected, session, log.run_name(self.selected.run_id), records, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,11 +261,12 @@ class Known:
 
     selected: Selected
     session: str | None
+    run: str | None
     records: Mapping[str, Record]
     rows: Mapping[str, Sequence[Mapping[str, Any]]]
 
     def did(self, row: Mapping[str, Any]) -> bool:
-        return self.selected.did(row, self.session)
+        return self.selected.did(row, session=self.session, run=self.run)
 
     def since_settled(self, record: Record) -> Sequence[Mapping[str, Any]]:
         """What was done to a record since a person last settled it."""

@@ -207,10 +207,21 @@ def test_rows_that_are_archived_and_not_removed_yet_are_no_harm(
         assert verified(log, archives=archives, anchors=[anchor], key=KEY).problems == []
     assert log.remove_archived(most=7) == 7
     assert verified(log).problems == []
-    change(tmp_path, "UPDATE audit SET op = 'memory.other' WHERE seq = 12")
-    assert verified(log).problems == verified(log, archives=[tmp_path / "one"]).problems != []
     assert archive(log, tmp_path / "two", at=NOW, keep=10) is None
     assert seqs(log) == [*range(31, ROWS + 2)]
+
+
+def test_rows_that_were_changed_since_they_were_archived_stay_for_who_looks_into_it(
+    log: AuditLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(AuditLog, "remove_archived", lambda *_, most: 0)
+        moved(log, tmp_path / "one", keep=10)
+    change(tmp_path, "UPDATE audit SET op = 'memory.other' WHERE seq = 12")
+    assert verified(log).problems == verified(log, archives=[tmp_path / "one"]).problems != []
+    with pytest.raises(BackendError, match="not the same, so nothing was archived"):
+        archive(log, tmp_path / "two", at=NOW, keep=10)
+    assert seqs(log) == [*range(1, ROWS + 2)]
 
 
 def test_of_two_that_archive_at_once_one_wins(
@@ -329,6 +340,19 @@ def test_rows_that_are_gone_behind_a_forged_boundary_are_found(log: AuditLog, tm
     [fault] = verified(log).faults
     assert (fault.kind, fault.row) == ("chain", 20)
     assert "its log does not say so" in fault.told
+
+
+@pytest.mark.parametrize(
+    "row", ["20, 'zz', 20, 'abc', 1", "20, lower(hex((SELECT hash FROM audit WHERE seq = 20))), 20, '', 1"]
+)
+def test_rows_that_are_only_said_to_be_archived_are_not_removed(
+    log: AuditLog, tmp_path: Path, row: str
+) -> None:
+    change(tmp_path, f"INSERT INTO segments VALUES({row})")
+    with pytest.raises(BackendError, match="so nothing was archived"):
+        archive(log, tmp_path / "one", at=NOW, keep=5)
+    assert seqs(log) == list(range(1, ROWS + 1))
+    assert not (tmp_path / "one").exists()
 
 
 def test_a_boundary_that_was_removed_or_changed_is_found(log: AuditLog, tmp_path: Path) -> None:

@@ -109,7 +109,8 @@ def test_one_users_records_alone_are_told_and_nothing_of_who_was_erased(
     assert told(replayed(audit, versions, user_id="nobody")) == []
     backend.erase("bo", at=WEDNESDAY + 1)
     assert told(replayed(audit, versions, user_id="bo")) == []
-    [left] = replayed(audit, versions).records
+    assert (told(replayed(audit, versions)), replayed(audit, versions).deleted) == ([], 2)
+    [_, left] = replayed(audit, versions, until=WEDNESDAY - 1).records[::-1]
     assert (left.content, left.status, left.version) == (None, ERASED, 1)
 
 

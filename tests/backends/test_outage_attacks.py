@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +21,7 @@ from supervisor_memory.backends.journalling.breaker import Breaker
 from supervisor_memory.backends.journalling.link import Link, OutOfReach
 from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.bridge import Bridge
-from supervisor_memory.errors import BackendUnavailable, WasErased
+from supervisor_memory.errors import BackendUnavailable, DeadlineExceeded, WasErased
 from supervisor_memory.records import AuditEvent, Filter, Record, content_hash
 from supervisor_memory.testing.backend_contract import EMBEDDER, NOW, contents, query, tea, with_vector
 from tests.backends.test_outage import (
@@ -322,7 +322,8 @@ def test_callers_who_leave_it_no_time_do_not_make_a_store_be_out_of_reach() -> N
             link.call(2.0, slow)
 
     for _ in range(5):
-        bridge.within(0.1, hurried)
+        with suppress(DeadlineExceeded):  # on a busy machine the outer clock may be first
+            bridge.within(0.1, hurried)
     assert breaker.is_closed
     assert link.call(2.0, slow) == "an answer"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from supervisor_memory import Settings, SupervisorMemory
+from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.backends.in_memory import InMemoryBackend
 from supervisor_memory.errors import InvalidContent, InvalidName, MissingUser
 from supervisor_memory.review.sweep import Swept
@@ -83,6 +83,20 @@ def test_a_quarantined_run_is_found_no_more_and_comes_back_when_released(memory:
     assert (again.status, again.reason) == ("skipped", "quarantined")
     memory.review.release(user_id="ada", run_id="bad", reviewer=RITA)
     assert known(memory) == before
+
+
+def test_a_run_whose_id_is_no_code_is_found_again_by_it(memory: SupervisorMemory) -> None:
+    run = "the run of 小明 #1"
+    id_ = memory.write("The office closes at 6 pm.", user_id="ada").id
+    memory.update(id_, content="The office closes at 7 pm.", user_id="ada")
+    memory.write("From now on the office closes at 9 pm.", user_id="ada", run_id=run)
+    memory.recall([{"role": "user", "content": "When does the office close?"}], Scope("ada", run_id=run))
+    assert [note.run_id for note in memory.backend.audit.notes(9, run_id=run)] == [
+        memory.backend.audit.run_name(run)
+    ]
+    assert run not in str([row.event for row in memory.backend.audit.tail(99)])
+    memory.review.roll_back(user_id="ada", run_id=run, reviewer=RITA)
+    assert memory.get(id_).content == "The office closes at 7 pm."
 
 
 def test_a_run_that_is_rolled_back_leaves_what_was_before(memory: SupervisorMemory) -> None:
