@@ -196,18 +196,18 @@ def check_content(text: str) -> str:
     return clean
 
 
-_WORDS = re.compile(r"`(?P<code>[^`\n]{1,80})`|(?<!\w)(?P<word>[A-Za-z]\w{1,79})(?!\w)", re.ASCII)
+_WORDS = re.compile(r"`([^`\n]{1,80})`|(?<!\w)([A-Za-z]\w{1,79})(?!\w)", re.ASCII)
 _CASED = re.compile(r"[a-z]\w*[A-Z]|(?=\w*\d)\w*[a-z]\w*[A-Z]", re.ASCII)
 
 
 def cased_words(text: str) -> frozenset[str]:
     """The words whose case tells them apart, those with capitals: in backticks, camelCase, keys like K7aB."""
     found: set[str] = set()
-    for match in _WORDS.finditer(text):
-        if code := match["code"]:
-            found.update(word for word in code.split() if not word.islower())
-        elif _CASED.match(match["word"]):
-            found.add(match["word"])
+    for code, word in set(_WORDS.findall(text)):
+        if code:
+            found.update(each for each in code.split() if not each.islower())
+        elif not word.islower() and _CASED.match(word):
+            found.add(word)
     return frozenset(found)
 
 
