@@ -113,9 +113,9 @@ def replayed(
             continue
         last = row.seq
         if row.op == _ERASURE and row.subject is not None:
-            gone = [id_ for id_ in latest if owners[id_] == row.subject]
-            latest = {id_: told for id_, told in latest.items() if owners[id_] != row.subject}
-            erased += len(gone)
+            left = {id_: told for id_, told in latest.items() if owners[id_] != row.subject}
+            erased += len(latest) - len(left)
+            latest = left
         if row.record_id is None or (subject is not None and row.subject != subject):
             continue
         if row.op == LOST:

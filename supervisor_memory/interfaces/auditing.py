@@ -12,7 +12,7 @@ from supervisor_memory.audit.segments import KEEP
 from supervisor_memory.backends.protocol import Journals
 from supervisor_memory.errors import BackendError, RecordNotFound, SettingsError
 from supervisor_memory.interfaces.options import EnvFile, Json, say, told_settings
-from supervisor_memory.interfaces.printable import as_json, moment, one_line
+from supervisor_memory.interfaces.printable import as_json, counted, moment, one_line
 from supervisor_memory.interfaces.told import audit_rows, notes_told
 from supervisor_memory.interfaces.where import moment_of
 
@@ -310,7 +310,7 @@ def replay(
     if json:
         typer.echo(as_json(asdict(found)))
     else:
-        told = f"as of row {found.row}: {len(found.records)} records"
+        told = f"as of row {found.row}: {counted(len(found.records), 'record')}"
         typer.echo(f"{told}; {found.deleted} more were deleted by then" if found.deleted else told)
         for each in found.records:
             when = f"{moment(each.at)} by {each.op} of {each.actor}"
@@ -391,7 +391,7 @@ def _tell(found: "Mapping[str, Verified]", *, json: bool) -> None:
     else:
         beside = f" and {records} records" if records else ""
         of_logs = f" of {len(found)} logs" if len(found) > 1 else ""
-        typer.echo(f"{rows} rows{of_logs}{beside} verified, {len(faults)} problem{'s' * (len(faults) != 1)}")
+        typer.echo(f"{rows} rows{of_logs}{beside} verified, {counted(len(faults), 'problem')}")
         for log_id, log in found.items():
             for problem in log.problems:
                 typer.echo(one_line(f"problem: {problem}" + (f" (log {log_id})" if len(found) > 1 else "")))
