@@ -27,6 +27,10 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[local,redact,demo]' --group dev
 	@touch $@
 
+# Programs that the tests start would each compile again all that they import; `make clean` removes it too.
+test test-browser slow faults: export PYTHONDONTWRITEBYTECODE =
+test test-browser slow faults: export PYTHONPYCACHEPREFIX = $(CURDIR)/$(VENV)/bytecode
+
 demo: $(READY)
 	$(BIN)/python examples/02_two_sessions.py
 
