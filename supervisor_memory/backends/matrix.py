@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from supervisor_memory.backends.changes import Vector
-from supervisor_memory.backends.sieve import Sieve, kernel
+from supervisor_memory.backends.sieve import Sieve, kernels
 
 __all__ = ["Keys", "Matrix", "descending"]
 
@@ -21,6 +21,7 @@ _FIRST_ROWS: Final = 16
 _FIRST_LOOK: Final = 64
 _SIEVED_FROM: Final = 5_000  # rows; below, the sieve costs more than it spares
 _MOST_COMPARED: Final = 8  # one row in so many: comparing more of them one by one costs as much as all
+_IN_A_GROUP: Final = 32  # values of which one is the greatest
 _MOST_SORTED: Final = 256  # values; of more the best are picked first
 _BYTES_A_NUMBER: Final = 32  # of an int object
 _ONE: Final = np.float32(1.0)
@@ -108,7 +109,7 @@ class Matrix:
         with self._lock:
             if exact is None:
                 return self._lent_keys(), _bounded(products(self._values[: self._size], query))
-            values, rows, found = self._compared(query, exact)
+            values, rows, found = self._compared(query, exact, finely=True)
             if rows is not None:
                 values[rows] = found
             return self._lent_keys(), _bounded(values)
@@ -121,7 +122,7 @@ class Matrix:
         with self._lock:
             if k <= 0:
                 return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
-            _, rows, values = self._compared(query, k)
+            _, rows, values = self._compared(query, k, finely=False)
             keys = self._keys[: self._size] if rows is None else self._keys[rows]
             if len(values) > _MOST_SORTED:
                 best = _best(values, k)
@@ -138,24 +139,32 @@ class Matrix:
             row = self._found_rows().get(key)
             return None if row is None else max(-1.0, min(1.0, float(self._values[row] @ query)))
 
-    def _compared(self, query: Vector, exact: int) -> tuple[Cosines, npt.NDArray[np.intp] | None, Cosines]:
+    def _compared(
+        self, query: Vector, exact: int, *, finely: bool
+    ) -> tuple[Cosines, npt.NDArray[np.intp] | None, Cosines]:
         """Every row's cosine, approximate; the rows that can be among the best, and their exact cosines.
 
         No rows but None: it is all of them.
         """
         all_rows = self._values[: self._size]
         looked_at = max(_FIRST_LOOK, 2 * exact)
-        if self._size >= max(_SIEVED_FROM, _MOST_COMPARED * looked_at) and (multiply := kernel()) is not None:
+        if (
+            self._size >= max(_SIEVED_FROM, _MOST_COMPARED * looked_at)
+            and (multiply := kernels()) is not None
+        ):
             if self._sieve is None:
-                self._sieve = Sieve(multiply)
-            values, error = self._sieve.cosines(all_rows, query, products)
-            # As many rows as are wanted are at least this near; one of the best is, and so can be no further
-            # below by its code than codes are wrong.
-            first = products(all_rows[_best(values, looked_at)[:looked_at]], query)
-            least = np.partition(first, len(first) - exact)[len(first) - exact] if exact > 0 else np.inf
-            rows = np.flatnonzero(values >= least - error)
-            if len(rows) <= self._size // _MOST_COMPARED:
-                return values, rows, products(all_rows[rows], query)
+                self._sieve = Sieve(multiply, self.dimension)
+            for is_last in (True,) if finely else (False, True):
+                values, off = self._sieve.cosines(all_rows, query, products, finely=is_last)
+                # As many rows as are wanted are at least this near; one of the best is, and so can be no
+                # further below by its codes than codes are wrong.
+                first = products(all_rows[_some_of_the_best(values, looked_at)], query)
+                least = np.partition(first, len(first) - exact)[len(first) - exact] if exact > 0 else np.inf
+                rows = np.flatnonzero(values + off >= least)
+                if len(rows) <= self._size // _MOST_COMPARED:
+                    return values, rows, products(all_rows[rows], query)
+                if not self._sieve.is_halved:
+                    break
         values = products(all_rows, query)
         return values, None, values
 
@@ -229,6 +238,20 @@ def _best(values: Cosines, count: int) -> npt.NDArray[np.intp]:
         return np.arange(len(values))
     place = len(values) - count
     return np.flatnonzero(values >= np.partition(values, place)[place])
+
+
+def _some_of_the_best(values: Cosines, count: int) -> npt.NDArray[np.intp]:
+    """Positions of `count` values or more, most of which are among the greatest.
+
+    Takes a fifth of the time that `_best` does: of many groups the greatest of each is looked at, and all
+    that is as great as the least of the `count` greatest of these.
+    """
+    groups = len(values) // _IN_A_GROUP
+    if groups < 2 * count:
+        return _best(values, count)[:count]
+    greatest = values[: groups * _IN_A_GROUP].reshape(_IN_A_GROUP, groups).max(axis=0)
+    found = np.flatnonzero(values >= np.partition(greatest, groups - count)[groups - count])
+    return found if len(found) <= 2 * count else found[_best(values[found], count)[:count]]
 
 
 def _bounded(values: Cosines) -> Cosines:

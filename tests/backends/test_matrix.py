@@ -32,19 +32,21 @@ def exact(vectors: Vectors, query: Vectors) -> npt.NDArray[np.float64]:
     return np.clip(vectors.astype(np.float64) @ query.astype(np.float64), -1.0, 1.0)
 
 
-@pytest.fixture(params=["with numkong", "without"])
-def fast(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether there is an int8 copy to scan; all answers are the same."""
-    if request.param == "without":
-        monkeypatch.setattr(matrix_module, "kernel", lambda: None)
-    return bool(request.param != "without")
+@pytest.fixture(params=["by bytes", "by halves of bytes", "by all numbers"])
+def read(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What is read to find the best rows; all answers are the same."""
+    if request.param == "by all numbers":
+        monkeypatch.setattr(matrix_module, "kernels", lambda: None)
+    if request.param == "by halves of bytes":
+        monkeypatch.setattr(sieve, "_HALVED_FROM", 0)
+    return str(request.param)
 
 
 @pytest.fixture(autouse=True)
 def _kernel_of_this_test() -> Iterator[None]:
-    sieve.kernel.cache_clear()
+    sieve.kernels.cache_clear()
     yield
-    sieve.kernel.cache_clear()
+    sieve.kernels.cache_clear()
 
 
 def random(count: int, dimension: int = 384) -> Vectors:
@@ -72,8 +74,18 @@ def narrow(count: int) -> Vectors:
     return units(values)
 
 
-@pytest.mark.parametrize("made_by", [random, clustered, nearly_the_same, narrow])
-@pytest.mark.usefixtures("fast")
+def sparse(count: int) -> Vectors:
+    """Few numbers that are not zero, as of embedders that count words."""
+    generator = np.random.default_rng(8)
+    values = np.zeros((count, 384))
+    np.put_along_axis(
+        values, generator.integers(0, 384, (count, 3)), generator.choice([-1, 1], (count, 3)), 1
+    )
+    return units(values)
+
+
+@pytest.mark.parametrize("made_by", [random, clustered, nearly_the_same, narrow, sparse])
+@pytest.mark.usefixtures("read")
 def test_the_nearest_rows_are_the_nearest_whatever_the_vectors(made_by: Callable[[int], Vectors]) -> None:
     vectors = made_by(9_000)
     matrix = Matrix.of(np.arange(9_000) * 3, vectors.copy())
@@ -87,7 +99,8 @@ def test_the_nearest_rows_are_the_nearest_whatever_the_vectors(made_by: Callable
         assert (np.diff(values) <= 0).all()
 
 
-@pytest.mark.parametrize("made_by", [random, clustered, nearly_the_same, narrow])
+@pytest.mark.usefixtures("read")
+@pytest.mark.parametrize("made_by", [random, clustered, nearly_the_same, narrow, sparse])
 def test_approximate_cosines_keep_their_bound_and_their_place_below_the_best(
     made_by: Callable[[int], Vectors],
 ) -> None:
@@ -105,19 +118,37 @@ def test_approximate_cosines_keep_their_bound_and_their_place_below_the_best(
         assert np.abs(matrix.cosines(query)[1] - truth).max() < 1e-6
 
 
-def test_the_bound_of_the_codes_holds_for_vectors_of_any_length() -> None:
-    multiply = sieve.kernel()
+@pytest.mark.parametrize("halved_from", [0, 1 << 24])
+@pytest.mark.parametrize("finely", [True, False])
+@pytest.mark.parametrize("dimension", [1, 2, 33, 60, 384])
+def test_the_bound_of_the_codes_holds_for_vectors_of_any_length(
+    dimension: int, finely: bool, halved_from: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sieve, "_HALVED_FROM", halved_from)
+    multiply = sieve.kernels()
     assert multiply is not None
     generator = np.random.default_rng(1)
-    rows = (generator.standard_normal((1_500, 60)) * generator.uniform(0, 9, (1_500, 1))).astype(np.float32)
+    rows = (generator.standard_normal((1_500, dimension)) * generator.uniform(0, 9, (1_500, 1))).astype("f4")
     rows[3] = 0.0
-    coarse = sieve.Sieve(multiply)
-    for query in (rows[1], rows[2] * 5, np.eye(60, dtype=np.float32)[4]):
-        values, error = coarse.cosines(rows, query, lambda some, query: pytest.fail("all rows are encoded"))
-        assert np.abs(values - rows.astype(np.float64) @ query).max() <= error
+    rows[4:40] = np.rint(generator.uniform(-3, 3, (36, dimension)))
+    rows[40 : 40 + dimension] = np.eye(dimension)
+    coarse = sieve.Sieve(multiply, dimension)
+    for query in (rows[1], rows[2] * 5, rows[40], rows[41] - rows[40] / 2):
+        values, off = coarse.cosines(
+            rows, query, lambda some, query: pytest.fail("all rows are encoded"), finely=finely
+        )
+        assert (np.abs(values - rows.astype(np.float64) @ query) <= off).all()
 
 
-@pytest.mark.usefixtures("fast")
+def test_turned_rows_are_as_far_from_each_other_as_before() -> None:
+    for dimension in (1, 2, 33, 384):
+        rows = random(50, dimension)
+        signs = np.random.default_rng(2).choice([-1.0, 1.0], (2, dimension)).astype(np.float32)
+        turned = sieve._turned(rows, signs)
+        assert np.allclose(turned @ turned.T, rows @ rows.T, atol=1e-5)
+
+
+@pytest.mark.usefixtures("read")
 def test_of_equal_rows_the_later_ones_come_first() -> None:
     vectors = random(6_000)
     vectors[[5_000, 17, 444, 2_999]] = vectors[0]
@@ -126,7 +157,7 @@ def test_of_equal_rows_the_later_ones_come_first() -> None:
     assert (matrix.nearest(vectors[0], 5)[1] == 1.0).all()
 
 
-@pytest.mark.usefixtures("fast")
+@pytest.mark.usefixtures("read")
 def test_more_than_there_are_are_all_and_none_are_none() -> None:
     vectors = random(6_000)
     matrix = Matrix.of(range(6_000), vectors.copy())
@@ -162,6 +193,7 @@ def test_a_matrix_of_a_million_would_take_little_beside_its_vectors() -> None:
     assert matrix.nbytes / count < 1_536 + 384 + 160
 
 
+@pytest.mark.usefixtures("read")
 def test_what_changed_since_the_codes_were_made_is_found_by_what_it_is_now(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -196,7 +228,7 @@ def test_codes_are_made_when_a_search_pays_for_them_and_no_sooner() -> None:
 
 def test_without_numkong_there_is_no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numkong", None)
-    assert sieve.kernel() is None
+    assert sieve.kernels() is None
 
 
 def test_a_kernel_that_multiplies_wrongly_is_not_used(
@@ -206,9 +238,9 @@ def test_a_kernel_that_multiplies_wrongly_is_not_used(
         return np.asarray(query, dtype=np.int16) @ np.asarray(rows, dtype=np.int16).T
 
     numkong = importlib.import_module("numkong")
-    monkeypatch.setattr(numkong, "dots_pack", lambda rows: rows)
+    monkeypatch.setattr(numkong, "dots_pack", lambda rows, dtype=None: rows)
     monkeypatch.setattr(numkong, "dots_packed", overflows)
-    assert sieve.kernel() is None
+    assert sieve.kernels() is None
     assert "multiplies wrongly" in caplog.text
 
 
@@ -250,9 +282,12 @@ def test_threads_that_search_while_others_write_see_whole_rows() -> None:
 class LikeADictionary(RuleBasedStateMachine):
     """Few keys, small matrices that grow, shrink and are scanned by codes from the first row on."""
 
-    @initialize(start=st.integers(0, 40), sieved=st.booleans())
-    def begin(self, start: int, *, sieved: bool) -> None:
+    @initialize(
+        start=st.integers(0, 40), sieved=st.booleans(), halved_from=st.sampled_from([0, 5_000, 1 << 24])
+    )
+    def begin(self, start: int, *, sieved: bool, halved_from: int) -> None:
         self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(sieve, "_HALVED_FROM", halved_from)
         if sieved:
             self.patch.setattr(matrix_module, "_SIEVED_FROM", 1)
             self.patch.setattr(matrix_module, "_FIRST_LOOK", 1)
