@@ -27,7 +27,8 @@ def source_of(package: str, version: str, cache: Path) -> Path:
     """The unpacked source of a release, with its tests. Downloaded once."""
     name = f"{package.replace('-', '_')}-{version}"
     if not (cache / name).is_dir():
-        wanted = [f"{package}=={version}", "--no-deps", "--no-binary", ":all:", "--dest", str(cache)]
+        # What builds it may come as a wheel: from source, that takes minutes.
+        wanted = [f"{package}=={version}", "--no-deps", "--no-binary", package, "--dest", str(cache)]
         done = subprocess.run(
             [sys.executable, "-m", "pip", "download", "--quiet", *wanted],
             capture_output=True,
