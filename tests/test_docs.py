@@ -2,8 +2,6 @@
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -80,8 +78,7 @@ def test_the_five_lines_are_those_of_the_first_example() -> None:
 
 def test_the_page_of_settings_is_up_to_date() -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    call = [sys.executable, str(ROOT / "docs/settings.py")]
-    made = subprocess.run(call, env=environment, capture_output=True, text=True, check=True)
+    made = programs.run(ROOT / "docs/settings.py", env=environment, timeout=120, check=True)
     assert made.stdout == text_of("docs/settings.md")
 
 

@@ -4,7 +4,6 @@ import contextlib
 import itertools
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -29,6 +28,7 @@ from supervisor_memory.errors import BackendError, ConfirmationRequired, Supervi
 from supervisor_memory.testing.backend_contract import assert_chain
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests import programs
 from tests.canaries import CANARIES, USERS, Dense, World, left_of
 
 ROOT = Path(__file__).parent.parent
@@ -317,10 +317,9 @@ def test_another_process_with_warm_caches_serves_nothing_of_the_erased(name: str
     world = World.made(backend, users=3, rounds=2)
     user, ids = world.victim, [record.id for record in left_of(backend, world.victim)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(
-        [sys.executable, "-c", READER, name, str(tmp_path)],
-        env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
+    with programs.start(
+        "-c", READER, name, tmp_path, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
 

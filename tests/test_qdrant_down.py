@@ -28,13 +28,13 @@ from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.backends.protocol import Journals
 from supervisor_memory.records import SESSION_FAMILY, Filter, Scope
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests import programs
 from tests.graph.graphs import asking, config, team
 
 if TYPE_CHECKING:
     from tests.backends.qdrant_process import QdrantProcess
 
 ROOT = Path(__file__).parent.parent
-COMMAND = Path(sys.executable).with_name("supervisor-memory")
 USER = "ada"
 SEARCH_SECONDS = 1.0
 BUSY = 2.0
@@ -125,12 +125,11 @@ class Run:
     """The program above in a process of its own."""
 
     def __init__(self, environment: dict[str, str], directory: Path, first: int, last: int) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.test_qdrant_down", str(first), str(last)],
+        self._process = programs.start(
+            *("-m", "tests.test_qdrant_down", str(first), str(last)),
             env=environment,
             cwd=directory,
             stdout=subprocess.PIPE,
-            text=True,
         )
 
     def lines(self, most: int) -> list[dict[str, Any]]:
@@ -180,15 +179,7 @@ def another_instance(server: QdrantProcess, directory: Path) -> Iterator[Supervi
 
 
 def asked(environment: dict[str, str], directory: Path, *arguments: str, code: int) -> Any:
-    done = subprocess.run(
-        [COMMAND, *arguments, "--json"],
-        env=environment,
-        cwd=directory,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = programs.run(programs.COMMAND, *arguments, "--json", env=environment, cwd=directory, timeout=120)
     assert done.returncode == code, f"{done.stdout}\n{done.stderr}"
     return json.loads(done.stdout)
 

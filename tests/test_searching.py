@@ -4,7 +4,6 @@ import json
 import os
 import random
 import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ from supervisor_memory.backends.sqlite import SqliteBackend
 from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.records import Hit, Hits
 from supervisor_memory.testing.backend_contract import tea
+from tests import programs
 from tests.stores import STORES, opened
 
 QUERIES = int(os.environ.get("SEARCH_QUERIES", "400"))
@@ -285,12 +285,8 @@ def test_what_one_process_changes_or_deletes_the_next_search_of_another_sees(tmp
     where: dict[str, Any] = {"metadata": {"state": "open"}}
     with (
         SupervisorMemory(SETTINGS, backend=SqliteBackend(tmp_path)) as memory,
-        subprocess.Popen(
-            [sys.executable, "-c", OTHER],
-            env={**os.environ, **settings},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
+        programs.start(
+            "-c", OTHER, env={**os.environ, **settings}, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         ) as process,
     ):
 

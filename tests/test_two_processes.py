@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +98,7 @@ with SupervisorMemory.from_env() as memory:
         "MEMORY_PATH": str(tmp_path),
         "EMBEDDING_MODEL": "none",
     }
-    both = [subprocess.Popen([sys.executable, "-c", script], env=environment) for _ in range(2)]
+    both = [programs.start("-c", script, env=environment) for _ in range(2)]
     assert [process.wait(timeout=60) for process in both] == [0, 0]
     count = """
 from supervisor_memory import SupervisorMemory

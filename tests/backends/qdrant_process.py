@@ -15,6 +15,7 @@ from typing import Self
 
 from qdrant_client import QdrantClient
 
+from tests import programs
 from tests.backends.qdrant_double import Answer, Asked, QdrantDouble, running
 
 __all__ = ["QdrantProcess"]
@@ -28,12 +29,13 @@ class QdrantProcess:
     def __init__(self, directory: Path) -> None:
         self.url = ""
         self._directory = directory
-        self._process: subprocess.Popen[str] | None = None
+        self._process: programs.Program | None = None
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "tests.backends.qdrant_process", str(self._directory)]
-        self._process = subprocess.Popen(
-            [*command, self.url.rpartition(":")[2] or "0"], cwd=_ROOT, stdout=subprocess.PIPE, text=True
+        self._process = programs.start(
+            *("-m", "tests.backends.qdrant_process", self._directory, self.url.rpartition(":")[2] or "0"),
+            cwd=_ROOT,
+            stdout=subprocess.PIPE,
         )
         assert self._process.stdout is not None
         self.url = self._process.stdout.readline().strip()

@@ -1,7 +1,5 @@
 """A store behind a journal goes out of reach and comes back: nothing is lost, nothing is there twice."""
 
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +17,7 @@ from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.errors import BackendUnavailable, Conflict, InvalidContent
 from supervisor_memory.records import Filter, Record, content_hash
 from supervisor_memory.testing.backend_contract import tea
+from tests import programs
 from tests.backends.unreliable import Unreliable
 
 ALICE = Scope("alice", session_id="s1")
@@ -364,9 +363,7 @@ os.kill(os.getpid(), 9)
 def test_what_waited_when_the_process_was_killed_is_applied_by_the_next_one(
     store: Unreliable, tmp_path: Path
 ) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path), "refuses"], capture_output=True, text=True, check=False
-    )
+    done = programs.run("-c", KILLED, tmp_path, "refuses", timeout=120)
     told = done.stdout.split()
     assert done.returncode == -9, done.stderr
     assert len(told) == 20

@@ -1,22 +1,15 @@
 """The example that goes from an answer to the memory behind it, and undoes that."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
+
+from tests import programs
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples/05_audit_review.py"
 
 
 def test_five_commands_lead_from_a_wrong_answer_to_an_undone_memory() -> None:
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLE)],
-        cwd=EXAMPLE.parent.parent,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=True,
-    )
+    done = programs.run(EXAMPLE, cwd=EXAMPLE.parent.parent, timeout=240, check=True)
     sessions, why, show, revert, preview, verify = re.split(
         r"^\$ supervisor-memory ", done.stdout, flags=re.M
     )

@@ -1,23 +1,16 @@
 """The example that explains a search: every candidate has its line, in English and in Chinese."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
+
+from tests import programs
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples/06_explain.py"
 LINE = re.compile(r"^ *(?P<rank>\d|–)  +(?P<score>\d\.\d\d) .*?  (?P<reason>[a-z-]+)  +(?P<text>\S.*)$", re.M)
 
 
 def test_the_example_shows_each_candidate_with_what_became_of_it() -> None:
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLE)],
-        cwd=EXAMPLE.parent.parent,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
+    done = programs.run(EXAMPLE, cwd=EXAMPLE.parent.parent, timeout=120, check=True)
     _, english, chinese, note, nothing, accesses = re.split(r"\n# (?=[A-Z])", done.stdout)
     for told, best in (
         (english, "GMV excludes refunds and cancelled orders."),

@@ -1,7 +1,5 @@
 """The disk is full, fails, or is counted: all or nothing of a commit, reads go on, writes come back."""
 
-import subprocess
-import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -15,6 +13,7 @@ from supervisor_memory.backends.sqlite import SqliteBackend
 from supervisor_memory.errors import BackendError
 from supervisor_memory.records import Filter, Record
 from supervisor_memory.testing.backend_contract import direction, query, tea, with_vector
+from tests import programs
 from tests.backends.test_group import in_threads
 from tests.faults.conftest import LONG
 from tests.faults.disk import Disk, on
@@ -142,8 +141,8 @@ def test_a_limit_on_the_size_of_files_is_told_and_nothing_acknowledged_is_lost(t
         backend.write([tea("tea of later")])
         print(acknowledged + 1)
     """
-    command = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path)]
-    acknowledged = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    done = programs.run("-c", textwrap.dedent(program), tmp_path, timeout=120, check=True)
+    acknowledged = int(done.stdout)
     found = inspected(tmp_path)
     assert found.is_fine
     assert len(found.stored) == acknowledged

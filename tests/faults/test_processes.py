@@ -3,8 +3,6 @@
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 import textwrap
 import threading
 import time
@@ -23,6 +21,7 @@ from supervisor_memory.backends.sqlite import SqliteBackend
 from supervisor_memory.errors import BackendUnavailable, Conflict
 from supervisor_memory.records import Filter
 from supervisor_memory.testing.backend_contract import direction, query, tea, with_vector
+from tests import programs
 from tests.backends.test_group import in_threads
 from tests.faults.conftest import LONG
 from tests.faults.inspection import inspected
@@ -223,8 +222,7 @@ def test_however_a_process_ends_what_it_acknowledged_is_stored(tmp_path: Path, e
             os.write(1, f"{{result.id}}\\n".encode())
         {how}
     """
-    command = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path)]
-    ended = subprocess.run(command, check=False, capture_output=True, text=True)
+    ended = programs.run("-c", textwrap.dedent(program), tmp_path, timeout=120)
     assert ended.returncode == code, ended.stderr
     found = inspected(tmp_path)
     assert found.is_fine

@@ -1,8 +1,6 @@
 """A graph that pauses while something waits for review, and goes on with what a person decided."""
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from supervisor_memory.backends.in_memory import InMemoryBackend
 from supervisor_memory.errors import BackendUnavailable
 from supervisor_memory.graph.review import review_node
 from supervisor_memory.records import Filter
+from tests import programs
 
 EXAMPLE = Path(__file__).parents[2] / "examples/07_review_interrupt.py"
 ADA: RunnableConfig = {"configurable": {"thread_id": "t1", "user_id": "ada"}}
@@ -181,14 +180,7 @@ def test_a_store_that_is_down_does_not_stop_the_graph() -> None:
 
 
 def test_the_example_pauses_twice_and_keeps_what_was_decided() -> None:
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLE)],
-        cwd=EXAMPLE.parent.parent,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
+    done = programs.run(EXAMPLE, cwd=EXAMPLE.parent.parent, timeout=120, check=True)
     assert re.findall(r"paused: .*\((.*)\); known", done.stdout) == [
         "about-the-user-by-agent",
         "contradicts-the-user",

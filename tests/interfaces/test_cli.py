@@ -11,10 +11,10 @@ import pytest
 
 from supervisor_memory import Scope, SupervisorMemory
 from supervisor_memory.records import AuditEvent
+from tests import programs
 from tests.interfaces.conftest import Run
 
 LOOKING = (("search", "tea", "-u", "ada"), ("list", "-u", "ada"), ("show", "some-id"), ("audit", "tail"))
-COMMAND = Path(sys.executable).with_name("supervisor-memory")
 
 
 @pytest.mark.usefixtures("backend")
@@ -300,9 +300,7 @@ def test_an_unknown_name_in_the_environment_is_a_warning_that_leaves_json_alone(
 
 
 def shell(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [COMMAND, *arguments], capture_output=True, text=True, check=False, env={**os.environ, **environment}
-    )
+    return programs.run(programs.COMMAND, *arguments, env={**os.environ, **environment}, timeout=120)
 
 
 @pytest.mark.usefixtures("ids")
@@ -347,7 +345,7 @@ def test_only_search_loads_an_embedder() -> None:
 
 
 def test_the_entry_point_answers_and_fails_without_a_traceback(tmp_path: Path) -> None:
-    told = shell("--help", MEMORY_BACKEND="sqlite")
+    told = subprocess.run([programs.COMMAND, "--help"], capture_output=True, text=True, check=False)
     assert told.returncode == 0
     assert "doctor" in told.stdout
     (tmp_path / ".supervisor_memory").mkdir()

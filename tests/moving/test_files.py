@@ -4,7 +4,6 @@ import io
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +17,7 @@ from supervisor_memory.errors import BackendError, BackendUnavailable, InvalidCo
 from supervisor_memory.moving.files import PART
 from supervisor_memory.testing.backend_contract import assert_chain, direction, tea
 from supervisor_memory.testing.moving_contract import all_of, assert_same, full_store
+from tests import programs
 
 ROOT = Path(__file__).parents[2]
 KILLS = int(os.environ.get("MOVING_KILLS", "2"))
@@ -218,8 +218,7 @@ with SupervisorMemory(Settings(backend=kind, path=Path(path), embedding_model="n
 def kill_in_the_middle(steps: int, *arguments: str) -> bool:
     """Run it, and kill it after so many pages; whether it was still running."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    call = [sys.executable, "-c", SLOW, *arguments]
-    with subprocess.Popen(call, env=environment, stdout=subprocess.PIPE) as process:
+    with programs.start("-c", SLOW, *arguments, env=environment, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         for _ in range(steps):
             process.stdout.readline()

@@ -1,8 +1,6 @@
 """Records that the present embedder has not read are found by words, wait, and are embedded anew."""
 
 import signal
-import subprocess
-import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -23,6 +21,7 @@ from supervisor_memory.embedding.protocol import Matrix, Vector
 from supervisor_memory.errors import BackendError, EmbeddingError, MissingUser, SettingsError
 from supervisor_memory.records import Filter, Record
 from supervisor_memory.upkeep.reembed import Reembedded, waiting_for
+from tests import programs
 from tests.backends.qdrant_double import Asked, QdrantDouble, broken, running
 from tests.stores import STORES, opened
 
@@ -271,8 +270,8 @@ def test_killed_anywhere_it_is_run_again_and_nothing_is_done_twice(name: str, tm
     with opened(name, tmp_path) as backend:
         memory_over(backend, HashingEmbedder()).add_many(texts, user_id="ada")
     for survived, left in ((0, 18), (2, 8), (1, 3)):
-        script = [sys.executable, "-c", textwrap.dedent(KILLED), name, str(tmp_path), str(survived)]
-        assert subprocess.run(script, check=False, timeout=60).returncode == -signal.SIGKILL
+        done = programs.run("-c", textwrap.dedent(KILLED), name, tmp_path, str(survived), timeout=60)
+        assert done.returncode == -signal.SIGKILL, done.stderr
         with opened(name, tmp_path) as backend:
             assert backend.count(waiting_for(HashingEmbedder(64).fingerprint)) == left
     with opened(name, tmp_path) as backend:

@@ -20,10 +20,10 @@ import pytest
 
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.settings import Settings
+from tests import programs
 from tests.interfaces.conftest import Run
 from tests.interfaces.http.conftest import SETTING, TOKENS
 
-COMMAND = [sys.executable, "-c", "from supervisor_memory.interfaces.cli import main; main()", "serve"]
 SECONDS = 60.0
 
 
@@ -31,7 +31,7 @@ SECONDS = 60.0
 class Server:
     """A server that runs; `said` is what stands on its stderr so far."""
 
-    process: subprocess.Popen[str]
+    process: programs.Program
     address: str
     said: list[str]
 
@@ -44,12 +44,12 @@ class Server:
 @contextmanager
 def serving(*arguments: str, **environment: str) -> Iterator[Server]:
     """A server over a free port, and the end of it."""
-    process = subprocess.Popen(
-        [*COMMAND, "--port", "0", *arguments],
+    process = programs.start(
+        programs.COMMAND,
+        *("serve", "--port", "0", *arguments),
         env={**os.environ, "MEMORY_BACKEND": "sqlite", "PYTHONUNBUFFERED": "1", **environment},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        text=True,
     )
     assert process.stderr
     said: list[str] = []

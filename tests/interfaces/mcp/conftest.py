@@ -16,6 +16,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
+from tests import programs
 
 CODE = "from supervisor_memory.interfaces.cli import main; main()"
 MARK = "zanzibar"
@@ -48,13 +49,13 @@ async def over_stdio(path: Path, *arguments: str, mode: str = "auto") -> AsyncIt
 @contextmanager
 def served(path: Path, arguments: Sequence[str] = ()) -> Iterator[str]:
     """The address of `supervisor-memory mcp --http` on a free port."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", CODE, "mcp", "--http", "--port", "0", *arguments],
+    process = programs.start(
+        programs.COMMAND,
+        *("mcp", "--http", "--port", "0", *arguments),
         env=environment(path),
         cwd=path,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        text=True,
     )
     assert process.stderr
     try:
