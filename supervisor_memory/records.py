@@ -403,7 +403,7 @@ class Record:
 
     def is_visible(self, now: float) -> bool:
         """Whether a search may return it: active and not past its time to live."""
-        return self.status == "active" and not self.has_expired(now)
+        return self.status == "active" and (self.expires_at is None or self.expires_at > now)
 
     def has_expired(self, now: float) -> bool:
         """Whether its time to live has passed."""

@@ -22,6 +22,8 @@ def searched_user(query: Query) -> str:
 
 def searched_terms(query: Query) -> tuple[str, ...]:
     """The distinct terms, the first 128 of them: a longer text finds nothing more by its tail."""
+    if not query.terms:
+        return ()
     return tuple(dict.fromkeys(term for term in query.terms if term))[:MOST_TERMS]
 
 

@@ -154,6 +154,8 @@ def unit(vector: npt.ArrayLike, *, what: str) -> Vector:
     numbers = np.ascontiguousarray(vector, dtype=np.float32)
     norm = math.nan
     if numbers.ndim == 1:
+        if abs(math.sqrt(numbers.dot(numbers)) - 1.0) < _UNIT_TOLERANCE:
+            return numbers
         exact = numbers.astype(np.float64)
         norm = math.sqrt(float(np.dot(exact, exact)))
     if not math.isfinite(norm) or norm < _SMALLEST_NORM:
@@ -162,4 +164,4 @@ def unit(vector: npt.ArrayLike, *, what: str) -> Vector:
             "look at the embedder it came from",
             shape=numbers.shape,
         )
-    return numbers if abs(norm - 1.0) < _UNIT_TOLERANCE else (numbers / np.float32(norm))
+    return numbers / np.float32(norm)

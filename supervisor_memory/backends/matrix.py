@@ -128,10 +128,12 @@ class Matrix:
                 best = _best(values, k)
                 keys, values = keys[best], values[best]
             if self._is_in_order:
-                order = np.argsort(values, kind="stable")[: -k - 1 : -1]
+                order = values.argsort(kind="stable")[: -k - 1 : -1]
             else:
                 order = np.lexsort((-keys, -values))[:k]
-            return keys[order], _bounded(values[order])
+            values = values[order]
+            is_bounded = len(values) == 0 or (values[0] <= _ONE and values[-1] >= -_ONE)
+            return keys[order], values if is_bounded else _bounded(values)
 
     def cosine(self, key: int, query: Vector) -> float | None:
         """The cosine of one row with the query; None when there is no such row."""

@@ -78,7 +78,7 @@ class NamespaceIndex:
 
     @property
     def nbytes(self) -> int:
-        return self.index.nbytes + sum(matrix.nbytes for matrix in self._matrices.values())
+        return self.index.nbytes + sum([matrix.nbytes for matrix in self._matrices.values()])
 
     def _drop_vector(self, key: int) -> None:
         row = self.index.row(key)
@@ -141,7 +141,7 @@ def _nearest(
         is_all = is_all and len(near) <= wanted
         records = readable([key for _, key in near[:wanted]])
         hits = [
-            Hit(records[key], 0.0, FrozenDict(cosine=cosine, match=max(0.0, cosine)))
+            Hit(records[key], 0.0, FrozenDict(cosine=cosine, match=cosine if cosine > 0.0 else 0.0))
             for cosine, key in near[:wanted]
             if key in records
         ]

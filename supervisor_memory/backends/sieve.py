@@ -235,12 +235,13 @@ def _rounded(rows: Rows) -> Codes:
     """Codes from -119 to 119 that stand for the rows, but for a scale each."""
     widest = np.abs(rows).max(axis=1, keepdims=True)
     widest[widest == 0.0] = 1.0
-    return np.rint(rows * (_LARGEST / widest)).astype(np.int8)
+    codes: Codes = np.rint(rows * (_LARGEST / widest)).astype(np.int8)
+    return codes
 
 
 def _halves(codes: Codes) -> tuple[Codes, Codes]:
     """The upper and the lower four bits of each code: 16 · upper + lower."""
-    upper = np.right_shift(codes + np.int8(_STEP // 2), 4, dtype=np.int8)
+    upper: Codes = (codes + np.int8(_STEP // 2)) >> 4
     lower: Codes = codes - upper * np.int8(_STEP)
     return upper, lower
 

@@ -22,6 +22,7 @@ from supervisor_memory.signals.index import entry_of
 __all__ = ["Loaded", "Namespaces", "Space"]
 
 MOST_BYTES: Final = 1 << 30
+_COUNTED_EVERY: Final = 16  # searches
 T = TypeVar("T")
 
 
@@ -44,6 +45,7 @@ class _Place:
     revision: int = -1
     index: NamespaceIndex = field(default_factory=NamespaceIndex)
     nbytes: int = 0  # as counted last
+    searches: int = 0  # until it is counted again
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +96,8 @@ class Namespaces:
                 if place.revision < space.revision:
                     _bring_up_to_date(connection, space, place)
             seen = at(Loaded(connection, places))
-            sizes = [place.index.nbytes for _, place in places]
-        if any(place.nbytes != size for (_, place), size in zip(places, sizes, strict=True)):
+            sizes = [_size(place) for _, place in places]
+        if sizes != [place.nbytes for _, place in places]:
             self._make_room(places, sizes)
         return seen
 
@@ -124,6 +126,15 @@ class Namespaces:
                 self._nbytes -= oldest.nbytes
 
 
+def _size(place: _Place) -> int:
+    """How much a namespace takes: counted after changes, and now and then, for searches add to it as well."""
+    if place.searches == 0:
+        place.searches = _COUNTED_EVERY
+        return place.index.nbytes
+    place.searches -= 1
+    return place.nbytes
+
+
 def _held(places: Sequence[tuple[Space, _Place]]) -> AbstractContextManager[object]:
     """All their locks, taken in the order of names, so that no two searches wait for each other."""
     if len(places) == 1:
@@ -140,7 +151,7 @@ def _bring_up_to_date(connection: apsw.Connection, space: Space, place: _Place) 
         place.index.index.load(entries.load(connection, space.namespace))
     else:
         _follow(connection, space, place)
-    place.revision = space.revision
+    place.revision, place.searches = space.revision, 0
 
 
 def _follow(connection: apsw.Connection, space: Space, place: _Place) -> None:

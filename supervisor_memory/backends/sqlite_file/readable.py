@@ -17,7 +17,8 @@ __all__ = ["Kept", "Readable"]
 
 MOST: Final = 4_096
 LONGEST: Final = 2_000  # characters of a row
-_As: TypeAlias = tuple[str, int]  # a namespace and its revision
+_UNKNOWN: Final = (None, "", 0)
+_As: TypeAlias = tuple[Record, str, int]  # in a namespace of that revision
 
 
 class Kept:
@@ -25,23 +26,28 @@ class Kept:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._records: dict[int, tuple[_As, Record]] = {}
+        self._records: dict[int, _As] = {}
 
-    def of(self, keys: Sequence[int], revisions: Mapping[str, int]) -> dict[int, Record]:
-        """Those of these records that are known, and unchanged in namespaces of these revisions."""
+    def of(
+        self, keys: Sequence[int], revisions: Mapping[str, int], now: float
+    ) -> tuple[dict[int, Record], list[int]]:
+        """Those of these records that are known, unchanged in namespaces of these revisions, and visible; and
+        the keys of those that are not known."""
         found: dict[int, Record] = {}
+        missing: list[int] = []
         for key in keys:
-            if (known := self._records.get(key)) is not None:
-                (namespace, revision), record = known
-                if revisions.get(namespace) == revision:
-                    found[key] = record
-        return found
+            record, namespace, revision = self._records.get(key, _UNKNOWN)
+            if record is None or revisions.get(namespace) != revision:
+                missing.append(key)
+            elif record.is_visible(now):
+                found[key] = record
+        return found, missing
 
-    def keep(self, key: int, read_as: _As, record: Record) -> None:
+    def keep(self, key: int, record: Record, namespace: str, revision: int) -> None:
         """Know a record from now on, instead of the one that was read first."""
         with self._lock:
             self._records.pop(key, None)
-            self._records[key] = read_as, record
+            self._records[key] = record, namespace, revision
             if len(self._records) > MOST:
                 del self._records[next(iter(self._records))]
 
@@ -63,10 +69,11 @@ class Readable:
     def __call__(self, keys: Sequence[int]) -> Mapping[int, Record]:
         if not _asks_for_namespaces_alone(self._query.where):  # SQLite can tell which, without reading all
             return self._read_visible(keys)
-        records = self._kept.of(keys, self._revisions)
-        if missing := [key for key in keys if key not in records]:
-            records |= self._read(missing)
-        return {key: record for key, record in records.items() if record.is_visible(self._query.now)}
+        now = self._query.now
+        found, missing = self._kept.of(keys, self._revisions, now)
+        if missing:
+            found |= {key: record for key, record in self._read(missing).items() if record.is_visible(now)}
+        return found
 
     def _read_visible(self, keys: Sequence[int]) -> dict[int, Record]:
         sql, bindings = visible(self._query.where, now=self._query.now)
@@ -84,7 +91,7 @@ class Readable:
             if namespace in self._revisions:
                 found[key] = record_of(data)
                 if len(data) <= LONGEST:
-                    self._kept.keep(key, (namespace, self._revisions[namespace]), found[key])
+                    self._kept.keep(key, found[key], namespace, self._revisions[namespace])
         return found
 
 
