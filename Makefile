@@ -67,8 +67,8 @@ bench: $(READY)
 	$(BIN)/python benchmarks/queue_cost.py
 	$(BIN)/python benchmarks/qdrant_cost.py --rounds 10 --block 10
 	$(BIN)/python benchmarks/import_weight.py
-	$(BIN)/python benchmarks/peers.py --json $(BENCH)/peers.jsonl
-	$(BIN)/python benchmarks/search_cost.py --json $(BENCH)/search.jsonl
+	$(BIN)/python benchmarks/peers.py $(if $(FULL),--full) --json $(BENCH)/peers.jsonl
+	$(BIN)/python benchmarks/search_cost.py $(if $(FULL),--full) --json $(BENCH)/search.jsonl
 	$(BIN)/python benchmarks/quality.py --k 20 --json $(BENCH)/quality.json
 	$(if $(LOCOMO),$(BIN)/python benchmarks/quality.py --k 20 --data $(LOCOMO) --json $(BENCH)/locomo.json)
 	$(BIN)/python benchmarks/merging.py --json $(BENCH)/merging.json

@@ -1,6 +1,6 @@
 """What a whole search costs beside the least it could: a product of all vectors and the question's.
 
-Run: python benchmarks/search_cost.py [--full] [--rounds 9] [--records N …] [--json FILE]
+Run: python benchmarks/search_cost.py [--full] [--rounds 9] [--records N …] [--torch PYTHON] [--json FILE]
 
 `memory.search` with the default recipe over sqlite: meaning, words, place in the conversation, fusion,
 ranking, and the records read and checked. Beside it, of the same namespace, our search by vectors alone and
@@ -10,18 +10,27 @@ beforehand and looked up. Who asks alternates, a block each, in one process with
 are medians over the rounds, in milliseconds of CPU time of the process, and ratios are of pairs.
 
 Then the embedding of a question: all-MiniLM-L6-v2 as we run it, on one thread, beside sentence-transformers
-on torch, one thread too, where that is installed.
+on torch, one thread too, where that is installed. It weighs too much to be installed for this alone: name an
+interpreter that has it with --torch or BENCHMARK_TORCH. Where the published weights were never downloaded,
+torch runs a model of the same shape with weights at random, which takes as long.
+
+    python3 -m venv /tmp/torch
+    /tmp/torch/bin/pip install torch --index-url https://download.pytorch.org/whl/cpu
+    /tmp/torch/bin/pip install sentence-transformers -e '.[local]' --group dev
 """
 
 import argparse
 import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,7 +39,7 @@ import numpy.typing as npt
 from peers import Line, machine
 
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.embedding.minilm import MiniLM
+from supervisor_memory.embedding.minilm import TOKENS, MiniLM
 from supervisor_memory.embedding.protocol import Calibration
 from supervisor_memory.errors import EmbedderNotInstalled
 from supervisor_memory.records import Filter, Query
@@ -199,6 +208,16 @@ def _block(ask: Ask, calls: int, turn: int) -> float:
     return (time.process_time() - began) / calls
 
 
+def embedding_by(python: str, *, rounds: int) -> Line:
+    """The line of `embedding`, by another interpreter.
+
+    Raises:
+        subprocess.CalledProcessError: it failed, and has said why.
+    """
+    command = [python, __file__, "--embedding-alone", f"--rounds={rounds}"]
+    return Line(**json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout))
+
+
 def embedding(*, rounds: int) -> Line:
     """The embedding of a question by us and by torch."""
     name, target = "embedding of a question, beside sentence-transformers", f"at least {AT_LEAST:g} x"
@@ -222,7 +241,7 @@ def embedding(*, rounds: int) -> Line:
     return Line(
         name,
         {"ours_ms": mine, "peer_ms": theirs, "ratio": ratio},
-        f"{ratio:.1f} x as fast: {mine:.2f} ms beside {theirs:.2f}",
+        f"{ratio:.2f} x as fast: {mine:.2f} ms beside {theirs:.2f}, {_torch_versions()}",
         target,
         ratio >= AT_LEAST,
     )
@@ -237,17 +256,40 @@ def _torch() -> Callable[[str], object] | str:
         return "sentence-transformers is not installed"
     torch.set_num_threads(1)
     try:
-        encode = SentenceTransformer("sentence-transformers/all-MiniLM-L6-v2", device="cpu").encode
+        model = SentenceTransformer(
+            "sentence-transformers/all-MiniLM-L6-v2", device="cpu", local_files_only=True
+        )
     except OSError:
-        return "the model for sentence-transformers is not here and cannot be loaded"
-    return lambda text: encode(text, show_progress_bar=False)
+        model = _of_its_shape()
+    return lambda text: model.encode(text, show_progress_bar=False)
+
+
+def _of_its_shape() -> Any:
+    """What sentence-transformers would load, but for the weights."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    shape = BertConfig(hidden_size=DIMENSION, num_hidden_layers=6, intermediate_size=4 * DIMENSION)
+    words = files("supervisor_memory.embedding") / "data" / "minilm_vocab.txt"
+    with tempfile.TemporaryDirectory() as folder, as_file(words) as vocabulary:
+        BertModel(shape).save_pretrained(folder)
+        BertTokenizerFast(str(vocabulary), do_lower_case=True).save_pretrained(folder)
+        return SentenceTransformer(
+            modules=[Transformer(folder, max_seq_length=TOKENS), Pooling(DIMENSION), Normalize()],
+            device="cpu",
+        )
+
+
+def _torch_versions() -> str:
+    return ", ".join(f"{name} {version(name)}" for name in ("torch", "sentence-transformers", "onnxruntime"))
 
 
 def lines(options: argparse.Namespace) -> Iterator[Line]:
     sizes = options.records or [100, 1_000, 10_000, *((100_000, 1_000_000) if options.full else ())]
     for records in sizes:
         yield compare(records, rounds=options.rounds)
-    yield embedding(rounds=options.rounds)
+    yield embedding_by(options.torch, rounds=options.rounds)
 
 
 def main() -> None:
@@ -257,10 +299,17 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="100,000 and 1,000,000 records too: hours")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--records", type=int, nargs="+", help="these numbers of records, at least 10")
+    parser.add_argument(
+        "--torch", default=os.environ.get("BENCHMARK_TORCH", sys.executable), help="see above"
+    )
     parser.add_argument("--json", type=Path, help="append each line to this file, as JSON")
+    parser.add_argument("--embedding-alone", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if THREADS not in os.environ:  # is read once, when numpy is loaded
         os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | {THREADS: "1"})
+    if options.embedding_alone:
+        print(json.dumps(asdict(embedding(rounds=options.rounds))))
+        return
     told: dict[str, Any] = {"machine": machine(), "at": time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime())}
     print(f"{told['machine']}\n")
     _append(options.json, told)
