@@ -48,7 +48,7 @@ test-browser: $(READY)
 	BROWSER_TESTS=1 $(BIN)/python -m pytest tests/browser
 
 slow: $(READY)
-	TMPDIR=$(DISK) SLOW=1 QDRANT_ENGINE_TESTS=1 EXAMPLES=400 ERASE_USERS=100 ERASE_KILLS=40 MOVING_KILLS=15 JOURNAL_KILLS=140 STORE_EXAMPLES=9800 THREAT_EXAMPLES=2500 THREAT_AUDIT_ROWS=100000 SEARCH_QUERIES=50000 SCHEMATHESIS_CASES=1000 $(BIN)/python -m pytest -n auto tests/backends tests/moving tests/threats tests/graph/test_store_model.py tests/test_erase.py tests/test_searching.py tests/recall tests/redact tests/remember tests/signals tests/examples tests/interfaces/http tests/test_end_to_end.py tests/test_docs.py tests/test_host_pages.py tests/test_two_processes.py
+	TMPDIR=$(DISK) SLOW=1 QDRANT_ENGINE_TESTS=1 EXAMPLES=400 ERASE_USERS=100 ERASE_KILLS=40 MOVING_KILLS=15 JOURNAL_KILLS=140 STORE_EXAMPLES=9800 THREAT_EXAMPLES=2500 THREAT_AUDIT_ROWS=100000 SEARCH_QUERIES=50000 SCHEMATHESIS_CASES=1000 $(BIN)/python -m pytest -n auto tests/backends tests/moving tests/threats tests/graph/test_store_model.py tests/test_erase.py tests/test_searching.py tests/recall tests/redact tests/remember tests/signals tests/examples tests/interfaces/http tests/interfaces/mcp tests/test_end_to_end.py tests/test_docs.py tests/test_host_pages.py tests/test_two_processes.py
 
 faults: $(READY)
 	TMPDIR=$(DISK) FAULTS=long ERASE_KILLS=100 $(BIN)/python -m pytest -n auto tests/faults tests/audit/test_verify.py tests/backends/test_erase.py

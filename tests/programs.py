@@ -23,16 +23,7 @@ __all__ = ["COMMAND", "Program", "run", "start"]
 
 COMMAND = Path(sys.executable).with_name("supervisor-memory")
 """The command line, a program in Python too."""
-PRELOADED = [
-    "agents.team",
-    "langchain.agents",
-    "langgraph_supervisor",
-    "mcp.server",
-    "qdrant_client",
-    "rich",
-    "supervisor_memory.interfaces.cli",
-    "uvicorn",
-]
+PRELOADED = ["tests.preloaded"]
 
 
 class Program(Protocol):
