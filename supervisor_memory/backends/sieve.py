@@ -20,6 +20,7 @@ from supervisor_memory.backends.changes import Vector
 __all__ = ["Kernel", "Kernels", "Sieve", "kernels"]
 
 Codes: TypeAlias = npt.NDArray[np.int8]
+Bytes: TypeAlias = npt.NDArray[Any]  # int8 or uint8
 Sums: TypeAlias = npt.NDArray[np.int32]
 Rows: TypeAlias = npt.NDArray[np.float32]
 
@@ -40,10 +41,12 @@ _LOG = logging.getLogger(__name__)
 class Kernel:
     """How codes are multiplied.
 
-    `pack` lays those of many rows out for `products` with each of some queries: an array of queries by rows.
+    `written` puts them as `pack` takes them, which lays those of many rows out for `products` with the codes
+    of each of some queries: an array of queries by rows.
     """
 
-    pack: Callable[[Codes], Any]
+    written: Callable[[Codes], Bytes]
+    pack: Callable[[Bytes], Any]
     products: Callable[[Codes, Any], Sums]
 
 
@@ -59,16 +62,17 @@ class Kernels:
 class _Block:
     """The rows from `start` on.
 
-    `packed` are their codes: whole, or the upper halves and the lower ones. `scales` and `lost`, for each way
-    to read them (whole, or the upper halves alone and both), are what a row's codes are multiplied with and
-    the length of what they took from it. The rows of `changed` are not what they were when they were packed.
+    `packed` are their codes: whole, or the upper halves and the lower ones. For each way to read them (whole,
+    or the upper halves alone and both), `scales` are what a row's codes are multiplied with, and `lost` is
+    the greatest length that they took from a row, in units of its scale. The rows of `changed` are not what
+    they were when they were packed.
     """
 
     start: int
     size: int
     packed: Sequence[Any]
     scales: Sequence[Rows]
-    lost: Sequence[Rows]
+    lost: Sequence[float]
     length: float  # the greatest of a row
     changed: set[int] = field(default_factory=set)
 
@@ -104,10 +108,7 @@ class Sieve:
 
     @property
     def nbytes(self) -> int:
-        return sum(
-            sum(int(each.nbytes) for each in (*block.packed, *block.scales, *block.lost))
-            for block in self._blocks
-        )
+        return sum(sum(int(each.nbytes) for each in (*block.packed, *block.scales)) for block in self._blocks)
 
     def replace(self, row: int) -> None:
         """Take note that a row is not what it was, or is there again."""
@@ -143,9 +144,9 @@ class Sieve:
         for block in self._blocks:
             place = slice(block.start, min(len(rows), block.start + block.size))
             size = place.stop - place.start
-            values[place] = self._sums(block, asked.codes, finely=finely)[:size]
-            values[place] *= block.scales[way][:size]
-            np.multiply(block.lost[way][:size], share * asked.length + asked.lost, out=off[place])
+            scales = block.scales[way][:size]
+            np.multiply(self._sums(block, asked.codes, finely=finely)[:size], scales, out=values[place])
+            np.multiply(scales, block.lost[way] * (share * asked.length + asked.lost), out=off[place])
             off[place] += (share * asked.lost + _ROUNDING * asked.length) * block.length
         values *= np.float32(asked.scale)
         loose = [row for block in self._blocks for row in block.changed if row < len(rows)]
@@ -188,28 +189,29 @@ class Sieve:
             self._blocks.append(self._block(rows, start, min(len(rows), start + _MOST_IN_A_BLOCK)))
 
     def _block(self, rows: Rows, start: int, end: int) -> _Block:
-        codes = np.empty((end - start, rows.shape[1]), dtype=np.int8)
-        scales, lost = np.empty((2, 1 + self._is_halved, end - start), dtype=np.float32)
-        length = 0.0
+        kernel = self._kernels.halves if self._is_halved else self._kernels.wholes
+        written: list[list[Bytes]] = [[] for _ in range(1 + self._is_halved)]
+        scales = np.empty((len(written), end - start), dtype=np.float32)
+        lost, length = [0.0] * len(written), 0.0
         for first in range(start, end, _ENCODED_TOGETHER):
             some = self._turned(rows[first : min(end, first + _ENCODED_TOGETHER)])
             place = slice(first - start, first - start + len(some))
-            codes[place] = _rounded(some)
-            if self._is_halved:
-                scales[0, place], lost[0, place], _ = _fitted(some, _halves(codes[place])[0])
-            scales[-1, place], lost[-1, place], lengths = _fitted(some, codes[place])
-            length = max(length, float(lengths.max()))
-        if self._is_halved:
-            packed = [self._kernels.halves.pack(each) for each in _halves(codes)]
-        else:
-            packed = [self._kernels.wholes.pack(codes)]
-        return _Block(start, end - start, packed, [*scales], [*lost], length)
+            codes = _rounded(some)
+            upper, lower = _halves(codes)
+            for way, read in enumerate((upper, codes) if self._is_halved else (codes,)):
+                scales[way, place], of_rows = _fitted(some, read)
+                lost[way] = max(lost[way], float(_ratios(of_rows, scales[way, place]).max()))
+            for part, each in zip(written, (upper, lower) if self._is_halved else (codes,), strict=True):
+                part.append(kernel.written(each))
+            length = max(length, float(_lengths(some).max()))
+        packed = [kernel.pack(np.concatenate(part)) for part in written]
+        return _Block(start, end - start, packed, [*scales], lost, length)
 
     def _asked(self, query: Vector) -> _Query:
         turned = self._turned(query[None])
         codes = _rounded(turned)
-        scales, lost, lengths = _fitted(turned, codes)
-        return _Query(codes, float(scales[0]), float(lengths[0]), float(lost[0]))
+        scales, lost = _fitted(turned, codes)
+        return _Query(codes, float(scales[0]), float(_lengths(turned)[0]), float(lost[0]))
 
     def _turned(self, rows: Rows) -> Rows:
         return _turned(rows, self._signs) if self._is_halved else rows
@@ -246,14 +248,23 @@ def _halves(codes: Codes) -> tuple[Codes, Codes]:
     return upper, lower
 
 
-def _fitted(rows: Rows, codes: Codes) -> tuple[Rows, Rows, Rows]:
-    """By how much to multiply each row's codes so that what it loses is across it, how long that is, and how
-    long the row."""
+def _fitted(rows: Rows, codes: Codes) -> tuple[Rows, Rows]:
+    """By how much to multiply each row's codes so that what it loses is across it, and how long that is."""
     values = codes.astype(np.float32)
     squares, along, of_codes = (_products(*two) for two in ((rows, rows), (rows, values), (values, values)))
-    scales = np.divide(squares, along, out=np.zeros_like(along), where=along > 0.0)
-    lost = np.maximum(np.square(scales) * of_codes - squares, 0.0) + _CANCELLED * squares
-    return scales, np.sqrt(lost), np.sqrt(squares)
+    scales = _ratios(squares, along)
+    return scales, np.sqrt(np.maximum(scales**2 * of_codes - squares, 0.0) + _CANCELLED * squares)
+
+
+def _ratios(some: Rows, others: Rows) -> Rows:
+    """0 where there is nothing to divide by: of rows without length."""
+    ratios: Rows = np.divide(some, others, out=np.zeros_like(some), where=others > 0.0)
+    return ratios
+
+
+def _lengths(rows: Rows) -> Rows:
+    lengths: Rows = np.sqrt(_products(rows, rows))
+    return lengths
 
 
 def _products(some: Rows, others: Rows) -> Rows:
@@ -275,9 +286,10 @@ def kernels() -> Kernels | None:
         return found
 
     found = Kernels(
-        wholes=Kernel(numkong.dots_pack, products),
+        wholes=Kernel(lambda codes: codes, numkong.dots_pack, products),
         halves=Kernel(
-            lambda codes: numkong.dots_pack(_in_pairs(codes), "int4"),
+            _in_pairs,
+            lambda pairs: numkong.dots_pack(pairs, "int4"),
             lambda queries, packed: products(_in_pairs(queries), packed),
         ),
     )
@@ -305,7 +317,7 @@ def _is_right(found: Kernel, largest: int) -> bool:
     for columns in (1, 63, 384, 1_000):
         codes = (np.arange(70 * columns) * 37 % (2 * largest) - largest).reshape(70, columns)
         expected = codes[:2] @ codes[2:].T
-        packed = found.pack(codes[2:].astype(np.int8))
+        packed = found.pack(found.written(codes[2:].astype(np.int8)))
         if not np.array_equal(found.products(codes[:2].astype(np.int8), packed), expected):
             return False
     return True
