@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from supervisor_memory.backends import sqlite
 from supervisor_memory.backends.protocol import Change, MemoryBackend
 from supervisor_memory.backends.sqlite import SqliteBackend
+from supervisor_memory.backends.sqlite_file.conditions import of_records
 from supervisor_memory.backends.sqlite_file.namespaces import Namespaces
 from supervisor_memory.errors import (
     BackendError,
@@ -326,6 +327,23 @@ def test_network_file_systems_are_refused(place: str) -> None:
 @pytest.mark.parametrize("place", ["/", "/home/me", "/mnt/nfsx", "/mnt/nfs/local/x"])
 def test_local_ones_are_not(place: str) -> None:
     refuse_network_file_system(Path(place), mounts=MOUNTS)
+
+
+@pytest.mark.parametrize("ids", [1, 8, 9, 64])
+@pytest.mark.parametrize("families", [None, ("facts", "chat")])
+def test_some_ids_are_looked_up_and_not_searched_for_among_all_records_of_a_user(
+    store: Path, ids: int, families: tuple[str, ...] | None
+) -> None:
+    wanted = Filter("alice", families, (None, "t"), ids=tuple(map(str, range(ids))))
+    condition, bindings = of_records(wanted)
+    plan = f"EXPLAIN QUERY PLAN SELECT data FROM records WHERE {condition} ORDER BY updated_at DESC, id DESC"
+    connection = apsw.Connection(str(store / "memory.db"))
+    try:
+        steps = [str(step[-1]) for step in connection.execute(plan, bindings).fetchall()]
+    finally:
+        connection.close()
+    (of_records_alone,) = [step for step in steps if " records " in step]
+    assert of_records_alone.endswith("(id=?)")
 
 
 # Memory

@@ -20,7 +20,9 @@ _FEW = 8
 
 def of_records(where: Filter) -> Condition:
     """What must hold of a row of `records`."""
-    return joined([*_of_namespace(where), *_of_record(where)])
+    # The plus keeps SQLite from walking all records of a user to find those of some ids.
+    plus = "" if where.ids is None else "+"
+    return joined([(f"{plus}{sql}", values) for sql, values in _of_namespace(where)] + [*_of_record(where)])
 
 
 @lru_cache(maxsize=256)
