@@ -20,7 +20,7 @@ from supervisor_memory.testing.clock import FixedClock
 
 __all__ = ["CANARIES", "USERS", "Dense", "World", "left_of", "traces", "vector_of", "whole"]
 
-USERS = int(os.environ.get("ERASE_USERS", "12"))
+USERS = int(os.environ.get("ERASE_USERS", "8"))
 CANARIES = 50
 DIMENSION = 32
 _LONG = 20  # letters of a canary
@@ -198,9 +198,12 @@ def _found(fragments: Iterable[bytes], content: bytes) -> Iterator[bytes]:
     for fragment in fragments:
         by_start.setdefault(int.from_bytes(fragment[:_WORD], "little"), []).append(fragment)
     starts = np.array(sorted(by_start), dtype="<u8")
+    begins = np.zeros(1 << 16, dtype=bool)  # which first two bytes there are, before all eight are looked for
+    begins[starts & 0xFFFF] = True
     for offset in range(_WORD):
         words = np.frombuffer(content[offset:], dtype="<u8", count=max(0, len(content) - offset) // _WORD)
-        for row in np.flatnonzero(np.isin(words, starts)).tolist():
+        rows = np.flatnonzero(begins[words & 0xFFFF])
+        for row in rows[np.isin(words[rows], starts)].tolist():
             for fragment in by_start[int(words[row])]:
                 if content.startswith(fragment, offset + row * _WORD):
                     yield fragment
