@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH := build/bench
 DISK := $(or $(TMPDIR),/tmp)
+# What is compiled is kept, whatever the environment says: the tests start many programs that import the same.
+PYTEST := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/$(VENV)/bytecode" $(BIN)/python -m pytest
 
 .PHONY: help demo chat test test-browser slow faults lint bench clean
 .DEFAULT_GOAL := help
@@ -27,10 +29,6 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[local,redact,demo]' --group dev
 	@touch $@
 
-# Programs that the tests start would each compile again all that they import; `make clean` removes it too.
-test test-browser slow faults: export PYTHONDONTWRITEBYTECODE =
-test test-browser slow faults: export PYTHONPYCACHEPREFIX = $(CURDIR)/$(VENV)/bytecode
-
 demo: $(READY)
 	$(BIN)/python examples/02_two_sessions.py
 
@@ -38,20 +36,20 @@ chat: $(READY)
 	$(BIN)/python examples/03_chat.py
 
 test: $(READY)
-	$(BIN)/python -m pytest -n auto
+	$(PYTEST) -n auto
 
 test-browser: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group browser
 	@if [ -x /usr/bin/chromium ]; then :; \
 	elif [ "$$(id -u)" = 0 ]; then apt-get -o Acquire::Retries=3 update -qq && apt-get -o Acquire::Retries=3 install -y -qq --no-install-recommends chromium; \
 	else echo 'there is no /usr/bin/chromium, and only root can install it: apt-get install chromium; skipping'; fi
-	BROWSER_TESTS=1 $(BIN)/python -m pytest tests/browser
+	BROWSER_TESTS=1 $(PYTEST) tests/browser
 
 slow: $(READY)
-	TMPDIR=$(DISK) SLOW=1 QDRANT_ENGINE_TESTS=1 EXAMPLES=400 ERASE_USERS=100 ERASE_KILLS=40 MOVING_KILLS=15 JOURNAL_KILLS=140 STORE_EXAMPLES=9800 THREAT_EXAMPLES=2500 THREAT_AUDIT_ROWS=100000 SEARCH_QUERIES=50000 SCHEMATHESIS_CASES=1000 $(BIN)/python -m pytest -n auto tests/backends tests/moving tests/threats tests/graph/test_store_model.py tests/test_erase.py tests/test_searching.py tests/recall tests/redact tests/remember tests/signals tests/examples tests/interfaces/http tests/interfaces/mcp tests/test_end_to_end.py tests/test_docs.py tests/test_host_pages.py tests/test_two_processes.py
+	TMPDIR=$(DISK) SLOW=1 QDRANT_ENGINE_TESTS=1 EXAMPLES=400 ERASE_USERS=100 ERASE_KILLS=40 MOVING_KILLS=15 JOURNAL_KILLS=140 STORE_EXAMPLES=9800 THREAT_EXAMPLES=2500 THREAT_AUDIT_ROWS=100000 SEARCH_QUERIES=50000 SCHEMATHESIS_CASES=1000 $(PYTEST) -n auto tests/backends tests/moving tests/threats tests/graph/test_store_model.py tests/test_erase.py tests/test_searching.py tests/recall tests/redact tests/remember tests/signals tests/examples tests/interfaces/http tests/interfaces/mcp tests/test_end_to_end.py tests/test_docs.py tests/test_host_pages.py tests/test_two_processes.py
 
 faults: $(READY)
-	TMPDIR=$(DISK) FAULTS=long ERASE_KILLS=100 $(BIN)/python -m pytest -n auto tests/faults tests/audit/test_verify.py tests/backends/test_erase.py
+	TMPDIR=$(DISK) FAULTS=long ERASE_KILLS=100 $(PYTEST) -n auto tests/faults tests/audit/test_verify.py tests/backends/test_erase.py
 
 lint: $(READY)
 	$(BIN)/ruff check .
