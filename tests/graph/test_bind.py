@@ -194,7 +194,7 @@ async def test_it_is_bound_in_a_sequence_and_with_retries(memory: SupervisorMemo
         raise ConnectionError("once")
 
     inner, agent = worker(fail, LONG)
-    retried = memory.bind_agent(agent).with_retry(stop_after_attempt=2)
+    retried = memory.bind_agent(agent).with_retry(stop_after_attempt=2, wait_exponential_jitter=False)
     chain: Any = retried | (lambda state: state["messages"][-1].text)
     assert await run(chain, how) == LONG
     assert_informed(inner)

@@ -136,7 +136,7 @@ async def test_a_node_that_fails_twice_is_remembered_once(how: str, where: str) 
 
     with open_memory() as memory:
         builder = memory.attach(crew(**{where: fail}), agents=["worker"])
-        policy = RetryPolicy(max_attempts=3, initial_interval=0.001, retry_on=ConnectionError)
+        policy = RetryPolicy(max_attempts=3, initial_interval=0.001, jitter=False, retry_on=ConnectionError)
         builder.nodes = {name: _with_retry(spec, policy) for name, spec in builder.nodes.items()}
         await run(builder.compile(checkpointer=InMemorySaver()), how, asking())
         assert_written_once(memory)
@@ -171,7 +171,7 @@ async def test_a_whole_team_that_runs_three_times_in_one_node_is_remembered_once
             return {"messages": found["messages"]}
 
         outer = Graph(Team)
-        policy = RetryPolicy(max_attempts=3, initial_interval=0.001, retry_on=ConnectionError)
+        policy = RetryPolicy(max_attempts=3, initial_interval=0.001, jitter=False, retry_on=ConnectionError)
         outer.add_node("team", anode if how == "async" else node, retry_policy=policy)
         outer.add_edge(START, "team")
         await run(outer.compile(checkpointer=InMemorySaver()), how, asking())

@@ -160,7 +160,7 @@ def as_instance(agent: Any) -> Any:
 
 
 def with_retry(agent: Any) -> Any:
-    return agent.with_retry(stop_after_attempt=2)
+    return agent.with_retry(stop_after_attempt=2, wait_exponential_jitter=False)
 
 
 FORMS = [

@@ -71,7 +71,14 @@ class Visitor:
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[SupervisorMemory]:
-    settings = Settings(backend="sqlite", path=tmp_path, embedding_model="none", review="risky")
+    settings = Settings(
+        backend="sqlite",
+        path=tmp_path,
+        embedding_model="none",
+        review="risky",
+        search_timeout_ms=60_000,
+        write_timeout_ms=60_000,
+    )
     with SupervisorMemory(settings) as memory:
         yield memory
 
