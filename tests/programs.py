@@ -216,6 +216,8 @@ def _as_an_interpreter(
         _run(given)
     except SystemExit as left:
         code = left.code if isinstance(left.code, int) else int(left.code is not None)
+        if isinstance(left.code, str):
+            sys.stderr.write(f"{left.code}\n")
     except BaseException:  # noqa: BLE001  # an interpreter tells of it, whatever it is
         traceback.print_exc()
         code = 1

@@ -1,8 +1,6 @@
 """The tables and plots that the programs' figures become."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +8,7 @@ import pytest
 
 from benchmarks.quality.corpus import read_corpora
 from benchmarks.report import gain, peers, quality, rewritten, search
+from tests import programs
 
 ROOT = Path(__file__).parents[2]
 OWN = ROOT / "benchmarks" / "quality"
@@ -33,8 +32,7 @@ SKIPPED: dict[str, Any] = {
 
 
 def run(program: str, *options: str) -> str:
-    command = [sys.executable, f"benchmarks/{program}", *options]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=True).stdout
+    return programs.run(f"benchmarks/{program}", *options, cwd=ROOT, timeout=300, check=True).stdout
 
 
 def answered(*figures: float) -> list[dict[str, float]]:

@@ -2,19 +2,19 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from supervisor_memory.signal_weights import Weights
+from tests import programs
 
 ROOT = Path(__file__).parents[2]
 
 
 def tune(*paths: Path) -> subprocess.CompletedProcess[str]:
     given = [word for path in paths for word in ("--data", str(path))]
-    command = [sys.executable, "benchmarks/tune.py", "--embedder", "none", "--rounds", "1", *given]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    command = ["benchmarks/tune.py", "--embedder", "none", "--rounds", "1", *given]
+    return programs.run(*command, cwd=ROOT, timeout=300)
 
 
 def terse(path: Path, *, count: int) -> Path:
