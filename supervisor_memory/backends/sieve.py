@@ -148,11 +148,12 @@ class Sieve:
             np.multiply(self._sums(block, asked.codes, finely=finely)[:size], scales, out=values[place])
             np.multiply(scales, block.lost[way] * (share * asked.length + asked.lost), out=off[place])
             off[place] += (share * asked.lost + _ROUNDING * asked.length) * block.length
-        values *= np.float32(asked.scale)
+        packed = self._packed
+        values[:packed] *= np.float32(asked.scale)  # what is beyond has no value yet
         loose = [row for block in self._blocks for row in block.changed if row < len(rows)]
         if loose:
             values[loose], off[loose] = exactly(rows[loose], query), _ROUNDING
-        if (packed := self._packed) < len(rows):
+        if packed < len(rows):
             values[packed:], off[packed:] = exactly(rows[packed:], query), _ROUNDING
         return values, off
 
