@@ -3,9 +3,10 @@
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final, TypeVar
 
 import apsw
@@ -22,6 +23,7 @@ from supervisor_memory.signals.index import entry_of
 __all__ = ["Loaded", "Namespaces", "Space"]
 
 MOST_BYTES: Final = 1 << 30
+_READ_TOGETHER: Final = 4_096  # vectors
 _COUNTED_EVERY: Final = 16  # searches
 T = TypeVar("T")
 
@@ -66,13 +68,23 @@ class Loaded:
         new as the index: another search may have brought that forward beyond what this connection sees."""
         embedder, dimension = space
         seen, place = next(each for each in self.places if each[1].index is index)
-        rows: Sequence[Any] = self.connection.execute(
-            "SELECT v.key, v.vector FROM records r CROSS JOIN vectors v ON v.key = r.key "
-            "WHERE r.namespace = ? AND r.status = 'active' AND v.embedder = ? AND v.dim = ?",
-            (seen.namespace, embedder, dimension),
-        ).fetchall()
-        values = np.frombuffer(bytearray().join(vector for _, vector in rows), dtype="<f4")
-        return [int(row[0]) for row in rows], values.reshape(-1, dimension), place.revision == seen.revision
+        rows: Iterator[Any] = iter(
+            self.connection.execute(
+                "SELECT v.key, v.vector FROM records r CROSS JOIN vectors v ON v.key = r.key "
+                "WHERE r.namespace = ? AND r.status = 'active' AND v.embedder = ? AND v.dim = ?",
+                (seen.namespace, embedder, dimension),
+            )
+        )
+        keys: list[int] = []
+        values = np.empty((len(index.index), dimension), dtype=np.float32)
+        while some := list(islice(rows, _READ_TOGETHER)):  # all at once would take the memory twice
+            known = len(keys)
+            keys += [int(key) for key, _ in some]
+            if len(keys) > len(values):  # the index is newer than what is read, and has fewer
+                values = np.concatenate([values, np.empty_like(values, shape=(len(keys), dimension))])
+            read = np.frombuffer(b"".join([vector for _, vector in some]), dtype="<f4")
+            values[known : len(keys)] = read.reshape(-1, dimension)
+        return keys, values[: len(keys)], place.revision == seen.revision
 
 
 class Namespaces:
