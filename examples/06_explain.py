@@ -8,6 +8,7 @@ import time
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
 
+# Eight records: no fact says what another says, in either language; those would be merged into one.
 FACTS = (  # text, kind, who said it, days ago
     ("GMV excludes refunds and cancelled orders.", "domain-facts", "user", 200),
     ("GMV of the north fell by 12 % in March, because refunds doubled.", "task-traces", "agent", 60),
@@ -15,8 +16,8 @@ FACTS = (  # text, kind, who said it, days ago
     ("Churn means no login for 90 days.", "domain-facts", "user", 10),
     ("Use tables by default.", "user-profile", "user", 300),
     ("成交额不含退款和取消的订单。", "domain-facts", "user", 200),
-    ("三月北区成交额下降了 12%，因为退款增加了一倍。", "task-traces", "agent", 60),
-    ("流失指九十天没有登录。", "domain-facts", "user", 10),
+    ("五月南区成交额上涨了 8%，因为促销。", "task-traces", "agent", 60),
+    ("活跃指三十天内登录过。", "domain-facts", "user", 10),
 )
 ENGLISH, CHINESE = "Does GMV include refunds?", "成交额包含退款吗？"
 

@@ -40,6 +40,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 WITH_PROGRAMS = (
     "disclosure",
+    "embedders",
     "extracting",
     "journal",
     "metrics",
