@@ -9,12 +9,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from supervisor_memory.remember.figures import plain
 from supervisor_memory.remember.sides import OPPOSITE, sides
+from supervisor_memory.terms import terms
 
 __all__ = [
+    "UNIT_TERMS",
     "Slots",
     "dates_differ",
     "difference",
@@ -358,6 +360,11 @@ _UNITS: dict[str, tuple[str, Fraction]] = {
     **dict.fromkeys(("个钟头", "钟头"), ("min", Fraction(60))),
     **dict.fromkeys(("刻钟",), ("min", Fraction(15))),
 }
+_COUNTED = ("people", "piece", "flight")  # what there are so many of; no measure
+UNIT_TERMS: Final = frozenset(
+    term for unit, (name, _) in _UNITS.items() if name not in _COUNTED for term in (unit, *terms(unit))
+)
+"""The words of measures, as texts are compared by."""
 _SCALES = {
     **dict.fromkeys(("万",), 10**4),
     **dict.fromkeys(("亿",), 10**8),
@@ -496,7 +503,8 @@ _LESS = (
 _MORE = (
     r"\b(?:more|greater|higher|longer|later|larger|bigger) than\b|\b(?:above|at least|exceed(?:s|ed|ing)?|"
     r"no less than|not less than|no fewer than|or more|rises? above|beyond|over(?= ?(?:\d|[a-z]+ty\b|"
-    r"a quarter)))\b|>=?|≥|不低于|不少于|不小于|不早于|超过|大于|高于|多于|晚于|以上|至少|最少|满(?= ?\d)"
+    r"a quarter)))\b|>=?|≥|不低于|不少于|不小于|不早于|超过|大于|高于|多于|晚于|以上|至少|最少|满(?= ?\d)|"
+    r"比(?=.{1,12}还[多大高重沉长久晚])"
 )
 _DIRECTION = re.compile(rf"(?P<less>{_LESS})|(?P<more>{_MORE})", re.IGNORECASE)
 

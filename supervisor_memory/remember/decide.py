@@ -71,6 +71,7 @@ _TRIES = 20
 _RIVALS = 10
 _EQUALS = 200  # verbatim imports may say the same any number of times
 _ANOTHERS = frozenset(["person", "opposite", "restriction"])  # why one subject is not that of the other text
+_KNOWN_WORDS = 3  # one word in so many may be new where nothing else is
 _LEAST_TERMS = 3  # under so many, one text holding the other's terms means nothing
 _OPS: dict[WriteStatus, str] = {
     "added": "add",
@@ -736,7 +737,10 @@ def _merge(known: _Known, new: Record, candidate: Candidate, draft: _Draft, view
 def _adds_nothing(old: str, new: str) -> bool:
     """Whether all that a text says of one thing is known: its words, or its numbers, dates and names."""
     one, other = slots(old), slots(new)
-    return tells(old, new) or (holds(one, other) and not holds(other, one))
+    if tells(old, new):
+        return True
+    said, known = set(terms(new)), set(terms(old))
+    return holds(one, other) and not holds(other, one) and _KNOWN_WORDS * len(said - known) <= len(said)
 
 
 def _strategy(

@@ -17,6 +17,7 @@ from supervisor_memory.records import cased_words
 from supervisor_memory.remember.attributes import Stated, same_attribute, stated
 from supervisor_memory.remember.compare import (
     NUMBERED,
+    UNIT_TERMS,
     Slots,
     dates_differ,
     numbers_differ,
@@ -41,6 +42,7 @@ __all__ = [
     "nearness",
     "rarity",
     "read",
+    "shares_a_figure_alone",
     "shares_words",
     "takes_place",
     "things_in_common",
@@ -101,6 +103,8 @@ _NUMERALS = frozenset("零〇一二两三四五六七八九十百千万亿半") 
     ]
 )
 
+_CANCELS = "取消(?![率数量费的]|航班|订单|比例|次数|原因|政策|最[多少高低])"
+"""That something is cancelled; not the rate of what was."""
 _CHANGES = re.compile(
     r"\b(?:now|no longer|any ?more|any longer|instead|from now on|these days|currently|as of|since|"
     r"new(?! (?:customer|client|patient|student|pupil|hire|member|employee|user)s?\b)|"
@@ -110,13 +114,15 @@ _CHANGES = re.compile(
     r"sped up|slowed|enlarged|reassigned|handed over|after the|used to|formerly|previously|has been)\b"
     r"|现在|如今|目前|以后|今后|从.{1,6}起|改[为成用由按记取看放到]?|变[为成更]?|换[成为了]|调整|上调|下调|"
     r"提高|降低|降[到至]|升[到至]|涨[到至]|延长|缩短|推迟|提前|提速|扩建|减少到|增加到|不再|不用了|不要了|"
-    r"不看了|取消|迁移|迁[到至]|移[到至]|搬[到至]|挪到|更新|更名|改名|最新|已经?(?:不|改|换)|转[到为]",
+    rf"不看了|{_CANCELS}|迁移|迁[到至]|移[到至]|搬[到至]|挪到|更新|更名|改名|最新|已经?(?:不|改|换)|转[到为]",
     re.IGNORECASE,
 )
 _ENDS = re.compile(
     r"\b(?:no longer|any ?more|any longer|not .{1,30} again|needn't|cancel(?:l?ed|s)?|lifted|dropped|"
     r"withdr[ae]wn?|forget|stopped|gave up|can be ignored|is fine|are fine|does not insist|doesn't need|"
-    r"don't need)\b|不再|不用了|不要了|不需要|取消|作废|撤回|无需|不必|别再|都行|也可以|随便|不限",
+    r"don't need)\b|不再|不用了|不要了|不需要|"
+    + _CANCELS
+    + r"|作废|撤回|无需|不必|别再|都行|也可以|随便|不限",
     re.IGNORECASE,
 )
 _HANDED_OVER = re.compile(
@@ -148,6 +154,8 @@ _DEFINES = re.compile(
     r"|(?P<zh>[^，。；,;]{1,20}?)(?:等于|是指|指的是|定义为)",
     re.IGNORECASE,
 )
+_MEANS = re.compile(r"(?P<what>[^，。；,;]{1,20}?)(?:等于|是指|指的是|定义为|指(?![标数导示定挥明出南向]))")
+"""What a Chinese sentence defines."""
 _CALENDAR = re.compile(
     r"(?:januari|februari|march|april|may|june|juli|august|septemb|octob|novemb|decemb|monday|tuesday|wednesday|"
     r"thursday|friday|saturday|sunday)|[一二三四五六七八九十每上本下\d年月周日号]{1,2}"
@@ -552,11 +560,15 @@ def _has_another_subject(pair: Pair) -> bool:
 
 def _defines_another(pair: Pair) -> bool:
     """Whether each says how something is worked out, and not the same thing."""
-    found = [_DEFINES.match(each.text) for each in (pair.old, pair.new)]
-    mine, yours = (
-        frozenset(_tokens(match["what"] or match["zh"])) if match else frozenset() for match in found
-    )
+    mine, yours = (_defined(each.text) for each in (pair.old, pair.new))
     return bool(mine - yours and yours - mine)
+
+
+def _defined(text: str) -> frozenset[str]:
+    """The words of what a text defines; none where it defines nothing."""
+    if match := _DEFINES.match(text):
+        return frozenset(_tokens(match["what"] or match["zh"]))
+    return frozenset(_tokens(match["what"])) if (match := _MEANS.match(text)) else frozenset()
 
 
 def _is_one_of_many(pair: Pair, replaced: Sequence[Exchange]) -> bool:
@@ -587,6 +599,8 @@ def _exchanged_much(pair: Pair, *, another_number: bool) -> str:
     old, new, replaced = pair.old.slots, pair.new.slots, pair.replaced
     mine, yours = [w for each in replaced for w in each.mine], [w for each in replaced for w in each.yours]
     if min(sum(map(_is_number, mine)), sum(map(_is_number, yours))) > 1 or any(map(_is_of_units, replaced)):
+        return "two-values"
+    if any(map(_is_of_another_time, replaced)):
         return "two-values"
     if another_number and bool(new.identifiers - old.identifiers) != bool(old.identifiers - new.identifiers):
         return "qualifier"
@@ -635,6 +649,19 @@ def shares_words(pair: Pair) -> bool:
     paraphrase."""
     common = pair.old.terms & pair.new.terms
     return any(not _is_number(term) and not _CALENDAR.fullmatch(term) for term in common)
+
+
+def shares_a_figure_alone(pair: Pair) -> bool:
+    """Whether texts of other wording have nothing in common but one figure, its unit, and dates: what is kept
+    for 30 days, and what is asked for 30 days ahead."""
+    old, new = pair.old.slots, pair.new.slots
+    if pair.is_template or len(old.numbers & new.numbers) != 1 or old.directions & new.directions:
+        return False  # "over 30 days" says more
+    return all(map(_is_of_figures, pair.old.terms & pair.new.terms))
+
+
+def _is_of_figures(term: str) -> bool:
+    return _is_number(term) or term in UNIT_TERMS or _CALENDAR.fullmatch(term) is not None
 
 
 def things_in_common(pair: Pair, *, most: int) -> int:
@@ -713,6 +740,14 @@ def _is_of_units(each: Exchange) -> bool:
     """Another number of other things: 14 days in place of 24 lessons."""
     words = ([word for word in some if not _is_number(word)] for some in (each.mine, each.yours))
     return _is_of_numbers(each) and all(words)
+
+
+def _is_of_another_time(each: Exchange) -> bool:
+    """Something else at another time: cancellations in February in place of delays in July."""
+    return all(
+        {_CALENDAR.fullmatch(word) is None for word in some} == {True, False}
+        for some in (each.mine, each.yours)
+    )
 
 
 def _is_qualifier(each: Exchange) -> bool:

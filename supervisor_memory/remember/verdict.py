@@ -23,13 +23,14 @@ from supervisor_memory.remember.pair import (
     nearness,
     rarity,
     read,
+    shares_a_figure_alone,
     shares_words,
     takes_place,
     things_in_common,
     turns,
 )
 from supervisor_memory.statements import sentences
-from supervisor_memory.terms import terms
+from supervisor_memory.terms import has_cjk, terms
 
 if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Calibration
@@ -42,6 +43,7 @@ INSTEAD_FROM = 0.5
 Weights: TypeAlias = Mapping[str, float]
 _NAMES_COUNT = 0.5
 _VERY_NEAR = 0.75
+_NEAR, _NEAR_IN_CHINESE = 0.5, 0.8
 _LONG = 60  # tokens of a text that says more than one thing
 _LEAST_SHARED, _LEAST_SHARED_BARE = 2, 3  # runs of words that a paraphrase shares, and without vectors
 _SEVERAL = 2
@@ -126,8 +128,10 @@ def _verdict(pair: Pair, near: float | None, lead: float, weights: Mapping[str, 
         return Verdict(about=1.0, instead=1.0, names=names_in_common(pair, weights))
     if why := apart(pair):
         return Verdict(0.0, 0.0, why)
-    if near is None and not shares_words(pair):
+    if (near is None or pair.new.ends) and not shares_words(pair):
         return Verdict(0.0, 0.0, "no word in common")
+    if shares_a_figure_alone(pair) and (near is None or near < _near_enough(pair)):
+        return Verdict(0.0, 0.0, "a figure in common alone")
     if _shares_little(pair, near):
         return Verdict(0.0, 0.0, "little in common")
     facts = evidence(pair, near=near, lead=lead, weights=weights)
@@ -137,6 +141,12 @@ def _verdict(pair: Pair, near: float | None, lead: float, weights: Mapping[str, 
         instead=1.0 if takes_place(pair) else chance(facts, instead),
         names=names_in_common(pair, weights),
     )
+
+
+def _near_enough(pair: Pair) -> float:
+    """How near texts must be that have only a figure in common. Short Chinese sentences are nearer to each
+    other than English ones, whatever they are about."""
+    return _NEAR_IN_CHINESE if has_cjk(pair.new.text) else _NEAR
 
 
 def _shares_little(pair: Pair, near: float | None) -> bool:
