@@ -419,7 +419,7 @@ _RETRACTED = tuple(
         r"part)(?= about))s? "
         r"(?:about|on|regarding|that|for|to|of|concerning) )" + _WHAT + r"[.! ]*$",
         _NOW + r"forget (?:that (?=(?:i|i'm|i've|my|we|we're|our|"
-        r"the user)\b)|about (?!it\b|this\b|that\b|them\b)|(?=my |our ))" + _WHAT + r"[.! ]*$",
+        r"the user)\b|\S+ \S+ \S)|about (?!it\b|this\b|that\b|them\b)|(?=my |our ))" + _WHAT + r"[.! ]*$",
         r"^(?:the |my |our |that )?(?:thing|part|bit|note|rule|wish|preference|statement|fact|"
         r"definition)s? (?:about|on|with|that|of|for|regarding) "
         + _WHAT

@@ -5,7 +5,7 @@ match, which compares the hits among themselves, so that a clear answer comes wi
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -16,13 +16,16 @@ from supervisor_memory.records import Hit, Record
 
 __all__ = ["drop_already_said", "gate", "knee"]
 
+_NOTHING_THERE = "nothing found: this user has no memories where it was searched (user, task, families)"
+_NOTHING_ALIKE = "nothing found: no memory that was searched shares a word with the question or is like it"
 _NEARLY_EQUAL = 0.9  # of the match of the one before
 
 
 def gate(plan: Recalling, view: ReadStore) -> Recalling:
     """Drop what is not relevant enough, of a note what comes after its knee, and what is over the limit.
 
-    Standing preferences come first, whatever their relevance.
+    Standing preferences come first, whatever their relevance. Of a note the limit drops the best hit and what
+    defines a word of the question last.
     """
     turn, settings = plan.turn, view.settings
     least = least_relevance(turn, settings)
@@ -39,8 +42,18 @@ def gate(plan: Recalling, view: ReadStore) -> Recalling:
         else settings.max_notes
     )
     standing_first = sorted(passed.hits, key=lambda hit: "standing" not in hit.parts)
-    done = passed.keeping(standing_first[:most], others="over-limit")
-    return done if passed.hits or not plan.hits else _nothing(done, plan, least)
+    chosen = standing_first if turn.purpose == "hits" else _needed_first(standing_first)
+    ids = {hit.record.id for hit in chosen[:most]}
+    done = passed.keeping((hit for hit in standing_first if hit.record.id in ids), others="over-limit")
+    return done if passed.hits else _nothing(done, plan, least)
+
+
+def _needed_first(hits: Sequence[Hit]) -> Sequence[Hit]:
+    """What stands, the best answer, what defines a word of the question, and the others."""
+    best = next((hit for hit in hits if "standing" not in hit.parts), None)
+    return sorted(
+        hits, key=lambda hit: ("standing" not in hit.parts, hit is not best, "named" not in hit.parts)
+    )
 
 
 def knee(matches: Iterable[float], *, share: float) -> float:
@@ -76,9 +89,14 @@ def _match(hit: Hit) -> float:
 
 
 def _nothing(done: Recalling, plan: Recalling, least: float) -> Recalling:
-    """Say that there was something, and that none of it is relevant."""
-    best = max(map(_relevance, plan.hits))
-    told = f"nothing relevant: the best of {len(plan.hits)} has {best:.2f}, the threshold is {least:.2f}"
+    """Say that there was something, and none of it relevant; or, of a search, that there was nothing."""
+    if plan.hits:
+        best = max(map(_relevance, plan.hits))
+        told = f"nothing relevant: the best of {len(plan.hits)} has {best:.2f}, the threshold is {least:.2f}"
+    elif plan.turn.purpose == "hits" and plan.query is not None and plan.query.text:
+        told = _NOTHING_THERE if plan.hits.namespaces == 0 else _NOTHING_ALIKE
+    else:
+        return done
     return replace(done, hits=replace(done.hits, notes=(*done.hits.notes, told)))
 
 

@@ -754,7 +754,8 @@ def _strategy(
     if how == "step":
         return "append", STRATEGIES["append"]
     name = BY_KIND[old.kind]
-    if name == "overwrite" and not holds(slots(new.content), slots(old.content)):
+    is_another = old.attribute is not None and new.attribute != old.attribute
+    if name == "overwrite" and (is_another or not holds(slots(new.content), slots(old.content))):
         name = "summarise"
     return name, STRATEGIES[name]
 

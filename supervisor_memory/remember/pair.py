@@ -73,6 +73,17 @@ _TOKEN = re.compile(
     re.ASCII,
 )
 _EMPTY = frozenset("的了是在将把为由于与和及就也都请按以要须应会能可则而之其此该个位名条项") | STOP_WORDS
+_EMPTY_ZH = frozenset("我你他她它们不没再也都就很要的了是在有")
+_SORTS = dict.fromkeys(("min", "day", "week", "month", "year"), "time") | dict.fromkeys(
+    ("mile", "km"), "length"
+)
+_SORTS |= dict.fromkeys(("yuan", "usd", "eur"), "money")
+_MEASURES = {
+    "average": re.compile(r"\b(?:average|mean)\b|平均|均值", re.IGNORECASE),
+    "median": re.compile(r"\bmedian\b|中位数", re.IGNORECASE),
+    "total": re.compile(r"\b(?:total|sum)\b|总[数计额和量]", re.IGNORECASE),
+    "rate": re.compile(r"\b(?:rate|share|percentage)\b|[^频]率|占比|比例", re.IGNORECASE),
+}
 _NUMERALS = frozenset("零〇一二两三四五六七八九十百千万亿半") | frozenset(
     [
         "one",
@@ -103,7 +114,7 @@ _NUMERALS = frozenset("零〇一二两三四五六七八九十百千万亿半") 
     ]
 )
 
-_CANCELS = "取消(?![率数量费的]|航班|订单|比例|次数|原因|政策|最[多少高低])"
+_CANCELS = "取消(?![率数量费的图表单占均为前后]|航班|订单|比例|次数|原因|政策|平均|延误|口径|最[多少高低])"
 """That something is cancelled; not the rate of what was."""
 _CHANGES = re.compile(
     r"\b(?:now|no longer|any ?more|any longer|instead|from now on|these days|currently|as of|since|"
@@ -154,8 +165,12 @@ _DEFINES = re.compile(
     r"|(?P<zh>[^，。；,;]{1,20}?)(?:等于|是指|指的是|定义为)",
     re.IGNORECASE,
 )
-_MEANS = re.compile(r"(?P<what>[^，。；,;]{1,20}?)(?:等于|是指|指的是|定义为|指(?![标数导示定挥明出南向]))")
-"""What a Chinese sentence defines."""
+_MEANS = re.compile(
+    r"(?P<what>[^,.;]{1,60}?) (?:means?|refers? to|stands? for|denotes?)\b"
+    r"|(?P<zh>[^，。；,;]{1,20}?)指(?![标数导示定挥明出南向])",
+    re.IGNORECASE,
+)
+"""What a sentence says the meaning of."""
 _CALENDAR = re.compile(
     r"(?:januari|februari|march|april|may|june|juli|august|septemb|octob|novemb|decemb|monday|tuesday|wednesday|"
     r"thursday|friday|saturday|sunday)|[一二三四五六七八九十每上本下\d年月周日号]{1,2}"
@@ -453,7 +468,7 @@ def _unannounced(pair: Pair) -> str:
         return "rate"
     if _is_of_other_days(pair) or (another_number and _is_of_a_part(old, new)):
         return "period"
-    if another_number + another_date + another_rate > 1:
+    if another_number + another_date + another_rate > 1 or (another_number and _is_another_measure(pair)):
         return "two-values"
     if _defines_another(pair):
         return "subject"
@@ -466,6 +481,18 @@ def _unannounced(pair: Pair) -> str:
     if _is_restricted(pair):
         return "restriction"
     return _exchanged_subject(pair) or _exchanged_much(pair, another_number=another_number)
+
+
+def _is_another_measure(pair: Pair) -> bool:
+    """Whether they give figures of two sorts: minutes and a share, an average and a median."""
+    old, new = pair.old, pair.new
+    mine, yours = ({_SORTS.get(unit, unit) for _, unit in each.slots.numbers if unit} for each in (old, new))
+    if mine and yours and not mine & yours:
+        return True
+    ours, theirs = (
+        {name for name, found in _MEASURES.items() if found.search(each.text)} for each in (old, new)
+    )
+    return bool(ours and theirs) and not ours & theirs
 
 
 def _is_on_the_other_side(pair: Pair) -> bool:
@@ -566,9 +593,8 @@ def _defines_another(pair: Pair) -> bool:
 
 def _defined(text: str) -> frozenset[str]:
     """The words of what a text defines; none where it defines nothing."""
-    if match := _DEFINES.match(text):
-        return frozenset(_tokens(match["what"] or match["zh"]))
-    return frozenset(_tokens(match["what"])) if (match := _MEANS.match(text)) else frozenset()
+    match = _DEFINES.match(text) or _MEANS.match(text)
+    return frozenset(_tokens(match["what"] or match["zh"])) if match else frozenset()
 
 
 def _is_one_of_many(pair: Pair, replaced: Sequence[Exchange]) -> bool:
@@ -645,10 +671,13 @@ def _is_renamed(pair: Pair) -> bool:
 
 
 def shares_words(pair: Pair) -> bool:
-    """Whether they have a word in common that is no number and no date: without vectors less tells no
-    paraphrase."""
+    """Whether they have a word in common that is no number, no date, and no Chinese "I don't": without
+    vectors less tells no paraphrase."""
     common = pair.old.terms & pair.new.terms
-    return any(not _is_number(term) and not _CALENDAR.fullmatch(term) for term in common)
+    return any(
+        not _is_number(term) and not _CALENDAR.fullmatch(term) and not _EMPTY_ZH.issuperset(term)
+        for term in common
+    )
 
 
 def shares_a_figure_alone(pair: Pair) -> bool:

@@ -43,7 +43,7 @@ INSTEAD_FROM = 0.5
 Weights: TypeAlias = Mapping[str, float]
 _NAMES_COUNT = 0.5
 _VERY_NEAR = 0.75
-_NEAR, _NEAR_IN_CHINESE = 0.5, 0.8
+_NEAR, _NEAR_WHERE_ALL_IS = 0.5, 0.8  # of texts with a figure in common; short Chinese ones are always near
 _LONG = 60  # tokens of a text that says more than one thing
 _LEAST_SHARED, _LEAST_SHARED_BARE = 2, 3  # runs of words that a paraphrase shares, and without vectors
 _SEVERAL = 2
@@ -92,8 +92,10 @@ def verdicts(new: str, rivals: Sequence[Rival], scale: "Calibration | None") -> 
     readings = [read(rival.text) for rival in rivals]
     weights = rarity([text, *readings])
     near = [_near(rival, scale) for rival in rivals]
+    enough = _NEAR_WHERE_ALL_IS if has_cjk(new) else _NEAR
     return [
-        _verdict(beside(old, text), near[nth], _lead(nth, near), weights) for nth, old in enumerate(readings)
+        _verdict(beside(old, text), near[nth], _lead(nth, near), weights, enough=enough)
+        for nth, old in enumerate(readings)
     ]
 
 
@@ -123,14 +125,16 @@ def _lead(nth: int, near: Sequence[float | None]) -> float:
     return own - max((each for n, each in enumerate(near) if n != nth and each is not None), default=0.0)
 
 
-def _verdict(pair: Pair, near: float | None, lead: float, weights: Mapping[str, float]) -> Verdict:
+def _verdict(
+    pair: Pair, near: float | None, lead: float, weights: Mapping[str, float], *, enough: float
+) -> Verdict:
     if turns(pair):
         return Verdict(about=1.0, instead=1.0, names=names_in_common(pair, weights))
     if why := apart(pair):
         return Verdict(0.0, 0.0, why)
     if (near is None or pair.new.ends) and not shares_words(pair):
         return Verdict(0.0, 0.0, "no word in common")
-    if shares_a_figure_alone(pair) and (near is None or near < _near_enough(pair)):
+    if shares_a_figure_alone(pair) and (near is None or near < enough):
         return Verdict(0.0, 0.0, "a figure in common alone")
     if _shares_little(pair, near):
         return Verdict(0.0, 0.0, "little in common")
@@ -141,12 +145,6 @@ def _verdict(pair: Pair, near: float | None, lead: float, weights: Mapping[str, 
         instead=1.0 if takes_place(pair) else chance(facts, instead),
         names=names_in_common(pair, weights),
     )
-
-
-def _near_enough(pair: Pair) -> float:
-    """How near texts must be that have only a figure in common. Short Chinese sentences are nearer to each
-    other than English ones, whatever they are about."""
-    return _NEAR_IN_CHINESE if has_cjk(pair.new.text) else _NEAR
 
 
 def _shares_little(pair: Pair, near: float | None) -> bool:

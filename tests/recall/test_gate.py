@@ -12,7 +12,7 @@ from supervisor_memory.flow import Recalling, Turn, recall
 from supervisor_memory.recall.format import format_note
 from supervisor_memory.recall.gate import drop_already_said, gate, knee
 from supervisor_memory.recipes.default import DEFAULT
-from supervisor_memory.records import Hit, Hits, Message, Scope
+from supervisor_memory.records import Filter, Hit, Hits, Message, Query, Scope
 from supervisor_memory.settings import Settings
 from supervisor_memory.testing.ports import ports, record
 
@@ -103,6 +103,27 @@ def test_nothing_relevant_is_an_answer_that_says_how_near_it_was() -> None:
     told = gate(plan_of(0.21, 0.1), ports().read_store()).hits
     assert not told
     assert told.notes == ("nothing relevant: the best of 2 has 0.21, the threshold is 0.30",)
+
+
+@pytest.mark.parametrize(("namespaces", "told"), [(0, "no memories where"), (2, "shares a word")])
+def test_a_search_that_finds_nothing_says_whether_there_was_anything(namespaces: int, told: str) -> None:
+    asked = Query("tea?", Filter(user_id="alice"))
+    plan = Recalling(Turn("tea?", ALICE, purpose="hits"), hits=Hits(namespaces=namespaces), query=asked)
+    (note,) = gate(plan, ports().read_store()).hits.notes
+    assert note.startswith("nothing found: ")
+    assert told in note
+    assert not gate(replace(plan, turn=Turn("tea?", ALICE)), ports().read_store()).hits.notes
+
+
+def test_what_defines_a_word_of_the_question_is_not_what_the_limit_of_a_note_drops() -> None:
+    plan = plan_of(0.9, 0.8, 0.7, 0.6)
+    defined = Hit(record("delayed means late"), 0.5, {"relevance": 0.5, "named": 1.0})
+    wish = Hit(record("use tables", kind="user-profile"), 0.2, {"relevance": 0.0, "standing": 1.0})
+    plan = replace(plan, hits=Hits((*plan.hits, defined, wish)))
+    assert kept(plan, max_notes=4, knee=0.0) == [0.2, 0.9, 0.8, 0.5]
+    assert kept(plan, max_notes=2, knee=0.0) == [0.2, 0.9]
+    as_asked = replace(plan, turn=replace(plan.turn, purpose="hits", limit=4))
+    assert kept(as_asked) == [0.2, 0.9, 0.8, 0.7]
 
 
 def test_the_reason_of_each_drop_is_a_code_with_words() -> None:

@@ -1,0 +1,68 @@
+"""What is told of one thing takes nothing away of what is told of another, however alike the texts are."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from supervisor_memory import Settings, SupervisorMemory
+from supervisor_memory.embedding.open import E5, MINILM
+
+TWO_THINGS = [
+    ("Backups are kept for 30 days.", "Holidays must be requested 30 days ahead."),
+    ("Backups are kept for 30 days.", "Trial accounts end after 30 days."),
+    ("The dashboard password rotates every 30 days.", "A late invoice costs interest after 30 days."),
+    ("Churn rate means the share of customers lost.", "Revenue churn means the share of revenue lost."),
+    ("Weather caused most delays in July 2013.", "Weather caused most cancellations in February 2013."),
+    ("延误率指延误航班占全部航班的比例。", "取消率指取消航班占全部航班的比例。"),
+    ("取消率指取消航班占全部航班的比例。", "退货率指退货订单占全部订单的比例。"),
+    ("GMV指成交总额，含取消订单。", "净收入指GMV减去退货。"),
+    ("2013年1月JFK平均延误12.1分钟。", "2013年1月JFK取消率为1.9%。"),
+    ("2013年1月JFK平均延误12.1分钟。", "2013年1月JFK延误中位数为-3分钟。"),
+    ("按月延误图见/tmp/delays.png", "按月取消图见/tmp/cancel.png"),
+    ("我不吃花生。", "我不再喝咖啡。"),
+    ("我是素食者。", "我不再吃麸质。"),
+]
+MORE_OF_ONE = [
+    ("The average delay at EWR in January 2013 was 14.9 minutes.", "Frontier had the highest delay in 2013."),
+    ("The churn rate of Basic in June 2026 was 3.1%.", "Premium had the lowest churn rate in 2026."),
+    ("2013年1月EWR平均延误14.9分钟。", "2013年平均延误最高的是Frontier。"),
+    ("我8月搬到了苏州。", "我现在在苏州大学工作。"),
+]
+
+
+def known_after(texts: Sequence[str], embedder: str = "none") -> list[str]:
+    with SupervisorMemory(Settings(backend="in_memory", embedding_model=embedder)) as memory:
+        for text in texts:
+            memory.write(text, user_id="ada")
+        return [record.content for record in memory.get_all(user_id="ada")]
+
+
+def reader_of(text: str) -> str:
+    return MINILM if text.isascii() else E5
+
+
+@pytest.mark.parametrize("is_embedded", [False, True])
+@pytest.mark.parametrize("texts", TWO_THINGS)
+def test_two_things_are_two_records(texts: tuple[str, str], is_embedded: bool) -> None:
+    known = known_after(texts, reader_of(texts[0]) if is_embedded else "none")
+    assert sorted(known) == sorted(texts)
+
+
+@pytest.mark.parametrize("is_embedded", [False, True])
+@pytest.mark.parametrize("texts", MORE_OF_ONE)
+def test_what_has_words_of_its_own_adds_something(texts: tuple[str, str], is_embedded: bool) -> None:
+    known = " ".join(known_after(texts, reader_of(texts[0]) if is_embedded else "none"))
+    assert all(text in known for text in texts)
+
+
+def test_to_correct_one_fact_leaves_another_of_the_same_figure() -> None:
+    holidays = "Holidays must be requested 30 days ahead."
+    known = known_after(["Backups are kept for 30 days.", holidays, "Backups are kept for 60 days."])
+    assert sorted(known) == ["Backups are kept for 60 days.", holidays]
+
+
+def test_a_fact_is_forgotten_when_the_user_asks_for_it() -> None:
+    assert known_after(["GMV excludes refunds.", "Forget that GMV excludes refunds."]) == []
+    assert known_after(["The office is in Rome.", "Forget that GMV excludes refunds."]) == [
+        "The office is in Rome."
+    ]
