@@ -328,3 +328,15 @@ def test_hits_are_short_where_they_are_looked_at() -> None:
     worse = Hits((Hit(tea("green tea"), 0.5, {"relevance": 0.25}),), degraded=True, notes=("without it",))
     assert repr(worse) == "<Hits 1 found, degraded: 0.50 'green tea'; without it>"
     assert str(worse) == "0.50 'green tea' (relevance 0.25)\nwithout it"
+
+
+def test_a_report_answers_for_the_quarter_that_it_names_not_for_the_one_it_was_written_in(
+    memory: SupervisorMemory,
+) -> None:
+    reports = {"Q1": datetime(2026, 4, 15), "Q2": datetime(2026, 7, 15), "Q3": datetime(2026, 10, 15)}
+    for quarter, written in reports.items():
+        text = f"Net revenue in {quarter} 2026 was {len(quarter)}.{written.month} million euros."
+        memory.write(text, user_id="ada", created_at=written)
+    for quarter in reports:
+        found = memory.search(f"What was net revenue in {quarter} 2026?", user_id="ada")
+        assert f" {quarter} " in found[0].record.content

@@ -15,7 +15,8 @@ from supervisor_memory.flow import Recalling
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.recall.weights import parts_of, weighted
 from supervisor_memory.records import Hit, Query, Record
-from supervisor_memory.signals.dates import asks_when, mentions_time
+from supervisor_memory.signals.date_match import FACT_DATED, told
+from supervisor_memory.signals.dates import DateRange, asks_when, mentions_time, named_dates
 from supervisor_memory.signals.names import identifier_match, identifiers
 from supervisor_memory.terms import terms
 
@@ -39,6 +40,7 @@ def _term_set(text: str) -> frozenset[str]:
 
 
 _identifiers = lru_cache(maxsize=8192)(identifiers)
+_named_dates = lru_cache(maxsize=8192)(named_dates)
 _mentions_time = lru_cache(maxsize=8192)(mentions_time)
 
 
@@ -79,13 +81,13 @@ def rank(plan: Recalling, view: ReadStore) -> Recalling:
     embedder = view.embedder if plan.query.vector is not None else None
     calibration = embedder.calibration if embedder else None
     asked = frozenset(plan.query.terms)
-    told = [_told(hit, asked, calibration) for hit in plan.hits]
-    matches = _matches(told, plan.query)
-    best_match, best_relevance = max(matches), max(hit.parts["relevance"] for hit in told)
+    weighed = [_told(hit, asked, calibration) for hit in _dated_by_their_texts(plan.hits, plan.query)]
+    matches = _matches(weighed, plan.query)
+    best_match, best_relevance = max(matches), max(hit.parts["relevance"] for hit in weighed)
     scale = best_relevance / best_match if best_match else 0.0
-    read = view.times_read([hit.record.id for hit in told]) if view.settings.weight_reads else {}
+    read = view.times_read([hit.record.id for hit in weighed]) if view.settings.weight_reads else {}
     scored: list[Hit] = []
-    for hit, match in zip(told, matches, strict=True):
+    for hit, match in zip(weighed, matches, strict=True):
         record = hit.record
         beside = parts_of(record, now=view.now, settings=view.settings, times_read=read.get(record.id, 0))
         parts = {**hit.parts, "match": match, "fused": match * scale, **beside}
@@ -93,6 +95,28 @@ def rank(plan: Recalling, view: ReadStore) -> Recalling:
     scored.sort(key=lambda hit: hit.record.id, reverse=True)
     scored.sort(key=lambda hit: (-hit.score, -hit.parts["match"]))
     return replace(plan, hits=replace(plan.hits, items=tuple(scored)))
+
+
+def _dated_by_their_texts(hits: Sequence[Hit], query: Query) -> Sequence[Hit]:
+    """The hits; of facts that name a time how well that fits the question, not when they were written: what
+    came of the first quarter is reported in the second."""
+    if not (asked := named_dates(query.text, query.now)):
+        return hits
+    return [
+        hit if "match" not in hit.parts or hit.record.layer == "history" else _redated(hit, asked, query)
+        for hit in hits
+    ]
+
+
+def _redated(hit: Hit, asked: Sequence[DateRange], query: Query) -> Hit:
+    fit = told(asked, _named_dates(hit.record.content, hit.record.created_at))
+    if fit is None:
+        return hit
+    date, before = FACT_DATED * fit, hit.parts.get("date", 0.0)
+    parts = {name: value for name, value in hit.parts.items() if name != "date"} | (
+        {"date": date} if date else {}
+    )
+    return replace(hit, parts={**parts, "match": hit.parts["match"] + query.weights.date * (date - before)})
 
 
 def _told(hit: Hit, asked: frozenset[str], calibration: "Calibration | None") -> Hit:
@@ -127,8 +151,8 @@ def _matches(hits: Sequence[Hit], query: Query) -> Sequence[float]:
         found = (identifier_match(named, _identifiers(hit.record.content)) for hit in hits)
         matches = [match + _IDENTIFIED * share for match, share in zip(matches, found, strict=True)]
     if asks_when(query.text):
-        told = (_mentions_time(hit.record.content) for hit in hits)
-        matches = [match + _SAYS_WHEN * is_told for match, is_told in zip(matches, told, strict=True)]
+        says = (_mentions_time(hit.record.content) for hit in hits)
+        matches = [match + _SAYS_WHEN * is_told for match, is_told in zip(matches, says, strict=True)]
     return matches
 
 

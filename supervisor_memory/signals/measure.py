@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from supervisor_memory.signal_weights import DEFAULT, Weights
 from supervisor_memory.signals import context
-from supervisor_memory.signals.date_match import match
+from supervisor_memory.signals.date_match import FACT_DATED, match
 from supervisor_memory.signals.dates import DateRange, named_dates
 from supervisor_memory.signals.fuse import base, scaled
 from supervisor_memory.signals.index import Index, information
@@ -22,7 +22,6 @@ Cosines = tuple[Rows, Floats]
 _ABSENT = np.float32(-2.0)
 _MOST_SPEAKERS = 500
 _NAMES_WITHIN = 1_000  # characters of a question in which names are looked for
-_FACT_DATED = np.float32(0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +197,7 @@ def _spoken_by(index: Index, people: frozenset[str]) -> Floats:
 def _dated(index: Index, ranges: Sequence[DateRange], now: float) -> Floats:
     """How well the time of each record fits; of a fact by itself the time says less about what it tells."""
     fit = match(ranges, index.said_at[: index.size], now)
-    return np.where(index.episodes[: index.size] >= 0, fit, fit * _FACT_DATED)
+    return np.where(index.episodes[: index.size] >= 0, fit, fit * np.float32(FACT_DATED))
 
 
 def _placed(index: Index, cosines: Cosines | None) -> Floats:

@@ -1,11 +1,15 @@
 """All signals of a question over the records of some namespaces."""
 
+from datetime import UTC, datetime
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from supervisor_memory.records import Record, Source
+from supervisor_memory.signals.date_match import OTHER_YEAR, told
+from supervisor_memory.signals.dates import named_dates
 from supervisor_memory.signals.index import Index, entry_of
 from supervisor_memory.signals.measure import Asked, Cosines, Measured, measure
 from supervisor_memory.terms import terms
@@ -142,3 +146,22 @@ def test_no_signal_is_ever_no_number_or_beyond_its_bounds(
         assert ((values >= 0) & (values <= 1)).all(), name
     for row in order(measured):
         assert all(np.isfinite(value) for value in measured.parts(row).values())
+
+
+@pytest.mark.parametrize(
+    ("asked", "text", "fit"),
+    [
+        ("net revenue in Q2 2026?", "Net revenue in Q2 2026 was 3.9 million.", 1.0),
+        ("net revenue in Q2 2026?", "Net revenue in May 2026 was 1.3 million.", 1.0),
+        ("net revenue in Q2 2026?", "Net revenue in Q1 2026 was 4.2 million.", 0.0),
+        ("net revenue in Q2 2026?", "Net revenue in 2026 was 16 million.", None),
+        ("net revenue in Q2 2026?", "Net revenue excludes refunds.", None),
+        ("net revenue in Q2?", "Net revenue in Q2 2024 was 3.1 million.", OTHER_YEAR),
+        ("net revenue in Q2?", "Net revenue in Q1 2026 was 4.2 million.", 0.0),
+        ("2026年7月的流失率？", "2026年7月流失率为1.8%。", 1.0),
+        ("2026年7月的流失率？", "2026年6月流失率为2.1%。", 0.0),
+    ],
+)
+def test_a_text_that_names_a_time_says_how_well_that_fits(asked: str, text: str, fit: float | None) -> None:
+    now = datetime(2026, 11, 20, tzinfo=UTC).timestamp()
+    assert told(named_dates(asked, now), named_dates(text, now)) == fit
