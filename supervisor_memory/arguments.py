@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from difflib import get_close_matches
+from numbers import Integral, Real
 from typing import Any, Final, TypeAlias, TypeVar, cast, get_args
 
 from supervisor_memory.errors import (
@@ -230,7 +231,7 @@ def as_families(families: Sequence[str] | None) -> tuple[str, ...] | None:
     """
     if families is None:
         return None
-    if isinstance(families, str) or not families:
+    if isinstance(families, str) or not families or not isinstance(families, Iterable):
         raise InvalidContent(
             f"families is {families!r}; pass a list such as ['user_profile'], or None for all",
             families=families,
@@ -384,11 +385,11 @@ def check_amount(number: int, *, what: str, least: int = 1, most: int = _MOST) -
     Raises:
         InvalidContent: no whole number, or too small.
     """
-    if isinstance(number, bool) or not isinstance(number, int) or number < least:
+    if isinstance(number, bool) or not isinstance(number, Integral) or number < least:
         raise InvalidContent(
             f"{what} is {_shown(number)}; use a whole number from {least}", what=what, value=_shown(number)
         )
-    return min(number, most)
+    return min(int(number), most)
 
 
 def check_threshold(threshold: float | None) -> float | None:
@@ -399,7 +400,7 @@ def check_threshold(threshold: float | None) -> float | None:
     """
     if threshold is None:
         return None
-    if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 <= threshold <= 1:
+    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not 0 <= threshold <= 1:
         raise InvalidContent(
             f"threshold is {str(threshold)[:40]!r}; use a relevance in [0, 1], or None for MEMORY_MIN_SCORE",
             threshold=str(threshold),

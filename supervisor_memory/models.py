@@ -21,9 +21,19 @@ _LOADING_SECONDS = 20.0
 
 
 def as_embedder(embedder: Any, settings: Settings) -> "Embedder | None":
-    """An embedder of ours as it is, LangChain's wrapped, None as the settings say."""
+    """An embedder of ours as it is, LangChain's wrapped, None as the settings say.
+
+    Raises:
+        SettingsError: it cannot embed.
+    """
     if embedder is None:
         return _local(settings.embedding_model, settings.embedding_dim, settings.embedding_threads)
+    if isinstance(embedder, type) or not callable(getattr(embedder, "embed_query", None)):
+        raise SettingsError(
+            f"embedder is {embedder!r:.80}, which has no `embed_query`; pass LangChain `Embeddings` or an "
+            "embedder of `supervisor_memory.embedding`, or set EMBEDDING_MODEL to the name of one",
+            embedder=type(embedder).__name__,
+        )
     # Looked up without asking: a fingerprint may load the model, or hang.
     if inspect.getattr_static(embedder, "fingerprint", None) is not None:
         return cast("Embedder", embedder)

@@ -248,6 +248,24 @@ def test_a_threshold_outside_the_unit_interval_is_refused(memory: SupervisorMemo
     refused(memory, lambda: memory.search("x", user_id="u1", threshold=threshold), InvalidContent)
 
 
+def test_numbers_of_numpy_are_numbers(memory: SupervisorMemory) -> None:
+    limit, threshold = np.int64(1), np.float32(0.5)
+    found = memory.search("hot tea", user_id="u1", limit=limit, threshold=threshold)  # type: ignore[arg-type]
+    assert [hit.record.content for hit in found] == ["tea is hot"]
+
+
+def test_families_that_are_no_list_are_refused(memory: SupervisorMemory) -> None:
+    families: Any = 5
+    refused(memory, lambda: memory.search("x", user_id="u1", families=families), InvalidContent)
+
+
+@pytest.mark.parametrize("embedder", ["all-MiniLM-L6-v2", len, HashingEmbedder, 7])
+def test_what_cannot_embed_is_refused_when_a_memory_is_made(embedder: Any) -> None:
+    with pytest.raises(SettingsError, match="no `embed_query`") as raised:
+        SupervisorMemory(Settings(), embedder=embedder)
+    assert "EMBEDDING_MODEL" in str(raised.value)
+
+
 @pytest.mark.parametrize("query", [None, 5, b"x", ["x"]])
 def test_a_query_that_is_no_text_is_refused(memory: SupervisorMemory, query: Any) -> None:
     assert "query" in refused(memory, lambda: memory.search(query, user_id="u1"), InvalidContent)
