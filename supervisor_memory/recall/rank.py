@@ -15,9 +15,9 @@ from supervisor_memory.flow import Recalling
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.recall.weights import parts_of, weighted
 from supervisor_memory.records import Hit, Query, Record
-from supervisor_memory.signals.date_match import FACT_DATED, told
 from supervisor_memory.signals.dates import DateRange, asks_when, mentions_time, named_dates
 from supervisor_memory.signals.names import identifier_match, identifiers
+from supervisor_memory.signals.told_dates import FACT_DATED, told
 from supervisor_memory.terms import terms
 
 if TYPE_CHECKING:
