@@ -23,7 +23,7 @@ help:
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "supervisor-memory needs Python 3.11 or newer; set PYTHON=python3.x")'
-	@echo 'setting up $(VENV): a few minutes the first time, about 750 MB'
+	@echo 'setting up $(VENV): a few minutes the first time, about 850 MB'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[local,redact,demo]' --group dev
