@@ -754,10 +754,17 @@ def _strategy(
     if how == "step":
         return "append", STRATEGIES["append"]
     name = BY_KIND[old.kind]
-    is_another = old.attribute is not None and new.attribute != old.attribute
-    if name == "overwrite" and (is_another or not holds(slots(new.content), slots(old.content))):
+    if name == "overwrite" and not (_says_most(old, new) and holds(slots(new.content), slots(old.content))):
         name = "summarise"
     return name, STRATEGIES[name]
+
+
+def _says_most(old: Record, new: Record) -> bool:
+    """Whether a text says most of what a record says, and the same attribute where that states one."""
+    if old.attribute is not None and new.attribute != old.attribute:
+        return False
+    known = set(terms(old.content))
+    return 2 * len(known & set(terms(new.content))) > len(known)
 
 
 def _changed(old: Record, new: Record, text: str) -> Record:

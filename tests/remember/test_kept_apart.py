@@ -27,6 +27,7 @@ MORE_OF_ONE = [
     ("The churn rate of Basic in June 2026 was 3.1%.", "Premium had the lowest churn rate in 2026."),
     ("2013年1月EWR平均延误14.9分钟。", "2013年平均延误最高的是Frontier。"),
     ("我8月搬到了苏州。", "我现在在苏州大学工作。"),
+    ("我住在杭州。", "我在杭州大学读书。"),
 ]
 
 
