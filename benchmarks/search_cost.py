@@ -296,7 +296,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--full", action="store_true", help="100,000 and 1,000,000 records too: hours")
+    parser.add_argument("--full", action="store_true", help="100,000 and 1,000,000 records too: half an hour")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--records", type=int, nargs="+", help="these numbers of records, at least 10")
     parser.add_argument(

@@ -8,7 +8,7 @@ whether the later one announces a change. Nothing here knows a domain.
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -487,12 +487,10 @@ def _is_another_measure(pair: Pair) -> bool:
     """Whether they give figures of two sorts: minutes and a share, an average and a median."""
     old, new = pair.old, pair.new
     mine, yours = ({_SORTS.get(unit, unit) for _, unit in each.slots.numbers if unit} for each in (old, new))
-    if mine and yours and not mine & yours:
-        return True
     ours, theirs = (
         {name for name, found in _MEASURES.items() if found.search(each.text)} for each in (old, new)
     )
-    return bool(ours and theirs) and not ours & theirs
+    return _differ(mine, yours) or _differ(ours, theirs)
 
 
 def _is_on_the_other_side(pair: Pair) -> bool:
@@ -875,7 +873,12 @@ def _lacks(old: frozenset[tuple[str, str]], new: frozenset[tuple[str, str]]) -> 
 
 def _units_differ(old: Slots, new: Slots) -> bool:
     ours, theirs = ({unit for _, unit in each.numbers if unit} for each in (old, new))
-    return bool(ours and theirs and not ours & theirs)
+    return _differ(ours, theirs)
+
+
+def _differ(some: Set[str], others: Set[str]) -> bool:
+    """Whether there is something of both, and nothing in common."""
+    return bool(some and others and not some & others)
 
 
 def _exchanged(pair: Pair) -> Iterator[str]:

@@ -54,7 +54,7 @@ def test_sql_with_a_less_than_sign_stays_readable() -> None:
     ("question", "header"),
     [
         ("what about refunds?", "Relevant long-term memory (at most 4 notes)"),
-        ("退款怎么算 refunds", "相关长期记忆（最多 4 条）："),
+        ("退款怎么算 refunds", "相关长期记忆：（最多 4 条）"),
     ],
 )
 def test_the_header_says_at_most_how_many_in_the_language_of_the_user(question: str, header: str) -> None:
