@@ -104,7 +104,8 @@ class Remembering:
     which makes one row of it. `turn_id` says what all this answers: with it,
     the same is written once, and `is_repeated` says that some of it had been. `note` is what an agent
     had been told, which it may repeat; None where nobody was told anything. `is_reviewed`: a person has
-    approved it, so that nothing of it waits for review.
+    approved it, so that nothing of it waits for review. `is_unsure`: it could not be checked who said it, so
+    that all of it does.
     """
 
     scope: Scope
@@ -121,6 +122,7 @@ class Remembering:
     is_repeated: bool = False
     note: Note | None = None
     is_reviewed: bool = False
+    is_unsure: bool = False
 
 
 Before: TypeAlias = Callable[[Recalling, NoStore], Recalling]

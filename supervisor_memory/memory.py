@@ -4,8 +4,9 @@ import functools
 import logging
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -86,7 +87,7 @@ from supervisor_memory.telemetry import (
     spanned,
 )
 from supervisor_memory.tokens import COUNTERS
-from supervisor_memory.trail import Trail
+from supervisor_memory.trail import UNDELIVERED, Trail
 from supervisor_memory.upkeep.forget import Forgotten, forget
 from supervisor_memory.upkeep.queue import Queue
 from supervisor_memory.upkeep.rarely import Rarely
@@ -95,12 +96,15 @@ from supervisor_memory.versions import Version
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+    from langchain_core.runnables import RunnableConfig
     from langchain_core.tools import BaseTool
     from langgraph.store.base import BaseStore, IndexConfig, TTLConfig
 
     from supervisor_memory.embedding.protocol import Embedder
+    from supervisor_memory.graph.explained import Prompt
     from supervisor_memory.graph.identity import Resolver
     from supervisor_memory.graph.middleware import MemoryMiddleware
+    from supervisor_memory.graph.turn import HostTurn
     from supervisor_memory.moving.arrival import Moved
     from supervisor_memory.moving.files import File
     from supervisor_memory.moving.mover import Mover, Progress
@@ -763,7 +767,6 @@ class SupervisorMemory:
 
     # --- the two flows of a graph
 
-    @spanned("search_memory", of_recall)
     def recall(
         self,
         messages: MessagesLike,
@@ -780,26 +783,45 @@ class SupervisorMemory:
             query: What to look for; None: the latest thing the user said.
             explain: Whether the note's `hits` tell what became of each candidate, as in `search`.
         """
+        recalled = self.recalled(messages, scope, query=query, explain=explain)
+        recalled.tell(scope)
+        return recalled.note
+
+    @spanned("search_memory", lambda given, recalled: of_recall(given, recalled.note))
+    def recalled(
+        self,
+        messages: MessagesLike,
+        scope: Scope,
+        *,
+        query: str | None = None,
+        explain: bool = False,
+    ) -> "Recalled":
+        """As `recall`, for who does not know yet whether a model will read the note."""
         check_scope(scope)
         if not self.settings.enabled:
-            return Note()
+            return Recalled(Note())
         scope = self._in(scope)
         ports = self._ports(self.settings.search_timeout_ms)
 
-        def look() -> Note:
+        def look() -> Recalled:
             seen = _clipped(messages)
             asked = last_user_text(seen) if query is None else query[:LONGEST_READ]
             turn = Turn(text=asked, scope=scope, messages=seen, explain=explain)
             found = recall(turn, ports, self.recipe)
-            self._trail.told("inject", found, scope, ports=ports)
+
+            def log(scope: Scope, was_read: bool) -> None:  # noqa: FBT001
+                self._trail.told("inject" if was_read else UNDELIVERED, found, self._in(scope), ports=ports)
+
             if found.note.degraded:
                 self._trail.degraded("recall", scope, ports.reasons, ports=ports)
-            self._tell(found.note, scope)
-            return found.note
+            if found.note:
+                reader = scope.agent_id or "the supervisor"
+                _log.info("recalled %d records for %s", len(found.note.ids), reader)
+            return Recalled(found.note, log)
 
-        def without(error: BaseException) -> Note:
+        def without(error: BaseException) -> Recalled:
             self._trail.degraded("recall", scope, type(error).__name__, ports=ports)
-            return Note(degraded=True, hits=Hits(degraded=True, notes=(_said(error),)))
+            return Recalled(Note(degraded=True, hits=Hits(degraded=True, notes=(_said(error),))))
 
         return guarded(lambda: self.bridge.within(ports.left(), look), otherwise=without)
 
@@ -827,12 +849,6 @@ class SupervisorMemory:
         self._trail.accessed("preview", found.hits, scope, by_operator=True, ports=ports)
         return found.note
 
-    def _tell(self, note: Note, scope: Scope) -> None:
-        if note:
-            reader = scope.agent_id or "the supervisor"
-            facts = {"note": note, "scope": scope}
-            _log.info("recalled %d records for %s", len(note.ids), reader, extra=facts)
-
     @spanned("upsert_memory", of_write)
     def remember(
         self,
@@ -842,6 +858,7 @@ class SupervisorMemory:
         outcome: Outcome | None = None,
         turn_id: str | None = None,
         note: Note | None = None,
+        is_unsure: bool = False,
     ) -> list[WriteResult]:
         """Keep what is worth keeping of a turn. Never raises for memory's sake.
 
@@ -854,6 +871,7 @@ class SupervisorMemory:
             turn_id: What the user said that this answers: its message id. With it, the same exchange or
                 outcome that is written again is written once, whatever became of it in between.
             note: What that agent had been told; what it merely repeats is skipped.
+            is_unsure: Whether it could not be checked who said it; then all of it waits for a person.
         """
         check_scope(scope)
         if not self.settings.enabled:
@@ -870,6 +888,7 @@ class SupervisorMemory:
                 outcome=outcome or Outcome(),
                 turn_id=str(turn_id) if turn_id else None,
                 note=note or Note(),
+                is_unsure=is_unsure,
             )
             said = redacted(said, self.services.redactor)
             spoke.update(message.role for message in said.messages)
@@ -901,19 +920,32 @@ class SupervisorMemory:
         *,
         supervisor: str | None = "supervisor",
         agents: Sequence[str] | None = None,
-        messages_key: str = "messages",
+        messages_key: str | Sequence[str] = "messages",
+        conclusion_key: str | Sequence[str] | None = None,
+        placement: Literal["system", "last_user", "state"] = "system",
+        nested: Literal["agent", "user"] = "agent",
         worker_memory_tools: Literal["refuse", "deny"] = "refuse",
         store_tools: Sequence[str] = (),
         identity: "Resolver | None" = None,
     ) -> G:
         """The same graph with memory: a new object of the same type; the original is untouched.
 
+        Nodes see the state as without memory; the note goes into the prompts of the chat models they call.
+
         Args:
             graph: A `StateGraph`, a builder from `create_supervisor`, or either compiled.
             supervisor: Its node. A note is injected before it speaks; what the user states is kept.
                 None: nobody leads, as in a swarm; every agent is spoken to, and none has memory tools.
             agents: The nodes it leads; None: every other node that is no tool node.
-            messages_key: The state key that holds the messages.
+            messages_key: The state key that holds the messages, or several.
+            conclusion_key: The state key, or keys, whose value is what an agent concluded, beside
+                `final_answer` and `side_effects`.
+            placement: Where the note goes: "system": the end of the prompt's system message; "last_user": the
+                first block of the user's newest message, which keeps a provider's cache of all before it;
+                "state": the first of the messages that a node sees, for nodes that call no chat model of
+                LangChain's. See docs/hosts/placement.md.
+            nested: Whose words the human messages of its input are where it runs inside another graph that
+                has no memory around it.
             worker_memory_tools: What to do when a sub-agent carries a memory tool: refuse to wrap, or
                 let the tool stay and answer MemoryAccessDenied.
             store_tools: Names of the supervisor's own tools that may use a guarded store, see `guard`.
@@ -931,6 +963,9 @@ class SupervisorMemory:
             supervisor=supervisor,
             agents=agents,
             messages_key=messages_key,
+            conclusion_key=conclusion_key,
+            placement=placement,
+            nested=nested,
             worker_memory_tools=worker_memory_tools,
             store_tools=store_tools,
             identity=identity,
@@ -942,7 +977,8 @@ class SupervisorMemory:
         agent_id: str | None = None,
         agents: Sequence[str] = (),
         placement: Literal["system", "last_user"] = "system",
-        messages_key: str = "messages",
+        messages_key: str | Sequence[str] = "messages",
+        nested: Literal["agent", "user"] = "agent",
         tools: Sequence[str] | None = None,
         store_tools: Sequence[str] = (),
         identity: "Resolver | None" = None,
@@ -955,8 +991,8 @@ class SupervisorMemory:
         Args:
             agent_id: None: for the supervisor. A name: for the sub-agent of that name; it gets no tools.
             agents: Names of tools that run an agent where nobody can see it, such as one behind HTTP.
-            placement: Where the note goes: behind the system prompt, or into the latest message of the
-                user, which keeps a provider's prompt cache of all before it.
+            placement: Where the note goes, as in `attach`; there is no state to put it into.
+            nested: As in `attach`.
             tools: The memory tools to bring, such as `["memory_search"]`; None: all six.
             store_tools: Names of the supervisor's own tools that may use a guarded store, see `guard`.
 
@@ -971,6 +1007,7 @@ class SupervisorMemory:
             agents=agents,
             placement=placement,
             messages_key=messages_key,
+            nested=nested,
             tools=tools,
             store_tools=store_tools,
             identity=identity,
@@ -981,7 +1018,9 @@ class SupervisorMemory:
         agent: G,
         name: str | None = None,
         *,
-        messages_key: str = "messages",
+        messages_key: str | Sequence[str] = "messages",
+        conclusion_key: str | Sequence[str] | None = None,
+        placement: Literal["system", "last_user"] = "system",
         worker_memory_tools: Literal["refuse", "deny"] = "refuse",
         identity: "Resolver | None" = None,
     ) -> G:
@@ -992,6 +1031,7 @@ class SupervisorMemory:
         Args:
             agent: A compiled graph; the original is untouched.
             name: Whose notes it reads; None: the graph's own name.
+            messages_key, conclusion_key, placement: As in `attach`.
 
         Raises:
             GraphError: it is no compiled graph, or nobody named it.
@@ -1004,9 +1044,41 @@ class SupervisorMemory:
             agent,
             name,
             messages_key=messages_key,
+            conclusion_key=conclusion_key,
+            placement=placement,
             worker_memory_tools=worker_memory_tools,
             identity=identity,
         )
+
+    def explain_prompt(
+        self, graph: Any, input: Any, config: "RunnableConfig | None" = None
+    ) -> "list[Prompt]":
+        """What the models of a graph would read for an input, without calling any. Nothing is kept.
+
+        Each node is run by itself on the input, up to its first model call: what it does before that is done.
+
+        Args:
+            graph: What `attach` returned, or an agent with the middleware; compiled or not.
+        """
+        from supervisor_memory.graph.explained import explained
+
+        return explained(graph, input, config)
+
+    def silent(self) -> "AbstractContextManager[None]":
+        """Tell no note to the chat models called inside; the tag "memory:off" does it for one call."""
+        from supervisor_memory.graph.prompts import silent
+
+        return silent()
+
+    def turn(self, scope: Scope, text: str) -> "HostTurn":
+        """One turn of a conversation in code of the host's own: who acts and what the user said.
+
+        The chat models that are called inside read the supervisor's note; what the user said is heard, and
+        what `answered` is given is kept with it.
+        """
+        from supervisor_memory.graph.turn import HostTurn
+
+        return HostTurn(self, scope, text)
 
     def store(
         self,
@@ -1113,6 +1185,7 @@ class SupervisorMemory:
     asummarize = _twin(summarize)
     arecall = _twin(recall)
     apreview = _twin(preview)
+    aexplain_prompt = _twin(explain_prompt)
     aremember = _twin(remember)
     aflush = _twin(flush)
     aclose = _twin(close)
@@ -1156,6 +1229,10 @@ class SupervisorMemory:
             self._rarely.after_a_write(said.scope.user_id)
         return list(done.results)
 
+    def keep_digests(self, said: Remembering) -> None:
+        """Keep who said what in a thread, as digests; see `graph/ledger.py`."""
+        self._insert(said)
+
     def _decide_again(
         self, store: MemoryBackend, commit: Commit, became: Callable[[str], str]
     ) -> Mapping[str, str]:
@@ -1172,6 +1249,19 @@ class SupervisorMemory:
     def report(self, *events: AuditEvent) -> None:
         """Audit something that changed no record; a store that cannot take it does not raise here."""
         self._trail.report(*events)
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A note, and how to tell the log what became of it: (reader, whether a model call held it)."""
+
+    note: Note
+    log: Callable[[Scope, bool], None] | None = None
+
+    def tell(self, scope: Scope, *, was_read: bool = True) -> None:
+        """Note in the access log that a reader saw it, or that nobody did."""
+        if self.log is not None:
+            self.log(scope, was_read)
 
 
 def _clipped(messages: MessagesLike) -> tuple[Message, ...]:

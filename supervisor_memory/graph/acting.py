@@ -16,10 +16,10 @@ from typing import Any
 from langgraph.config import get_config
 
 from supervisor_memory.errors import IdentityError
-from supervisor_memory.records import Note, Scope
+from supervisor_memory.graph.prompts import Telling, tells
+from supervisor_memory.records import Scope
 
 __all__ = [
-    "NO_NOTE",
     "Acting",
     "acting",
     "acting_as",
@@ -29,20 +29,18 @@ __all__ = [
     "granting",
 ]
 
-NO_NOTE = Note()
-
 
 @dataclass(frozen=True, slots=True)
 class Acting:
-    """Who acts, the note for the models they run, and how far that reaches.
+    """Who acts, what the models they run are told, and how far that reaches.
 
-    `note` is None where nobody has recalled for them.
+    `told` is None where nobody has recalled for them.
     `path` is the task of the run in which it was set; `reach` how many further levels of subgraphs are
     still the same actor. Deeper, or in a run of its own thread, is an agent that somebody runs in a tool.
     """
 
     scope: Scope | IdentityError
-    note: Note | None = None
+    told: Telling | None = None
     path: Sequence[str] = ()
     reach: int = 0
 
@@ -79,11 +77,12 @@ def acting_scope() -> Scope | IdentityError | None:
 
 
 @contextmanager
-def acting_as(scope: Scope | IdentityError, note: Note | None = None, *, reach: int = 0) -> Iterator[None]:
+def acting_as(scope: Scope | IdentityError, told: Telling | None = None, *, reach: int = 0) -> Iterator[None]:
     """Say who acts to the tools, and the note to the models, in what runs inside."""
-    token = _ACTING.set(Acting(scope, note, _path(_config()), reach))
+    token = _ACTING.set(Acting(scope, told, _path(_config()), reach))
     try:
-        yield
+        with tells(told):
+            yield
     finally:
         _ACTING.reset(token)
 

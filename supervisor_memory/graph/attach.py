@@ -1,28 +1,33 @@
 """Put memory around the nodes of a graph: recall before a node, remember after it.
 
-The builder is cloned and only its nodes' runnables are replaced; a compiled graph is compiled again
-with its own settings. Nothing of ours stays in the thread: a note is put in front of the messages
-that a node sees, and taken out of everything that leaves it.
+The builder is cloned, its nodes' runnables are replaced, and each run gets a beginning; a compiled graph is
+compiled again with its own settings. A node sees the state that the host gave it: the note goes into the
+prompts of the chat models that it calls.
 """
 
+import dataclasses
 import logging
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import Runnable
 from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
+from pydantic import BaseModel
 
 from supervisor_memory.errors import GraphError, UnknownNode, WorkerHasMemoryTools
+from supervisor_memory.graph.attached import attached, compiling
 from supervisor_memory.graph.calls import ToolCalls
-from supervisor_memory.graph.deep import WRAPPED
 from supervisor_memory.graph.hooks import Hooks
 from supervisor_memory.graph.identity import Resolver
-from supervisor_memory.graph.nodes import around, as_caller
+from supervisor_memory.graph.nodes import around, as_caller, watched
+from supervisor_memory.graph.observing import WRAPPED
+from supervisor_memory.graph.prompts import Placement, check_placement
 from supervisor_memory.graph.rebuild import rebuilt
-from supervisor_memory.graph.state import TOOL_NAMES
+from supervisor_memory.graph.state import TOOL_NAMES, as_keys, keys_of
 from supervisor_memory.graph.workers import denied_tools, memory_tools_of, undeniable
 from supervisor_memory.ports import guarded
 
@@ -41,7 +46,10 @@ def attach(
     *,
     supervisor: str | None,
     agents: Sequence[str] | None,
-    messages_key: str,
+    messages_key: str | Sequence[str],
+    conclusion_key: str | Sequence[str] | None,
+    placement: Placement,
+    nested: Literal["agent", "user"],
     worker_memory_tools: Literal["refuse", "deny"],
     store_tools: Sequence[str] = (),
     identity: Resolver | None = None,
@@ -57,29 +65,44 @@ def attach(
     if not memory.settings.enabled:
         return graph
     _check_tools(memory, builder, supervisor, led, worker_memory_tools)
-    _warn_without_messages(builder, messages_key)
+    keys = as_keys(messages_key)
+    _warn_without_messages(builder, keys)
     memory.fence()
-    hooks = Hooks(memory, messages_key, identity, frozenset(builder.nodes))
+    hooks = Hooks(
+        memory,
+        keys,
+        identity,
+        check_placement(placement),
+        conclusions=as_keys(conclusion_key or ()),
+        nested=nested,
+        shape=_shape_of(builder.state_schema),
+        assigns_ids=_assigns_ids(builder, keys),
+    )
     calls = ToolCalls(hooks, store_tools=frozenset(store_tools))
-    may_redact = _adds_messages(builder, messages_key)
 
     def wrap(name: str, inner: Runnable[Any, Any]) -> Runnable[Any, Any]:
         if getattr(inner, WRAPPED, False):
             return inner
         if name == supervisor:
-            return around(inner, hooks, name, agent_id=None, leads=True, redact=False, calls=calls)
+            return around(inner, hooks, name, agent_id=None, leads=True, calls=calls)
         callers = _callers(builder, name) & set(led) if _is_tool_node(inner) else set()
         agent = name if name in led else min(callers, default=None)
         if agent is not None and worker_memory_tools == "deny":
             inner = denied_tools(inner, hooks.report_denied, memory.bridge)
         if name in led:
             leads = supervisor is None
-            return around(inner, hooks, name, agent_id=name, leads=leads, redact=may_redact, calls=None)
+            return around(inner, hooks, name, agent_id=name, leads=leads, calls=None)
         if isinstance(inner, ToolNode) and agent is None:
-            return calls.installed(inner)
-        return as_caller(inner, hooks, name, agent_id=agent) if agent or memory_tools_of(inner) else inner
+            return watched(calls.installed(inner), hooks, name)
+        if agent or memory_tools_of(inner):
+            return as_caller(inner, hooks, name, agent_id=agent)
+        return watched(inner, hooks, name)
 
-    return rebuilt(graph, wrap)
+    made: Any = rebuilt(graph, wrap)
+    if not isinstance(made, CompiledStateGraph):
+        return cast("G", compiling(made, hooks))
+    made.builder = compiling(made.builder, hooks)
+    return cast("G", attached(made, hooks))
 
 
 def _checked_agents(builder: Any, supervisor: str | None, agents: Sequence[str] | None) -> list[str]:
@@ -156,20 +179,28 @@ def _check_tools(
         )
 
 
-def _warn_without_messages(builder: Any, key: str) -> None:
-    if key not in builder.channels:
-        known = ", ".join(repr(name) for name in builder.channels if not name.startswith(("__", "branch:")))
+def _warn_without_messages(builder: Any, keys: Sequence[str]) -> None:
+    if not set(keys) & set(builder.channels):
         _log.warning(
-            "the graph's state has no %r, so nothing can be recalled or kept; its keys are %s. "
+            "the graph's state has no %s, so nothing can be recalled or kept; its keys are %s. "
             "Pass messages_key= with the one that holds the messages",
-            key,
-            known or "(none)",
+            " or ".join(map(repr, keys)),
+            keys_of(builder),
         )
 
 
-def _adds_messages(builder: Any, key: str) -> bool:
-    """Whether a node's messages are added to the earlier ones: of a node that replaces them, hidden ones
-    would be lost."""
-    reducer = getattr(builder.channels.get(key), "operator", None)
-    probe = [HumanMessage("a", id="a")], [HumanMessage("b", id="b")]
-    return reducer is not None and guarded(lambda: len(reducer(*probe)) > 1, otherwise=lambda error: False)
+def _assigns_ids(builder: Any, keys: Sequence[str]) -> bool:
+    """Whether the graph gives messages ids as it takes them up, as `add_messages` does."""
+    reducer = getattr(builder.channels.get(keys[0]), "operator", None)
+    probe = HumanMessage("a")
+    guarded(lambda: reducer([], [probe]) if reducer else None, otherwise=lambda error: None)
+    return probe.id is not None
+
+
+def _shape_of(schema: Any) -> Callable[[dict[str, Any]], Any]:
+    """What makes a state of the graph's own type from its values, for who reads it to tell the user."""
+    if isinstance(schema, type) and issubclass(schema, BaseModel):
+        return lambda values: schema.model_construct(**values)
+    if dataclasses.is_dataclass(schema):
+        return lambda values: SimpleNamespace(**values)
+    return dict

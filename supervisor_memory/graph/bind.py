@@ -1,5 +1,7 @@
 """Check a sub-agent and bind memory to it."""
 
+import logging
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 from langgraph.graph.state import CompiledStateGraph
@@ -8,6 +10,8 @@ from supervisor_memory.errors import GraphError, WorkerHasMemoryTools
 from supervisor_memory.graph.bound import bound
 from supervisor_memory.graph.hooks import Hooks
 from supervisor_memory.graph.identity import Resolver
+from supervisor_memory.graph.prompts import Placement, check_placement
+from supervisor_memory.graph.state import as_keys, keys_of
 from supervisor_memory.graph.workers import denied_tools, memory_tools_of, undeniable
 from supervisor_memory.records import check_name
 
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["bind_agent"]
 
 G = TypeVar("G")
+_log = logging.getLogger("supervisor_memory")
 
 
 def bind_agent(
@@ -24,7 +29,9 @@ def bind_agent(
     agent: G,
     name: str | None,
     *,
-    messages_key: str,
+    messages_key: str | Sequence[str],
+    conclusion_key: str | Sequence[str] | None,
+    placement: Placement,
     worker_memory_tools: Literal["refuse", "deny"],
     identity: Resolver | None,
 ) -> G:
@@ -40,9 +47,18 @@ def bind_agent(
     check_name(called, what="agent id")
     if not memory.settings.enabled:
         return cast("G", agent)
+    keys = as_keys(messages_key)
+    if not set(keys) & set(agent.builder.channels):
+        _log.warning(
+            "the state of agent %r has no %s, so nothing can be recalled or kept; its keys are %s. "
+            "Pass messages_key= with the one that holds the messages",
+            *(called, " or ".join(map(repr, keys)), keys_of(agent.builder)),
+        )
+    hooks = Hooks(
+        memory, keys, identity, check_placement(placement), conclusions=as_keys(conclusion_key or ())
+    )
     inner = agent
     if worker_memory_tools == "deny":
-        hooks = Hooks(memory, messages_key, identity)
         inner = denied_tools(agent, hooks.report_denied, memory.bridge)
         found = undeniable(agent)
     else:
@@ -56,4 +72,4 @@ def bind_agent(
             tools=sorted(found),
         )
     memory.fence()
-    return cast("G", bound(inner, called, Hooks(memory, messages_key, identity)))
+    return cast("G", bound(inner, called, hooks))

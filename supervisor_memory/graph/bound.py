@@ -13,31 +13,33 @@ from langchain_core.runnables.config import (
 
 # LangChain's own lets a caller's `configurable` replace that of the run; LangGraph's joins them.
 from langgraph._internal._config import ensure_config
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
 
 from supervisor_memory.errors import IdentityError
-from supervisor_memory.graph.acting import NO_NOTE, acting, acting_as
-from supervisor_memory.graph.deep import Clean, Compiled, cleaned
-from supervisor_memory.graph.hooks import Hooks
-from supervisor_memory.graph.observing import Observing
+from supervisor_memory.graph.acting import acting, acting_as
+from supervisor_memory.graph.attached import Compiled
+from supervisor_memory.graph.hooks import Hooks, Visit
+from supervisor_memory.graph.observing import observed
+from supervisor_memory.graph.prompts import install
 from supervisor_memory.graph.state import is_state
 from supervisor_memory.ports import guarded
-from supervisor_memory.records import Note, Scope
 
 __all__ = ["Bound", "bound"]
 
 
 def bound(agent: Compiled, name: str, hooks: Hooks) -> Compiled:
     """A copy of an agent's graph that recalls before a run and remembers what it brought."""
-    clone = cleaned(agent, hooks.key, observed=Observing(hooks).installed)
-    if clone is agent:  # clean already
+    install()
+    clone = observed(agent, hooks)
+    if clone is agent:
         clone = agent.copy()
     # The class holds what is bound, since a copy of a graph keeps its class and nothing that is set on it.
     clone.__class__ = type("Bound", (Bound,), {"hooks": hooks, "agent": name})
     return clone
 
 
-class Bound(Clean):
+class Bound(CompiledStateGraph[Any, Any, Any, Any]):
     """An agent's graph that recalls and remembers by itself."""
 
     hooks: ClassVar[Hooks]
@@ -49,13 +51,13 @@ class Bound(Clean):
             return
         config = ensure_config(self.config, config)
         output = _Output()
-        scope, note = self._enter(input, config)
+        visit = self._enter(input, config)
         manager = get_callback_manager_for_config(config)
         manager.add_handler(output, inherit=False)
         steps = super().stream(input, {**config, "callbacks": manager}, **options)
         try:
             while True:
-                with acting_as(scope, note):  # not while the consumer has the turn
+                with acting_as(visit.scope, visit.told):  # not while the consumer has the turn
                     chunk = next(steps, _END)
                 if chunk is _END:
                     break
@@ -64,7 +66,7 @@ class Bound(Clean):
             close = getattr(steps, "close", None)
             if close is not None:
                 close()
-        self._leave(input, output, scope, note)
+        self._leave(input, output, visit, config)
 
     async def astream(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
@@ -76,13 +78,13 @@ class Bound(Clean):
         off_loop = self.hooks.memory.bridge.run
         config = ensure_config(self.config, config)
         output = _Output()
-        scope, note = await off_loop(self._enter, input, config)
+        visit = await off_loop(self._enter, input, config)
         manager = get_async_callback_manager_for_config(config)
         manager.add_handler(output, inherit=False)
         steps = super().astream(input, {**config, "callbacks": manager}, **options)
         try:
             while True:
-                with acting_as(scope, note):
+                with acting_as(visit.scope, visit.told):
                     chunk = await anext(steps, _END)
                 if chunk is _END:
                     break
@@ -91,20 +93,20 @@ class Bound(Clean):
             close = getattr(steps, "aclose", None)
             if close is not None:
                 await close()
-        await off_loop(self._leave, input, output, scope, note)
+        await off_loop(self._leave, input, output, visit, config)
 
     def _is_led(self) -> bool:
         """Whether the node or the tool call that runs it has recalled for it, and will remember."""
         led = acting()
-        if led is None or led.note is None or isinstance(led.scope, IdentityError):
+        if led is None or led.told is None or isinstance(led.scope, IdentityError):
             return False
         return led.scope.agent_id == self.agent
 
-    def _enter(self, input: Any, config: RunnableConfig) -> tuple[Scope | IdentityError, Note]:
+    def _enter(self, input: Any, config: RunnableConfig) -> Visit:
         state = input if _is_asked(input) else self._held(config)
         led = acting()
         if led is not None and isinstance(led.scope, IdentityError):
-            return led.scope, NO_NOTE
+            return Visit(led.scope)
         return self.hooks.enter(state, config, self.agent)
 
     def _held(self, config: RunnableConfig) -> Any:
@@ -112,9 +114,12 @@ class Bound(Clean):
         empty: dict[str, Any] = {}
         return guarded(lambda: self.get_state(config).values, otherwise=lambda error: empty)
 
-    def _leave(self, input: Any, output: "_Output", scope: Scope | IdentityError, note: Note) -> None:
+    def _leave(self, input: Any, output: "_Output", visit: Visit, config: RunnableConfig) -> None:
         if output.value is not None:
-            self.hooks.leave(input if _is_asked(input) else {}, output.value, scope, note, leads=False)
+            before = input if _is_asked(input) else {}
+            self.hooks.leave(visit, before, output.value, config, node=self.agent, leads=False)
+        else:
+            self.hooks.deliver(visit, self.agent)
 
 
 def _is_asked(input: Any) -> bool:

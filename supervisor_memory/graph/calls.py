@@ -11,26 +11,23 @@ from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool
-from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from supervisor_memory.errors import IdentityError
-from supervisor_memory.graph.acting import NO_NOTE, acting, acting_as, caller_name, granting
+from supervisor_memory.graph.acting import acting, acting_as, caller_name, granting
 from supervisor_memory.graph.bound import Bound
-from supervisor_memory.graph.deep import WRAPPED, Compiled, cleaned
-from supervisor_memory.graph.hooks import Hooks, outcome_of
+from supervisor_memory.graph.hooks import Hooks, Visit, outcome_of
 from supervisor_memory.graph.identity import checked
-from supervisor_memory.graph.inside import parts_of, rewritten
-from supervisor_memory.graph.observing import Observing, Result, wrapped
+from supervisor_memory.graph.inside import graphs_in
+from supervisor_memory.graph.observing import WRAPPED, Result, observed, wrapped
 from supervisor_memory.graph.state import new_messages
 from supervisor_memory.graph.workers import is_allowed
 from supervisor_memory.ports import guarded
-from supervisor_memory.records import Note, Scope
+from supervisor_memory.records import Scope
 
 __all__ = ["ToolCalls"]
 
-_DEEPEST = 8
 _MOST_KNOWN = 256
 _DELEGATES = "subagent_type"  # the argument of deepagents' `task` that names the agent
 
@@ -64,17 +61,20 @@ class ToolCalls:
 
     def around(self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Result]) -> Result:
         scope = self._caller(request)
+        before = self._before(request, scope)
         agent = self._agent(request.tool)
         if agent is None or isinstance(scope, IdentityError) or scope.agent_id != self.agent_id:
             with self._as(scope, request):
                 result = execute(request)
+            self._watch(before, request, result)
             if agent is None and self._is_observed(scope, request):
                 self._observe(scope, request, result)
             return result
-        theirs, note, told = self._handoff(request, scope, agent)
-        with acting_as(theirs, note):
+        visit, told = self._handoff(request, scope, agent)
+        with acting_as(visit.scope, visit.told if agent.recalls == "here" else None):
             result = execute(told)
-        self._brought(request, result, theirs, note, agent)
+        self._watch(before, request, result)
+        self._brought(request, result, visit, agent)
         return result
 
     async def aaround(
@@ -82,18 +82,34 @@ class ToolCalls:
     ) -> Result:
         off_loop = self.hooks.memory.bridge.run
         scope = await off_loop(self._caller, request)
+        before = await off_loop(self._before, request, scope)
         agent = self._agent(request.tool)
         if agent is None or isinstance(scope, IdentityError) or scope.agent_id != self.agent_id:
             with self._as(scope, request):
                 result = await execute(request)
+            await off_loop(self._watch, before, request, result)
             if agent is None and self._is_observed(scope, request):
                 await off_loop(self._observe, scope, request, result)
             return result
-        theirs, note, told = await off_loop(self._handoff, request, scope, agent)
-        with acting_as(theirs, note):
+        visit, told = await off_loop(self._handoff, request, scope, agent)
+        with acting_as(visit.scope, visit.told if agent.recalls == "here" else None):
             result = await execute(told)
-        await off_loop(self._brought, request, result, theirs, note, agent)
+        await off_loop(self._watch, before, request, result)
+        await off_loop(self._brought, request, result, visit, agent)
         return result
+
+    def _before(self, request: ToolCallRequest, scope: Scope | IdentityError) -> Visit | None:
+        """What stood there before a call, for a middleware; in a graph its nodes are watched."""
+        if not self.is_brought:
+            return None
+        config = request.runtime.config
+        begun, seen = self.hooks.begun(request.state, config), self.hooks.seen(request.state, config)
+        return Visit(scope, begun=begun, seen=seen)
+
+    def _watch(self, before: Visit | None, request: ToolCallRequest, result: Any) -> None:
+        if before is not None:
+            name = str(request.tool_call["name"])
+            self.hooks.watch(before, result, request.runtime.config, node=name)
 
     def installed(self, node: ToolNode) -> ToolNode:
         """A copy of a tool node whose calls are wrapped."""
@@ -135,7 +151,7 @@ class ToolCalls:
 
     def _observe(self, scope: Scope | IdentityError, request: ToolCallRequest, result: Result) -> None:
         if isinstance(scope, Scope):
-            self.hooks.observe(request.tool_call, result, scope, request.state)
+            self.hooks.observe(request.tool_call, result, scope, request.runtime.config)
 
     def _agent(self, tool: BaseTool | None) -> _Agent | None:
         if tool is None:
@@ -149,71 +165,45 @@ class ToolCalls:
         return found
 
     def _look_into(self, tool: BaseTool) -> _Agent | None:
-        graphs = list(_graphs(tool))
+        graphs = list(graphs_in(tool))
         if not graphs or is_allowed(tool):
             return _Agent(tool, tool.name, "no") if tool.name in self.agents else None
         name = tool.name if graphs[0].name in ("", "LangGraph") else str(graphs[0].name)
         if all(isinstance(graph, Bound) for graph in graphs):
             return _Agent(tool, name, "by itself")
-        deep = rewritten(tool, self._cleaned)
-        if deep is tool:
-            self.hooks.memory.hints.once(
-                "the agent that tool %r runs is a global of its module, so it works without notes; "
-                "run memory.bind_agent(agent) there instead",
-                tool.name,
-            )
-            return _Agent(tool, name, "no")
-        return _Agent(deep, name, "here")
-
-    def _cleaned(self, part: Any) -> Any:
-        if not isinstance(part, CompiledStateGraph):
-            return part
-        return cleaned(part, self.hooks.key, observed=Observing(self.hooks).installed)
+        return _Agent(observed(tool, self.hooks), name, "here")
 
     def _handoff(
         self, request: ToolCallRequest, scope: Scope, agent: _Agent
-    ) -> tuple[Scope, Note | None, ToolCallRequest]:
-        """Who will act, the note for it, and the call with an agent that reads it."""
+    ) -> tuple[Visit, ToolCallRequest]:
+        """Who will act, what their models are told, and the call of the agent, which is observed."""
         args = request.tool_call["args"]
         chosen = args.get(_DELEGATES)
         theirs = replace(
             scope, agent_id=checked(chosen if isinstance(chosen, str) and chosen else agent.name)
         )
         if agent.recalls != "here":
-            return theirs, None, request
+            return Visit(theirs), request
         task = "\n".join(v for k, v in args.items() if isinstance(v, str) and k != _DELEGATES)
-        note = self.hooks.recall(request.state, theirs, task=task)
-        return theirs, note, request.override(tool=agent.tool)
+        begun = self.hooks.begun(request.state, request.runtime.config)
+        visit = self.hooks.visit(request.state, theirs, begun, task=task)
+        return visit, request.override(tool=agent.tool)
 
-    def _brought(
-        self, request: ToolCallRequest, result: Any, scope: Scope, note: Note | None, agent: _Agent
-    ) -> None:
+    def _brought(self, request: ToolCallRequest, result: Any, visit: Visit, agent: _Agent) -> None:
         if agent.recalls == "by itself":
             return
+        scope = visit.scope
+        assert isinstance(scope, Scope)
+        self.hooks.deliver(visit, scope.agent_id or agent.name)
 
         def keep() -> None:
-            told = [result] if isinstance(result, ToolMessage) else new_messages({}, result, self.hooks.key)
+            told = [result] if isinstance(result, ToolMessage) else new_messages({}, result, self.hooks.keys)
             answers = [AIMessage(m.text, id=m.id) for m in told if _is_answer(m)]
             outcome = outcome_of({}, result, answers)
-            self.hooks.brought(request.state, outcome, scope, note or NO_NOTE)
+            begun = self.hooks.begun(request.state, request.runtime.config)
+            self.hooks.brought(outcome, scope, visit.note, begun.turn_id if begun else None)
 
         guarded(keep, otherwise=lambda error: self.hooks.missed("remember", scope, error))
-
-
-def _graphs(tool: BaseTool) -> Iterator[Compiled]:
-    """The agents that a tool can run, the outermost only, the nearest first."""
-    seen: dict[int, Any] = {id(tool): tool}
-    level: list[Any] = [tool]
-    for _ in range(_DEEPEST):
-        below: list[Any] = []
-        for thing in level:
-            if isinstance(thing, CompiledStateGraph):
-                yield thing
-                continue
-            new = [part for part in parts_of(thing) if id(part) not in seen]
-            seen.update((id(part), part) for part in new)
-            below += new
-        level = below
 
 
 def _is_answer(message: BaseMessage) -> bool:

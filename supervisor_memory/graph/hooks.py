@@ -1,47 +1,71 @@
 """What memory does before and after something runs for a supervisor or a sub-agent.
 
-A node of a graph, a tool that runs an agent, an agent by itself, a model call of a middleware: all of them
-enter and leave through here. Nothing in here raises into the graph.
+A run of a graph, a node of it, a tool that runs an agent, an agent by itself, a model call of a middleware:
+all of them enter and leave through here. Nothing in here raises into the graph.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph._internal._constants import CONFIG_KEY_SCRATCHPAD
+from langgraph.pregel._read import ChannelRead
 
 from supervisor_memory.errors import IdentityError
 from supervisor_memory.flow import Outcome
-from supervisor_memory.graph.acting import NO_NOTE, acting_scope
-from supervisor_memory.graph.identity import Resolver, checked, is_anonymous, scope_of
+from supervisor_memory.graph.acting import acting_scope
+from supervisor_memory.graph.beginning import Beginning, Beginnings, Thread, beginning_of, texts_in
+from supervisor_memory.graph.checkpoints import Checkpoints
+from supervisor_memory.graph.identity import Resolver, checked
+from supervisor_memory.graph.ledger import Ledger
+from supervisor_memory.graph.prompts import NO_NOTE, Placement, Telling, is_explaining
 from supervisor_memory.graph.state import (
-    is_agents,
     is_memory_name,
-    is_note,
+    memory_calls,
     messages_of,
     new_messages,
-    strip,
     updates_of,
-    value_of,
     values_of,
-    without_memory_calls,
+    without_calls,
 )
 from supervisor_memory.messages import as_messages
 from supervisor_memory.ports import guarded
 from supervisor_memory.records import AuditEvent, Note, Scope
-from supervisor_memory.redact.records import redacted_scope
 
 if TYPE_CHECKING:
-    from supervisor_memory.memory import SupervisorMemory
+    from supervisor_memory.memory import Recalled, SupervisorMemory
 
-__all__ = ["Hooks", "named_user", "outcome_of"]
+__all__ = ["Hooks", "Visit", "outcome_of", "turn_of"]
 
 Outcomes: TypeAlias = Literal["denied", "degraded"]
 _MOST_CALLS = 1024
 _log = logging.getLogger("supervisor_memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """Somebody who has been entered, until they leave.
+
+    Args:
+        scope: Who acts; the error where memory is off for the run.
+        told: The note for their models.
+        seen: Each human message that stood in the thread or in front of them, and its text then.
+    """
+
+    scope: Scope | IdentityError
+    told: Telling = field(default_factory=Telling)
+    begun: Beginning | None = None
+    seen: tuple[tuple[BaseMessage, str], ...] = ()
+    delivered: Callable[[bool], None] | None = None
+
+    @property
+    def note(self) -> Note:
+        return self.told.note
 
 
 @dataclass(frozen=True)
@@ -49,92 +73,308 @@ class Hooks:
     """What happens before and after.
 
     Args:
-        key: The state key that holds the messages.
-        names: The graph's nodes: a human message that bears such a name was said by an agent.
+        keys: The state keys that hold messages.
+        placement: Where in a prompt a note goes.
+        conclusions: State keys whose value is what an agent concluded.
+        nested: Whose words the input's human messages are inside another graph that has no memory around it.
     """
 
     memory: "SupervisorMemory"
-    key: str = "messages"
+    keys: tuple[str, ...] = ("messages",)
     identity: Resolver | None = None
-    names: frozenset[str] = frozenset()
+    placement: Placement = "system"
+    conclusions: tuple[str, ...] = ()
+    nested: Literal["agent", "user"] = "agent"
+    shape: Callable[[dict[str, Any]], Any] = dict
+    began: dict[str, Beginning] = field(default_factory=dict)
+    """The latest runs of agents that memory is a middleware of, by the message they began with."""
     agents_calls: dict[str, str] = field(default_factory=dict)
     """The latest tool calls that sub-agents' nodes left to a tool node: id → agent."""
+    warned: set[str] = field(default_factory=set)
+    assigns_ids: bool = False
+    """Whether the graph gives each message an id of its own as it takes it up."""
+
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger(self.memory)
+
+    @property
+    def beginnings(self) -> Beginnings:
+        return Beginnings(self.memory, self.keys, self.identity, self.nested, self.shape)
+
+    # --- a run
+
+    def begin(
+        self,
+        input: Any,
+        config: RunnableConfig,
+        *,
+        thread: Thread,
+        context: Any = None,
+        is_nested: bool = False,
+    ) -> Beginning:
+        """Settle who acts in a run and what the user said."""
+        begun = self.beginnings.begin(input, config, thread=thread, context=context, is_nested=is_nested)
+        if isinstance(begun.scope, IdentityError):
+            self._report_off(begun.scope, None)
+        return begun
+
+    def begin_agent(self, state: Any, there: Checkpoints) -> None:
+        """Settle the same for an agent with the middleware, at its first step; hear what was said."""
+
+        def look() -> Beginning:
+            before = there.state(there.config)
+            left = messages_of(before.values if before is not None else {}, self.keys)
+            kept = {(m.id, m.text) for m in left}
+            new = [m for m in messages_of(state, self.keys) if (m.id, m.text) not in kept]
+            given: dict[str, Any] = {self.keys[0]: new}
+            user = values_of(state).get("user_id")
+            if user and user != (before.values.get("user_id") if before is not None else None):
+                given["user_id"] = user
+            return self.begin(given, there.config, thread=there, is_nested=there.is_nested)
+
+        begun = guarded(look, otherwise=lambda error: None)
+        if begun is None:
+            return
+        begun.settle(state, self.keys)
+        anchors = [m.id for m in messages_of(state, self.keys) if isinstance(m, HumanMessage) and m.id]
+        for each in anchors[-1:]:
+            self.began[each] = begun
+        for oldest in list(self.began)[:-_MOST_CALLS]:
+            self.began.pop(oldest, None)
+        self.hear(begun)
+
+    def begun(self, state: Any, config: RunnableConfig) -> Beginning | None:
+        """The beginning of the run that a state is of."""
+        found = beginning_of(config)
+        if found is not None or not self.began:
+            return found
+        ids = (m.id for m in reversed(messages_of(state, self.keys)) if isinstance(m, HumanMessage))
+        return next((self.began[each] for each in ids if each in self.began), None)
+
+    def answered(self, state: Any, config: RunnableConfig, agent_id: str | None) -> None:
+        """Remember what an agent that memory is a middleware of has answered."""
+        scope = self.scope(state, config, agent_id)
+        if isinstance(scope, IdentityError):
+            return
+
+        def keep() -> None:
+            begun = self.begun(state, config)
+            held = messages_of(state, self.keys)
+            turn = begun.turn_id if begun is not None else None
+            since = list(takewhile(lambda m: not _begins(m, turn), reversed(held)))[::-1]
+            made = [m for m in since if isinstance(m, HumanMessage)] if turn is not None else []
+            if begun is not None and made:
+                said = begun.answers.union(word.text for word in begun.words)
+                others = [m for m in made if m.text not in said]
+                self.ledger.add(others, replace(scope, agent_id=None), by=agent_id or "agent")
+            if agent_id is not None:
+                self.brought(outcome_of({}, {self.keys[0]: since}, since), scope, NO_NOTE, turn)
+            elif begun is not None:
+                self.hear(begun, _said(since))
+
+        guarded(keep, otherwise=lambda error: self.missed("remember", scope, error))
+
+    def end(self, begun: Beginning) -> None:
+        """Hear what the user said, where nobody has while it ran."""
+        self.hear(begun)
+
+    def hear(self, begun: Beginning, answers: Sequence[BaseMessage] = (), note: Note = NO_NOTE) -> None:
+        """Remember what the user said, once, and what was finally answered."""
+        scope = begun.scope
+        if isinstance(scope, IdentityError) or is_explaining():
+            return
+        words = begun.take()
+        if not words and not answers:
+            return
+
+        def keep() -> None:
+            if words and begun.forgets:
+                guarded(
+                    lambda: self.ledger.add(words, scope, by=None),
+                    otherwise=lambda error: self.missed("remember", scope, error),
+                )
+            self.memory.remember(
+                as_messages([*words, *answers]),
+                scope,
+                turn_id=begun.turn_id,
+                note=note,
+                is_unsure=begun.is_unsure,
+            )
+
+        guarded(keep, otherwise=lambda error: self.missed("remember", scope, error))
+
+    # --- a node, or what runs like one
 
     def scope(self, state: Any, config: RunnableConfig, agent_id: str | None) -> Scope | IdentityError:
         """Who acts; the error (and an audit row) when that cannot be told, and memory is off for the call."""
-
-        def tell() -> Scope | IdentityError:
-            log_id = self.memory.backend.audit.log_id.encode()
-            try:
-                told = scope_of(state, config, agent_id=agent_id, resolver=self.identity, key=log_id)
-                return redacted_scope(told, self.memory.services.redactor.text)
-            except IdentityError as error:
-                return error
-
-        told = guarded(
-            tell, otherwise=lambda error: IdentityError(f"who acts cannot be told: {type(error).__name__}")
+        begun = self.begun(state, config)
+        if begun is not None:
+            told = begun.scope
+            return told if isinstance(told, IdentityError) else replace(told, agent_id=_agent(agent_id))
+        scope = guarded(
+            lambda: self._scope(state, config, agent_id),
+            otherwise=lambda error: IdentityError(f"who acts cannot be told: {type(error).__name__}"),
         )
-        if isinstance(told, IdentityError):
-            _log.warning("memory is off for this run: %s", told)
-            self.memory.report(
-                AuditEvent("identity", outcome="denied", reason=type(told).__name__, agent_id=agent_id)
-            )
-        return told
+        if isinstance(scope, IdentityError):
+            self._report_off(scope, agent_id)
+        return scope
+
+    def _scope(self, state: Any, config: RunnableConfig, agent_id: str | None) -> Scope | IdentityError:
+        try:
+            return self.beginnings.scope(state, config, agent_id)
+        except IdentityError as error:
+            return error
 
     def enter(
-        self, state: Any, config: RunnableConfig, agent_id: str | None
-    ) -> tuple[Scope | IdentityError, Note]:
-        """Who acts, and the note for its model."""
-        scope = self.scope(state, config, agent_id)
-        return (scope, NO_NOTE) if isinstance(scope, IdentityError) else (scope, self.recall(state, scope))
-
-    def recall(self, state: Any, scope: Scope, *, task: str | None = None) -> Note:
-        """The note for a reader of this state.
+        self, state: Any, config: RunnableConfig, agent_id: str | None, *, task: str | None = None
+    ) -> Visit:
+        """Who acts, and what their models are told.
 
         Args:
             task: Given: all that a sub-agent will see; it does not read the state.
         """
+        begun = self.begun(state, config)
+        if begun is not None:
+            begun.settle(state, self.keys)
+        scope = self.scope(state, config, agent_id)
+        seen = self.seen(state, config)
+        if isinstance(scope, IdentityError):
+            return Visit(scope, begun=begun, seen=seen)
+        return self.visit(state, scope, begun, seen=seen, task=task)
+
+    def visit(
+        self,
+        state: Any,
+        scope: Scope,
+        begun: Beginning | None,
+        *,
+        seen: tuple[tuple[BaseMessage, str], ...] = (),
+        task: str | None = None,
+    ) -> Visit:
+        """A visit of somebody who is known, with a note."""
+        messages = messages_of(state, self.keys)
+        asked = begun.asked if begun is not None else _last_human(messages)
+        hidden = memory_calls(messages) if scope.agent_id is not None else frozenset()
+        read = without_calls(messages, hidden) if task is None else [HumanMessage(task)]
+        query = _question(messages, asked, scope, task)
+        found: list[Recalled] = []
 
         def look() -> Note:
-            messages = messages_of(state, self.key)
-            seen = _read_by(scope, messages) if task is None else [HumanMessage(task)]
-            if not seen:
+            if not read:
                 return NO_NOTE
-            query = self._question(messages, scope, task)
-            return self.memory.recall(seen, self._in_its_run(scope, messages), query=query)
+            told_before = begun.notes.get((scope.agent_id, query)) if begun is not None else None
+            recalled = told_before or self.memory.recalled(read, scope, query=query)
+            if begun is not None and not recalled.note.degraded:
+                begun.notes[scope.agent_id, query] = recalled
+            found.append(recalled)
+            return recalled.note
 
-        return guarded(look, otherwise=lambda error: self.missed("recall", scope, error))
+        note = guarded(look, otherwise=lambda error: self.missed("recall", scope, error))
+        anchors = (asked, task or "") if scope.agent_id is None else (task or _last_human(messages), asked)
+        told = Telling(note, scope.agent_id, self.placement, tuple(a for a in anchors if a), hidden)
+        tell = (lambda was_read: found[0].tell(scope, was_read=was_read)) if found and note else None
+        return Visit(scope, told, begun, seen, tell)
 
     def leave(
-        self, state: Any, result: Any, scope: Scope | IdentityError, note: Note = NO_NOTE, *, leads: bool
+        self, visit: Visit, state: Any, result: Any, config: RunnableConfig, *, node: str, leads: bool
     ) -> None:
         """Remember what was heard and brought.
 
         Args:
             leads: Whether the user speaks to it: a supervisor, or an agent of a team that has none.
         """
+        scope = visit.scope
+        if is_explaining():
+            return
+        self.deliver(visit, node)
+        self.watch(visit, result, config, node=node)
         if isinstance(scope, IdentityError):
             return
 
         def keep() -> None:
-            self._report_impostor(result, scope)
-            stripped = strip(result)
-            before = messages_of(state, self.key)
-            said = new_messages(state, stripped, self.key)
-            heard = self.heard(before) if leads else []
+            said = new_messages(state, result, self.keys)
             answers = _said(said) if leads else []
+            begun = visit.begun
             if scope.agent_id is None:
-                self._exchange(before, heard, answers, scope, note)
+                if begun is not None:
+                    self.hear(begun, answers, visit.note)
                 return
             self._note_calls(said, scope.agent_id)
             # An agent that is spoken to repeats the user when it says what the user said, but not itself.
-            self._exchange(before, heard, [], scope, note)
-            self._observe_messages(said, scope, self._turn(before))
-            outcome = outcome_of(state, stripped, said)
-            self.brought(state, outcome, scope, note)
-            self._exchange(before, [], answers, scope, note)
+            if begun is not None:
+                self.hear(begun, (), visit.note)
+            turn = begun.turn_id if begun is not None else None
+            self._observe_messages(said, scope, turn)
+            outcome = outcome_of(state, result, said, self.conclusions)
+            self.brought(outcome, scope, visit.note, turn)
+            if begun is not None:
+                self.hear(begun, answers, visit.note)
 
         guarded(keep, otherwise=lambda error: self.missed("remember", scope, error))
+
+    def deliver(self, visit: Visit, node: str, *, warns: bool = True) -> None:
+        """Tell the log whether a model call held the note."""
+        told = visit.told
+        if visit.delivered is None or is_explaining():
+            return
+        was_read = told.is_delivered or told.placement == "state"
+        guarded(lambda: visit.delivered(was_read), otherwise=lambda error: None)  # type: ignore[misc]
+        if warns and not was_read and not self.warned:
+            self.warned.add(node)
+            _log.warning(
+                "node %r was given a note and called no chat model, so nobody read it. Where it calls "
+                "another kind of model, attach with placement='state'; where it calls none, leave it out: "
+                "memory.attach(graph, agents=[…]) with the nodes that do",
+                node,
+            )
+
+    def seen(self, state: Any, config: RunnableConfig) -> tuple[tuple[BaseMessage, str], ...]:
+        """The human messages that are there already, in the thread and in front of a node."""
+        held = [*messages_of(self._in_graph(config), self.keys), *messages_of(state, self.keys)]
+        human = {id(m): m for m in held if isinstance(m, HumanMessage)}
+        return tuple((m, m.text) for m in human.values())
+
+    def watch(self, visit: Visit, result: Any, config: RunnableConfig, *, node: str) -> None:
+        """Remember which human messages of a result are an agent's, and hear the user's answers."""
+        begun, scope = visit.begun, visit.scope
+        if begun is None or isinstance(scope, IdentityError) or is_explaining():
+            return
+
+        def look() -> None:
+            texts = {text for _, text in visit.seen}
+            made = [
+                m
+                for update in updates_of(result)
+                for m in messages_of(update, self.keys)
+                if isinstance(m, HumanMessage) and m.text not in texts
+            ]
+            made += [m for m, text in visit.seen if m.text != text]
+            if not made:
+                return
+            answers = begun.answers | _resumed(config)
+            own = [m for m in made if m.text in answers]
+            heard = {word.text for word in begun.words}
+            if new := [m for m in own if m.text not in heard]:
+                begun.add(new)
+            others = [m for m in made if m.text not in answers and m.text not in heard]
+            if others:
+                for message in others:
+                    if message.id is None and self.assigns_ids:
+                        message.id = str(uuid.uuid4())
+                self.ledger.add(others, replace(scope, agent_id=None), by=scope.agent_id or checked(node))
+
+        guarded(look, otherwise=lambda error: self.missed("remember", scope, error))
+
+    def _in_graph(self, config: RunnableConfig) -> dict[str, Any]:
+        """The messages of the graph's state, which a node that was sent other values is not given."""
+        found: dict[str, Any] = {}
+        for key in self.keys:
+            try:
+                found[key] = ChannelRead.do_read(config, select=key)
+            except (RuntimeError, KeyError):  # outside of a run; no such value
+                continue
+        return found
 
     def takes(self, call: Mapping[str, Any]) -> bool:
         """Whether the result of a tool call is an event."""
@@ -143,12 +383,12 @@ class Hooks:
             lambda: self.memory.queue.takes(str(call["name"]), call["args"]), otherwise=lambda error: False
         )
 
-    def observe(self, call: Mapping[str, Any], result: Any, scope: Scope, state: Any) -> None:
+    def observe(self, call: Mapping[str, Any], result: Any, scope: Scope, config: RunnableConfig) -> None:
         """Take up what a tool answered as an event."""
 
         def take() -> None:
-            told = [result] if isinstance(result, ToolMessage) else new_messages({}, result, self.key)
-            self._observe_answers([(call, m) for m in told], scope, self._turn(messages_of(state, self.key)))
+            told = [result] if isinstance(result, ToolMessage) else new_messages({}, result, self.keys)
+            self._observe_answers([(call, m) for m in told], scope, turn_of(config))
 
         guarded(take, otherwise=lambda error: self.missed("queue", scope, error))
 
@@ -182,41 +422,10 @@ class Hooks:
         for oldest in list(self.agents_calls)[:-_MOST_CALLS]:
             self.agents_calls.pop(oldest, None)
 
-    def hear(self, state: Any, scope: Scope | IdentityError) -> None:
-        """Remember what the user has just said, before anything is done about it."""
-        if isinstance(scope, IdentityError):
-            return
-        before = messages_of(state, self.key)
-        guarded(
-            lambda: self._exchange(before, self.heard(before), [], scope, NO_NOTE),
-            otherwise=lambda error: self.missed("remember", scope, error),
-        )
-
-    def answered(self, state: Any, scope: Scope | IdentityError, note: Note = NO_NOTE) -> None:
-        """Remember what was finally answered to what the user said last."""
-        if isinstance(scope, IdentityError):
-            return
-
-        def keep() -> None:
-            held = messages_of(state, self.key)
-            since = list(takewhile(lambda m: not self._is_from_user(m), reversed(held)))[::-1]
-            if scope.agent_id is None:
-                self._exchange(held, [], _said(since), scope, note)
-            else:
-                self.brought(state, outcome_of({}, {self.key: since}, since), scope, note)
-
-        guarded(keep, otherwise=lambda error: self.missed("remember", scope, error))
-
-    def brought(self, state: Any, outcome: Outcome, scope: Scope, note: Note) -> None:
+    def brought(self, outcome: Outcome, scope: Scope, note: Note, turn: str | None) -> None:
         """Remember what a sub-agent brought."""
-        if outcome == Outcome():
-            return
-        turn = self._turn(messages_of(state, self.key))
-        self.memory.remember((), scope, outcome=outcome, turn_id=turn, note=note)
-
-    def heard(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-        """What the user said last, when nobody has spoken since."""
-        return list(takewhile(self._is_from_user, reversed(messages)))[::-1]
+        if outcome != Outcome():
+            self.memory.remember((), scope, outcome=outcome, turn_id=turn, note=note)
 
     def report_denied(self) -> None:
         """Audit that a sub-agent called a memory tool."""
@@ -224,55 +433,16 @@ class Hooks:
         scope = told if isinstance(told, Scope) else None
         self._report("tool", "denied", "memory-tool-called-by-a-sub-agent", scope)
 
-    def _exchange(
-        self,
-        before: Sequence[BaseMessage],
-        heard: Sequence[BaseMessage],
-        answered: Sequence[BaseMessage],
-        scope: Scope,
-        note: Note,
-    ) -> None:
-        """What the user said, and what was finally answered."""
-        if heard or answered:
-            said = as_messages([*heard, *answered])
-            whose = replace(scope, agent_id=None)
-            self.memory.remember(said, whose, turn_id=self._turn(before), note=note)
-
-    def _in_its_run(self, scope: Scope, messages: Sequence[BaseMessage]) -> Scope:
-        """The scope, where a graph was run without an id with the message of the user that it answers."""
-        turn = self._turn(messages) if scope.run_id is None else None
-        return scope if turn is None else replace(scope, run_id=checked(turn))
-
-    def _turn(self, messages: Sequence[BaseMessage]) -> str | None:
-        """The message of the user that is being answered, by its id."""
-        return next((m.id for m in reversed(messages) if self._is_from_user(m)), None)
-
-    def _question(self, messages: Sequence[BaseMessage], scope: Scope, task: str | None) -> str:
-        """What the reader is about: what the user asked and, for a sub-agent, the task it is handed."""
-        asked = next((m.text for m in reversed(messages) if self._is_from_user(m)), "")
-        if scope.agent_id is None:
-            return asked
-        if task is not None:
-            return "\n".join([asked, task])
-        handed = next((m for m in reversed(messages) if isinstance(m, AIMessage) and m.tool_calls), None)
-        calls = handed.tool_calls if handed else []
-        tasks = [v for call in calls for v in call["args"].values() if isinstance(v, str)]
-        return "\n".join([asked, *tasks])
-
-    def _is_from_user(self, message: BaseMessage) -> bool:
-        """Some hosts let agents answer as human messages, with the agent's name or without."""
-        return isinstance(message, HumanMessage) and message.name not in self.names and not is_agents(message)
-
-    def _report_impostor(self, result: Any, scope: Scope) -> None:
-        """Audit that a node named another user than the one who is acting; the state keeps that one."""
-        user = named_user(scope)
-        said = [value_of(update, "user_id") for update in updates_of(result)]
-        if user and any(each and each != user for each in said):
-            self._report("identity", "denied", "user-id-ignored", scope)
-
     def missed(self, step: str, scope: Scope, error: BaseException) -> Note:
         self._report(step, "degraded", type(error).__name__, scope)
         return Note(degraded=True)
+
+    def _report_off(self, error: IdentityError, agent_id: str | None) -> None:
+        """Tell that memory is off for a run: the log without names, the audit with the reason."""
+        _log.warning("memory is off for this run: %s", type(error).__name__)
+        self.memory.report(
+            AuditEvent("identity", outcome="denied", reason=type(error).__name__, agent_id=agent_id)
+        )
 
     def _report(self, op: str, outcome: Outcomes, reason: str, scope: Scope | None) -> None:
         self.memory.report(
@@ -288,20 +458,41 @@ class Hooks:
         )
 
 
-def _read_by(scope: Scope, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """What is left of messages for who will read them: no older note, no memory call of another.
-
-    A note leaves out what its reader sees already, so what is taken from the reader must not count as seen.
-    """
-    left = [message for message in messages if not is_note(message)]
-    return left if scope.agent_id is None else without_memory_calls(left)
+def turn_of(config: RunnableConfig) -> str | None:
+    """The message of the user that a run answers, by its id."""
+    begun = beginning_of(config)
+    return None if begun is None else begun.turn_id
 
 
-def named_user(scope: Scope | IdentityError) -> str | None:
-    """The user that stays who is acting, whatever a node says; None while nobody has been named."""
-    if isinstance(scope, IdentityError) or is_anonymous(scope.user_id):
-        return None
-    return scope.user_id
+def _begins(message: BaseMessage, turn: str | None) -> bool:
+    """Whether it is the message that a turn began with or, where that is not known, any that may be."""
+    return isinstance(message, HumanMessage) and (turn is None or message.id == turn)
+
+
+def _agent(agent_id: str | None) -> str | None:
+    return None if agent_id is None else checked(agent_id)
+
+
+def _resumed(config: RunnableConfig) -> frozenset[str]:
+    """The texts that the user has answered this node's interrupts with, in this run and before."""
+    held = (config.get("configurable") or {}).get(CONFIG_KEY_SCRATCHPAD)
+    return frozenset() if held is None else frozenset(texts_in(list(held.resume)))
+
+
+def _last_human(messages: Sequence[BaseMessage]) -> str:
+    return next((m.text for m in reversed(messages) if isinstance(m, HumanMessage)), "")
+
+
+def _question(messages: Sequence[BaseMessage], asked: str, scope: Scope, task: str | None) -> str:
+    """What the reader is about: what the user asked and, for a sub-agent, the task it is handed."""
+    if scope.agent_id is None:
+        return asked
+    if task is not None:
+        return "\n".join([asked, task])
+    handed = next((m for m in reversed(messages) if isinstance(m, AIMessage) and m.tool_calls), None)
+    calls = handed.tool_calls if handed else []
+    tasks = [v for call in calls for v in call["args"].values() if isinstance(v, str)]
+    return "\n".join([asked, *tasks])
 
 
 def _said(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
@@ -314,7 +505,9 @@ def _is_handoff(message: BaseMessage) -> bool:
     return bool(message.response_metadata.get("__is_handoff_back"))
 
 
-def outcome_of(state: Any, result: Any, said: Sequence[BaseMessage]) -> Outcome:
+def outcome_of(
+    state: Any, result: Any, said: Sequence[BaseMessage], conclusions: Sequence[str] = ()
+) -> Outcome:
     """What a sub-agent brought, read from its update: `final_answer`, `side_effects`, a conclusion.
 
     What stood in the state before it ran is another agent's.
@@ -332,7 +525,8 @@ def outcome_of(state: Any, result: Any, said: Sequence[BaseMessage]) -> Outcome:
         earlier = before.get("side_effects") or ()
         effects += [e for e in found if e not in earlier] if isinstance(found, (list, tuple)) else []
         for name, value in changed.items():
-            if isinstance(getattr(value, "conclusion", None), str) and value != before.get(name):
+            is_one = name in conclusions or isinstance(getattr(value, "conclusion", None), str)
+            if is_one and value and value != before.get(name):
                 conclusion = value
     if answer is None and conclusion is None and not effects:
         spoken = [m for m in said if isinstance(m, (AIMessage, HumanMessage)) and m.text]

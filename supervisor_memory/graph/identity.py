@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.pregel._read import ChannelRead
 from langgraph.runtime import get_runtime
 
 from supervisor_memory.errors import IdentityConflict, IdentityError, MissingUser
@@ -15,19 +14,26 @@ from supervisor_memory.graph.addresses import user_for
 from supervisor_memory.graph.state import value_of
 from supervisor_memory.records import Scope, check_name
 
-__all__ = ["Resolver", "checked", "is_anonymous", "scope_of"]
+__all__ = ["Resolver", "checked", "named", "scope_of"]
 
 Resolver: TypeAlias = Callable[[Any, RunnableConfig], str | None]
 """(the node's state, the run's config) → the user id; the first authority when given."""
 
 _ANONYMOUS = "anon:"
 _USER_KEYS = ("user_id", "langgraph_user_id")
+_STUDIO = "langgraph-studio-user"
 
 
 def scope_of(
-    state: Any, config: RunnableConfig, *, agent_id: str | None, resolver: Resolver | None, key: bytes
+    state: Any,
+    config: RunnableConfig,
+    *,
+    agent_id: str | None,
+    resolver: Resolver | None,
+    key: bytes,
+    context: Any = None,
 ) -> Scope:
-    """The scope of a node's call.
+    """Who acts in a run.
 
     In this order: the resolver, `runtime.context`, `configurable` (`user_id`, `langgraph_user_id`),
     the server's authenticated user, the state's `user_id`. Whoever is named must be the same. With
@@ -35,6 +41,7 @@ def scope_of(
 
     Args:
         key: Secret of the store that the anonymous id is keyed with.
+        context: The runtime context, where the run has only been asked for; None: that of the run.
 
     Raises:
         IdentityConflict: two of them name different users.
@@ -42,7 +49,7 @@ def scope_of(
         InvalidName: a user id that could pass for another.
     """
     configurable = config.get("configurable") or {}
-    claimed = _claims(state, config, configurable, resolver)
+    claimed = _claims(state, config, configurable, resolver, context)
     named = {where: _as_id(user) for where, user in claimed if user not in (None, "")}
     users = {check_name(user, what="user id") for user in named.values()}
     if len(users) > 1:
@@ -62,21 +69,28 @@ def scope_of(
 
 
 def _claims(
-    state: Any, config: RunnableConfig, configurable: Mapping[str, Any], resolver: Resolver | None
+    state: Any,
+    config: RunnableConfig,
+    configurable: Mapping[str, Any],
+    resolver: Resolver | None,
+    context: Any,
 ) -> list[tuple[str, Any]]:
     claims: list[tuple[str, Any]] = []
     if resolver is not None:
         claims.append(("the resolver", resolver(state, config)))
-    context = _context()
+    context = _context() if context is None else context
     claims += [(f"runtime.context.{name}", _claim(name, value_of(context, name))) for name in _USER_KEYS]
     claims += [(f"configurable.{name}", _claim(name, configurable.get(name))) for name in _USER_KEYS]
     server_user = configurable.get("langgraph_auth_user")
-    claims.append(("the server", value_of(server_user, "identity") if server_user is not None else None))
-    in_state = value_of(state, "user_id")
-    claims.append(("state.user_id", in_state))
-    if (in_graph := _in_graph("user_id", config)) != in_state:
-        claims.append(("the graph's user_id", in_graph))
+    claims.append(("the server", _identity_of(server_user)))
+    claims.append(("state.user_id", value_of(state, "user_id")))
     return claims
+
+
+def _identity_of(server_user: Any) -> Any:
+    """The user that the server authenticated. Studio, under custom authentication, is a tool and nobody."""
+    identity = value_of(server_user, "identity") if server_user is not None else None
+    return None if identity == _STUDIO else identity
 
 
 def _as_id(user: Any) -> Any:
@@ -93,14 +107,6 @@ def _claim(name: str, value: Any) -> Any:
         return user_for(value)
     except IdentityError:  # no label, but an id as it is
         return value
-
-
-def _in_graph(name: str, config: RunnableConfig) -> Any:
-    """A value of the graph's state, which a node that was sent other values, or reads few, is not given."""
-    try:
-        return ChannelRead.do_read(config, select=name)
-    except (RuntimeError, KeyError):  # outside of a run; no such value
-        return None
 
 
 def _run() -> Any:
@@ -128,9 +134,13 @@ def _anonymous(thread: Any, key: bytes) -> str:
     return _ANONYMOUS + hmac.new(key, str(thread).encode(), hashlib.sha256).hexdigest()[:24]
 
 
-def is_anonymous(user: str) -> bool:
-    """Whether it is an id that a thread was given because nobody was named."""
-    return user.startswith(_ANONYMOUS)
+def named(user: Any, thread: Any) -> Scope:
+    """The scope of a user in a thread, however the user's id is written.
+
+    Raises:
+        InvalidName: a user id that could pass for another.
+    """
+    return Scope(check_name(_as_id(user), what="user id"), session_id=_named(thread))
 
 
 def _named(value: Any) -> str | None:

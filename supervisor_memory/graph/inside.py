@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable, RunnableLambda, RunnableSequence
 from langchain_core.runnables.base import RunnableBindingBase
-from langchain_core.tools import StructuredTool
+from langchain_core.tools import BaseTool, StructuredTool
 from langgraph._internal._runnable import RunnableCallable
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
@@ -25,12 +25,42 @@ from langgraph.pregel import Pregel
 
 from supervisor_memory.graph.rebuild import rebuilt
 
-__all__ = ["Change", "parts_of", "rewritten", "with_tools"]
+__all__ = ["Change", "graphs_in", "parts_of", "rewritten", "runs_an_agent", "with_tools"]
 
 Change: TypeAlias = Callable[[Any], Any]
 """A part → what to put in its place; the same object to look inside it."""
 
 _MOST_ITEMS = 100
+_DEEPEST = 8
+_MOST_KNOWN = 256
+_KNOWN: dict[int, tuple[BaseTool, bool]] = {}
+
+
+def graphs_in(thing: Any) -> Iterator[Any]:
+    """The agents that a thing such as a tool can run, the outermost only, the nearest first."""
+    seen: dict[int, Any] = {id(thing): thing}
+    level: list[Any] = [thing]
+    for _ in range(_DEEPEST):
+        below: list[Any] = []
+        for each in level:
+            if isinstance(each, CompiledStateGraph):
+                yield each
+                continue
+            new = [part for part in parts_of(each) if id(part) not in seen]
+            seen.update((id(part), part) for part in new)
+            below += new
+        level = below
+
+
+def runs_an_agent(tool: BaseTool) -> bool:
+    """Whether a tool hands work to an agent, as far as can be seen from outside."""
+    held, found = _KNOWN.get(id(tool), (None, False))
+    if held is not tool:
+        found = next(graphs_in(tool), None) is not None
+        _KNOWN[id(tool)] = tool, found
+        for oldest in list(_KNOWN)[:-_MOST_KNOWN]:
+            _KNOWN.pop(oldest, None)
+    return found
 
 
 def parts_of(thing: Any) -> Iterator[Any]:

@@ -1,20 +1,24 @@
 """Memory as a middleware of `create_agent` and of deepagents."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import SystemMessage
 from langgraph.config import get_config
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from supervisor_memory.errors import GraphError, IdentityError, SettingsError
+from supervisor_memory.errors import GraphError, IdentityError
 from supervisor_memory.graph.acting import acting
+from supervisor_memory.graph.beginning import beginning_of
 from supervisor_memory.graph.calls import ToolCalls
-from supervisor_memory.graph.hooks import Hooks
+from supervisor_memory.graph.checkpoints import Checkpoints
+from supervisor_memory.graph.hooks import Hooks, Visit
 from supervisor_memory.graph.identity import Resolver
 from supervisor_memory.graph.observing import Result
-from supervisor_memory.graph.state import FENCE_START, is_note, without_memory_calls
-from supervisor_memory.records import Note, check_name
+from supervisor_memory.graph.prompts import Placement, check_placement, install, placed
+from supervisor_memory.graph.state import as_keys, without_calls
+from supervisor_memory.records import check_name
 
 try:
     from langchain.agents.middleware import AgentMiddleware
@@ -30,9 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MemoryMiddleware", "middleware"]
 
-Placement = Literal["system", "last_user"]
-_AFTER = "\n\n"  # between what was there and the note
-
 
 def middleware(
     memory: "SupervisorMemory",
@@ -40,21 +41,22 @@ def middleware(
     agent_id: str | None,
     agents: Sequence[str],
     placement: Placement,
-    messages_key: str,
+    messages_key: str | Sequence[str],
+    nested: Literal["agent", "user"],
     tools: Sequence[str] | None,
     store_tools: Sequence[str],
     identity: Resolver | None,
 ) -> "MemoryMiddleware":
     """See `SupervisorMemory.middleware`."""
-    if placement not in ("system", "last_user"):
-        raise SettingsError(f"placement is {placement!r}; use 'system' or 'last_user'", placement=placement)
+    check_placement(placement, allowed=("system", "last_user"))
     if agent_id is not None:
         check_name(agent_id, what="agent id")
     if memory.settings.enabled:
         memory.fence()
-    hooks = Hooks(memory, messages_key, identity)
+    install()
+    hooks = Hooks(memory, as_keys(messages_key), identity, placement, nested=nested)
     calls = ToolCalls(hooks, agent_id, frozenset(store_tools), frozenset(agents), is_brought=True)
-    made = MemoryMiddleware(hooks, calls, placement)
+    made = MemoryMiddleware(hooks, calls)
     brought = memory.tools(only=tools)  # even if they are not offered: a wrong name is told
     made.tools = brought if agent_id is None and memory.settings.enabled else []
     return made
@@ -66,11 +68,10 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
     Inside a node of an attached graph it leaves recalling and remembering to that.
     """
 
-    def __init__(self, hooks: Hooks, calls: ToolCalls, placement: Placement) -> None:
+    def __init__(self, hooks: Hooks, calls: ToolCalls) -> None:
         super().__init__()
         self._hooks = hooks
         self._calls = calls
-        self._placement = placement
         self._is_on = hooks.memory.settings.enabled
 
     @property
@@ -79,18 +80,17 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         return "SupervisorMemory" if agent is None else f"SupervisorMemory_{agent}"
 
     def before_agent(self, state: Any, runtime: Any) -> None:
-        """Keep what the user has just said."""
-        if self._calls.agent_id is None and self._acts():
-            self._hooks.hear(state, self._hooks.scope(state, get_config(), None))
+        """Settle who acts and what the user said; hear it."""
+        self._begin(state, Checkpoints(get_config()))
 
     async def abefore_agent(self, state: Any, runtime: Any) -> None:
-        await self._hooks.memory.bridge.run(self.before_agent, state, runtime)
+        there = Checkpoints(get_config(), asyncio.get_running_loop())
+        await self._hooks.memory.bridge.run(self._begin, state, there)
 
     def after_agent(self, state: Any, runtime: Any) -> None:
         """Keep what was answered."""
         if self._acts():
-            agent = self._calls.agent_id
-            self._hooks.answered(state, self._hooks.scope(state, get_config(), agent))
+            self._hooks.answered(state, get_config(), self._calls.agent_id)
 
     async def aafter_agent(self, state: Any, runtime: Any) -> None:
         await self._hooks.memory.bridge.run(self.after_agent, state, runtime)
@@ -99,7 +99,10 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Add the note to one call of the model."""
-        return handler(self._informed(request))
+        informed, visit = self._informed(request)
+        response = handler(informed)
+        self._deliver(visit)
+        return response
 
     async def awrap_model_call(
         self,
@@ -107,7 +110,11 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """The async twin of `wrap_model_call`."""
-        return await handler(await self._hooks.memory.bridge.run(self._informed, request))
+        off_loop = self._hooks.memory.bridge.run
+        informed, visit = await off_loop(self._informed, request)
+        response = await handler(informed)
+        await off_loop(self._deliver, visit)
+        return response
 
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Result]
@@ -130,52 +137,32 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         if led is None or not self._is_on:
             return self._is_on
         if isinstance(led.scope, IdentityError):
-            return led.note is None
+            return led.told is None
         is_same = led.scope.agent_id == self._calls.agent_id
-        return led.note is None if is_same else self._calls.agent_id is not None
+        return led.told is None if is_same else self._calls.agent_id is not None
 
-    def _informed(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
-        if not self._acts() or _has_note(request):
-            return request
+    def _begin(self, state: Any, there: Checkpoints) -> None:
+        if self._calls.agent_id is None and self._acts() and beginning_of(there.config) is None:
+            self._hooks.begin_agent(state, there)
+
+    def _informed(self, request: ModelRequest[Any]) -> tuple[ModelRequest[Any], Visit | None]:
+        if not self._acts():
+            return request, None
         agent = self._calls.agent_id
-        if agent is not None:
-            request = request.override(messages=without_memory_calls(request.messages))
-        _, note = self._hooks.enter(request.state, get_config(), agent)
-        if not note:
-            return request
-        return _in_system(request, note) if self._placement == "system" else _in_last(request, note)
+        visit = self._hooks.enter(request.state, get_config(), agent)
+        told = visit.told
+        if told.hidden:
+            request = request.override(messages=without_calls(request.messages, told.hidden))
+        if not told.note:
+            return request, visit
+        system = request.system_message
+        prompt = [*([] if system is None else [system]), *request.messages]
+        new = placed(prompt, told.note, placement=told.placement, anchors=told.anchors)
+        told.is_delivered = True
+        if isinstance(new[0], SystemMessage):
+            return request.override(system_message=new[0], messages=new[1:]), visit
+        return request.override(messages=new), visit
 
-
-def _has_note(request: ModelRequest[Any]) -> bool:
-    system = request.system_message
-    held = system is not None and FENCE_START in system.text
-    return held or any(is_note(m) or _ends_with_note(m) for m in request.messages)
-
-
-def _in_system(request: ModelRequest[Any], note: Note) -> ModelRequest[Any]:
-    system = request.system_message
-    if system is None:
-        return request.override(system_message=SystemMessage(note.text))
-    return request.override(system_message=_with_text(system, note))
-
-
-def _in_last(request: ModelRequest[Any], note: Note) -> ModelRequest[Any]:
-    messages = list(request.messages)
-    for at in range(len(messages) - 1, -1, -1):
-        if isinstance(messages[at], HumanMessage):
-            messages[at] = _with_text(messages[at], note)
-            return request.override(messages=messages)
-    return _in_system(request, note)
-
-
-def _with_text(message: Any, note: Note) -> Any:
-    """A copy of a message with the note as its last block, so that what is before it stays cached."""
-    held = message.content
-    blocks = [{"type": "text", "text": held}] if isinstance(held, str) else list(held)
-    return message.model_copy(update={"content": [*blocks, {"type": "text", "text": _AFTER + note.text}]})
-
-
-def _ends_with_note(message: BaseMessage) -> bool:
-    """Whether a note was put behind it; what a user writes of notes is not one."""
-    last = message.content[-1] if isinstance(message.content, list) and message.content else None
-    return isinstance(last, dict) and str(last.get("text")).startswith(_AFTER + FENCE_START)
+    def _deliver(self, visit: Visit | None) -> None:
+        if visit is not None:
+            self._hooks.deliver(visit, self.name)

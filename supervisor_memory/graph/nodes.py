@@ -1,27 +1,30 @@
 """One node of a graph with memory around it."""
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import BaseTool
-from langgraph._internal._constants import CONFIG_KEY_SCRATCHPAD
-from langgraph.errors import GraphInterrupt, ParentCommand
+
+# The only internals we use here: a node that keeps its subgraphs visible must be a RunnableCallable
+# whose function is a closure over the inner runnable (langgraph 1.2).
+from langgraph._internal._runnable import RunnableCallable
+from langgraph.errors import ParentCommand
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.pregel.remote import RemoteGraph
 
-from supervisor_memory.errors import IdentityError
-from supervisor_memory.graph.acting import NO_NOTE, acting_as
+from supervisor_memory.graph.acting import acting_as
+from supervisor_memory.graph.beginning import beginning_of
 from supervisor_memory.graph.calls import ToolCalls
-from supervisor_memory.graph.deep import deepened, node, scrub_interrupt, scrubbing
-from supervisor_memory.graph.hooks import Hooks, named_user
+from supervisor_memory.graph.explained import AGENT
+from supervisor_memory.graph.hooks import Hooks, Visit
 from supervisor_memory.graph.inside import parts_of
-from supervisor_memory.graph.observing import Observing
-from supervisor_memory.graph.state import as_agents, rewrite, scrubbed, strip, values_of, with_note
-from supervisor_memory.records import Note, Scope
+from supervisor_memory.graph.observing import WRAPPED, Observing, observed
+from supervisor_memory.graph.state import with_first, without_first
 
-__all__ = ["around", "as_caller"]
+__all__ = ["around", "as_caller", "watched"]
 
 _log = logging.getLogger("supervisor_memory")
 _DEEPEST = 14
@@ -34,77 +37,68 @@ def around(
     *,
     agent_id: str | None,
     leads: bool,
-    redact: bool,
     calls: ToolCalls | None,
 ) -> Runnable[Any, Any]:
     """A node that recalls, runs the inner one, and remembers.
 
     Args:
         leads: Whether the user speaks to it.
-        redact: Whether to hide the supervisor's memory calls from it.
         calls: What is put around the tool calls of a supervisor.
     """
     reach = _reach(inner)
-    if isinstance(inner, RemoteGraph):  # its server would keep the note in its own state
-        recall = False
-        _log.warning("node %r is a RemoteGraph, which would store notes: it works without, see docs", name)
+    recalls = not isinstance(inner, RemoteGraph)  # whose server would keep the note in its own state
+    if recalls:
+        inner = observed(inner, hooks, own=calls)
     else:
-        recall = True
-        observed = Observing(hooks).installed
-        inner = deepened(inner, hooks.key, tools=calls.installed if calls else None, observed=observed)
+        _log.warning("node %r is a RemoteGraph, which would store notes: it works without, see docs", name)
+    key = hooks.keys[0]
+    is_in_state = hooks.placement == "state"
 
-    def enter(state: Any, config: RunnableConfig) -> tuple[Scope | IdentityError, Note]:
-        return (
-            hooks.enter(state, config, agent_id)
-            if recall
-            else (hooks.scope(state, config, agent_id), NO_NOTE)
+    def enter(state: Any, config: RunnableConfig) -> Visit:
+        if recalls:
+            return hooks.enter(state, config, agent_id)
+        return Visit(
+            hooks.scope(state, config, agent_id), begun=beginning_of(config), seen=hooks.seen(state, config)
         )
 
-    def seen(state: Any, note: Note) -> Any:
-        return with_note(state, note, hooks.key, redact=redact)
+    def shown(state: Any, visit: Visit) -> Any:
+        return with_first(state, visit.note, key) if is_in_state else state
 
-    def clean(result: Any, state: Any, scope: Scope | IdentityError, note: Note, *, heard: bool) -> Any:
-        """What leaves the node."""
-        result = strip(result, user=named_user(scope))
-        if note:
-            held = {id(value) for value in values_of(state).values()}
-            result = rewrite(result, lambda _name, value: value if id(value) in held else scrubbed(value))
-        return result if leads or heard else as_agents(result, state, hooks.key)
+    def clean(result: Any) -> Any:
+        return without_first(result, key) if is_in_state else result
 
     def run(state: Any, config: RunnableConfig) -> Any:
-        scope, note = enter(state, config)
-        heard = _is_resumed(config)
-        with acting_as(scope, note, reach=reach), scrubbing(config, note) as inside:
+        visit = enter(state, config)
+        with acting_as(visit.scope, visit.told, reach=reach):
             try:
-                result = inner.invoke(seen(state, note), inside)
+                result = clean(inner.invoke(shown(state, visit), config))
             except ParentCommand as leaving:
-                hooks.leave(state, leaving.args[0], scope, note, leads=leads)
-                leaving.args = (clean(leaving.args[0], state, scope, note, heard=heard), *leaving.args[1:])
+                leaving.args = (clean(leaving.args[0]), *leaving.args[1:])
+                hooks.leave(visit, state, leaving.args[0], config, node=name, leads=leads)
                 raise
-            except GraphInterrupt as asking:
-                scrub_interrupt(asking)
-                raise
-        hooks.leave(state, result, scope, note, leads=leads)
-        return clean(result, state, scope, note, heard=heard)
+        hooks.leave(visit, state, result, config, node=name, leads=leads)
+        return result
 
     async def arun(state: Any, config: RunnableConfig) -> Any:
         off_loop = hooks.memory.bridge.run
-        scope, note = await off_loop(enter, state, config)
-        heard = _is_resumed(config)
-        with acting_as(scope, note, reach=reach), scrubbing(config, note) as inside:
-            try:
-                result = await inner.ainvoke(seen(state, note), inside)
-            except ParentCommand as leaving:
-                await off_loop(hooks.leave, state, leaving.args[0], scope, note, leads=leads)
-                leaving.args = (clean(leaving.args[0], state, scope, note, heard=heard), *leaving.args[1:])
-                raise
-            except GraphInterrupt as asking:
-                scrub_interrupt(asking)
-                raise
-        await off_loop(hooks.leave, state, result, scope, note, leads=leads)
-        return clean(result, state, scope, note, heard=heard)
 
-    return node(run, arun, name, like=inner, role="agent")
+        def leave(result: Any) -> None:
+            hooks.leave(visit, state, result, config, node=name, leads=leads)
+
+        visit = await off_loop(enter, state, config)
+        with acting_as(visit.scope, visit.told, reach=reach):
+            try:
+                result = clean(await inner.ainvoke(shown(state, visit), config))
+            except ParentCommand as leaving:
+                leaving.args = (clean(leaving.args[0]), *leaving.args[1:])
+                await off_loop(leave, leaving.args[0])
+                raise
+        await off_loop(leave, result)
+        return result
+
+    made = _node(run, arun, name, like=inner, role="agent")
+    setattr(made, AGENT, agent_id)
+    return made
 
 
 def as_caller(
@@ -123,21 +117,73 @@ def as_caller(
         with acting_as(scope):
             return await tools.ainvoke(state, config)
 
-    return node(run, arun, name, like=tools, role="tools")
+    return watched(_node(run, arun, name, like=tools, role="tools"), hooks, name)
+
+
+def watched(inner: Runnable[Any, Any], hooks: Hooks, name: str) -> Runnable[Any, Any]:
+    """A node whose human messages are remembered as an agent's: whatever it is, it is not the user."""
+
+    def enter(state: Any, config: RunnableConfig) -> Visit:
+        state = _sent_state(state)
+        return Visit(
+            hooks.scope(state, config, name), begun=beginning_of(config), seen=hooks.seen(state, config)
+        )
+
+    def run(state: Any, config: RunnableConfig) -> Any:
+        visit = enter(state, config)
+        try:
+            result = inner.invoke(state, config)
+        except ParentCommand as leaving:
+            hooks.watch(visit, leaving.args[0], config, node=name)
+            raise
+        hooks.watch(visit, result, config, node=name)
+        return result
+
+    async def arun(state: Any, config: RunnableConfig) -> Any:
+        off_loop = hooks.memory.bridge.run
+
+        def watch(result: Any) -> None:
+            hooks.watch(visit, result, config, node=name)
+
+        visit = await off_loop(enter, state, config)
+        try:
+            result = await inner.ainvoke(state, config)
+        except ParentCommand as leaving:
+            await off_loop(watch, leaving.args[0])
+            raise
+        await off_loop(watch, result)
+        return result
+
+    return _node(run, arun, name, like=inner, role="tools" if _is_tools(inner) else "other")
+
+
+def _is_tools(inner: Runnable[Any, Any]) -> bool:
+    return isinstance(inner, ToolNode) or getattr(inner, WRAPPED, "") == "tools"
+
+
+def _node(
+    run: Callable[..., Any],
+    arun: Callable[..., Any],
+    name: str,
+    *,
+    like: Runnable[Any, Any],
+    role: str,
+) -> Runnable[Any, Any]:
+    """A node of these functions, of the kinds that the inner one has, and marked as ours by its role."""
+    sync, native = True, True  # what the inner one is; the wrapper must promise no more
+    if isinstance(like, RunnableCallable):
+        sync, native = like.func is not None, like.afunc is not None
+    made = RunnableCallable(
+        run if sync else None, arun if native else None, name=name, trace=False, recurse=False
+    )
+    setattr(made, WRAPPED, role)
+    return made
 
 
 def _sent_state(state: Any) -> Any:
     """The state beside a tool call that was sent to a tool node by itself."""
     is_sent = isinstance(state, dict) and state.get("__type") == "tool_call_with_context"
     return state["state"] if is_sent else state
-
-
-def _is_resumed(config: RunnableConfig) -> bool:
-    """Whether the node goes on with an answer of the user, which it may hand on as a human message."""
-    held = (config.get("configurable") or {}).get(CONFIG_KEY_SCRATCHPAD)
-    if held is None:
-        return False
-    return bool(held.resume) or held.get_null_resume(consume=False) is not None
 
 
 def _reach(inner: Any) -> int:

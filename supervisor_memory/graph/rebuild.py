@@ -47,6 +47,8 @@ def rebuilt(graph: G, wrap: Wrap) -> G:
     compiled.config = graph.config
     compiled.step_timeout = graph.step_timeout
     compiled.retry_policy = graph.retry_policy
+    if isinstance(graph, type(compiled)):
+        compiled.__class__ = type(graph)  # such as that of an agent that memory is bound to
     return compiled  # type: ignore[no-any-return]
 
 

@@ -1,57 +1,38 @@
-"""Reading and changing the messages of a graph's state, whatever shape state and node results have."""
+"""Reading the messages of a graph's state, whatever shape state and node results have."""
 
 import copy
 import dataclasses
-import hashlib
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Collection, Sequence
+from typing import Any
 
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    HumanMessage,
-    SystemMessage,
-    ToolMessage,
-    convert_to_messages,
-)
-from langgraph.types import Command, Overwrite, Send
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage, convert_to_messages
+from langgraph.types import Command, Overwrite
 from pydantic import BaseModel
 
-from supervisor_memory.recall.format import FENCE, strip_notes
 from supervisor_memory.records import Note
 
 __all__ = [
-    "FENCE_START",
     "TOOL_NAMES",
-    "as_agents",
-    "is_agents",
+    "as_keys",
     "is_memory_name",
-    "is_note",
-    "is_ours",
     "is_state",
+    "keys_of",
+    "memory_calls",
     "messages_of",
     "new_messages",
-    "rewrite",
-    "scrubbed",
-    "strip",
     "updates_of",
     "value_of",
     "values_of",
-    "with_note",
-    "without_memory_calls",
+    "with_first",
+    "without_calls",
+    "without_first",
 ]
 
-MARK = "supervisor_memory"
 TOOL_NAMES = frozenset(
     {"memory_search", "memory_write", "memory_update", "memory_delete", "memory_route", "memory_summarize"}
 )
-
-
-Ours: TypeAlias = Callable[[object], bool]
 _LANGMEM_TOOLS = frozenset({"manage_memory", "search_memory"})
-_NOTE_ID = "memory-note-"
-_MOST_PARTS = 20_000
-FENCE_START = f"<{FENCE} id="  # as strip_notes looks for it
+_NOTE_ID = "supervisor-memory-note"
 
 
 def is_memory_name(name: str) -> bool:
@@ -59,19 +40,15 @@ def is_memory_name(name: str) -> bool:
     return name in TOOL_NAMES or name in _LANGMEM_TOOLS or name.startswith(("memory_", "memory."))
 
 
-def is_note(message: object) -> bool:
-    """Whether it is a note that we injected, or the removal of one."""
-    if not isinstance(message, BaseMessage):
-        return False
-    if message.additional_kwargs.get(MARK) == "note" or (message.id or "").startswith(_NOTE_ID):
-        return True
-    return isinstance(message, SystemMessage) and bool(message.text) and not strip_notes(message.text)
+def as_keys(keys: str | Sequence[str]) -> tuple[str, ...]:
+    """State keys, of which one may be given as it is."""
+    return (keys,) if isinstance(keys, str) else tuple(keys)
 
 
-def is_ours(message: object) -> bool:
-    """Whether it is a note, or a message that we cut."""
-    is_cut = isinstance(message, AIMessage) and message.additional_kwargs.get(MARK) == "cut"
-    return is_cut or is_note(message)
+def keys_of(builder: Any) -> str:
+    """The keys of a graph's state, for a text."""
+    known = [repr(name) for name in builder.channels if not name.startswith(("__", "branch:"))]
+    return ", ".join(known) or "(none)"
 
 
 def value_of(state: Any, key: str) -> Any:
@@ -79,9 +56,13 @@ def value_of(state: Any, key: str) -> Any:
     return state.get(key) if isinstance(state, dict) else getattr(state, key, None)
 
 
-def messages_of(state: Any, key: str) -> list[BaseMessage]:
-    """The messages of a state, in whatever short form they are written; empty when it has none."""
-    return [message for _, message in _listed(value_of(state, key))]
+def messages_of(state: Any, keys: Sequence[str]) -> list[BaseMessage]:
+    """The messages of a state, in whatever short form they are written; empty when it has none.
+
+    Args:
+        keys: The state keys that hold messages; those of the first come first.
+    """
+    return [message for key in keys for _, message in _listed(value_of(state, key))]
 
 
 def _listed(value: Any) -> list[tuple[Any, BaseMessage]]:
@@ -109,39 +90,40 @@ def _as_message(item: Any) -> BaseMessage | None:
         return None
 
 
-def with_note(state: Any, note: Note, key: str, *, redact: bool) -> Any:
-    """The state as its reader shall see it: our note first, no older note, no memory call of others.
-
-    Args:
-        redact: Whether to hide the supervisor's own memory calls and their results.
-    """
+def with_first(state: Any, note: Note, key: str) -> Any:
+    """A copy of a state whose first message is the note, under an id of its own."""
     found = value_of(state, key)
-    if not isinstance(found, (list, tuple)):
+    if not note or not isinstance(found, (list, tuple)):
         return state
-    kept = [message for message in found if not is_note(message)]
-    if redact:
-        kept = without_memory_calls(kept)
-    return _replaced(state, {key: [note_message(note), *kept] if note else kept})
+    return _replaced(state, {key: [SystemMessage(note.text, id=_NOTE_ID), *found]})
 
 
-def note_message(note: Note) -> SystemMessage:
-    """A note as a system message that we know again."""
-    mark = hashlib.sha256(note.text.encode()).hexdigest()[:12]
-    return SystemMessage(note.text, id=f"{_NOTE_ID}{mark}", additional_kwargs={MARK: "note"})
+def without_first(result: Any, key: str) -> Any:
+    """What a node returns without the message that `with_first` put into its state."""
+    if isinstance(result, Command):
+        return dataclasses.replace(result, update=without_first(result.update, key))
+    if isinstance(result, list) and any(isinstance(item, Command) for item in result):
+        return [without_first(item, key) for item in result]
+    held = value_of(result, key) if is_state(result) else None
+    if isinstance(held, list) and any(getattr(item, "id", None) == _NOTE_ID for item in held):
+        return _replaced(result, {key: [item for item in held if getattr(item, "id", None) != _NOTE_ID]})
+    return result
 
 
-def without_memory_calls(messages: Sequence[Any]) -> list[Any]:
-    """The messages without calls of memory tools and their answers."""
-    calls = {
-        call["id"]
+def memory_calls(messages: Sequence[BaseMessage]) -> frozenset[str]:
+    """The ids of the calls of memory tools among messages."""
+    return frozenset(
+        str(call["id"])
         for message in messages
         if isinstance(message, AIMessage)
         for call in message.tool_calls
         if is_memory_name(call["name"])
-    }
-    if not calls:
-        return list(messages)
-    kept: list[Any] = []
+    )
+
+
+def without_calls(messages: Sequence[BaseMessage], calls: Collection[str]) -> list[BaseMessage]:
+    """The messages without some tool calls and their answers."""
+    kept: list[BaseMessage] = []
     for message in messages:
         if isinstance(message, ToolMessage) and message.tool_call_id in calls:
             continue
@@ -153,9 +135,7 @@ def without_memory_calls(messages: Sequence[Any]) -> list[Any]:
     return kept
 
 
-def _cut(message: AIMessage, calls: Collection[str | None]) -> AIMessage:
-    """A message without some of its calls, marked as ours: going back to the state, it would replace the
-    whole one there."""
+def _cut(message: AIMessage, calls: Collection[str]) -> AIMessage:
     extra = {name: value for name, value in message.additional_kwargs.items() if name != "tool_calls"}
     content = message.content
     if isinstance(content, list):  # where a provider repeats the calls
@@ -164,127 +144,18 @@ def _cut(message: AIMessage, calls: Collection[str | None]) -> AIMessage:
             for block in content
             if isinstance(block, str) or not {block.get("id"), block.get("call_id")} & set(calls)
         ]
-    return message.model_copy(
-        update={
-            "tool_calls": [call for call in message.tool_calls if call["id"] not in calls],
-            "content": content,
-            "additional_kwargs": {**extra, MARK: "cut"},
-        }
-    )
+    left = [call for call in message.tool_calls if call["id"] not in calls]
+    return message.model_copy(update={"tool_calls": left, "content": content, "additional_kwargs": extra})
 
 
-def strip(result: Any, ours: Ours = is_ours, *, user: str | None = None) -> Any:
-    """What enters or leaves a node without what is ours: a state, a Command, a Send, or a list of these.
-
-    Args:
-        user: Given: put in the place of any other `user_id`.
-    """
-
-    def kept(name: str, value: Any) -> Any:
-        return user if name == "user_id" and user and value else _stripped(value, ours)
-
-    return rewrite(result, kept)
-
-
-def rewrite(result: Any, change: Callable[[str, Any], Any]) -> Any:
-    """A node's result with its named values changed, in whatever shape they come.
-
-    Args:
-        change: (name, value) → the value to put there; the same object leaves it as it is.
-    """
-
-    def again(part: Any) -> Any:
-        return rewrite(part, change)
-
-    if isinstance(result, Command):
-        return dataclasses.replace(
-            result, update=again(result.update), goto=_rewrite_goto(result.goto, again)
-        )
-    if isinstance(result, Send):
-        return _sent(result, again)
-    if isinstance(result, (list, tuple)) and any(isinstance(item, (Command, Send)) for item in result):
-        return type(result)(again(item) for item in result)
-    if _is_pairs(result):
-        return [(name, change(name, value)) for name, value in result]
-    changed = {n: new for n, value in values_of(result).items() if (new := change(n, value)) is not value}
-    return _replaced(result, changed) if changed else result
-
-
-def _stripped(value: Any, ours: Ours) -> Any:
-    """One value of a state."""
-    if isinstance(value, Overwrite):
-        new = _stripped(value.value, ours)
-        return value if new is value.value else dataclasses.replace(value, value=new)
-    if ours(value):
-        return []
-    if isinstance(value, (list, tuple)) and any(ours(item) for item in value):
-        return [item for item in value if not ours(item)]
-    return value
-
-
-def scrubbed(value: Any) -> Any:
-    """Any value without our notes, however deep: as messages, in copies of messages, in texts.
-
-    The same object when there are none. It looks at 20,000 parts at most.
-    """
-    return _scrubbed(value, iter(range(_MOST_PARTS)))
-
-
-def _scrubbed(value: Any, left: Iterator[int]) -> Any:
-    if next(left, None) is None:
-        return value
-    match value:
-        case str():
-            return strip_notes(value) if FENCE_START in value else value
-        case AIMessage():
-            return value  # what a model says of it are the model's words
-        case BaseMessage():
-            held = value.content
-            clean = _scrubbed(held, left)
-            return value if clean is held else value.model_copy(update={"content": clean})
-        case list() | tuple() if type(value) in (list, tuple):
-            kept = [item for item in value if not is_ours(item)]
-            new = [_scrubbed(item, left) for item in kept]
-            same = len(new) == len(value) and all(a is b for a, b in zip(new, value, strict=True))
-            return value if same else type(value)(new)
-        case dict():
-            changed = {k: new for k, v in value.items() if (new := _scrubbed(v, left)) is not v}
-            return {**value, **changed} if changed else value
-    return value
-
-
-def as_agents(result: Any, state: Any, key: str) -> Any:
-    """The result of an agent whose human messages bear a mark, so that nobody takes them for the user's."""
-    held = {id(item) for item, _ in _listed(value_of(state, key))}
-
-    def marked(item: Any) -> Any:
-        message = None if id(item) in held else _as_message(item)
-        if not isinstance(message, HumanMessage) or message.name:
-            return item
-        return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, MARK: "agent"}})
-
-    def change(name: str, value: Any) -> Any:
-        if name != key:
-            return value
-        if not isinstance(value, list):
-            return marked(value)
-        new = [marked(item) for item in value]
-        return value if all(a is b for a, b in zip(new, value, strict=True)) else new
-
-    return rewrite(result, change)
-
-
-def is_agents(message: BaseMessage) -> bool:
-    """Whether an agent said it as a human message."""
-    return message.additional_kwargs.get(MARK) == "agent"
-
-
-def new_messages(state: Any, result: Any, key: str) -> list[BaseMessage]:
+def new_messages(state: Any, result: Any, keys: Sequence[str]) -> list[BaseMessage]:
     """What a node added to the messages."""
-    earlier = _listed(value_of(state, key))
+    earlier = [pair for key in keys for pair in _listed(value_of(state, key))]
     before = {message.id for _, message in earlier if message.id}
     held = {id(item) for item, _ in earlier}
-    listed = [each for update in updates_of(result) for each in _listed(value_of(update, key))]
+    listed = [
+        each for update in updates_of(result) for key in keys for each in _listed(value_of(update, key))
+    ]
     return [message for item, message in listed if message.id not in before and id(item) not in held]
 
 
@@ -316,26 +187,12 @@ def is_state(result: Any) -> bool:
     return isinstance(result, (dict, BaseModel)) or is_instance
 
 
-def _rewrite_goto(goto: Any, again: Callable[[Any], Any]) -> Any:
-    if isinstance(goto, Send):
-        return _sent(goto, again)
-    if isinstance(goto, (list, tuple)):
-        return [_sent(each, again) if isinstance(each, Send) else each for each in goto]
-    return goto
-
-
-def _sent(send: Send, again: Callable[[Any], Any]) -> Send:
-    stripped = again(send.arg)
-    if stripped is send.arg:
-        return send
-    clone = copy.copy(send)
-    clone.arg = stripped
-    return clone
-
-
 def _is_pairs(result: Any) -> bool:
-    pair: Callable[[Any], bool] = lambda item: isinstance(item, tuple) and len(item) == 2  # noqa: E731, PLR2004
-    return isinstance(result, (list, tuple)) and bool(result) and all(pair(item) for item in result)
+    return (
+        isinstance(result, (list, tuple))
+        and bool(result)
+        and all(isinstance(item, tuple) and len(item) == 2 for item in result)  # noqa: PLR2004
+    )
 
 
 def _replaced(state: Any, values: dict[str, Any]) -> Any:

@@ -374,6 +374,8 @@ def _placed_or_held(
         user_id=new.user_id,
         is_denied=lambda: _is_denied(candidate, vector, said, draft, view),
     )
+    if said.is_unsure:
+        why = (*why, "unsure-who-said-it")
     if not why and (status == "skipped" or new.source.source_class == "user"):
         return trial
     proposal = proposed(new, candidate, why)

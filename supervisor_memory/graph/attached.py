@@ -1,0 +1,121 @@
+"""Graphs with memory: each run of theirs has a beginning."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any, ClassVar, TypeAlias, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph._internal._config import ensure_config, patch_configurable
+from langgraph._internal._constants import CONFIG_KEY_TASK_ID
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import StateSnapshot
+
+from supervisor_memory.graph.beginning import KEY, Beginning, beginning_of
+from supervisor_memory.graph.hooks import Hooks
+from supervisor_memory.graph.prompts import install
+
+__all__ = ["Attached", "Compiled", "attached", "compiling"]
+
+Compiled: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
+
+
+def attached(graph: Compiled, hooks: Hooks) -> Compiled:
+    """The graph, whose runs have a beginning from now on. Its class says so, which copies keep."""
+    install()
+    bases = (type(graph),) if isinstance(graph, Attached) else (Attached, type(graph))
+    graph.__class__ = type("Attached", bases, {"hooks": hooks})
+    return graph
+
+
+def compiling(builder: Any, hooks: Hooks) -> Any:
+    """The builder, whose `compile` returns graphs with memory from now on."""
+
+    def compile(self: Any, *args: Any, **options: Any) -> Compiled:
+        return attached(super(made, self).compile(*args, **options), hooks)
+
+    made = type("AttachedGraph", (type(builder),), {"compile": compile})
+    builder.__class__ = made
+    return builder
+
+
+class Attached(CompiledStateGraph[Any, Any, Any, Any]):
+    """A graph that memory is attached to. Every way to run a graph goes through these two methods."""
+
+    hooks: ClassVar[Hooks]
+
+    def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:
+        whole = ensure_config(self.config, config)
+        if beginning_of(whole) is not None:  # of a graph around this one
+            yield from super().stream(input, config, **options)
+            return
+        begun = self.hooks.begin(
+            input, whole, thread=_Here(self), context=options.get("context"), is_nested=_is_nested(whole)
+        )
+        try:
+            yield from super().stream(input, patch_configurable(config, {KEY: begun}), **options)
+        finally:
+            self.hooks.end(begun)
+
+    async def astream(
+        self, input: Any, config: RunnableConfig | None = None, **options: Any
+    ) -> AsyncIterator[Any]:
+        whole = ensure_config(self.config, config)
+        if beginning_of(whole) is not None:
+            async for chunk in super().astream(input, config, **options):
+                yield chunk
+            return
+        off_loop = self.hooks.memory.bridge.run
+        thread = _OnLoop(self, asyncio.get_running_loop())
+        begun: Beginning = await off_loop(
+            lambda: self.hooks.begin(
+                input, whole, thread=thread, context=options.get("context"), is_nested=_is_nested(whole)
+            )
+        )
+        steps = super().astream(input, patch_configurable(config, {KEY: begun}), **options)
+        try:
+            async for chunk in steps:
+                yield chunk
+        finally:
+            await cast("Any", steps).aclose()
+            await off_loop(self.hooks.end, begun)
+
+
+class _Here:
+    """The thread of a graph, read where one is."""
+
+    def __init__(self, graph: Compiled) -> None:
+        self._graph = graph
+
+    def state(self, config: RunnableConfig) -> StateSnapshot | None:
+        return self._graph.get_state(config) if _keeps(self._graph) else None
+
+    def history(self, config: RunnableConfig, limit: int) -> list[StateSnapshot]:
+        return list(self._graph.get_state_history(config, limit=limit)) if _keeps(self._graph) else []
+
+
+class _OnLoop:
+    """The same from another thread than that of the event loop: some checkpointers are async alone."""
+
+    def __init__(self, graph: Compiled, loop: asyncio.AbstractEventLoop) -> None:
+        self._graph, self._loop = graph, loop
+
+    def state(self, config: RunnableConfig) -> StateSnapshot | None:
+        return self._wait(lambda: self._graph.aget_state(config)) if _keeps(self._graph) else None
+
+    def history(self, config: RunnableConfig, limit: int) -> list[StateSnapshot]:
+        async def read() -> list[StateSnapshot]:
+            return [each async for each in self._graph.aget_state_history(config, limit=limit)]
+
+        return self._wait(read) if _keeps(self._graph) else []
+
+    def _wait(self, read: Callable[[], Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(read(), self._loop).result()
+
+
+def _keeps(graph: Compiled) -> bool:
+    return graph.checkpointer not in (None, False, True)
+
+
+def _is_nested(config: RunnableConfig) -> bool:
+    """Whether a run is a step of another graph's run."""
+    return CONFIG_KEY_TASK_ID in (config.get("configurable") or {})
