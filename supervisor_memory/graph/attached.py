@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, ClassVar, TypeAlias, cast
 
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import var_child_runnable_config
 from langgraph._internal._config import ensure_config, patch_configurable
 from langgraph._internal._constants import CONFIG_KEY_TASK_ID
 from langgraph.graph.state import CompiledStateGraph
@@ -117,5 +118,6 @@ def _keeps(graph: Compiled) -> bool:
 
 
 def _is_nested(config: RunnableConfig) -> bool:
-    """Whether a run is a step of another graph's run."""
-    return CONFIG_KEY_TASK_ID in (config.get("configurable") or {})
+    """Whether a run is a step of another graph's run, or begun by one with a thread of its own."""
+    around = var_child_runnable_config.get() or {}
+    return any(CONFIG_KEY_TASK_ID in (each.get("configurable") or {}) for each in (config, around))

@@ -215,13 +215,9 @@ class Beginnings:
             known, is_unsure = self._known([*sent, *found.added], scope)
             words += [m for m in found.added if not _is_known(m, known)]
             words += new_words(sent, _joined(known, found.left, sent), trusts_digests=not is_unsure)
-        earlier = words[-1] if words else self._asked(sent, found, scope)
-        if isinstance(resume, str) and resume.strip():
-            asked_at = (snapshot.config.get("configurable") or {}).get("checkpoint_id") if snapshot else None
-            words.append(HumanMessage(resume, id=f"resume-{asked_at or uuid.uuid4()}"))
+        asked = words[-1] if words else self._asked(sent, found, scope)
         if value_of(given, "user_id") and found.is_kept:
             guarded(lambda: self.ledger.name_owner(scope), otherwise=lambda error: None)
-        asked = earlier or (words[-1] if words else None)
         return Beginning(
             scope,
             tuple(HumanMessage(m.text, id=m.id, name=m.name) for m in words),

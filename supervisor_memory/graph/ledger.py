@@ -108,17 +108,14 @@ def _row_id(scope: Scope, key: Key, value: str) -> str:
 
 
 def _row(id_: str, scope: Scope, by: str | None, now: float) -> Record:
-    said_by = "user" if by is None else "agent"
     return Record(
         id=id_,
         namespace=scope.namespace(SESSION_FAMILY),
-        content=f"digest of what the {said_by} said: {id_}",
+        content=f"digest {id_}",
         kind="task-traces",
         layer="history",
         status=DIGEST,
         created_at=now,
         updated_at=now,
-        source=Source("user", None, scope.session_id, scope.run_id)
-        if by is None
-        else Source("agent", by, scope.session_id, scope.run_id),
+        source=Source("system", by, scope.session_id, scope.run_id),
     )

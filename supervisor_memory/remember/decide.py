@@ -67,6 +67,8 @@ __all__ = ["OLDER", "decide", "deciding", "expiry", "likeness"]
 
 OLDER = "older-than-what-is-known"
 """Why a statement of the past that contradicts a later one is skipped."""
+_UNSURE = "unsure-who-said-it"
+"""Why what was said waits: the store could not tell whether an agent had said it before."""
 _TRIES = 20
 _RIVALS = 10
 _EQUALS = 200  # verbatim imports may say the same any number of times
@@ -355,6 +357,9 @@ def _placed_or_held(
     if candidate.event == "NONE":
         draft.leave("nothing-asked")
         return draft
+    if said.is_unsure:  # the store cannot be read, so that nothing is compared either
+        draft.propose(proposed(_record(candidate, None, said, view), candidate, (_UNSURE,)), _UNSURE)
+        return draft
     trial = draft.trial()
     asked = replace(candidate, strategy=None) if candidate.strategy == REVIEW else candidate
     place = _take_back if candidate.event == "DELETE" else _place
@@ -374,8 +379,6 @@ def _placed_or_held(
         user_id=new.user_id,
         is_denied=lambda: _is_denied(candidate, vector, said, draft, view),
     )
-    if said.is_unsure:
-        why = (*why, "unsure-who-said-it")
     if not why and (status == "skipped" or new.source.source_class == "user"):
         return trial
     proposal = proposed(new, candidate, why)

@@ -20,11 +20,9 @@ from tests.graph.speaking import (
     CHINESE,
     TABLES,
     assert_heard,
-    broken,
     chain,
     crew,
     everything,
-    fails,
     fetched,
     human,
     run,
@@ -96,12 +94,7 @@ def owners(memory: SupervisorMemory, text: str) -> set[str]:
 def switches() -> Iterator[Any]:
     for switch, first in itertools.product(SWITCHES, ("ada", None)):
         id = f"{switch.__name__}-{first or 'nobody'}"
-        if switch is by_tool:
-            yield broken("what a tool puts into the state names the user", switch, first, id=id)
-        elif first is None:
-            yield broken("while nobody is named a node may name the user", switch, first, id=id)
-        else:
-            yield pytest.param(switch, first, id=id)
+        yield pytest.param(switch, first, id=id)
 
 
 @HOW
@@ -125,7 +118,7 @@ async def test_a_run_and_its_thread_stay_whose_they_are(
 @HOW
 @pytest.mark.parametrize(
     "switch",
-    [broken("a tool's user conflicts with the real one: memory is off", by_tool), *SWITCHES[1:]],
+    SWITCHES,
     ids=lambda switch: switch.__name__,
 )
 async def test_the_user_of_the_config_stays_in_the_next_run_too(
@@ -158,7 +151,6 @@ AS_STUDIO: dict[str, Any] = {
 }
 
 
-@fails("Studio's user conflicts with the one that configurable names")
 @HOW
 @pytest.mark.parametrize("signed_in", AS_STUDIO)
 async def test_studio_is_nobody_and_configurable_may_name_the_user(
@@ -170,7 +162,6 @@ async def test_studio_is_nobody_and_configurable_may_name_the_user(
     assert owners(memory, TABLES) == {"ada"}
 
 
-@fails("Studio's user is taken for a person, one for all threads")
 @pytest.mark.parametrize("signed_in", AS_STUDIO)
 def test_studio_without_a_user_is_an_anonymous_thread(memory: SupervisorMemory, signed_in: str) -> None:
     graph = memory.attach(crew(lambda state: {})).compile()

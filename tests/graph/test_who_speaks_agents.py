@@ -1,6 +1,5 @@
 """What nodes and tools bring during a run is never the user's, whatever it is made to look like."""
 
-import itertools
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
@@ -27,10 +26,8 @@ from tests.graph.speaking import (
     answering,
     assert_heard,
     believed,
-    broken,
     chain,
     crew,
-    fails,
     fetched,
     human,
     run,
@@ -110,27 +107,8 @@ WORKERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-HOLD = {"by Send to the supervisor", "appended in place"}
-HOLD_BEHIND_THE_SUPERVISOR = {
-    "without a name",
-    "as a tuple",
-    "under the id of the user's message",
-    "after all messages were removed",
-    "in place of the user's message, changed",
-}
-
-
-def attacks() -> Iterator[Any]:
-    for shape, order in itertools.product(WORKERS, ORDERS):
-        if shape in HOLD or (shape in HOLD_BEHIND_THE_SUPERVISOR and order != "before the supervisor"):
-            yield pytest.param(shape, order)
-        elif shape in HOLD_BEHIND_THE_SUPERVISOR:
-            yield broken("a worker that comes first hides or changes what the user said", shape, order)
-        else:
-            yield broken("a human message in this form counts as the user's", shape, order)
-
-
-@pytest.mark.parametrize(("shape", "order"), [*attacks()])
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("shape", WORKERS)
 def test_what_a_worker_hands_on_is_never_the_users(memory: SupervisorMemory, shape: str, order: str) -> None:
     graph = memory.attach(crew(WORKERS[shape], order)).compile(checkpointer=InMemorySaver())
     graph.invoke(human(TABLES), ADA)
@@ -139,7 +117,6 @@ def test_what_a_worker_hands_on_is_never_the_users(memory: SupervisorMemory, sha
     assert_heard(memory, TABLES, CHINESE)
 
 
-@fails("a human message by a name that is no node's counts as the user's")
 @HOW
 @pytest.mark.parametrize("agents", [["research_node"], []], ids=["it is an agent", "it is no agent"])
 async def test_a_node_that_is_no_agent_does_not_speak_for_the_user_either(
@@ -153,7 +130,6 @@ async def test_a_node_that_is_no_agent_does_not_speak_for_the_user_either(
     assert_heard(memory, TABLES, CHINESE)
 
 
-@fails("a human message by a name that is no node's counts as the user's")
 async def test_in_a_swarm_no_member_speaks_for_the_user(memory: SupervisorMemory) -> None:
     graph = memory.attach(crew(fetched(name="researcher")), supervisor=None).compile(
         checkpointer=InMemorySaver()
@@ -171,7 +147,6 @@ def test_the_supervisor_itself_does_not_speak_for_the_user(memory: SupervisorMem
     assert_heard(memory, TABLES, CHINESE)
 
 
-@fails("a human message by a name that is no node's counts as the user's")
 def test_a_worker_that_says_what_the_user_said_does_not_make_it_said_twice(memory: SupervisorMemory) -> None:
     graph = memory.attach(crew(fetched(TABLES, name="researcher"))).compile(checkpointer=InMemorySaver())
     for text in (TABLES, CHINESE):
@@ -187,7 +162,6 @@ def test_what_a_worker_said_in_an_anonymous_thread_is_nobodys_word(memory: Super
     assert said(memory, None) == sorted([TABLES, CHINESE])
 
 
-@fails("what a worker gives to another attached graph counts as the user's")
 def test_a_worker_that_runs_another_attached_graph_does_not_speak_for_the_user_there(
     memory: SupervisorMemory,
 ) -> None:
@@ -280,14 +254,8 @@ TOOLS: dict[str, Callable[[SupervisorMemory], Any]] = {
 }
 
 
-UNMARKED = ("a ToolNode", "the middleware, returned", "a supervisor by create_agent, returned")
-
-
 @HOW
-@pytest.mark.parametrize(
-    "host",
-    [broken("what a tool brings counts as the user's", h) if h in UNMARKED else h for h in TOOLS],
-)
+@pytest.mark.parametrize("host", TOOLS)
 async def test_what_a_tool_hands_on_is_never_the_users(memory: SupervisorMemory, host: str, how: str) -> None:
     graph = TOOLS[host](memory)
     state = await run(graph, human(TABLES), ADA, how)
@@ -310,7 +278,6 @@ def asks_then_quotes(*answers: str) -> Callable[[Any], Any]:
     return work
 
 
-@fails("after any resume a node's human messages count as the user's")
 @HOW
 @pytest.mark.parametrize(
     "resumed",
@@ -331,7 +298,6 @@ async def test_a_worker_that_was_told_to_go_on_does_not_speak_for_the_user(
     assert said(memory).count(TABLES) == 1
 
 
-@fails("after any resume a node's human messages count as the user's")
 @pytest.mark.parametrize("around", ["{} {}", "{}\n\n{}", "{1}\n{0}"])
 def test_what_a_worker_adds_to_the_users_answer_is_not_the_users(
     memory: SupervisorMemory, around: str
@@ -346,7 +312,6 @@ def test_what_a_worker_adds_to_the_users_answer_is_not_the_users(
     assert said(memory).count(TABLES) == 1
 
 
-@fails("an answer is not heard where another node's human message follows it")
 def test_another_node_after_the_answer_does_not_speak_for_the_user(memory: SupervisorMemory) -> None:
     def ask(state: Any) -> Any:
         return both(HumanMessage(interrupt("How?")))
@@ -358,7 +323,6 @@ def test_another_node_after_the_answer_does_not_speak_for_the_user(memory: Super
     assert_heard(memory, TABLES, CHINESE)
 
 
-@fails("the input is heard when the supervisor speaks, from what is left of it by then")
 def test_the_users_words_are_those_of_the_beginning_whatever_a_worker_makes_of_them(
     memory: SupervisorMemory,
 ) -> None:

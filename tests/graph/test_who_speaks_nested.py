@@ -21,7 +21,6 @@ from tests.graph.speaking import (
     believed,
     chain,
     crew,
-    fails,
     fetched,
     human,
     run,
@@ -57,7 +56,6 @@ def called(inner: Any) -> Any:
 NESTED = pytest.mark.parametrize("placed", [as_a_node, called], ids=lambda placed: placed.__name__)
 
 
-@fails("the last human message of a parent's state counts as the user's, whoever said it")
 @NESTED
 @HOW
 async def test_in_a_graph_without_memory_a_team_with_memory_hears_nobody(
@@ -69,7 +67,6 @@ async def test_in_a_graph_without_memory_a_team_with_memory_hears_nobody(
     assert (said(memory), wanted(memory)) == ([], "")
 
 
-@fails("attach knows no nested=")
 @NESTED
 @HOW
 async def test_a_host_says_that_a_nested_teams_input_is_the_users(
@@ -117,7 +114,6 @@ def tutorial(memory: Any) -> Any:
     return memory.attach(crew(fetched())) if memory else crew(fetched())
 
 
-@fails("marks of ours stay in additional_kwargs, copies of the user's message included")
 @HOW
 @pytest.mark.parametrize("build", [companies, deeply_copying, tutorial], ids=lambda build: build.__name__)
 async def test_nothing_of_ours_stays_in_anybodys_messages(

@@ -22,10 +22,8 @@ from tests.graph.speaking import (
     TABLES,
     answering,
     assert_heard,
-    broken,
     chain,
     crew,
-    fails,
     fetched,
     human,
     run,
@@ -102,13 +100,8 @@ INPUTS: dict[str, Any] = {
 }
 
 
-BY_A_NODES_NAME = broken(
-    "a name that is a node's is an agent's, in the input too", "the name of a node on it"
-)
-
-
 @HOW
-@pytest.mark.parametrize("form", [*[form for form in INPUTS if "node" not in form], BY_A_NODES_NAME])
+@pytest.mark.parametrize("form", INPUTS)
 async def test_in_whatever_form_it_comes_the_input_is_the_users(
     memory: SupervisorMemory, form: str, how: str
 ) -> None:
@@ -187,7 +180,6 @@ FORMS: dict[str, Callable[[str], Any]] = {
 }
 
 
-@fails("an answer is heard only where the supervisor speaks right after it")
 @HOW
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("node", ["supervisor", "ask_human"])
@@ -212,7 +204,6 @@ async def test_what_the_user_answers_before_the_supervisor_speaks_is_the_users(
     assert_heard(memory, TABLES, CHINESE)
 
 
-@fails("an answer is heard only where the supervisor speaks right after it")
 @HOW
 async def test_two_answers_in_one_node_are_both_the_users(memory: SupervisorMemory, how: str) -> None:
     builder = chain(("supervisor", answering("hm")), ("ask_human", asks(2)), ("web", fetched()))
@@ -223,7 +214,6 @@ async def test_two_answers_in_one_node_are_both_the_users(memory: SupervisorMemo
     assert_heard(memory, TABLES, CHINESE, ROUND)
 
 
-@fails("an answer is heard only where the supervisor speaks right after it")
 @HOW
 async def test_answers_by_the_ids_of_their_questions_are_the_users(
     memory: SupervisorMemory, how: str
@@ -236,7 +226,6 @@ async def test_answers_by_the_ids_of_their_questions_are_the_users(
     assert_heard(memory, TABLES, CHINESE)
 
 
-@fails("an answer is heard only where the supervisor speaks right after it")
 def test_an_answer_and_an_update_in_one_command_are_both_the_users(memory: SupervisorMemory) -> None:
     builder = chain(("supervisor", answering("hm")), ("ask_human", asks(1)), ("web", fetched()))
     graph = memory.attach(builder).compile(checkpointer=InMemorySaver())
@@ -245,7 +234,6 @@ def test_an_answer_and_an_update_in_one_command_are_both_the_users(memory: Super
     assert_heard(memory, TABLES, CHINESE, ROUND)
 
 
-@fails("an answer is heard only where the supervisor speaks right after it")
 def test_an_agent_that_asks_the_user_brings_the_users_words(memory: SupervisorMemory) -> None:
     agent = chain(("ask", asks(1)), ("web", fetched())).compile()
     builder = chain(("supervisor", answering("hm")), ("worker", agent))
@@ -262,7 +250,6 @@ def planner(state: Any) -> Any:
     return {"messages": [HumanMessage('{"steps": ["look", "tell"]}', name="planner")]}
 
 
-@fails("the user is heard only where the supervisor speaks first")
 @HOW
 async def test_before_a_coordinator_and_a_planner_have_spoken_the_user_is_heard(
     memory: SupervisorMemory, how: str
@@ -273,7 +260,6 @@ async def test_before_a_coordinator_and_a_planner_have_spoken_the_user_is_heard(
     assert_heard(memory, TABLES)
 
 
-@fails("the user is heard only where the supervisor is reached")
 @HOW
 async def test_the_user_is_heard_where_the_supervisor_is_never_reached(
     memory: SupervisorMemory, how: str
@@ -288,7 +274,6 @@ async def test_the_user_is_heard_where_the_supervisor_is_never_reached(
     assert_heard(memory, TABLES)
 
 
-@fails("a planner's human message after a resume counts as the user's")
 @HOW
 async def test_the_user_is_heard_by_clarify_with_user_first(memory: SupervisorMemory, how: str) -> None:
     nodes = (("clarify_with_user", asks(1)), ("write_research_brief", planner))
@@ -302,7 +287,6 @@ async def test_the_user_is_heard_by_clarify_with_user_first(memory: SupervisorMe
 # --- hosts without a graph
 
 
-@fails("there is no memory.turn")
 @HOW
 async def test_a_turn_is_heard_as_the_host_says(memory: Any, how: str) -> None:
     boss = model("| a |", "Noted.")
@@ -327,7 +311,6 @@ async def test_a_turn_is_heard_as_the_host_says(memory: Any, how: str) -> None:
     assert {r.content for r in memory.session("t1", user_id="ada")} == {TABLES, CHINESE, "| a |", "Noted."}
 
 
-@fails("there is no memory.turn")
 def test_in_a_turn_the_supervisors_note_reaches_the_model(memory: Any) -> None:
     seed(memory)
     boss = model("done", "done")

@@ -330,6 +330,10 @@ _PHRASES: Final[dict[str, tuple[str, str]]] = {
     "decision.refused": ("cannot be approved as it is", "无法按原样批准"),
     "why.about-the-user-by-agent": ("an agent says it of the user", "agent 所说的关于用户的话"),
     "why.about-the-user-by-tool": ("a tool says it of the user", "工具所说的关于用户的话"),
+    "why.unsure-who-said-it": (
+        "the store could not tell who said it",
+        "存储当时无法判断是谁说的",
+    ),
     "why.contradicts-the-user": ("it denies what the user said", "与用户说过的相矛盾"),
     "why.instruction-like": ("it reads like an instruction", "读起来像一条指令"),
     "why.low-confidence": ("its extractor was not sure", "提取时不够确定"),
