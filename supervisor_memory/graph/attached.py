@@ -1,6 +1,7 @@
 """Graphs with memory: each run of theirs has a beginning."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, ClassVar, TypeAlias, cast
 
@@ -76,9 +77,13 @@ class Attached(CompiledStateGraph[Any, Any, Any, Any]):
         try:
             async for chunk in steps:
                 yield chunk
+        except (asyncio.CancelledError, GeneratorExit):  # nobody waits any more
+            self.hooks.memory.bridge.background(lambda: self.hooks.end(begun))
+            raise
         finally:
             await cast("Any", steps).aclose()
-            await off_loop(self.hooks.end, begun)
+            if sys.exc_info()[0] not in (asyncio.CancelledError, GeneratorExit):
+                await off_loop(self.hooks.end, begun)
 
 
 class _Here:

@@ -6,7 +6,6 @@ is an agent's, whatever name it bears.
 """
 
 import threading
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -89,9 +88,12 @@ class Beginning:
         bare = [word for word in self.words if word.id is None]
         if not bare and self.turn_id is not None:
             return
-        ids = {m.text: m.id for m in messages_of(state, keys) if isinstance(m, HumanMessage) and m.id}
+        human = [m for m in messages_of(state, keys) if isinstance(m, HumanMessage)]
+        ids = {m.text: m.id for m in human if m.id}
         for word in bare:
             word.id = ids.get(word.text)
+        if not self.asked and human:  # a run from before its input was taken up
+            self.asked = human[-1].text
         self.turn_id = self.turn_id or ids.get(self.asked)
         if isinstance(self.scope, Scope) and self.scope.run_id is None and self.turn_id is not None:
             self.scope = replace(self.scope, run_id=checked(self.turn_id))
