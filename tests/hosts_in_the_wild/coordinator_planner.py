@@ -84,5 +84,5 @@ HOST = Host(
         "researching": [call_of("browse", query="towers"), "The tower is 330 metres high."],
         "reporting": ["The report: 330 metres."],
     },
-    turns=[f"Write a report on the tower. {WISH}", "Thank you!"],
+    turns=[f"Write a report on the tower. {WISH}", "Which of that is new?"],
 )

@@ -42,6 +42,7 @@ class Host:
         options: What its owner passes to `attach`.
         untold: Roles whose models no person would expect to read a note.
         open: Roles of whom the documentation says nothing either way.
+        varies: Whether its synchronous streams differ from run to run, with memory or without.
         chat: (script, role) → the chat model.
     """
 
@@ -51,6 +52,7 @@ class Host:
     options: Mapping[str, Any] = field(default_factory=dict)
     untold: frozenset[str] = frozenset()
     open: frozenset[str] = frozenset()
+    varies: bool = False
     chat: Callable[[Sequence[Any], str], Any] = scripted
 
 
@@ -97,30 +99,23 @@ async def play(host: Host, how: How, memory: SupervisorMemory | None = None) -> 
         "max_concurrency": side_by_side,
     }
     modes: Any = {"stream_mode": ["values", "updates", "messages", "custom", "tasks"], "subgraphs": True}
-    plain, streams, states = _Plain(), [], []
+    streams: list[str] = []
+    states: list[str] = []
     for turn in host.turns:
         given = {"messages": [("user", turn)]} if isinstance(turn, str) else turn
         if how == "async":
-            streams += [plain(chunk) async for chunk in graph.astream(given, where, **modes)]
+            streams += [_plain(chunk) async for chunk in graph.astream(given, where, **modes)]
         else:
-            streams += [plain(chunk) for chunk in graph.stream(given, where, **modes)]
+            streams += [_plain(chunk) for chunk in graph.stream(given, where, **modes)]
         now = graph.get_state(where)
-        states.append(plain((now.values, now.next, now.interrupts)))
-    states += [plain((each.values, each.next)) for each in graph.get_state_history(where)]
+        states.append(_plain((now.values, now.next, now.interrupts)))
+    states += [_plain((each.values, each.next)) for each in graph.get_state_history(where)]
     return Played(streams, states, {role: model.calls for role, model in models.items()}, models)
 
 
-class _Plain:
-    """Turns whatever a graph gives into text; ids of random origin are numbered as they come."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, str] = {}
-
-    def __call__(self, value: Any) -> str:
-        def number(id: re.Match[str]) -> str:
-            return self._numbers.setdefault(id[0], f"#{len(self._numbers)}")
-
-        return _ID.sub(number, repr(_data(value)))
+def _plain(value: Any) -> str:
+    """Whatever a graph gives as text. Ids of random origin are alike: LangGraph makes some in threads."""
+    return _ID.sub("#", repr(_data(value)))
 
 
 def _data(value: Any) -> Any:

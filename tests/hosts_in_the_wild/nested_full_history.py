@@ -47,5 +47,6 @@ HOST = Host(
         "searching": ["8 people in the north, 9 in the south."],
         "adding": [call_of("add", a=8, b=9), "17"],
     },
-    turns=[f"How many people work in both offices? {WISH}", "Thank you!"],
+    varies=True,  # two agents hand back at once
+    turns=[f"How many people work in both offices? {WISH}", "Which of that is new?"],
 )

@@ -68,7 +68,7 @@ HOST = Host(
         "rephrasing": ["How does the length of a shelf matter?"],
         "answering": [AIMessage("More books.")],
     },
-    turns=[f"What do the documents say about shelves? {WISH}", "Good morning"],
+    turns=[f"What do the documents say about shelves? {WISH}", "What is a shelf?"],
     options={"supervisor": "ask_or_answer"},
     untold=frozenset({"grading"}),  # an edge is no node
 )

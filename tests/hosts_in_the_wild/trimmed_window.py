@@ -48,6 +48,6 @@ def build(model: Model) -> Any:
 HOST = Host(
     build,
     scripts={"talking": [call_of("weather", city="Lima"), "Sunny.", "You are welcome.", "Good bye."]},
-    turns=[f"How is the weather in Lima? {WISH}", "Thank you!", "Good bye!"],
+    turns=[f"How is the weather in Lima? {WISH}", "Which of that is new?", "And tomorrow?"],
     options={"supervisor": "call_model"},
 )
