@@ -323,7 +323,7 @@ def test_the_middleware_refuses_the_state_with_a_sentence(memory: SupervisorMemo
         memory.middleware(placement=placement)
 
 
-@pytest.mark.xfail(strict=True, raises=TypeError, reason=NO_PLACEMENT)
+@pytest.mark.xfail(strict=True, reason=NO_PLACEMENT)
 def test_a_placement_that_there_is_not_is_refused_by_name(memory: SupervisorMemory) -> None:
     options: Any = {"placement": "top"}
     with pytest.raises(SettingsError, match="top"):
