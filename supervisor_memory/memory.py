@@ -87,7 +87,7 @@ from supervisor_memory.telemetry import (
     spanned,
 )
 from supervisor_memory.tokens import COUNTERS
-from supervisor_memory.trail import UNDELIVERED, Trail
+from supervisor_memory.trail import Trail
 from supervisor_memory.upkeep.forget import Forgotten, forget
 from supervisor_memory.upkeep.queue import Queue
 from supervisor_memory.upkeep.rarely import Rarely
@@ -809,8 +809,8 @@ class SupervisorMemory:
             turn = Turn(text=asked, scope=scope, messages=seen, explain=explain)
             found = recall(turn, ports, self.recipe)
 
-            def log(scope: Scope, was_read: bool) -> None:  # noqa: FBT001
-                self._trail.told("inject" if was_read else UNDELIVERED, found, self._in(scope), ports=ports)
+            def log(scope: Scope) -> None:
+                self._trail.told("inject", found, self._in(scope), ports=ports)
 
             if found.note.degraded:
                 self._trail.degraded("recall", scope, ports.reasons, ports=ports)
@@ -1253,15 +1253,15 @@ class SupervisorMemory:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A note, and how to tell the log what became of it: (reader, whether a model call held it)."""
+    """A note, and how to tell the log who has read it."""
 
     note: Note
-    log: Callable[[Scope, bool], None] | None = None
+    log: Callable[[Scope], None] | None = None
 
-    def tell(self, scope: Scope, *, was_read: bool = True) -> None:
-        """Note in the access log that a reader saw it, or that nobody did."""
+    def tell(self, scope: Scope) -> None:
+        """Note in the access log that a reader saw it."""
         if self.log is not None:
-            self.log(scope, was_read)
+            self.log(scope)
 
 
 def _clipped(messages: MessagesLike) -> tuple[Message, ...]:

@@ -14,10 +14,7 @@ from supervisor_memory.flow import Recalling
 from supervisor_memory.ports import Ports, guarded
 from supervisor_memory.records import AuditEvent, Hit, Record, Scope
 
-__all__ = ["UNDELIVERED", "Trail"]
-
-UNDELIVERED = "undelivered"
-"""What the log says of a note that no model call held: nobody saw it."""
+__all__ = ["Trail"]
 
 _GRACE_SECONDS = 0.1
 """What a log may take after the deadline of the flow it tells of; later than that it ends on its own."""
@@ -128,7 +125,7 @@ class Trail:
         """Note in the access log what a reader was given of all that was considered.
 
         Args:
-            op: "inject" for a note that a model call held, "undelivered" for one that none did, "search".
+            op: "inject" for a note that a model call held, or "search".
         """
         note = found.note
         scope = replace(scope, agent_id=scope.agent_id or self.reader)
@@ -138,12 +135,11 @@ class Trail:
             at=self.clock(),
             hits=found.hits,
             dropped=found.dropped,
-            tokens=None if op == "search" else note.tokens,
+            tokens=note.tokens if op == "inject" else None,
             degraded=found.hits.degraded or note.degraded,
         )
         guarded(lambda: self.backend.audit.record_access((given,)), otherwise=lambda error: None)
-        if op != UNDELIVERED:
-            self.accessed(op, found.hits, scope, ports=ports)
+        self.accessed(op, found.hits, scope, ports=ports)
 
     def _reader(self, agent_id: str | None, *, by_operator: bool) -> str | None:
         return (self.reader or "operator") if by_operator else (agent_id or self.reader)

@@ -61,7 +61,8 @@ class Visit:
     told: Telling = field(default_factory=Telling)
     begun: Beginning | None = None
     seen: tuple[tuple[BaseMessage, str], ...] = ()
-    delivered: Callable[[bool], None] | None = None
+    tell: Callable[[], None] | None = None
+    """Tells the log that a model call held the note."""
 
     @property
     def note(self) -> Note:
@@ -271,9 +272,9 @@ class Hooks:
             return recalled.note
 
         note = guarded(look, otherwise=lambda error: self.missed("recall", scope, error))
-        anchors = (asked, task or "") if scope.agent_id is None else (task or _last_human(messages), asked)
+        anchors = (asked, task or ("" if scope.agent_id is None else _last_human(messages)))
         told = Telling(note, scope.agent_id, self.placement, tuple(a for a in anchors if a), hidden)
-        tell = (lambda was_read: found[0].tell(scope, was_read=was_read)) if found and note else None
+        tell = (lambda: found[0].tell(scope)) if found and note else None
         return Visit(scope, told, begun, seen, tell)
 
     def leave(
@@ -316,11 +317,11 @@ class Hooks:
     def deliver(self, visit: Visit, node: str, *, warns: bool = True) -> None:
         """Tell the log whether a model call held the note."""
         told = visit.told
-        if visit.delivered is None or is_explaining():
+        if visit.tell is None or is_explaining():
             return
-        was_read = told.is_delivered or told.placement == "state"
-        guarded(lambda: visit.delivered(was_read), otherwise=lambda error: None)  # type: ignore[misc]
-        if warns and not was_read and not self.warned:
+        if told.is_delivered or told.placement == "state":
+            guarded(visit.tell, otherwise=lambda error: None)
+        elif warns and not self.warned:
             self.warned.add(node)
             _log.warning(
                 "node %r was given a note and called no chat model, so nobody read it. Where it calls "

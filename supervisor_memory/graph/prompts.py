@@ -7,7 +7,7 @@ Outside of what memory is attached to the methods do nothing of their own.
 
 import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
@@ -62,8 +62,8 @@ class Telling:
 
     Args:
         reader: The sub-agent; None: the supervisor.
-        anchors: Texts of the user, or of who hands over the task: with "last_user" the note goes to the
-            newest message that holds one of them.
+        anchors: Texts of the user, and of who hands over the task: with "last_user" the note goes to the
+            newest message that holds the first of them or, where none does, the next.
         hidden: Ids of tool calls that the reader does not see, with their answers.
     """
 
@@ -81,6 +81,7 @@ class Explained(BaseException):
 
 
 _TELLING: ContextVar[Telling | None] = ContextVar("supervisor_memory_telling", default=None)
+_SILENT: ContextVar[bool] = ContextVar("supervisor_memory_silent", default=False)
 _CAPTURED: "ContextVar[list[Captured] | None]" = ContextVar("supervisor_memory_captured", default=None)
 
 
@@ -121,9 +122,14 @@ def tells(told: Telling | None) -> Iterator[None]:
         _TELLING.reset(token)
 
 
-def silent() -> AbstractContextManager[None]:
+@contextmanager
+def silent() -> Iterator[None]:
     """See `SupervisorMemory.silent`."""
-    return tells(None)
+    token = _SILENT.set(True)
+    try:
+        yield
+    finally:
+        _SILENT.reset(token)
 
 
 @contextmanager
@@ -159,12 +165,11 @@ def placed(
     if not note or any(_holds(message, note) for message in told):
         return told
     if placement == "last_user":
-        for at in range(len(told) - 1, -1, -1):
-            if isinstance(told[at], HumanMessage) and any(a in told[at].text for a in anchors if a):
-                told[at] = told[at].model_copy(
-                    update={"content": [_block(note.text + _BETWEEN), *_blocks(told[at])]}
-                )
-                return told
+        newest = [at for at in range(len(told) - 1, -1, -1) if isinstance(told[at], HumanMessage)]
+        for at in (at for anchor in anchors if anchor for at in newest if anchor in told[at].text):
+            content = [_block(note.text + _BETWEEN), *_blocks(told[at])]
+            told[at] = told[at].model_copy(update={"content": content})
+            return told
     for at, message in enumerate(told):
         if isinstance(message, SystemMessage):
             told[at] = _with_note(message, note)
@@ -267,7 +272,7 @@ def _told(
 def _is_left_alone(model: BaseChatModel, call: Mapping[str, Any]) -> bool:
     """Whether the host wants no note there, or LangChain itself makes the call, such as to summarise."""
     tags = (*(call.get("tags") or ()), *(model.tags or ()))
-    return _OFF in tags or "lc_source" in (call.get("metadata") or {})
+    return _SILENT.get() or _OFF in tags or "lc_source" in (call.get("metadata") or {})
 
 
 def _drops_system(model: BaseChatModel, messages: Sequence[BaseMessage], call: Mapping[str, Any]) -> bool:

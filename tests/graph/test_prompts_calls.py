@@ -27,7 +27,6 @@ from supervisor_memory.testing.scripted import ScriptedModel, call_of
 from tests.graph.graphs import ASK, CANARY, asking, config, model, open_memory, seed
 from tests.graph.prompted import (
     FENCE,
-    NOT_OWN,
     OWN,
     Listening,
     Refusing,
@@ -150,7 +149,6 @@ AWAYS: dict[str, tuple[Callable[[Any], Awaitable[Any]], int]] = {
 KINDS = pytest.mark.parametrize("kind", [ScriptedModel, Streaming])
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 @KINDS
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_call_holds_the_note_once(memory: SupervisorMemory, kind: Any, way: str) -> None:
@@ -159,7 +157,6 @@ async def test_a_call_holds_the_note_once(memory: SupervisorMemory, kind: Any, w
     assert [holds_once(each) for each in boss.calls] == [True] * times
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 @KINDS
 @pytest.mark.parametrize("way", AWAYS)
 async def test_an_async_call_holds_the_note_once(memory: SupervisorMemory, kind: Any, way: str) -> None:
@@ -172,7 +169,6 @@ async def test_an_async_call_holds_the_note_once(memory: SupervisorMemory, kind:
     assert [holds_once(each) for each in boss.calls] == [True] * times
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 async def test_the_streams_of_version_three_hold_the_note_once(memory: SupervisorMemory) -> None:
     """Only models that stream have them."""
     boss = streaming("all done", "all done")
@@ -188,7 +184,6 @@ async def test_the_streams_of_version_three_hold_the_note_once(memory: Superviso
     assert said == ["alldone", "alldone"]
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 @pytest.mark.parametrize("include_raw", [False, True])
 async def test_structured_output_is_asked_for_with_the_note(
     memory: SupervisorMemory, include_raw: bool
@@ -205,7 +200,6 @@ async def test_structured_output_is_asked_for_with_the_note(
     assert (got[0]["parsed"] if include_raw else got[0]) == Answer(text="yes")
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 async def test_every_attempt_and_every_fallback_holds_the_note_once(memory: SupervisorMemory) -> None:
     dead, flaky, spare = Refusing(), Refusing(times=1), model()
 
@@ -219,7 +213,6 @@ async def test_every_attempt_and_every_fallback_holds_the_note_once(memory: Supe
     assert [holds_once(call) for call in spare.calls] == [True]
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 @pytest.mark.parametrize("asked", ["Say it.", [("user", "Say it.")], [HumanMessage("Say it.")]])
 async def test_a_prompt_in_any_form_gets_the_note_in_front(memory: SupervisorMemory, asked: Any) -> None:
     boss = model()
@@ -252,7 +245,6 @@ class Generating(ScriptedModel):
         return super().generate([[*each, HumanMessage("Be brief.")] for each in messages], *args, **kwargs)
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 @pytest.mark.parametrize("kind", [Wrapping, Generating])
 @pytest.mark.parametrize("way", ["invoke", "stream", "bound"])
 async def test_a_provider_that_overrides_how_it_is_called_is_told_once(
@@ -269,7 +261,6 @@ async def test_a_provider_that_overrides_how_it_is_called_is_told_once(
     assert fences(boss.calls[0]) == 1
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 async def test_stream_that_falls_back_to_invoke_holds_the_note_once(memory: SupervisorMemory) -> None:
     whole, off = model(), Streaming(disable_streaming=True)
 
@@ -282,7 +273,6 @@ async def test_stream_that_falls_back_to_invoke_holds_the_note_once(memory: Supe
     assert [holds_once(call) for call in whole.calls + off.calls] == [True] * 4
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 async def test_a_prompt_that_is_sent_again_with_its_note_holds_it_once(memory: SupervisorMemory) -> None:
     """A node that keeps what a callback showed it and asks again."""
     boss, listening = model(), Listening()
@@ -311,7 +301,6 @@ def _parrot(messages: list[BaseMessage]) -> AIMessage:
     return AIMessage(" ".join(word for word in ("zebra", "giraffe") if word in whole) or "nothing")
 
 
-@pytest.mark.xfail(strict=True, reason="the prompt has no note, so that all users share one cached answer")
 @pytest.mark.parametrize("how", ["sync", "async"])
 @pytest.mark.usefixtures("cached")
 async def test_two_users_share_no_cached_answer(memory: SupervisorMemory, how: str) -> None:
@@ -328,7 +317,6 @@ async def test_two_users_share_no_cached_answer(memory: SupervisorMemory, how: s
     assert said == ["zebra", "giraffe", "nothing"]
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 @pytest.mark.usefixtures("cached")
 async def test_an_equal_note_finds_the_cached_answer(memory: SupervisorMemory) -> None:
     boss = model(*[_parrot] * 9)
@@ -343,7 +331,6 @@ async def test_an_equal_note_finds_the_cached_answer(memory: SupervisorMemory) -
 # --- callbacks
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 @KINDS
 async def test_callbacks_are_shown_the_prompt_as_it_is_sent(memory: SupervisorMemory, kind: Any) -> None:
     boss, listening = kind(), Listening()
@@ -360,7 +347,6 @@ async def test_callbacks_are_shown_the_prompt_as_it_is_sent(memory: SupervisorMe
     assert [plain(prompt) for prompt in listening.prompts[:4]] == [plain(call) for call in boss.calls]
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 async def test_a_tracers_run_holds_the_prompt_as_it_is_sent(memory: SupervisorMemory) -> None:
     boss = model("done")
     with collect_runs() as runs:
@@ -377,7 +363,6 @@ async def test_a_tracers_run_holds_the_prompt_as_it_is_sent(memory: SupervisorMe
     assert str(traced[0].inputs).count(FENCE) == 1
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 async def test_the_graphs_own_events_show_the_prompt_as_it_is_sent(memory: SupervisorMemory) -> None:
     boss = streaming("all done")
 
@@ -393,7 +378,6 @@ async def test_the_graphs_own_events_show_the_prompt_as_it_is_sent(memory: Super
     assert [holds_once(prompt) for prompt in started] == [True]
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 @pytest.mark.parametrize("first", ["theirs", "ours"])
 async def test_others_may_wrap_the_same_methods(
     memory: SupervisorMemory, first: str, monkeypatch: pytest.MonkeyPatch
@@ -473,7 +457,6 @@ def _of(agent: str) -> str:
     return f"{CANARY} {agent}"
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 def test_a_bound_agent_inside_a_node_reads_its_own_note_and_the_node_reads_the_nodes(
     memory: SupervisorMemory,
 ) -> None:
@@ -493,7 +476,6 @@ def test_a_bound_agent_inside_a_node_reads_its_own_note_and_the_node_reads_the_n
     assert [(_of("worker") in p, _of("other") in p) for p in inner.prompts] == [(False, True)]
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 @pytest.mark.parametrize("as_node", [True, False])
 def test_in_an_attached_graph_inside_an_attached_graph_the_innermost_agents_note_counts(
     memory: SupervisorMemory, as_node: bool
@@ -515,7 +497,6 @@ def test_in_an_attached_graph_inside_an_attached_graph_the_innermost_agents_note
     assert [(_of("worker") in p, _of("other") in p) for p in inner.prompts] == [(False, True)]
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 def test_a_graph_that_nobody_attached_reads_the_note_of_the_node_that_runs_it(
     memory: SupervisorMemory,
 ) -> None:
@@ -527,7 +508,6 @@ def test_a_graph_that_nobody_attached_reads_the_note_of_the_node_that_runs_it(
     assert _of("worker") in inner.prompts[0]
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 async def test_users_who_run_side_by_side_read_their_own_notes(memory: SupervisorMemory) -> None:
     memory.write("Always show revenue as a giraffe table", user_id="eve", kind="user-profile")
     boss, both = model(*[_parrot] * 9), asyncio.Barrier(2)
@@ -546,7 +526,6 @@ async def test_users_who_run_side_by_side_read_their_own_notes(memory: Superviso
     assert (ada["final_answer"], eve["final_answer"]) == ("zebra zebra", "giraffe giraffe")
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 def test_users_who_run_in_threads_side_by_side_read_their_own_notes(memory: SupervisorMemory) -> None:
     memory.write("Always show revenue as a giraffe table", user_id="eve", kind="user-profile")
     boss, both = model(*[_parrot] * 9), threading.Barrier(2, timeout=60)
@@ -563,7 +542,6 @@ def test_users_who_run_in_threads_side_by_side_read_their_own_notes(memory: Supe
         assert [each()["final_answer"] for each in told] == ["zebra", "giraffe"]
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 async def test_all_calls_of_one_node_hold_the_same_bytes(memory: SupervisorMemory) -> None:
     boss = model()
 

@@ -17,8 +17,6 @@ from tests.graph.graphs import ASK, CANARY, asking, config, model, open_memory, 
 from tests.graph.prompted import (
     END_OF_NOTE,
     FENCE,
-    NO_PLACEMENT,
-    NOT_OWN,
     OWN,
     alone,
     fences,
@@ -51,7 +49,6 @@ async def asked(memory: SupervisorMemory, prompt: Any, **options: Any) -> list[B
 # --- "system", the default
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 async def test_a_system_prompt_that_is_text_stays_text_with_the_note_at_its_end(
     memory: SupervisorMemory,
 ) -> None:
@@ -62,7 +59,6 @@ async def test_a_system_prompt_that_is_text_stays_text_with_the_note_at_its_end(
     assert human.content == "Say it."
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 async def test_a_system_prompt_of_blocks_gets_a_last_block_behind_the_cached_ones(
     memory: SupervisorMemory,
 ) -> None:
@@ -78,7 +74,6 @@ async def test_a_system_prompt_of_blocks_gets_a_last_block_behind_the_cached_one
     assert "cache_control" not in last
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 async def test_where_there_is_no_system_prompt_one_is_added(memory: SupervisorMemory) -> None:
     call = await asked(memory, [HumanMessage("2+2?"), AIMessage("4"), HumanMessage("Say it.")])
     assert [message.type for message in call] == ["system", "human", "ai", "human"]
@@ -86,7 +81,6 @@ async def test_where_there_is_no_system_prompt_one_is_added(memory: SupervisorMe
     assert fences(call) == 1
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 async def test_what_else_a_system_message_carries_stays(memory: SupervisorMemory) -> None:
     extra = {"__openai_role__": "developer"}
     given = SystemMessage("base", id="s", name="rules", additional_kwargs=extra)
@@ -95,7 +89,6 @@ async def test_what_else_a_system_message_carries_stays(memory: SupervisorMemory
     assert (system.id, system.name, system.additional_kwargs) == ("s", "rules", extra)
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 @pytest.mark.parametrize(
     "prompt",
     [
@@ -115,7 +108,6 @@ async def test_there_is_always_one_leading_system_message(memory: SupervisorMemo
     assert others == [each for each in plain(prompt) if each[0] != "system"]
 
 
-@pytest.mark.xfail(strict=True, reason="the note is a second system message behind the node's own")
 async def test_the_commonest_node_there_is_sends_one_system_message(memory: SupervisorMemory) -> None:
     boss, worker = model("go", "done"), model("found it", label="w")
     graph = memory.attach(team(boss, {"worker": worker})).compile()
@@ -129,7 +121,6 @@ async def test_the_commonest_node_there_is_sends_one_system_message(memory: Supe
 # --- "last_user"
 
 
-@pytest.mark.xfail(strict=True, reason=NO_PLACEMENT)
 async def test_the_note_is_the_first_block_of_the_users_latest_message(memory: SupervisorMemory) -> None:
     image = {"type": "image", "url": "https://example.com/a.png"}
     said: list[Any] = [
@@ -153,7 +144,6 @@ async def test_the_note_is_the_first_block_of_the_users_latest_message(memory: S
     assert fences(call) == 1
 
 
-@pytest.mark.xfail(strict=True, reason=NO_PLACEMENT)
 async def test_a_message_that_is_text_reads_the_note_first_too(memory: SupervisorMemory) -> None:
     boss = model()
     await talk(memory, lambda state: boss.invoke(state["messages"]), placement="last_user")
@@ -163,7 +153,6 @@ async def test_a_message_that_is_text_reads_the_note_first_too(memory: Superviso
     assert call[0].text.endswith(ASK)
 
 
-@pytest.mark.xfail(strict=True, reason=NO_PLACEMENT)
 async def test_words_of_an_agent_are_no_message_of_the_user(memory: SupervisorMemory) -> None:
     boss = model("done")
 
@@ -179,7 +168,6 @@ async def test_words_of_an_agent_are_no_message_of_the_user(memory: SupervisorMe
     assert [fences([message]) for message in boss.calls[0]] == [1, 0]
 
 
-@pytest.mark.xfail(strict=True, reason=NO_PLACEMENT)
 async def test_without_a_message_of_the_user_the_note_goes_behind_the_system_prompt(
     memory: SupervisorMemory,
 ) -> None:
@@ -193,7 +181,6 @@ def _dumped(messages: list[BaseMessage]) -> list[str]:
     return [message.model_dump_json() for message in messages]
 
 
-@pytest.mark.xfail(strict=True, reason=NO_PLACEMENT)
 def test_what_stands_before_the_users_message_is_as_without_memory_byte_by_byte(
     memory: SupervisorMemory,
 ) -> None:
@@ -218,7 +205,6 @@ def test_what_stands_before_the_users_message_is_as_without_memory_byte_by_byte(
     assert fences(attached[-1:]) == 1
 
 
-@pytest.mark.xfail(strict=True, reason=NO_PLACEMENT)
 def test_every_call_of_a_turn_begins_with_the_bytes_of_the_call_before(memory: SupervisorMemory) -> None:
     """What a provider has cached of one call serves the next one, over other nodes and new conclusions."""
     boss, worker = model("go", "done"), model(LONG, label="w")
@@ -242,7 +228,6 @@ def test_the_supervisors_note_is_the_same_bytes_in_every_call_of_a_turn(memory: 
 # --- "state"
 
 
-@pytest.mark.xfail(strict=True, reason=NO_PLACEMENT)
 def test_a_node_may_ask_for_the_note_in_its_state(memory: SupervisorMemory) -> None:
     seen: list[Any] = []
 
@@ -263,7 +248,6 @@ def test_a_node_may_ask_for_the_note_in_its_state(memory: SupervisorMemory) -> N
     assert CANARY not in raw(saver)
 
 
-@pytest.mark.xfail(strict=True, reason=NO_PLACEMENT)
 def test_of_what_such_a_node_returns_the_note_alone_is_removed(memory: SupervisorMemory) -> None:
     """A message that quotes the note is the node's own words, and stays as the node said it."""
     quoted: list[str] = []
@@ -279,7 +263,6 @@ def test_of_what_such_a_node_returns_the_note_alone_is_removed(memory: Superviso
     assert state["final_answer"] == quoted[0]
 
 
-@pytest.mark.xfail(strict=True, reason=NO_PLACEMENT)
 def test_such_a_nodes_state_is_a_copy_and_the_hosts_list_stays_as_it_is(memory: SupervisorMemory) -> None:
     lists: list[Any] = []
     options: Any = {"placement": "state", "agents": ["worker"]}
@@ -301,7 +284,6 @@ def test_such_a_nodes_state_is_a_copy_and_the_hosts_list_stays_as_it_is(memory: 
     assert len(inside) == 2
 
 
-@pytest.mark.xfail(strict=True, reason=NO_PLACEMENT)
 def test_such_a_nodes_model_reads_the_note_where_the_node_passes_it_on_and_once(
     memory: SupervisorMemory,
 ) -> None:
@@ -323,7 +305,6 @@ def test_the_middleware_refuses_the_state_with_a_sentence(memory: SupervisorMemo
         memory.middleware(placement=placement)
 
 
-@pytest.mark.xfail(strict=True, reason=NO_PLACEMENT)
 def test_a_placement_that_there_is_not_is_refused_by_name(memory: SupervisorMemory) -> None:
     options: Any = {"placement": "top"}
     with pytest.raises(SettingsError, match="top"):
@@ -355,7 +336,6 @@ def _by_binding(memory: SupervisorMemory, boss: Any, name: str, options: Any) ->
     return memory.bind_agent(create_agent(boss, [], system_prompt="base", name=name), name, **options)
 
 
-@pytest.mark.xfail(strict=True, reason=NO_PLACEMENT)
 @pytest.mark.parametrize("placement", ["system", "last_user"])
 @pytest.mark.parametrize("name", ["supervisor", "worker"])
 def test_a_placement_means_the_same_wherever_it_is_said(
@@ -375,7 +355,6 @@ def test_a_placement_means_the_same_wherever_it_is_said(
 # --- equal notes are equal bytes
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 async def test_equal_notes_of_two_threads_and_two_processes_are_equal_bytes(tmp_path: Path) -> None:
     settings = {"backend": "sqlite", "path": str(tmp_path)}
     with open_memory(settings=settings) as memory:
@@ -391,7 +370,6 @@ async def test_equal_notes_of_two_threads_and_two_processes_are_equal_bytes(tmp_
 # --- calls that would drop or refuse a system message
 
 
-@pytest.mark.xfail(strict=True, reason=CONTINUED)
 @pytest.mark.parametrize("way", ["invoke", "bind", "stream"])
 async def test_a_call_that_goes_on_from_a_response_tells_the_note_in_the_users_message(
     memory: SupervisorMemory, way: str
@@ -410,7 +388,6 @@ async def test_a_call_that_goes_on_from_a_response_tells_the_note_in_the_users_m
     assert user.text.endswith(ASK)
 
 
-@pytest.mark.xfail(strict=True, reason=CONTINUED)
 async def test_a_model_that_goes_on_from_its_responses_sends_the_note(memory: SupervisorMemory) -> None:
     boss = OfflineOpenAI(
         model="gpt-5",
@@ -434,7 +411,6 @@ async def test_a_model_that_goes_on_from_its_responses_sends_the_note(memory: Su
     assert str(payload["input"]).count(FENCE) == 1
 
 
-@pytest.mark.xfail(strict=True, reason="the note is a second system message behind the node's own")
 async def test_the_first_call_of_such_a_model_holds_it_as_any_other(memory: SupervisorMemory) -> None:
     boss = OfflineOpenAI(
         model="gpt-5",
@@ -448,7 +424,6 @@ async def test_the_first_call_of_such_a_model_holds_it_as_any_other(memory: Supe
     assert str(boss.payloads[0]).count(FENCE) == 1
 
 
-@pytest.mark.xfail(strict=True, reason=NO_PLACEMENT)
 def test_the_messages_of_tools_behind_the_user_change_nothing(memory: SupervisorMemory) -> None:
     boss = model(call_of("add", a=1, b=2), "3")
 

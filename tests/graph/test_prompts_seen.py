@@ -13,7 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.audit.turns import turns
 from supervisor_memory.metrics import measure
-from tests.graph.graphs import ASK, CANARY, asking, audit_of, config, model, open_memory, raw, seed, team
+from tests.graph.graphs import ASK, CANARY, asking, audit_of, config, model, open_memory, seed, team
 from tests.graph.prompted import OWN, alone, fences, plain, row
 from tests.interfaces.conftest import Run, run
 
@@ -51,7 +51,6 @@ def office(boss: Any) -> Any:
     )
 
 
-@pytest.mark.xfail(strict=True, reason=SEEN_BY_NOBODY)
 @pytest.mark.parametrize("how", ["sync", "async"])
 async def test_only_who_called_a_model_with_it_has_seen_a_note(memory: SupervisorMemory, how: str) -> None:
     boss = model("done")
@@ -63,10 +62,10 @@ async def test_only_who_called_a_model_with_it_has_seen_a_note(memory: Superviso
     assert fences(boss.calls[0]) == 1
     assert readers(memory) == {"supervisor"}
     assert readers_by_why(memory) == {"supervisor"}
-    assert set(measure(memory.backend, queue=memory.queue.counts()).agents) == {None}
+    figures = measure(memory.backend, queue=memory.queue.counts()).agents
+    assert {agent for agent, each in figures.items() if each.notes} == {None}
 
 
-@pytest.mark.xfail(strict=True, reason=SEEN_BY_NOBODY)
 def test_a_node_whose_models_are_kept_silent_has_seen_nothing(memory: SupervisorMemory) -> None:
     boss = model("done")
     off: Any = {"tags": ["memory:off"]}
@@ -101,7 +100,6 @@ def test_one_node_that_calls_its_model_three_times_has_seen_its_note_once(memory
     assert [note.op for note in told] == ["inject"]
 
 
-@pytest.mark.xfail(strict=True, reason=SEEN_BY_NOBODY)
 def test_a_model_call_that_failed_in_the_provider_held_the_note_all_the_same(
     memory: SupervisorMemory,
 ) -> None:
@@ -122,7 +120,6 @@ def test_a_model_call_that_failed_in_the_provider_held_the_note_all_the_same(
     assert readers(memory) == {"supervisor"}
 
 
-@pytest.mark.xfail(strict=True, reason=SEEN_BY_NOBODY)
 def test_the_command_line_names_only_who_has_seen_it(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
@@ -151,7 +148,6 @@ def warnings(caplog: pytest.LogCaptureFixture, word: str) -> list[str]:
     ]
 
 
-@pytest.mark.xfail(strict=True, reason=NO_WARNING)
 def test_a_node_whose_note_reaches_no_model_is_named_once_with_what_helps(
     memory: SupervisorMemory, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -163,7 +159,6 @@ def test_a_node_whose_note_reaches_no_model_is_named_once_with_what_helps(
     assert "agents=" in told or "placement=" in told
 
 
-@pytest.mark.xfail(strict=True, reason=NO_WARNING)
 def test_another_graph_warns_for_itself(memory: SupervisorMemory, caplog: pytest.LogCaptureFixture) -> None:
     for thread in ("one", "two"):
         memory.attach(office(model())).compile().invoke(asking(), config(thread, user_id="ada"))
@@ -191,7 +186,6 @@ def test_a_warning_holds_no_words_of_notes_or_users(
 # --- explain_prompt
 
 
-@pytest.mark.xfail(strict=True, reason=NO_EXPLAINING)
 @pytest.mark.parametrize("how", ["sync", "async"])
 async def test_explain_prompt_shows_what_each_model_would_read_without_calling_any(
     memory: Any, how: str
@@ -211,17 +205,15 @@ async def test_explain_prompt_shows_what_each_model_would_read_without_calling_a
     assert plain(prompts[0].messages) == plain(boss.calls[0])
 
 
-@pytest.mark.xfail(strict=True, reason=NO_EXPLAINING)
 def test_explain_prompt_keeps_nothing(memory: Any) -> None:
     saver = InMemorySaver()
     graph = memory.attach(team(model(), {"worker": model()})).compile(checkpointer=saver)
-    before = audit_of(memory), memory.get_all(user_id="ada"), raw(saver)
+    before = audit_of(memory), memory.get_all(user_id="ada"), list(saver.list(None))
     memory.explain_prompt(graph, asking("Always answer in French."), config(user_id="ada"))
-    assert (audit_of(memory), memory.get_all(user_id="ada"), raw(saver)) == before
+    assert (audit_of(memory), memory.get_all(user_id="ada"), list(saver.list(None))) == before
     assert readers(memory) == readers_by_why(memory) == set()
 
 
-@pytest.mark.xfail(strict=True, reason=NO_EXPLAINING)
 def test_explain_prompt_shows_that_a_node_asks_no_model(memory: Any) -> None:
     boss = model()
     graph = memory.attach(office(boss)).compile()
@@ -232,7 +224,6 @@ def test_explain_prompt_shows_that_a_node_asks_no_model(memory: Any) -> None:
     assert boss.calls == []
 
 
-@pytest.mark.xfail(strict=True, reason=NO_EXPLAINING)
 def test_explain_prompt_shows_an_own_prompt_with_the_placement_that_was_asked_for(
     memory: Any,
 ) -> None:
@@ -245,7 +236,6 @@ def test_explain_prompt_shows_an_own_prompt_with_the_placement_that_was_asked_fo
     assert fences(prompt.messages) == 1
 
 
-@pytest.mark.xfail(strict=True, reason=NO_EXPLAINING)
 def test_explain_prompt_of_a_user_without_records_shows_the_prompt_as_it_is(
     memory: Any,
 ) -> None:
@@ -254,7 +244,6 @@ def test_explain_prompt_of_a_user_without_records_shows_the_prompt_as_it_is(
     assert plain(prompts[0].messages) == [("human", ASK)]
 
 
-@pytest.mark.xfail(strict=True, reason=NO_EXPLAINING)
 def test_explain_prompt_shows_an_agent_that_is_a_graph(memory: Any) -> None:
     worker = model(label="w")
     agent = create_agent(worker, [], name="worker", system_prompt="base")
@@ -265,7 +254,6 @@ def test_explain_prompt_shows_an_agent_that_is_a_graph(memory: Any) -> None:
     assert prompts["worker"].messages[0].text.startswith("base")
 
 
-@pytest.mark.xfail(strict=True, reason=NO_EXPLAINING)
 def test_what_was_explained_is_what_is_sent(memory: Any) -> None:
     boss = model("done")
     graph = memory.attach(alone(lambda _: {"final_answer": boss.invoke(OWN).text})).compile()

@@ -26,7 +26,7 @@ from tests.graph.graphs import (
     team,
     texts,
 )
-from tests.graph.prompted import NOT_OWN, OWN, alone, fences, plain, row, streaming
+from tests.graph.prompted import OWN, alone, fences, plain, row, streaming
 
 FIRST = "the note is the first message of the state that a node sees"
 
@@ -51,7 +51,6 @@ def messages_of(state: Any) -> Any:
     return state["messages"] if isinstance(state, dict) else state.messages
 
 
-@pytest.mark.xfail(strict=True, reason=FIRST)
 @pytest.mark.parametrize("schema", [Team, Chat, Checked])
 @pytest.mark.parametrize("role", ["supervisor", "worker"])
 def test_a_node_sees_the_messages_that_are_there_and_no_more(
@@ -68,7 +67,6 @@ def test_a_node_sees_the_messages_that_are_there_and_no_more(
     assert [(message.text, message.id) for message in seen[0]] == [(ASK, "asked")]
 
 
-@pytest.mark.xfail(strict=True, reason="a node is given a list and messages of memory's own making")
 def test_a_nodes_list_and_messages_are_the_very_objects_of_the_host(memory: SupervisorMemory) -> None:
     asked, box, seen = HumanMessage(ASK, id="asked"), object(), []
 
@@ -86,7 +84,6 @@ def test_a_nodes_list_and_messages_are_the_very_objects_of_the_host(memory: Supe
     assert given is effects
 
 
-@pytest.mark.xfail(strict=True, reason="what is appended in place goes into a list of memory's own")
 @pytest.mark.parametrize("user", ["ada", "nobody"])
 def test_what_a_node_appends_in_place_is_there_for_the_next_and_in_the_thread(
     memory: SupervisorMemory, user: str
@@ -118,7 +115,6 @@ def test_a_node_that_writes_the_whole_state_back_changes_nothing(memory: Supervi
     assert texts(state) == [("human", ASK, None)]
 
 
-@pytest.mark.xfail(strict=True, reason="the note is in the state, so a copy of the state holds it")
 def test_what_a_node_copies_out_of_the_messages_is_no_note(memory: SupervisorMemory) -> None:
     def node(state: Any) -> dict[str, Any]:
         said = model("done").invoke(state["messages"])
@@ -129,7 +125,6 @@ def test_what_a_node_copies_out_of_the_messages_is_no_note(memory: SupervisorMem
     assert state["final_answer"] == ASK
 
 
-@pytest.mark.xfail(strict=True, reason=FIRST)
 def test_a_custom_key_is_the_hosts_own_too(memory: SupervisorMemory) -> None:
     @dataclasses.dataclass
     class Own:
@@ -147,7 +142,6 @@ def test_a_custom_key_is_the_hosts_own_too(memory: SupervisorMemory) -> None:
     assert CANARY in asked.prompts[0]
 
 
-@pytest.mark.xfail(strict=True, reason=FIRST)
 def test_an_agent_that_a_node_calls_as_a_function_gets_the_hosts_messages(memory: SupervisorMemory) -> None:
     """Neither the agent's state nor what it answers has a note."""
     inner = model("found it", label="w")
@@ -178,7 +172,6 @@ def test_a_model_still_reads_the_note(memory: SupervisorMemory, schema: Any) -> 
     assert CANARY in boss.prompts[0]
 
 
-@pytest.mark.xfail(strict=True, reason="the note goes into the state of the chain, and not into its prompt")
 def test_a_chain_that_is_a_node_has_the_note_in_its_prompt(memory: SupervisorMemory) -> None:
     boss = model("done")
     read: list[int] = []
@@ -217,7 +210,6 @@ async def test_no_stream_mode_and_no_checkpoint_holds_a_note(memory: SupervisorM
     assert CANARY not in repr([*graph.get_state_history(where)])
 
 
-@pytest.mark.xfail(strict=True, reason="runnables inside a node are given the note, and their events show it")
 async def test_only_the_events_of_models_hold_a_note(memory: SupervisorMemory) -> None:
     boss = streaming("all done")
     chain = RunnableLambda(lambda state: state["messages"]) | boss | (lambda said: {"messages": [said]})
@@ -229,7 +221,6 @@ async def test_only_the_events_of_models_hold_a_note(memory: SupervisorMemory) -
     assert holding == {"on_chat_model_start", "on_chat_model_end"}
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 def test_the_hosts_own_prompt_objects_are_not_changed(memory: SupervisorMemory) -> None:
     boss = model("done")
     prompt = [SystemMessage([{"type": "text", "text": "base"}], id="s"), HumanMessage("Say it.", id="h")]

@@ -14,7 +14,7 @@ from langgraph.prebuilt import ToolNode, tools_condition
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
 from tests.graph.graphs import ASK, Graph, Team, asking, config, model, open_memory, seed
-from tests.graph.prompted import NOT_OWN, OWN, Streaming, fences, row, talk
+from tests.graph.prompted import OWN, Streaming, fences, row, talk
 
 NO_SILENCE = "there is no memory.silent(), and no call that an own prompt makes is told anything"
 
@@ -35,7 +35,6 @@ def translating(inner: Any) -> Any:
     return translate
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 async def test_a_model_in_a_tool_that_a_node_runs_is_told_nothing(memory: SupervisorMemory) -> None:
     boss, inner = model(), model("Umsatz")
 
@@ -84,7 +83,6 @@ def test_a_model_in_a_tool_of_an_agent_is_told_nothing(memory: SupervisorMemory,
     assert [fences(each) for each in worker.calls] == [1, 1]
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 async def test_an_agent_that_a_tool_runs_reads_its_own_note(memory: SupervisorMemory) -> None:
     inner, boss = model("found it", label="i"), model()
     agent: Any = memory.bind_agent(create_agent(inner, [], name="worker"))
@@ -107,7 +105,6 @@ async def test_an_agent_that_a_tool_runs_reads_its_own_note(memory: SupervisorMe
 # --- calls that say so
 
 
-@pytest.mark.xfail(strict=True, reason=NO_SILENCE)
 async def test_inside_of_silence_no_model_is_told_anything(memory: Any) -> None:
     boss = model()
 
@@ -126,7 +123,6 @@ async def test_inside_of_silence_no_model_is_told_anything(memory: Any) -> None:
     assert [fences(call) for call in boss.calls] == [1, 0, 0, 0, 0, 0, 0, 1]
 
 
-@pytest.mark.xfail(strict=True, reason=NO_SILENCE)
 async def test_silence_ends_with_its_block_though_it_raised(memory: Any) -> None:
     boss = model()
 
@@ -139,7 +135,6 @@ async def test_silence_ends_with_its_block_though_it_raised(memory: Any) -> None
     assert [fences(call) for call in boss.calls] == [1]
 
 
-@pytest.mark.xfail(strict=True, reason=NO_SILENCE)
 async def test_a_bound_agent_that_runs_inside_of_silence_is_told_nothing(memory: Any) -> None:
     inner = model("found it")
     agent: Any = memory.bind_agent(create_agent(inner, [], name="worker"))
@@ -170,7 +165,6 @@ UNTOLD: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason=NOT_OWN)
 @pytest.mark.parametrize("way", UNTOLD)
 async def test_a_call_that_is_marked_is_told_nothing_and_the_others_are(
     memory: SupervisorMemory, way: str
