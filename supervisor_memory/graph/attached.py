@@ -2,22 +2,26 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any, ClassVar, TypeAlias, cast
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from typing import Any, ClassVar, TypeAlias, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
 from langgraph._internal._config import ensure_config, patch_configurable
 from langgraph._internal._constants import CONFIG_KEY_TASK_ID
+from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
 
 from supervisor_memory.graph.beginning import KEY, Beginning, beginning_of
 from supervisor_memory.graph.hooks import Hooks
 from supervisor_memory.graph.prompts import install
+from supervisor_memory.graph.state import values_of
 
 __all__ = ["Attached", "Compiled", "attached", "compiling"]
 
+T = TypeVar("T")
 Compiled: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
 
 
@@ -33,9 +37,10 @@ def compiling(builder: Any, hooks: Hooks) -> Any:
     """The builder, whose `compile` returns graphs with memory from now on."""
 
     def compile(self: Any, *args: Any, **options: Any) -> Compiled:
-        return attached(super(made, self).compile(*args, **options), hooks)
+        return attached(kind.compile(self, *args, **options), hooks)
 
-    made = type("AttachedGraph", (type(builder),), {"compile": compile})
+    kind: Any = type(builder)
+    made = type("AttachedGraph", (kind,), {"compile": compile})
     builder.__class__ = made
     return builder
 
@@ -93,29 +98,45 @@ class _Here:
         self._graph = graph
 
     def state(self, config: RunnableConfig) -> StateSnapshot | None:
-        return self._graph.get_state(config) if _keeps(self._graph) else None
+        if not _keeps(self._graph):
+            return None
+        held = self._wait(self._graph.get_state, self._graph.aget_state, config)
+        if held.next != (START,):
+            return held
+        saver: Any = self._graph.checkpointer
+        return _with_pending(held, self._wait(saver.get_tuple, saver.aget_tuple, held.config))
 
     def history(self, config: RunnableConfig, limit: int) -> list[StateSnapshot]:
-        return list(self._graph.get_state_history(config, limit=limit)) if _keeps(self._graph) else []
+        return self._wait(self._all, self._aall, config, limit) if _keeps(self._graph) else []
+
+    def _all(self, config: RunnableConfig, limit: int) -> list[StateSnapshot]:
+        return list(self._graph.get_state_history(config, limit=limit))
+
+    async def _aall(self, config: RunnableConfig, limit: int) -> list[StateSnapshot]:
+        return [each async for each in self._graph.aget_state_history(config, limit=limit)]
+
+    def _wait(self, read: Callable[..., T], aread: Callable[..., Awaitable[T]], *args: Any) -> T:
+        return read(*args)
 
 
-class _OnLoop:
+class _OnLoop(_Here):
     """The same from another thread than that of the event loop: some checkpointers are async alone."""
 
     def __init__(self, graph: Compiled, loop: asyncio.AbstractEventLoop) -> None:
-        self._graph, self._loop = graph, loop
+        super().__init__(graph)
+        self._loop = loop
 
-    def state(self, config: RunnableConfig) -> StateSnapshot | None:
-        return self._wait(lambda: self._graph.aget_state(config)) if _keeps(self._graph) else None
+    def _wait(self, read: Callable[..., T], aread: Callable[..., Awaitable[T]], *args: Any) -> T:
+        reading = cast("Coroutine[Any, Any, T]", aread(*args))
+        return asyncio.run_coroutine_threadsafe(reading, self._loop).result()
 
-    def history(self, config: RunnableConfig, limit: int) -> list[StateSnapshot]:
-        async def read() -> list[StateSnapshot]:
-            return [each async for each in self._graph.aget_state_history(config, limit=limit)]
 
-        return self._wait(read) if _keeps(self._graph) else []
-
-    def _wait(self, read: Callable[[], Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(read(), self._loop).result()
+def _with_pending(held: StateSnapshot, saved: CheckpointTuple | None) -> StateSnapshot:
+    """A thread whose last input has not been taken up yet, with that input."""
+    pending = values_of(saved.checkpoint["channel_values"].get(START) if saved is not None else None)
+    values = values_of(held.values)
+    lists = {k: [*values[k], *v] for k, v in pending.items() if isinstance(values.get(k), list)}
+    return held._replace(values={**values, **pending, **lists})
 
 
 def _keeps(graph: Compiled) -> bool:

@@ -89,9 +89,9 @@ class Beginning:
         if not bare and self.turn_id is not None:
             return
         human = [m for m in messages_of(state, keys) if isinstance(m, HumanMessage)]
-        ids = {m.text: m.id for m in human if m.id}
+        ids = {str(m.text): m.id for m in human if m.id}
         for word in bare:
-            word.id = ids.get(word.text)
+            word.id = ids.get(str(word.text))
         if not self.asked and human:  # a run from before its input was taken up
             self.asked = human[-1].text
         self.turn_id = self.turn_id or ids.get(self.asked)
@@ -218,6 +218,8 @@ class Beginnings:
             words += [m for m in found.added if not _is_known(m, known)]
             words += new_words(sent, _joined(known, found.left, sent), trusts_digests=not is_unsure)
         asked = words[-1] if words else self._asked(sent, found, scope)
+        if not words and asked is not None and asked.id and _is_unfinished(snapshot, config):
+            words = [asked]  # by its id it is written once, whether or not the process got that far
         if value_of(given, "user_id") and found.is_kept:
             guarded(lambda: self.ledger.name_owner(scope), otherwise=lambda error: None)
         return Beginning(
@@ -286,12 +288,8 @@ class Beginnings:
         asked = [m for m in messages if isinstance(m, HumanMessage)]
         if not asked or (len(messages) == 1 and not asked[0].id):
             return Known(), False
-        unread: list[BaseException] = []
-        known = guarded(
-            lambda: self.ledger.known(asked, scope),
-            otherwise=lambda error: (unread.append(error), Known())[1],
-        )
-        return known, bool(unread)
+        known = guarded(lambda: self.ledger.known(asked, scope), otherwise=lambda error: None)
+        return (Known(), True) if known is None else (known, False)
 
     def _asked(self, sent: Sequence[BaseMessage], found: Found, scope: Scope) -> BaseMessage | None:
         """The user's latest message of an earlier run."""
@@ -326,6 +324,12 @@ def new_words(
             continue
         if at > last_reply or (trusts_digests and message.text not in known.texts):
             yield message
+
+
+def _is_unfinished(snapshot: Snapshot | None, config: RunnableConfig) -> bool:
+    """Whether the thread's last run is gone on with: it was interrupted, or its process ended."""
+    is_addressed = bool((config.get("configurable") or {}).get("checkpoint_id"))  # a replay, or a fork
+    return not is_addressed and bool(getattr(snapshot, "next", ()))
 
 
 def _is_known(message: BaseMessage, known: Known) -> bool:

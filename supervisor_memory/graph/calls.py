@@ -102,9 +102,8 @@ class ToolCalls:
         """What stood there before a call, for a middleware; in a graph its nodes are watched."""
         if not self.is_brought:
             return None
-        config = request.runtime.config
-        begun, seen = self.hooks.begun(request.state, config), self.hooks.seen(request.state, config)
-        return Visit(scope, begun=begun, seen=seen)
+        visit = self.hooks.look(request.state, request.runtime.config, self.agent_id)
+        return replace(visit, scope=scope)
 
     def _watch(self, before: Visit | None, request: ToolCallRequest, result: Any) -> None:
         if before is not None:

@@ -235,6 +235,10 @@ class Hooks:
         Args:
             task: Given: all that a sub-agent will see; it does not read the state.
         """
+        broken = Visit(IdentityError("memory is off for this step: it could not be entered"))
+        return guarded(lambda: self._enter(state, config, agent_id, task), otherwise=lambda error: broken)
+
+    def _enter(self, state: Any, config: RunnableConfig, agent_id: str | None, task: str | None) -> Visit:
         begun = self.begun(state, config)
         if begun is not None:
             begun.settle(state, self.keys)
@@ -243,6 +247,18 @@ class Hooks:
         if isinstance(scope, IdentityError):
             return Visit(scope, begun=begun, seen=seen)
         return self.visit(state, scope, begun, seen=seen, task=task)
+
+    def look(self, state: Any, config: RunnableConfig, agent_id: str | None) -> Visit:
+        """Who acts and what is there, where nobody is told a note."""
+        broken = Visit(IdentityError("memory is off for this step: it could not be entered"))
+        return guarded(
+            lambda: Visit(
+                self.scope(state, config, agent_id),
+                begun=self.begun(state, config),
+                seen=self.seen(state, config),
+            ),
+            otherwise=lambda error: broken,
+        )
 
     def visit(
         self,
@@ -344,7 +360,7 @@ class Hooks:
 
         def look() -> None:
             texts = {text for _, text in visit.seen}
-            made = [
+            made: list[BaseMessage] = [
                 m
                 for update in updates_of(result)
                 for m in messages_of(update, self.keys)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from langchain_core.messages import SystemMessage
+from langchain_core.messages import BaseMessage, SystemMessage
 from langgraph.config import get_config
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
@@ -152,7 +152,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         visit = self._hooks.enter(request.state, get_config(), agent)
         told = visit.told
         if told.hidden:
-            request = request.override(messages=without_calls(request.messages, told.hidden))
+            request = request.override(messages=_any(without_calls(request.messages, told.hidden)))
         if not told.note:
             return request, visit
         system = request.system_message
@@ -160,9 +160,14 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         new = placed(prompt, told.note, placement=told.placement, anchors=told.anchors)
         told.is_delivered = True
         if isinstance(new[0], SystemMessage):
-            return request.override(system_message=new[0], messages=new[1:]), visit
-        return request.override(messages=new), visit
+            return request.override(system_message=new[0], messages=_any(new[1:])), visit
+        return request.override(messages=_any(new)), visit
 
     def _deliver(self, visit: Visit | None) -> None:
         if visit is not None:
             self._hooks.deliver(visit, self.name)
+
+
+def _any(messages: list[BaseMessage]) -> list[Any]:
+    """The messages as LangChain types them: each kind by its name."""
+    return [*messages]

@@ -16,7 +16,6 @@ from langgraph.prebuilt import ToolNode
 from langgraph.pregel.remote import RemoteGraph
 
 from supervisor_memory.graph.acting import acting_as
-from supervisor_memory.graph.beginning import beginning_of
 from supervisor_memory.graph.calls import ToolCalls
 from supervisor_memory.graph.explained import AGENT
 from supervisor_memory.graph.hooks import Hooks, Visit
@@ -57,9 +56,7 @@ def around(
     def enter(state: Any, config: RunnableConfig) -> Visit:
         if recalls:
             return hooks.enter(state, config, agent_id)
-        return Visit(
-            hooks.scope(state, config, agent_id), begun=beginning_of(config), seen=hooks.seen(state, config)
-        )
+        return hooks.look(state, config, agent_id)
 
     def shown(state: Any, visit: Visit) -> Any:
         return with_first(state, visit.note, key) if is_in_state else state
@@ -75,6 +72,9 @@ def around(
             except ParentCommand as leaving:
                 leaving.args = (clean(leaving.args[0]), *leaving.args[1:])
                 hooks.leave(visit, state, leaving.args[0], config, node=name, leads=leads)
+                raise
+            except BaseException:
+                hooks.deliver(visit, name, warns=False)
                 raise
         hooks.leave(visit, state, result, config, node=name, leads=leads)
         return result
@@ -92,6 +92,9 @@ def around(
             except ParentCommand as leaving:
                 leaving.args = (clean(leaving.args[0]), *leaving.args[1:])
                 await off_loop(leave, leaving.args[0])
+                raise
+            except BaseException:  # nobody may be waiting any more
+                hooks.memory.bridge.background(lambda: hooks.deliver(visit, name, warns=False))
                 raise
         await off_loop(leave, result)
         return result
@@ -124,10 +127,7 @@ def watched(inner: Runnable[Any, Any], hooks: Hooks, name: str) -> Runnable[Any,
     """A node whose human messages are remembered as an agent's: whatever it is, it is not the user."""
 
     def enter(state: Any, config: RunnableConfig) -> Visit:
-        state = _sent_state(state)
-        return Visit(
-            hooks.scope(state, config, name), begun=beginning_of(config), seen=hooks.seen(state, config)
-        )
+        return hooks.look(_sent_state(state), config, name)
 
     def run(state: Any, config: RunnableConfig) -> Any:
         visit = enter(state, config)

@@ -199,6 +199,7 @@ def uninstall() -> None:
 
 def _kinds_of(base: type) -> Iterator[type]:
     yield base
+    kind: type
     for kind in base.__subclasses__():
         yield from _kinds_of(kind)
 
