@@ -9,7 +9,6 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
 from langgraph._internal._config import ensure_config, patch_configurable
 from langgraph._internal._constants import CONFIG_KEY_TASK_ID
-from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
@@ -101,10 +100,7 @@ class _Here:
         if not _keeps(self._graph):
             return None
         held = self._wait(self._graph.get_state, self._graph.aget_state, config)
-        if held.next != (START,):
-            return held
-        saver: Any = self._graph.checkpointer
-        return _with_pending(held, self._wait(saver.get_tuple, saver.aget_tuple, held.config))
+        return _with_pending(held) if held.next == (START,) else held
 
     def history(self, config: RunnableConfig, limit: int) -> list[StateSnapshot]:
         return self._wait(self._all, self._aall, config, limit) if _keeps(self._graph) else []
@@ -131,11 +127,15 @@ class _OnLoop(_Here):
         return asyncio.run_coroutine_threadsafe(reading, self._loop).result()
 
 
-def _with_pending(held: StateSnapshot, saved: CheckpointTuple | None) -> StateSnapshot:
+def _with_pending(held: StateSnapshot) -> StateSnapshot:
     """A thread whose last input has not been taken up yet, with that input."""
-    pending = values_of(saved.checkpoint["channel_values"].get(START) if saved is not None else None)
+    pending = values_of(held.tasks[0].result if held.tasks else None)
     values = values_of(held.values)
-    lists = {k: [*values[k], *v] for k, v in pending.items() if isinstance(values.get(k), list)}
+    lists = {
+        k: [*values[k], *v]
+        for k, v in pending.items()
+        if isinstance(v, list) and isinstance(values.get(k), list)
+    }
     return held._replace(values={**values, **pending, **lists})
 
 
