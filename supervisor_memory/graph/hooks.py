@@ -509,6 +509,8 @@ def _question(messages: Sequence[BaseMessage], asked: str, scope: Scope, task: s
     handed = next((m for m in reversed(messages) if isinstance(m, AIMessage) and m.tool_calls), None)
     calls = handed.tool_calls if handed else []
     tasks = [v for call in calls for v in call["args"].values() if isinstance(v, str)]
+    if not any(asked in m.text for m in messages):  # it was sent a state of its own
+        tasks.append(_last_human(messages))
     return "\n".join([asked, *tasks])
 
 

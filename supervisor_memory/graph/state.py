@@ -104,10 +104,21 @@ def without_first(result: Any, key: str) -> Any:
         return dataclasses.replace(result, update=without_first(result.update, key))
     if isinstance(result, list) and any(isinstance(item, Command) for item in result):
         return [without_first(item, key) for item in result]
+    if _is_pairs(result):
+        return [(name, _without_note(held) if name == key else held) for name, held in result]
     held = value_of(result, key) if is_state(result) else None
-    if isinstance(held, list) and any(getattr(item, "id", None) == _NOTE_ID for item in held):
-        return _replaced(result, {key: [item for item in held if getattr(item, "id", None) != _NOTE_ID]})
-    return result
+    left = _without_note(held)
+    return result if left is held else _replaced(result, {key: left})
+
+
+def _without_note(held: Any) -> Any:
+    if isinstance(held, Overwrite):
+        left = _without_note(held.value)
+        return held if left is held.value else Overwrite(left)
+    is_one = getattr(held, "id", None) == _NOTE_ID
+    items = [held] if is_one else held if isinstance(held, (list, tuple)) else []
+    left = [item for item in items if getattr(item, "id", None) != _NOTE_ID]
+    return left if len(left) < len(items) else held
 
 
 def memory_calls(messages: Sequence[BaseMessage]) -> frozenset[str]:

@@ -56,7 +56,7 @@ def test_a_compiled_graph_comes_back_compiled_as_it_was() -> None:
     bare.step_timeout = 9
     with open_memory() as memory:
         graph = memory.attach(bare)
-    assert type(graph) is CompiledStateGraph
+    assert isinstance(graph, CompiledStateGraph)
     assert graph is not bare
     assert (graph.checkpointer, graph.store, graph.name, graph.step_timeout) == (saver, store, "crew", 9)
     assert graph.config == bare.config
@@ -66,7 +66,7 @@ def test_a_compiled_graph_comes_back_compiled_as_it_was() -> None:
     assert graph.get_output_jsonschema() == bare.get_output_jsonschema()
 
 
-def test_a_builder_comes_back_as_a_builder_of_the_same_class() -> None:
+def test_a_builder_comes_back_as_a_builder_of_its_own_class() -> None:
     class Own(Graph):  # type: ignore[misc]
         pass
 
@@ -74,7 +74,8 @@ def test_a_builder_comes_back_as_a_builder_of_the_same_class() -> None:
     builder.add_node("supervisor", lambda state: {})
     builder.add_edge(START, "supervisor")
     with open_memory() as memory:
-        assert type(memory.attach(builder)) is Own
+        assert isinstance(memory.attach(builder), Own)
+    assert type(builder) is Own
 
 
 def test_the_original_stays_as_it_was_and_runs_bare() -> None:
@@ -109,21 +110,20 @@ def test_attached_twice_it_recalls_and_remembers_once() -> None:
 
 
 def test_a_wrapped_node_is_not_cached_across_users() -> None:
-    seen: list[str] = []
-
-    def speak(state: Any) -> Any:
-        seen.append(state["messages"][0].text)
-        return {"messages": [("ai", "done")]}
-
+    boss = model("done", "done")
     builder = Graph(Team)
-    builder.add_node("supervisor", speak, cache_policy=CachePolicy())
+    builder.add_node(
+        "supervisor",
+        lambda state: {"messages": [boss.invoke(state["messages"])]},
+        cache_policy=CachePolicy(),
+    )
     builder.add_edge(START, "supervisor")
     with open_memory() as memory:
         seed(memory)
         graph = memory.attach(builder).compile(cache=InMemoryCache())
         for user in ("ada", "eve"):
             graph.invoke({"messages": [("user", ASK)]}, config(user_id=user))
-    assert [CANARY in each for each in seen] == [True, False]
+    assert [CANARY in prompt for prompt in boss.prompts] == [True, False]
 
 
 def test_subgraphs_stay_visible_and_interrupts_resume() -> None:
@@ -287,8 +287,10 @@ async def test_many_runs_at_once_keep_their_users_apart() -> None:
         seen: dict[str, str] = {}
 
         def speak(state: Any) -> Any:
-            seen[state["user_id"]] = state["messages"][0].text
-            return {"messages": [("ai", "done")]}
+            boss = model("done")
+            said = boss.invoke(state["messages"])
+            seen[state["user_id"]] = boss.prompts[0]
+            return {"messages": [said]}
 
         builder = Graph(Team)
         builder.add_node("supervisor", speak)

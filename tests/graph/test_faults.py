@@ -282,7 +282,7 @@ async def test_commands_lead_where_they_led(how: str) -> None:
 
 
 @HOW
-async def test_errors_of_the_hosts_nodes_are_the_hosts(how: str) -> None:
+async def test_errors_of_the_hosts_nodes_are_the_hosts_and_the_user_is_heard(how: str) -> None:
     def fail(state: Any) -> Any:
         raise ZeroDivisionError("of the host")
 
@@ -294,7 +294,8 @@ async def test_errors_of_the_hosts_nodes_are_the_hosts(how: str) -> None:
         given = asking("Always use tables by default.", user_id="ada"), config()
         with pytest.raises(ZeroDivisionError, match="of the host"):
             _ = await graph.ainvoke(*given) if how == "async" else graph.invoke(*given)
-        assert memory.get_all(user_id="ada") == []
+        known = [record.content for record in memory.get_all(user_id="ada")]
+        assert known == ["Always use tables by default."]
 
 
 def test_retries_and_recursion_limits_hold() -> None:

@@ -26,6 +26,7 @@ from tests.graph.graphs import (
     seed,
     team,
 )
+from tests.graph.speaking import everything
 
 HOW = pytest.mark.parametrize("how", ["sync", "async"])
 
@@ -185,14 +186,20 @@ def test_a_node_that_reads_few_keys_still_knows_the_user_of_the_graph(memory: Su
         messages: list[Any]
 
     seen: list[Any] = []
+    inner = model("done")
+
+    def work(state: Any) -> Any:
+        seen.append(state)
+        return {"messages": [inner.invoke(state["messages"])]}
+
     builder = Graph(Team)
     builder.add_node("supervisor", lambda state: {})
-    builder.add_node("worker", seen.append, input_schema=Narrow)
+    builder.add_node("worker", work, input_schema=Narrow)
     builder.add_edge(START, "supervisor")
     builder.add_edge("supervisor", "worker")
     memory.attach(builder).compile().invoke(asking(user_id="ada"), config())
-    assert "user_id" not in seen[0]
-    assert CANARY in seen[0]["messages"][0].text
+    assert set(seen[0]) == {"messages"}
+    assert CANARY in inner.prompts[0]
 
 
 @HOW
@@ -245,19 +252,20 @@ async def test_a_node_cannot_make_the_run_anothers(memory: SupervisorMemory, how
     graph = memory.attach(builder).compile()
     state = await graph.ainvoke(*given) if how == "async" else graph.invoke(*given)
     assert not any(CANARY in prompt for prompt in boss.prompts)
-    assert state["user_id"] == "eve"
-    assert outcomes(memory, "identity") == [("denied", "user-id-ignored")]
+    assert state["user_id"] == "ada"  # the state is the host's, and as it would be without memory
+    assert {record.user_id for record in everything(memory) if CANARY not in record.content} == {"eve"}
 
 
-def test_a_node_may_name_the_user_while_nobody_is(memory: SupervisorMemory) -> None:
+def test_a_node_cannot_name_the_user_where_nobody_is(memory: SupervisorMemory) -> None:
     boss = model("done")
     builder = team(boss, {})
     builder.add_node("login", lambda state: {"user_id": "ada"})
     builder.edges.discard((START, "supervisor"))
     builder.add_edge(START, "login")
     builder.add_edge("login", "supervisor")
-    memory.attach(builder).compile().invoke(asking(), config())
-    assert CANARY in boss.prompts[0]
+    state = memory.attach(builder).compile().invoke(asking(), config())
+    assert state["user_id"] == "ada"
+    assert CANARY not in boss.prompts[0]
 
 
 @pytest.mark.parametrize(

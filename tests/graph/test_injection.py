@@ -67,16 +67,16 @@ HOW = pytest.mark.parametrize("how", ["sync", "async"])
 
 
 @HOW
-async def test_supervisor_and_sub_agent_each_read_their_own_note_first(
+async def test_supervisor_and_sub_agent_each_read_their_own_note_in_the_system_message(
     memory: SupervisorMemory, how: str
 ) -> None:
     boss, worker = model("go", "done"), model("found it", label="w")
     graph = memory.attach(team(boss, {"worker": worker})).compile()
     await run(graph, asking(user_id="ada"), config(), how)
     for call in (*boss.calls, *worker.calls):
-        assert [message.type for message in call[:2]] == ["system", "system"]
-        assert len(notes_in(call)) == 1
-        assert notes_in(call) == [call[1].text]
+        assert [message.type for message in call].count("system") == 1
+        assert notes_in(call) == [call[0].text]
+        assert call[0].text.startswith(("boss\n\n<memory id=", "worker\n\n<memory id="))
     assert all(agent in boss.prompts[0] for agent in (f"{CANARY} worker", f"{CANARY} other"))
     assert f"{CANARY} worker" in worker.prompts[0]
     assert f"{CANARY} table" in worker.prompts[0]
@@ -104,7 +104,7 @@ def test_nothing_piles_up_over_turns(memory: SupervisorMemory) -> None:
     for turn in range(5):
         state = graph.invoke(asking(f"{ASK} {turn}", user_id="ada"), config())
         assert len(notes_in(boss.calls[-1])) == 1
-        assert len(boss.calls[-1]) == 2 + 2 * turn + 1
+        assert len(boss.calls[-1]) == 1 + 2 * turn + 1
     assert len(state["messages"]) == 10
 
 
@@ -189,22 +189,19 @@ def test_a_sub_agent_with_a_thread_of_its_own_keeps_no_note(memory: SupervisorMe
     assert CANARY not in raw(saver)
 
 
-def test_an_agent_reached_by_a_global_leaves_its_note_in_its_own_checkpoints_only(
-    memory: SupervisorMemory,
-) -> None:
-    """The one place that cannot be reached: compile such an agent with checkpointer=False."""
+def test_an_agent_reached_by_a_global_reads_its_note_and_keeps_none(memory: SupervisorMemory) -> None:
     global REACHED  # noqa: PLW0603
     saver = InMemorySaver()
-    REACHED = create_agent(model("found it"), [], name="worker")
+    inner = model("found it")
+    REACHED = create_agent(inner, [], name="worker")
     builder = team(model("go"), {"worker": model()})
     builder.nodes["worker"] = Graph(Team).add_node("worker", by_global).nodes["worker"]
     builder.edges.discard(("worker", "supervisor"))
     graph = memory.attach(builder).compile(checkpointer=saver)
     graph.invoke(asking(user_id="ada"), config())
-    own = {key: value for key, value in saver.blobs.items() if CANARY.encode() in (value[1] or b"")}
-    assert own
-    assert all(key[1].startswith("worker:") for key in own)
-    assert CANARY not in repr(graph.get_state(config()).values)
+    assert any(key[1].startswith("worker:") for key in saver.blobs)
+    assert f"{CANARY} worker" in inner.prompts[0]
+    assert CANARY not in raw(saver)
 
 
 REACHED: Any = None
@@ -251,14 +248,49 @@ def test_a_node_that_gives_back_what_it_read_gives_back_no_note(
         copied: list[Any]
 
     saver = InMemorySaver()
+    boss = model("hello")
     builder = Graph(Wide)
-    builder.add_node("supervisor", lambda state: giving_back(state, AIMessage("hello", id="a1")))
+    builder.add_node("supervisor", lambda state: giving_back(state, boss.invoke(state["messages"])))
     builder.add_edge(START, "supervisor")
     graph = memory.attach(builder).compile(checkpointer=saver)
     state = graph.invoke(asking(user_id="ada"), config())
+    assert CANARY in boss.prompts[0]
     assert CANARY not in repr(state)
     assert CANARY not in raw(saver)
     assert state["messages"][-1].text == "hello"
+
+
+@pytest.mark.parametrize(
+    "giving_back",
+    [
+        lambda messages, said: {"messages": [*messages, said]},
+        lambda messages, said: {"messages": Overwrite([*messages, said])},
+        lambda messages, said: {"messages": [*(RemoveMessage(m.id) for m in messages[:-1]), said]},
+        lambda messages, said: Command(update={"messages": [*messages, said]}),
+        lambda messages, said: Command(update=[("messages", [*messages, said])]),
+        lambda messages, said: [Command(update={"messages": [*messages, said]})],
+    ],
+    ids=["update", "overwrite", "trim", "command", "pairs", "commands"],
+)
+def test_a_node_that_is_shown_the_note_in_its_state_gives_back_none(
+    memory: SupervisorMemory, giving_back: Any
+) -> None:
+    seen: list[Any] = []
+
+    def supervise(state: Any) -> Any:
+        seen.append(list(state["messages"]))
+        return giving_back(state["messages"], AIMessage("hello", id="a1"))
+
+    saver = InMemorySaver()
+    builder = Graph(Team)
+    builder.add_node("supervisor", supervise)
+    builder.add_edge(START, "supervisor")
+    graph = memory.attach(builder, placement="state").compile(checkpointer=saver)
+    state = graph.invoke(asking(user_id="ada"), config())
+    assert notes_in(seen[0]) == [seen[0][0].text]
+    assert [m.text for m in state["messages"]][-2:] == [ASK, "hello"]
+    assert CANARY not in repr(state)
+    assert CANARY not in raw(saver)
 
 
 def test_a_sent_task_carries_no_note(memory: SupervisorMemory) -> None:
@@ -317,8 +349,11 @@ class Replaced(TypedDict, total=False):
     user_id: str
 
 
+@pytest.mark.parametrize("placement", ["system", "state"])
 @pytest.mark.parametrize("shape", ["pydantic", "dataclass", "frozen", "slots"])
-def test_state_classes_get_their_note_and_keep_their_messages(memory: SupervisorMemory, shape: str) -> None:
+def test_nodes_of_state_classes_read_their_note_and_keep_their_messages(
+    memory: SupervisorMemory, shape: str, placement: Any
+) -> None:
     if shape == "pydantic":
 
         class State(BaseModel):
@@ -340,14 +375,16 @@ def test_state_classes_get_their_note_and_keep_their_messages(memory: Supervisor
             frozen=shape == "frozen",
             slots=shape == "slots",
         )
+    inner = model("hello", "unused")
     seen: list[Any] = []
 
     def speak(state: Any) -> Any:
         seen.append(list(state.messages))
-        return {"messages": [AIMessage("hello")]}
+        return {"messages": [inner.invoke(state.messages)]}
 
     def give_state(state: Any) -> Any:
         seen.append(list(state.messages))
+        inner.invoke(state.messages)
         return state
 
     builder = Graph(kind)
@@ -355,8 +392,10 @@ def test_state_classes_get_their_note_and_keep_their_messages(memory: Supervisor
     builder.add_node("worker", give_state)
     builder.add_edge(START, "supervisor")
     builder.add_edge("supervisor", "worker")
-    state = memory.attach(builder).compile().invoke({"messages": [("user", ASK)], "user_id": "ada"}, config())
-    assert [len(notes_in(each)) for each in seen] == [1, 1]
+    graph = memory.attach(builder, placement=placement).compile()
+    state = graph.invoke({"messages": [("user", ASK)], "user_id": "ada"}, config())
+    assert [len(notes_in(call)) for call in inner.calls] == [1, 1]
+    assert [len(notes_in(each)) for each in seen] == ([1, 1] if placement == "state" else [0, 0])
     assert [m.text for m in state["messages"]] == [ASK, "hello"]
 
 
@@ -389,11 +428,10 @@ def test_messages_may_have_another_key(memory: SupervisorMemory) -> None:
 def test_where_messages_replace_each_other_nothing_is_lost(memory: SupervisorMemory) -> None:
     asked = call_of("memory_search", query="x")
     answered = {"role": "tool", "content": "[]", "tool_call_id": "call-memory_search"}
-    seen: list[Any] = []
+    inner = model("found it")
 
     def work(state: Any) -> Any:
-        seen.append(state["messages"])
-        return {"messages": [*state["messages"], AIMessage("found it")]}
+        return {"messages": [*state["messages"], inner.invoke(state["messages"])]}
 
     builder = Graph(Replaced)
     builder.add_node("supervisor", lambda state: {"messages": [*state["messages"], AIMessage("go")]})
@@ -403,11 +441,11 @@ def test_where_messages_replace_each_other_nothing_is_lost(memory: SupervisorMem
     history = convert_to_messages([("user", ASK), asked, answered])
     state = memory.attach(builder).compile().invoke({"messages": history, "user_id": "ada"}, config())
     assert [m.text for m in state["messages"]] == [ASK, "", "[]", "go", "found it"]
-    assert len(notes_in(seen[0])) == 1
+    assert len(notes_in(inner.calls[0])) == 1
 
 
 def test_each_sent_task_reads_its_own_note_and_knows_the_user_of_the_graph(memory: SupervisorMemory) -> None:
-    seen: list[Any] = []
+    inner = model("one", "two")
 
     def fan(state: Any) -> list[Send]:
         return [
@@ -418,11 +456,11 @@ def test_each_sent_task_reads_its_own_note_and_knows_the_user_of_the_graph(memor
     memory.write("The weather was mild in May", user_id="ada", kind="task-traces", agent_id="worker")
     builder = Graph(Team)
     builder.add_node("supervisor", lambda state: {})
-    builder.add_node("worker", lambda state: seen.append(state["messages"]))
+    builder.add_node("worker", lambda state: {"messages": [inner.invoke(state["messages"])]})
     builder.add_edge(START, "supervisor")
     builder.add_conditional_edges("supervisor", fan, ["worker"])
     memory.attach(builder).compile().invoke(asking(user_id="ada"), config())
-    by_task = {messages[-1].text: messages[0].text for messages in seen}
+    by_task = {call[-1].text: call[0].text for call in inner.calls}
     assert "rose in May" in by_task["What about the revenue?"]
     assert "mild" not in by_task["What about the revenue?"]
     assert "mild" in by_task["What about the weather?"]

@@ -263,5 +263,5 @@ def test_a_model_that_hangs_or_talks_nonsense_changes_no_answer(fault: str) -> N
                 for _ in range(4):
                     assert memory.flush(seconds=9)
                 assert memory.queue.counts()["waiting"] == 0
-                assert {each.event.source_class for each in memory.queue.dead()} == {"tool", "agent"}
+                assert {each.event.source_class for each in memory.queue.dead()} == {"user", "tool", "agent"}
     assert answers[0] == answers[1]

@@ -149,25 +149,27 @@ def _with_retry(spec: Any, policy: RetryPolicy) -> Any:
 
 @HOW
 async def test_a_whole_team_that_runs_three_times_in_one_node_is_remembered_once(how: str) -> None:
-    """The node fails after its team has written memory; each attempt runs the team from its start."""
-    attempts: list[int] = []
+    """The node fails after its team has written memory; each attempt runs the team from its start.
 
-    with open_memory() as memory:
-        inner = memory.attach(crew(), agents=["worker"]).compile()
+    The graph around has no memory: its host says that the user's words are in what it hands to the team.
+    """
 
-        def fail_twice() -> None:
-            attempts.append(1)
-            if len(attempts) < 3:
+    async def attempts(memory: SupervisorMemory, wanted: int) -> None:
+        inner = memory.attach(crew(), agents=["worker"], nested="user").compile()
+        made = iter(range(1, wanted + 1))
+
+        def fail_until_the_last() -> None:
+            if next(made) < wanted:
                 raise ConnectionError("try again")
 
         def node(state: Any) -> Any:
             found = inner.invoke(state)
-            fail_twice()
+            fail_until_the_last()
             return {"messages": found["messages"]}
 
         async def anode(state: Any) -> Any:
             found = await inner.ainvoke(state)
-            fail_twice()
+            fail_until_the_last()
             return {"messages": found["messages"]}
 
         outer = Graph(Team)
@@ -175,8 +177,13 @@ async def test_a_whole_team_that_runs_three_times_in_one_node_is_remembered_once
         outer.add_node("team", anode if how == "async" else node, retry_policy=policy)
         outer.add_edge(START, "team")
         await run(outer.compile(checkpointer=InMemorySaver()), how, asking())
-        assert len(attempts) == 3
-        assert_written_once(memory)
+        assert next(made, None) is None
+        assert held(memory) == (RECORDS, MESSAGES)
+
+    with open_memory() as once, open_memory() as thrice:
+        await attempts(once, 1)
+        await attempts(thrice, 3)
+        assert rows(thrice) == rows(once)
 
 
 @HOW
