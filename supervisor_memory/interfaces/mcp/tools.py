@@ -256,7 +256,7 @@ class Update(_Given):
 
 
 def update(acting: Acting, given: Update) -> dict[str, Any]:
-    """Change a record by its id. Its old version stays in memory.history."""
+    """Change a record by its id. Its old version stays in memory_history."""
     done = acting.memory.review.change(
         given.id,
         content=given.content,
@@ -275,15 +275,15 @@ def delete(acting: Acting, given: Which) -> dict[str, Any]:
 
 
 TOOLS: Final[Sequence[Tool[Any]]] = (
-    Tool("memory.search", "Search memory", Search, Found, search),
-    Tool("memory.get", "Read one record", Get, Got, get),
-    Tool("memory.topics", "List what is remembered", AskTopics, Topics, topics),
-    Tool("memory.history", "Read a record's versions", Which, answers.History, history),
-    Tool("memory.timeline", "Read what was said", AskTimeline, Timeline, timeline),
-    Tool("memory.why", "Tell why something was recalled", AskWhy, Why, why),
-    Tool("memory.write", "Remember", Write, answers.Written, write, writes=True, is_destructive=True),
+    Tool("memory_search", "Search memory", Search, Found, search),
+    Tool("memory_get", "Read one record", Get, Got, get),
+    Tool("memory_topics", "List what is remembered", AskTopics, Topics, topics),
+    Tool("memory_history", "Read a record's versions", Which, answers.History, history),
+    Tool("memory_timeline", "Read what was said", AskTimeline, Timeline, timeline),
+    Tool("memory_why", "Tell why something was recalled", AskWhy, Why, why),
+    Tool("memory_write", "Remember", Write, answers.Written, write, writes=True, is_destructive=True),
     Tool(
-        "memory.update",
+        "memory_update",
         "Change a record",
         Update,
         answers.Written,
@@ -293,7 +293,7 @@ TOOLS: Final[Sequence[Tool[Any]]] = (
         is_idempotent=False,
     ),
     Tool(
-        "memory.delete",
+        "memory_delete",
         "Delete a record",
         Which,
         answers.Deleted,
