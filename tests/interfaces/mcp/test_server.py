@@ -90,6 +90,7 @@ async def test_a_client_goes_from_the_topics_to_what_was_said_and_writes(
         [hit] = (await call("memory_search", query="Which colour has the hangar?"))["hits"]
         assert hit["record"]["id"] == ids["own"]
         assert (await call("memory_why", id=ids["own"]))["notes"][0]["op"] == "search"
+        assert refusal(await client.call_tool("memory_why", {"id": ids["own"][:-1]})).startswith("not-found")
         written = await call("memory_write", content="Reports go out on Fridays.", session_id="adas-session")
         assert written["status"] == "added"
         await call("memory_update", id=written["id"], content="Reports go out on Mondays.")
@@ -351,7 +352,7 @@ async def test_what_a_client_reads_is_logged_as_its_own(
 ) -> None:
     async with over_stdio(store) as client:
         for name, given in (("search", {"query": "tea"}), ("topics", {}), ("get", {"id": ids["own"]})):
-            told(await client.call_tool(f"memory.{name}", given))
+            told(await client.call_tool(f"memory_{name}", given))
     with served(store, ["--writes"]) as address:
         async with over_http(address, TOKENS["ada"]) as client:
             told(await client.call_tool("memory_history", {"id": ids["own"]}))
