@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from supervisor_memory.memory import SupervisorMemory
     from supervisor_memory.records import Hit, Hits, Record
 
-__all__ = ["audit_rows", "beside", "erased", "hit_told", "hits_told", "notes_of", "notes_told", "to_be_erased"]
+__all__ = [
+    "audit_rows",
+    "beside",
+    "erased",
+    "hit_told",
+    "hits_told",
+    "notes_of",
+    "notes_told",
+    "to_be_erased",
+]
 
 
 def hits_told(hits: "Hits", *, explain: bool) -> dict[str, Any]:
