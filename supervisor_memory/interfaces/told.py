@@ -133,8 +133,8 @@ def notes_of(
     )
     if not notes:
         raise RecordNotFound(
-            f"nobody was told anything of {id!r}, as far as the log goes back; give the whole id of a record, "
-            "of a note or of a run",
+            f"nobody was told anything of {id!r}, as far as the log goes back; give the whole id of a "
+            "record, of a note or of a run",
             id=id,
         )
     return notes_told(memory, notes, user_id=user_id)

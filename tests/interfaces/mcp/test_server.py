@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -20,7 +21,8 @@ from supervisor_memory import Scope, SupervisorMemory
 from supervisor_memory.interfaces.mcp.server import create_server
 from supervisor_memory.records import SESSION_FAMILY, Filter
 from tests.interfaces.conftest import Run
-from tests.interfaces.mcp.conftest import MARK, TOKENS, over_http, over_stdio, served
+from tests.interfaces.http.test_serve import serving
+from tests.interfaces.mcp.conftest import MARK, SECONDS, TOKENS, environment, over_http, over_stdio, served
 
 READING = ["memory_get", "memory_history", "memory_search", "memory_timeline", "memory_topics", "memory_why"]
 WRITING = ["memory_delete", "memory_update", "memory_write"]
@@ -103,6 +105,20 @@ async def test_a_client_goes_from_the_topics_to_what_was_said_and_writes(
         ]
         assert await call("memory_delete", id=written["id"]) == {"id": written["id"], "deleted": 1}
         assert (await call("memory_search", query="When do reports go out?"))["hits"] == []
+
+
+async def test_told_to_end_it_ends_and_what_was_read_is_in_the_access_log(
+    store: Path, ids: dict[str, str], opened: Opened
+) -> None:
+    with serving("--http", command="mcp", **environment(store)) as server:
+        async with over_http(server.address, TOKENS["ada"]) as client:
+            for _ in range(3):
+                told(await client.call_tool("memory_get", {"id": ids["own"]}))
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(SECONDS) == -signal.SIGTERM
+    with opened() as memory:
+        reads = memory.backend.audit.accesses(10, user_id="ada")
+        assert [(each.op, each.agent_id) for each in reads] == [("get", "ada")] * 3
 
 
 @NEAR
