@@ -12,7 +12,8 @@ IDLE_SECONDS: Final = 15.0
 MOST_WAITING: Final = 250
 """Connections whose request has not wholly come; the one that waits longest makes room for another."""
 BACKLOG: Final = 100
-"""Connections that are taken at once. Two such lots are fewer than may wait: what came with one was read by then."""
+"""Connections that are taken at once. Fewer than may wait, even twice: what came with them is read before
+one of them is closed for another."""
 
 
 class Connection(H11Protocol):
