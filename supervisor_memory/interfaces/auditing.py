@@ -333,14 +333,23 @@ def why(
     env_file: EnvFile = None,
 ) -> None:
     """Tell what was recalled, for whom and by what scores, and what was left out and why; newest first."""
+    told: list[dict[str, Any]] = []
+    said = ""
     with _open(env_file) as memory:
-        told = notes_of(memory, id, limit=count)
+        try:
+            told = notes_of(memory, id, limit=count)
+        except RecordNotFound as error:
+            said = str(error)
     if json:
         typer.echo(as_json({"id": id, "notes": told}))
     else:
         from supervisor_memory.interfaces import lines
 
         lines.show_notes(_console(), told)
+        if said:
+            typer.echo(one_line(said))
+    if said:
+        raise typer.Exit(1)
 
 
 def preview(

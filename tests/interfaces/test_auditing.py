@@ -124,18 +124,6 @@ def test_why_tells_what_a_run_was_told_and_what_became_of_a_record(run: Run, ids
     assert run("why", notes[0]["id"], "--json").json["notes"] == notes[:1]
 
 
-def test_why_takes_whole_ids_alone_and_tells_when_nobody_was_told_of_one(
-    run: Run, ids: dict[str, str]
-) -> None:
-    with SupervisorMemory.from_env() as memory:
-        memory.recall([{"role": "user", "content": "What counts as delayed?"}], Scope("ada", run_id="run-9"))
-    assert run("why", ids["delayed"]).code == 0
-    for part in ("a", "why", "run", ids["delayed"][:8], ids["delayed"][1:], "relevance", '["', "%"):
-        refused = run("why", part)
-        assert (refused.code, refused.stdout) == (1, "")
-        assert "nobody was told anything of" in refused.stderr
-
-
 def test_why_tells_the_text_of_then_also_after_it_was_changed(run: Run, ids: dict[str, str]) -> None:
     with SupervisorMemory.from_env() as memory:
         memory.recall([{"role": "user", "content": "What does Bo drink?"}], Scope("bo", run_id="run-8"))
@@ -166,7 +154,7 @@ def test_a_preview_is_the_note_that_an_agent_would_get_and_tells_nobody(
     assert "15 minutes" in told["text"]
     assert {each["record"]["id"] for each in told["hits"]} == {ids["delayed"], ids["table"]}
     assert told["tokens"] > 0
-    assert run("why", ids["delayed"]).code == 1
+    assert run("why", ids["delayed"], "--json").json["notes"] == []
     seen = run("show", ids["delayed"], "--json").json["accesses"]
     assert ("preview", "operator") in {(access["op"], access["agent_id"]) for access in seen}
     assert "no note" in run("preview", "Zebras?", "-u", "bo").stdout
