@@ -1,6 +1,6 @@
 """What ten thousand turns in one process do to a turn, to memory (RSS) and to the store.
 
-Run: python benchmarks/soak.py [--turns 10000] [--users 50] [--capacity 100] [--backend sqlite]
+Run: python benchmarks/soak.py [--turns 10000] [--users 50] [--capacity 100] [--no-messages]
 
 Users take turns; each has conversations of ten turns with a supervisor and one agent, scripted models and no
 embedder. Each turn asks something else, and the agent concludes something else; in one turn of ten the user
@@ -125,13 +125,11 @@ def measured(memory: SupervisorMemory, folder: Path, *, users: int, done: int, c
     return Part(done, cpu_ms, rss(), messages + others, others, fullest, stored(folder))
 
 
-def soaked(*, turns: int, users: int, capacity: int, backend: str) -> list[Part]:
+def soaked(*, turns: int, users: int, **chosen: Any) -> list[Part]:
     """All parts, the first with what there was before any turn."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        settings = Settings(
-            backend=backend, path=folder / "memory", embedding_model="none", capacity=capacity
-        )
+        settings = Settings(path=folder / "memory", embedding_model="none", **chosen)
         with SupervisorMemory(settings) as memory:
             team = Team(memory)
             team.turn(-1, users, nth=0)  # the first one imports; it is a user's who is not counted
@@ -185,6 +183,7 @@ def main() -> None:
     parser.add_argument("--users", type=int, default=50)
     parser.add_argument("--capacity", type=int, default=100, help="MEMORY_CAPACITY, of a namespace")
     parser.add_argument("--backend", default="sqlite", choices=["in_memory", "json", "sqlite"])
+    parser.add_argument("--no-messages", action="store_true", help="MEMORY_KEEP_MESSAGES=false")
     parser.add_argument("--json", type=Path, help="write the figures there, too")
     options = parser.parse_args()
     logging.getLogger("supervisor_memory").setLevel(logging.ERROR)
@@ -193,7 +192,11 @@ def main() -> None:
         f"{'store MB':>9} {'KB a turn':>11}"
     )
     parts = soaked(
-        turns=options.turns, users=options.users, capacity=options.capacity, backend=options.backend
+        turns=options.turns,
+        users=options.users,
+        capacity=options.capacity,
+        backend=options.backend,
+        keep_messages=not options.no_messages,
     )
     conclude(parts, options.capacity)
     if options.json:
