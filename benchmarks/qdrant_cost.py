@@ -11,14 +11,18 @@ import argparse
 import contextlib
 import multiprocessing
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from qdrant_client import QdrantClient, models
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # `tests` is in the clone, in no package
 
 from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.backends.qdrant import QdrantBackend

@@ -3,6 +3,11 @@
 Run: .venv/bin/python examples/01_attach.py
 """
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # `agents` and `common` are in the clone, in no package
+
 from agents.team import build_team
 from supervisor_memory import SupervisorMemory
 

@@ -18,6 +18,8 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # `agents` and `common` are in the clone, in no package
+
 from agents.team import build_team
 from common.config import config
 from supervisor_memory import Note, Scope, Settings, SupervisorMemory

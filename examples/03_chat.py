@@ -5,8 +5,11 @@ Run: make chat        (or: .venv/bin/python examples/03_chat.py --user ada)
 
 import argparse
 import os
+import sys
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # `agents` and `common` are in the clone, in no package
 
 from agents.team import build_team
 from common.config import config

@@ -12,6 +12,8 @@ import sys
 import uuid
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # `agents` and `common` are in the clone, in no package
+
 from agents.team import build_team
 from common.llm import RuleBasedChatModel
 from supervisor_memory import SupervisorMemory

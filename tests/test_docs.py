@@ -70,11 +70,25 @@ def test_each_program_of_a_page_runs_as_it_stands(page: str, number: int, tmp_pa
         assert "<memory id=" in done.stdout
 
 
-def test_the_five_lines_are_those_of_the_first_example() -> None:
-    example = text_of("examples/01_attach.py")
-    for page in READMES:
-        for line in filter(None, blocks(page, "python")[0].splitlines()):
-            assert line in example
+@pytest.mark.parametrize("page", READMES)
+def test_the_first_program_remembers_from_one_process_to_the_next(page: str, tmp_path: Path) -> None:
+    program = tmp_path / "first.py"
+    program.write_text(blocks(page, "python")[0], "utf-8")
+    environment = {k: v for k, v in os.environ.items() if k not in Settings.env_names().values()}
+    first, second = re.findall(r"python first\.py '(.+)'", blocks(page, "console")[0])
+    read = [
+        programs.run(
+            *(program, text),
+            cwd=tmp_path,
+            env={**environment, "MEMORY_BACKEND": "sqlite"},
+            timeout=120,
+            check=True,
+        ).stdout
+        for text in (first, second)
+    ]
+    assert first not in read[1].splitlines()
+    assert f"user] {first}" in read[1]
+    assert read[1].rstrip().endswith(second)
 
 
 def test_the_page_of_settings_is_up_to_date() -> None:

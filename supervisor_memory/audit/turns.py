@@ -158,6 +158,8 @@ def injections(
 ) -> list[Injection]:
     """The latest rows, newest first; of a user's name in the log, of a run, of those that tell of a record.
 
+    Ids are whole ones. A record's is the only string that a list in the packed JSON begins with.
+
     Args:
         before: Only rows with a smaller `seq`.
     """
@@ -166,7 +168,7 @@ def injections(
         for condition, value in (
             ("subject = ?", subject),
             ("run_id = ?", run_id),
-            ("instr(shown || dropped, ?)", record_id),
+            ("instr(shown || dropped, ?)", None if record_id is None else f"[{json.dumps(record_id)},"),
             ("id = ?", id),
             ("seq < ?", before),
         )

@@ -13,7 +13,7 @@ from supervisor_memory.backends.protocol import Journals
 from supervisor_memory.errors import BackendError, RecordNotFound, SettingsError
 from supervisor_memory.interfaces.options import EnvFile, Json, say, told_settings
 from supervisor_memory.interfaces.printable import as_json, counted, moment, one_line
-from supervisor_memory.interfaces.told import audit_rows, notes_told
+from supervisor_memory.interfaces.told import audit_rows, notes_of
 from supervisor_memory.interfaces.where import moment_of
 
 if TYPE_CHECKING:
@@ -333,18 +333,23 @@ def why(
     env_file: EnvFile = None,
 ) -> None:
     """Tell what was recalled, for whom and by what scores, and what was left out and why; newest first."""
+    told: list[dict[str, Any]] = []
+    said = ""
     with _open(env_file) as memory:
-        log = memory.backend.audit
-        notes = log.notes(count, id=id) or log.notes(count, run_id=id) or log.notes(count, record_id=id)
-        told = notes_told(memory, notes)
+        try:
+            told = notes_of(memory, id, limit=count)
+        except RecordNotFound as error:
+            said = str(error)
     if json:
         typer.echo(as_json({"id": id, "notes": told}))
     else:
         from supervisor_memory.interfaces import lines
 
         lines.show_notes(_console(), told)
-        if not told:
-            typer.echo(f"nobody was told anything of {one_line(id)}, as far as the log goes back")
+        if said:
+            typer.echo(one_line(said))
+    if said:
+        raise typer.Exit(1)
 
 
 def preview(

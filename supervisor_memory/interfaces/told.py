@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from supervisor_memory.eraser import OUT_OF_REACH
-from supervisor_memory.errors import ConfirmationRequired
+from supervisor_memory.errors import ConfirmationRequired, RecordNotFound
 from supervisor_memory.explain import REASONS, why
 
 if TYPE_CHECKING:
@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from supervisor_memory.memory import SupervisorMemory
     from supervisor_memory.records import Hit, Hits, Record
 
-__all__ = ["audit_rows", "beside", "erased", "hit_told", "hits_told", "notes_told", "to_be_erased"]
+__all__ = [
+    "audit_rows",
+    "beside",
+    "erased",
+    "hit_told",
+    "hits_told",
+    "notes_of",
+    "notes_told",
+    "to_be_erased",
+]
 
 
 def hits_told(hits: "Hits", *, explain: bool) -> dict[str, Any]:
@@ -102,6 +111,33 @@ def _now(record: "Record | None", user_id: str | None) -> dict[str, str | None]:
         return {"status": "erased", "user_id": None, "content": None}
     content = record.content if record.status == "active" else None
     return {"status": record.status, "user_id": record.user_id, "content": content}
+
+
+def notes_of(
+    memory: "SupervisorMemory", id: str, *, limit: int, user_id: str | None = None
+) -> list[dict[str, Any]]:
+    """What readers were told, newest first: in a note, in a run of a graph, or of a record, by its whole id.
+
+    Args:
+        limit: Most notes.
+        user_id: As in `audit_rows`.
+
+    Raises:
+        RecordNotFound: nobody was told anything of it, as far as the log goes back.
+    """
+    log = memory.backend.audit
+    notes = (
+        log.notes(limit, user_id=user_id, id=id)
+        or log.notes(limit, user_id=user_id, run_id=id)
+        or log.notes(limit, user_id=user_id, record_id=id)
+    )
+    if not notes:
+        raise RecordNotFound(
+            f"nobody was told anything of {id!r}, as far as the log goes back; give the whole id of a "
+            "record, of a note or of a run",
+            id=id,
+        )
+    return notes_told(memory, notes, user_id=user_id)
 
 
 def notes_told(

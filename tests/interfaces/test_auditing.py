@@ -122,7 +122,6 @@ def test_why_tells_what_a_run_was_told_and_what_became_of_a_record(run: Run, ids
     assert "Delayed means arrival" in text
     assert "relevance" in text
     assert run("why", notes[0]["id"], "--json").json["notes"] == notes[:1]
-    assert "nobody was told" in run("why", "unknown").stdout
 
 
 def test_why_tells_the_text_of_then_also_after_it_was_changed(run: Run, ids: dict[str, str]) -> None:

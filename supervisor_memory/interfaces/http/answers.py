@@ -244,6 +244,10 @@ class Note(BaseModel):
     dropped: list[TurnRecord]
 
 
+class Why(BaseModel):
+    notes: list[Note] = Field(description="Newest first.")
+
+
 class Turn(BaseModel):
     run_id: str | None
     session: str | None

@@ -12,7 +12,7 @@ from supervisor_memory.backends.protocol import Journals
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.interfaces.http import answers
 from supervisor_memory.interfaces.http.given import Asking, Memory, User
-from supervisor_memory.interfaces.told import audit_rows, notes_told
+from supervisor_memory.interfaces.told import audit_rows, notes_of, notes_told
 
 __all__ = ["router"]
 
@@ -74,6 +74,12 @@ def verify(
         )
     found = verified(memory.backend.audit, memory.backend.get if deep else None)
     return answers.Verified(rows=found.rows, records=found.records, problems=found.problems)
+
+
+@router.get("/why/{id}")
+def list_notes(memory: Memory, user_id: User, id: str, *, limit: Limit = 20) -> answers.Why:
+    """What readers were told in a note, in a run or of a record, newest first; what was left out, and why."""
+    return answers.Why.model_validate({"notes": notes_of(memory, id, limit=limit, user_id=user_id)})
 
 
 @router.get("/turns")

@@ -3,8 +3,13 @@
 import ipaddress
 import logging
 import secrets
+import signal
 import socket
-from typing import Final
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Final, Never
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -12,14 +17,14 @@ from starlette.types import ASGIApp
 from supervisor_memory.errors import SettingsError
 from supervisor_memory.interfaces.http.access import Tokens
 from supervisor_memory.interfaces.http.app import create_app
+from supervisor_memory.interfaces.http.connections import BACKLOG, IDLE_SECONDS, Connection
 from supervisor_memory.interfaces.options import say
 from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.settings import Settings
 
-__all__ = ["hosts_of", "listening_on", "run", "serve", "tokens_of"]
+__all__ = ["closed_by_sigterm", "hosts_of", "listening_on", "run", "serve", "tokens_of"]
 
 _GRACE_SECONDS: Final = 10
-_KEEP_ALIVE_SECONDS: Final = 30
 _MOST_CONNECTIONS: Final = 500
 
 
@@ -36,9 +41,34 @@ def serve(settings: Settings, *, host: str, port: int) -> None:
         BackendError: the store cannot be opened.
     """
     tokens = tokens_of(settings, host)
-    with listening_on(host, port) as listening, SupervisorMemory(settings) as memory:
+    with closed_by_sigterm(), listening_on(host, port) as listening, SupervisorMemory(settings) as memory:
         hosts = hosts_of(settings, host)
         run(create_app(memory, tokens=tokens, hosts=hosts, rate=settings.server_rate), listening)
+
+
+class _Terminated(SystemExit):
+    """SIGTERM came."""
+
+
+@contextmanager
+def closed_by_sigterm() -> Iterator[None]:
+    """Leave the block in order when SIGTERM comes, and only then end by it, as is expected of a process."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread is told of signals
+        return
+
+    def leave(number: int, _frame: FrameType | None) -> Never:
+        signal.signal(number, signal.SIG_IGN)  # said once is enough: what is being closed is closed
+        raise _Terminated(128 + number)
+
+    earlier = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    except _Terminated:
+        signal.signal(signal.SIGTERM, earlier)
+        signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, earlier)
 
 
 def listening_on(host: str, port: int) -> socket.socket:
@@ -63,8 +93,11 @@ def run(app: ASGIApp, listening: socket.socket, *, path: str = "") -> None:
         log_config=None,
         server_header=False,
         proxy_headers=False,  # who asks is told by the token, and by nothing a client can write
+        http=Connection,
+        ws="none",
+        backlog=BACKLOG,
         limit_concurrency=_MOST_CONNECTIONS,
-        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_keep_alive=int(IDLE_SECONDS),
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
     uvicorn.Server(config).run(sockets=[listening])

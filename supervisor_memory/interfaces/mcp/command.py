@@ -45,7 +45,7 @@ def mcp(
         raise InvalidContent("say whose memory it is: --user ID")
     settings = told_settings(env_file)
     try:
-        from supervisor_memory.interfaces.http.serve import hosts_of, listening_on, run
+        from supervisor_memory.interfaces.http.serve import closed_by_sigterm, hosts_of, listening_on, run
         from supervisor_memory.interfaces.mcp.server import PATH, create_app, serve_stdio
     except ModuleNotFoundError as error:
         raise SettingsError(
@@ -60,7 +60,7 @@ def mcp(
             asyncio.run(serve_stdio(memory, user_id=user, writes=writes))
         return
     tokens = _tokens(settings, host, user)
-    with listening_on(host, port) as listening, SupervisorMemory(settings) as memory:
+    with closed_by_sigterm(), listening_on(host, port) as listening, SupervisorMemory(settings) as memory:
         app = create_app(
             memory,
             tokens=tokens,

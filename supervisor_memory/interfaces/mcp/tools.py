@@ -10,9 +10,8 @@ from typing import Annotated, Any, Final, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from supervisor_memory.errors import RecordNotFound
 from supervisor_memory.interfaces.http import answers
-from supervisor_memory.interfaces.told import hits_told, notes_told
+from supervisor_memory.interfaces.told import hits_told, notes_of
 from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.records import Kind
 
@@ -200,22 +199,10 @@ class AskWhy(_Given):
     limit: int = Field(default=20, ge=1, le=_MOST, description="Most notes.")
 
 
-class Why(BaseModel):
-    notes: list[answers.Note] = Field(description="Newest first.")
-
-
 def why(acting: Acting, given: AskWhy) -> dict[str, Any]:
     """What readers were told of a record, in a note or in a run: by which scores, and what was left out and
     why."""
-    log, whose = acting.memory.backend.audit, acting.user_id
-    notes = (
-        log.notes(given.limit, user_id=whose, id=given.id)
-        or log.notes(given.limit, user_id=whose, run_id=given.id)
-        or log.notes(given.limit, user_id=whose, record_id=given.id)
-    )
-    if not notes:
-        raise RecordNotFound("nobody was told anything of it", id=given.id)
-    return {"notes": notes_told(acting.memory, notes, user_id=whose)}
+    return {"notes": notes_of(acting.memory, given.id, limit=given.limit, user_id=acting.user_id)}
 
 
 # --- writing ---------------------------------------------------------------------------------------------
@@ -256,7 +243,7 @@ class Update(_Given):
 
 
 def update(acting: Acting, given: Update) -> dict[str, Any]:
-    """Change a record by its id. Its old version stays in memory.history."""
+    """Change a record by its id. Its old version stays in memory_history."""
     done = acting.memory.review.change(
         given.id,
         content=given.content,
@@ -275,15 +262,15 @@ def delete(acting: Acting, given: Which) -> dict[str, Any]:
 
 
 TOOLS: Final[Sequence[Tool[Any]]] = (
-    Tool("memory.search", "Search memory", Search, Found, search),
-    Tool("memory.get", "Read one record", Get, Got, get),
-    Tool("memory.topics", "List what is remembered", AskTopics, Topics, topics),
-    Tool("memory.history", "Read a record's versions", Which, answers.History, history),
-    Tool("memory.timeline", "Read what was said", AskTimeline, Timeline, timeline),
-    Tool("memory.why", "Tell why something was recalled", AskWhy, Why, why),
-    Tool("memory.write", "Remember", Write, answers.Written, write, writes=True, is_destructive=True),
+    Tool("memory_search", "Search memory", Search, Found, search),
+    Tool("memory_get", "Read one record", Get, Got, get),
+    Tool("memory_topics", "List what is remembered", AskTopics, Topics, topics),
+    Tool("memory_history", "Read a record's versions", Which, answers.History, history),
+    Tool("memory_timeline", "Read what was said", AskTimeline, Timeline, timeline),
+    Tool("memory_why", "Tell why something was recalled", AskWhy, answers.Why, why),
+    Tool("memory_write", "Remember", Write, answers.Written, write, writes=True, is_destructive=True),
     Tool(
-        "memory.update",
+        "memory_update",
         "Change a record",
         Update,
         answers.Written,
@@ -293,7 +280,7 @@ TOOLS: Final[Sequence[Tool[Any]]] = (
         is_idempotent=False,
     ),
     Tool(
-        "memory.delete",
+        "memory_delete",
         "Delete a record",
         Which,
         answers.Deleted,

@@ -201,6 +201,18 @@ def test_the_audit_is_proved(client: Client, memory: SupervisorMemory, ids: Ids)
     assert client("GET", "/v1/audit/verify?deep=odd").status_code == 422
 
 
+def test_why_takes_the_whole_id_of_a_record_a_note_or_a_run(
+    client: Client, ids: dict[str, dict[str, str]]
+) -> None:
+    id_ = ids["ada"]["kept"]
+    found = client.get(f"/v1/why/{id_}", "ada")["notes"]
+    assert id_ in [each["record_id"] for each in found[0]["shown"]]
+    assert client.get(f"/v1/why/{found[0]['id']}", "ada")["notes"] == found[:1]
+    assert client("GET", f"/v1/why/{id_}", "bo").status_code == 404
+    for part in ("a", id_[:8], id_[1:], found[0]["id"][:-1]):
+        assert client("GET", f"/v1/why/{part}", "ada").status_code == 404
+
+
 def test_turns_tell_what_a_reader_was_given_and_why(
     client: Client, memory: SupervisorMemory, ids: Ids
 ) -> None:

@@ -42,11 +42,11 @@ class Server:
 
 
 @contextmanager
-def serving(*arguments: str, **environment: str) -> Iterator[Server]:
+def serving(*arguments: str, command: str = "serve", **environment: str) -> Iterator[Server]:
     """A server over a free port, and the end of it."""
     process = programs.start(
         programs.COMMAND,
-        *("serve", "--port", "0", *arguments),
+        *(command, "--port", "0", *arguments),
         env={**os.environ, "MEMORY_BACKEND": "sqlite", "PYTHONUNBUFFERED": "1", **environment},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -151,12 +151,18 @@ def test_told_to_end_it_ends_and_what_was_written_is_there(tmp_path: Path) -> No
         httpx.post(
             f"{server.address}/v1/memories", headers=headers, json=body, timeout=SECONDS
         ).raise_for_status()
+        for _ in range(3):
+            asked = {"query": "tea", "user_id": "ada"}
+            httpx.post(
+                f"{server.address}/v1/search", headers=headers, json=asked, timeout=SECONDS
+            ).raise_for_status()
         server.process.send_signal(signal.SIGTERM)
-        server.process.wait(SECONDS)
+        assert server.process.wait(SECONDS) == -signal.SIGTERM
         assert "Traceback" not in "\n".join(server.said)
     settings = Settings(backend="sqlite", path=tmp_path, embedding_model="none")
     with SupervisorMemory(settings) as memory:
         assert [each.content for each in memory.get_all(user_id="ada")] == ["Tea is green."]
+        assert [each.op for each in memory.backend.audit.accesses(10)].count("search") == 3
 
 
 def test_lines_that_somebody_sends_forge_none_of_the_log(tmp_path: Path) -> None:
