@@ -16,6 +16,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from supervisor_memory.errors import IdentityError
 from supervisor_memory.graph.acting import acting, acting_as, caller_name, granting
+from supervisor_memory.graph.beginning import Beginning, hosting
 from supervisor_memory.graph.bound import Bound
 from supervisor_memory.graph.hooks import Hooks, Visit, outcome_of
 from supervisor_memory.graph.identity import checked
@@ -41,6 +42,20 @@ class _Agent:
     recalls: Literal["here", "by itself", "no"]
 
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One call: as it was asked for and as it is executed, who calls and, of an agent, who will act."""
+
+    request: ToolCallRequest
+    told: ToolCallRequest
+    scope: Scope | IdentityError
+    begun: Beginning | None
+    before: Visit | None = None
+    visit: Visit | None = None
+    agent: _Agent | None = None
+    is_agent: bool = False
+
+
 @dataclass(frozen=True)
 class ToolCalls:
     """Wraps tool calls, as `ToolNode(wrap_tool_call=…)` and a middleware do.
@@ -60,55 +75,56 @@ class ToolCalls:
     _known: dict[int, tuple[BaseTool, _Agent | None]] = field(default_factory=dict)
 
     def around(self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Result]) -> Result:
-        scope = self._caller(request)
-        before = self._before(request, scope)
-        agent = self._agent(request.tool)
-        if agent is None or isinstance(scope, IdentityError) or scope.agent_id != self.agent_id:
-            with self._as(scope, request):
-                result = execute(request)
-            self._watch(before, request, result)
-            if agent is None and self._is_observed(scope, request):
-                self._observe(scope, request, result)
-            return result
-        visit, told = self._handoff(request, scope, agent)
-        with acting_as(visit.scope, visit.told if agent.recalls == "here" else None):
-            result = execute(told)
-        self._watch(before, request, result)
-        self._brought(request, result, visit, agent)
+        call = self._enter(request)
+        with self._within(call):
+            result = execute(call.told)
+        self._leave(call, result)
         return result
 
     async def aaround(
         self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[Result]]
     ) -> Result:
         off_loop = self.hooks.memory.bridge.run
-        scope = await off_loop(self._caller, request)
-        before = await off_loop(self._before, request, scope)
-        agent = self._agent(request.tool)
-        if agent is None or isinstance(scope, IdentityError) or scope.agent_id != self.agent_id:
-            with self._as(scope, request):
-                result = await execute(request)
-            await off_loop(self._watch, before, request, result)
-            if agent is None and self._is_observed(scope, request):
-                await off_loop(self._observe, scope, request, result)
-            return result
-        visit, told = await off_loop(self._handoff, request, scope, agent)
-        with acting_as(visit.scope, visit.told if agent.recalls == "here" else None):
-            result = await execute(told)
-        await off_loop(self._watch, before, request, result)
-        await off_loop(self._brought, request, result, visit, agent)
+        call = await off_loop(self._enter, request)
+        with self._within(call):
+            result = await execute(call.told)
+        await off_loop(self._leave, call, result)
         return result
 
-    def _before(self, request: ToolCallRequest, scope: Scope | IdentityError) -> Visit | None:
-        """What stood there before a call, for a middleware; in a graph its nodes are watched."""
-        if not self.is_brought:
-            return None
-        visit = self.hooks.look(request.state, request.runtime.config, self.agent_id)
-        return replace(visit, scope=scope)
+    def _enter(self, request: ToolCallRequest) -> _Call:
+        scope = self._caller(request)
+        config = request.runtime.config
+        begun = self.hooks.begun(request.state, config)
+        # In a graph its nodes are watched; an agent with a middleware has no others.
+        before = self.hooks.look(request.state, config, self.agent_id) if self.is_brought else None
+        call = _Call(request, request, scope, begun, before and replace(before, scope=scope))
+        agent = self._agent(request.tool)
+        if agent is None:
+            return call
+        if isinstance(scope, IdentityError) or scope.agent_id != self.agent_id:
+            return replace(call, is_agent=True)
+        visit, told = self._handoff(call, scope, agent)
+        return replace(call, told=told, visit=visit, agent=agent, is_agent=True)
 
-    def _watch(self, before: Visit | None, request: ToolCallRequest, result: Any) -> None:
-        if before is not None:
+    @contextmanager
+    def _within(self, call: _Call) -> Iterator[None]:
+        with hosting(call.begun):
+            if call.visit is None or call.agent is None:
+                with self._as(call.scope, call.request):
+                    yield
+            else:
+                with acting_as(call.visit.scope, call.visit.told if call.agent.recalls == "here" else None):
+                    yield
+
+    def _leave(self, call: _Call, result: Result) -> None:
+        request = call.request
+        if call.before is not None:
             name = str(request.tool_call["name"])
-            self.hooks.watch(before, result, request.runtime.config, node=name)
+            self.hooks.watch(call.before, result, request.runtime.config, node=name)
+        if call.visit is not None and call.agent is not None:
+            self._brought(call, result, call.visit, call.agent)
+        elif not call.is_agent and isinstance(call.scope, Scope) and self.hooks.takes(request.tool_call):
+            self.hooks.observe(request.tool_call, result, call.scope, call.begun)
 
     def installed(self, node: ToolNode) -> ToolNode:
         """A copy of a tool node whose calls are wrapped."""
@@ -145,13 +161,6 @@ class ToolCalls:
             with acting_as(replace(scope, agent_id=checked(name))):
                 yield
 
-    def _is_observed(self, scope: Scope | IdentityError, request: ToolCallRequest) -> bool:
-        return isinstance(scope, Scope) and self.hooks.takes(request.tool_call)
-
-    def _observe(self, scope: Scope | IdentityError, request: ToolCallRequest, result: Result) -> None:
-        if isinstance(scope, Scope):
-            self.hooks.observe(request.tool_call, result, scope, request.runtime.config)
-
     def _agent(self, tool: BaseTool | None) -> _Agent | None:
         if tool is None:
             return None
@@ -172,10 +181,9 @@ class ToolCalls:
             return _Agent(tool, name, "by itself")
         return _Agent(observed(tool, self.hooks), name, "here")
 
-    def _handoff(
-        self, request: ToolCallRequest, scope: Scope, agent: _Agent
-    ) -> tuple[Visit, ToolCallRequest]:
+    def _handoff(self, call: _Call, scope: Scope, agent: _Agent) -> tuple[Visit, ToolCallRequest]:
         """Who will act, what their models are told, and the call of the agent, which is observed."""
+        request = call.request
         args = request.tool_call["args"]
         chosen = args.get(_DELEGATES)
         theirs = replace(
@@ -184,11 +192,10 @@ class ToolCalls:
         if agent.recalls != "here":
             return Visit(theirs), request
         task = "\n".join(v for k, v in args.items() if isinstance(v, str) and k != _DELEGATES)
-        begun = self.hooks.begun(request.state, request.runtime.config)
-        visit = self.hooks.visit(request.state, theirs, begun, task=task)
+        visit = self.hooks.visit(request.state, theirs, call.begun, task=task)
         return visit, request.override(tool=agent.tool)
 
-    def _brought(self, request: ToolCallRequest, result: Any, visit: Visit, agent: _Agent) -> None:
+    def _brought(self, call: _Call, result: Any, visit: Visit, agent: _Agent) -> None:
         if agent.recalls == "by itself":
             return
         scope = visit.scope
@@ -199,8 +206,7 @@ class ToolCalls:
             told = [result] if isinstance(result, ToolMessage) else new_messages({}, result, self.hooks.keys)
             answers = [AIMessage(m.text, id=m.id) for m in told if _is_answer(m)]
             outcome = outcome_of({}, result, answers)
-            begun = self.hooks.begun(request.state, request.runtime.config)
-            self.hooks.brought(outcome, scope, visit.note, begun.turn_id if begun else None)
+            self.hooks.brought(outcome, scope, visit.note, call.begun.turn_id if call.begun else None)
 
         guarded(keep, otherwise=lambda error: self.hooks.missed("remember", scope, error))
 

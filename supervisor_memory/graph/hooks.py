@@ -40,7 +40,7 @@ from supervisor_memory.records import AuditEvent, Note, Scope
 if TYPE_CHECKING:
     from supervisor_memory.memory import Recalled, SupervisorMemory
 
-__all__ = ["Hooks", "Visit", "outcome_of", "turn_of"]
+__all__ = ["Hooks", "Visit", "outcome_of"]
 
 Outcomes: TypeAlias = Literal["denied", "degraded"]
 _MOST_CALLS = 1024
@@ -400,12 +400,13 @@ class Hooks:
             lambda: self.memory.queue.takes(str(call["name"]), call["args"]), otherwise=lambda error: False
         )
 
-    def observe(self, call: Mapping[str, Any], result: Any, scope: Scope, config: RunnableConfig) -> None:
+    def observe(self, call: Mapping[str, Any], result: Any, scope: Scope, begun: Beginning | None) -> None:
         """Take up what a tool answered as an event."""
 
         def take() -> None:
             told = [result] if isinstance(result, ToolMessage) else new_messages({}, result, self.keys)
-            self._observe_answers([(call, m) for m in told], scope, turn_of(config))
+            turn = begun.turn_id if begun is not None else None
+            self._observe_answers([(call, m) for m in told], scope, turn)
 
         guarded(take, otherwise=lambda error: self.missed("queue", scope, error))
 
@@ -473,12 +474,6 @@ class Hooks:
                 run_id=scope.run_id if scope else None,
             )
         )
-
-
-def turn_of(config: RunnableConfig) -> str | None:
-    """The message of the user that a run answers, by its id."""
-    begun = beginning_of(config)
-    return None if begun is None else begun.turn_id
 
 
 def _begins(message: BaseMessage, turn: str | None) -> bool:

@@ -64,7 +64,7 @@ class Observing:
         result = execute(self._deep(request))
         scope = acting_scope()
         if isinstance(scope, Scope) and self.hooks.takes(request.tool_call):
-            self.hooks.observe(request.tool_call, result, scope, request.runtime.config)
+            self._observe(request, result, scope)
         return result
 
     async def aaround(
@@ -74,8 +74,12 @@ class Observing:
         scope = acting_scope()
         if isinstance(scope, Scope) and self.hooks.takes(request.tool_call):
             off_loop = self.hooks.memory.bridge.run
-            await off_loop(self.hooks.observe, request.tool_call, result, scope, request.runtime.config)
+            await off_loop(self._observe, request, result, scope)
         return result
+
+    def _observe(self, request: ToolCallRequest, result: Result, scope: Scope) -> None:
+        begun = self.hooks.begun(request.state, request.runtime.config)
+        self.hooks.observe(request.tool_call, result, scope, begun)
 
     def installed(self, node: ToolNode) -> ToolNode:
         """A copy of a tool node whose calls are wrapped."""
