@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.graph import START
 from langgraph.types import Command
 
 from supervisor_memory.errors import IdentityError
@@ -210,8 +209,7 @@ class Beginnings:
         found = self._found(snapshot, thread)
         given = _merged(input.update) if isinstance(input, Command) else input
         resume = input.resume if isinstance(input, Command) else None
-        named_by = _pending(snapshot) if input is None else given
-        scope = self.scope(self._state(named_by, found, config, thread), config, None, context=context)
+        scope = self.scope(self._state(given, found, config, thread), config, None, context=context)
         sent = messages_of(given, self.keys)
         words: list[BaseMessage] = []
         is_unsure = False
@@ -344,12 +342,6 @@ def _joined(known: Known, left: Iterable[BaseMessage], sent: Iterable[BaseMessag
     human = [m for m in left if isinstance(m, HumanMessage)]
     ids = known.ids.union(m.id for m in human if m.id and now.get(m.id, m.text) == m.text)
     return Known(ids, known.texts.union(m.text for m in human))
-
-
-def _pending(snapshot: Snapshot | None) -> Any:
-    """The input that a run goes on from, where a thread has not taken it up yet."""
-    tasks = getattr(snapshot, "tasks", ())
-    return next((task.result for task in tasks if task.name == START), None)
 
 
 def _merged(update: Any) -> dict[str, Any]:
