@@ -599,6 +599,7 @@ CONVERSATION: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("export", (io.BytesIO(),), {"user_id": "u1"}),
     ("import_from", (io.BytesIO(b"no line of ours"),), {}),
     ("copy_to", (InMemoryBackend(),), {"user_id": "u1"}),
+    ("explain_prompt", ("no graph", {}), {}),
     ("flush", (), {}),
     ("close", (), {}),
 ]

@@ -18,6 +18,7 @@ from supervisor_memory.graph.identity import Resolver
 from supervisor_memory.graph.observing import Result
 from supervisor_memory.graph.prompts import Placement, check_placement, install, placed
 from supervisor_memory.graph.state import as_keys, without_calls
+from supervisor_memory.recall.format import FENCE
 from supervisor_memory.records import check_name
 
 try:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from supervisor_memory.memory import SupervisorMemory
 
 __all__ = ["MemoryMiddleware", "middleware"]
+
+FENCE_START = f"<{FENCE} id="
 
 
 def middleware(
@@ -153,7 +156,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         told = visit.told
         if told.hidden:
             request = request.override(messages=_any(without_calls(request.messages, told.hidden)))
-        if not told.note:
+        if not told.note or _has_note(request):
             return request, visit
         system = request.system_message
         prompt = [*([] if system is None else [system]), *request.messages]
@@ -166,6 +169,15 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
     def _deliver(self, visit: Visit | None) -> None:
         if visit is not None:
             self._hooks.deliver(visit, self.name)
+
+
+def _has_note(request: ModelRequest[Any]) -> bool:
+    """Whether another memory's middleware has told its note."""
+    system = request.system_message
+    if system is not None and FENCE_START in system.text:
+        return True
+    firsts = (m.content[0] for m in request.messages if isinstance(m.content, list) and m.content)
+    return any(isinstance(b, dict) and str(b.get("text")).startswith(FENCE_START) for b in firsts)
 
 
 def _any(messages: list[BaseMessage]) -> list[Any]:

@@ -67,7 +67,7 @@ HOW = pytest.mark.parametrize("how", ["sync", "async"])
 
 
 @HOW
-async def test_supervisor_and_sub_agent_each_read_their_own_note_in_the_system_message(
+async def test_supervisor_and_sub_agent_each_read_their_own_note_first(
     memory: SupervisorMemory, how: str
 ) -> None:
     boss, worker = model("go", "done"), model("found it", label="w")
@@ -460,7 +460,7 @@ def test_each_sent_task_reads_its_own_note_and_knows_the_user_of_the_graph(memor
     builder.add_edge(START, "supervisor")
     builder.add_conditional_edges("supervisor", fan, ["worker"])
     memory.attach(builder).compile().invoke(asking(user_id="ada"), config())
-    by_task = {call[-1].text: call[0].text for call in inner.calls}
+    by_task = {str(call[-1].text): str(call[0].text) for call in inner.calls}
     assert "rose in May" in by_task["What about the revenue?"]
     assert "mild" not in by_task["What about the revenue?"]
     assert "mild" in by_task["What about the weather?"]

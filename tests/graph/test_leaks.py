@@ -144,7 +144,8 @@ async def test_a_node_reads_no_note_so_that_whatever_it_hands_on_holds_none(
     builder.add_edge("supervisor", "worker")
     graph = memory.attach(builder, agents=["worker"]).compile(checkpointer=saver)
     seen: list[Any] = []
-    for given in (GIVEN, Command(resume="yes"), Command(resume="yes")):
+    resumed: Any = Command(resume="yes")
+    for given in (GIVEN, resumed, resumed):
         seen += await all_of(graph, given, how)
         seen.append(graph.get_state(config()))
     assert len(sent) == 2
