@@ -794,7 +794,7 @@ class SupervisorMemory:
             self._trail.told("inject", found, scope, ports=ports)
             if found.note.degraded:
                 self._trail.degraded("recall", scope, ports.reasons, ports=ports)
-            self._tell(found.note, scope)
+            _tell(found.note, scope)
             return found.note
 
         def without(error: BaseException) -> Note:
@@ -826,12 +826,6 @@ class SupervisorMemory:
         found = recall(turn, ports, self.recipe)
         self._trail.accessed("preview", found.hits, scope, by_operator=True, ports=ports)
         return found.note
-
-    def _tell(self, note: Note, scope: Scope) -> None:
-        if note:
-            reader = scope.agent_id or "the supervisor"
-            facts = {"note": note, "scope": scope}
-            _log.info("recalled %d records for %s", len(note.ids), reader, extra=facts)
 
     @spanned("upsert_memory", of_write)
     def remember(
@@ -1172,6 +1166,13 @@ class SupervisorMemory:
     def report(self, *events: AuditEvent) -> None:
         """Audit something that changed no record; a store that cannot take it does not raise here."""
         self._trail.report(*events)
+
+
+def _tell(note: Note, scope: Scope) -> None:
+    """Log how many records a note has, and their ids: loggers that write JSON print all they are given."""
+    if note:
+        reader = scope.agent_id or "the supervisor"
+        _log.info("recalled %d records for %s", len(note.ids), reader, extra={"record_ids": note.ids})
 
 
 def _clipped(messages: MessagesLike) -> tuple[Message, ...]:

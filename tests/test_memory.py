@@ -50,6 +50,24 @@ def texts(found: Any) -> list[str]:
     return [getattr(each, "record", each).content for each in found]
 
 
+# --- the log
+
+
+def test_the_log_holds_counts_and_ids_and_nothing_that_was_said(
+    memory: SupervisorMemory, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    scope = Scope("ada-x7", session_id="session-x7", run_id="run-x7", task="task-x7")
+    memory.remember([HumanMessage("I prefer zebra-striped tables.")], scope)
+    note = memory.recall([HumanMessage("which tables do I prefer?")], scope)
+    memory.recall([HumanMessage("which tables do I prefer?")], Scope("ada-x7", "clerk", task="task-x7"))
+    assert note.ids
+    assert [record for record in caplog.records if getattr(record, "record_ids", None) == note.ids]
+    everything = "\n".join(str(vars(record)) for record in caplog.records)
+    assert "zebra" not in everything
+    assert "x7" not in everything
+
+
 # --- the verbs
 
 
