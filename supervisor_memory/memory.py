@@ -204,6 +204,8 @@ class SupervisorMemory:
             self.backend.decides_again(functools.partial(self._decide_again, self.backend.store))
         self.is_fenced = False
         """Whether a graph was given memory: then a caller that nobody wrapped is a stranger."""
+        self.has_guarded = False
+        """Whether a store was guarded, so that a graph which runs with another one is a mistake."""
         self.hints = Hints(self.services)
         self.hints.at_start()
 
@@ -1026,6 +1028,7 @@ class SupervisorMemory:
         from supervisor_memory.graph.guard import GuardedStore
 
         self.fence()
+        self.has_guarded = True
         return GuardedStore(held, self, namespaces=[()], per_user=True)
 
     def guard(
@@ -1040,6 +1043,7 @@ class SupervisorMemory:
         from supervisor_memory.graph.guard import GuardedStore
 
         self.fence()
+        self.has_guarded = True
         return GuardedStore(store, self, namespaces=namespaces)
 
     def fence(self) -> None:
