@@ -214,6 +214,11 @@ class SupervisorMemory:
         """A memory as the environment and `.env` say; `options` are those of the constructor."""
         return cls(Settings.from_env(env_file), **options)
 
+    @classmethod
+    async def afrom_env(cls, env_file: str | Path | None = ".env", **options: Any) -> "SupervisorMemory":
+        """As `from_env`, off the event loop: for a graph factory of an async server."""
+        return await Bridge().run(cls.from_env, env_file, **options)
+
     @property
     def embedder(self) -> "Embedder | None":
         return self.services.embedder

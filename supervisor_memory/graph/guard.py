@@ -192,8 +192,8 @@ def notice_unguarded(memory: "SupervisorMemory", store: BaseStore | None, *, gra
         return False
     said = memory.hints.once(
         "the store of graph %r, %s, is not the one that memory guards: every node and tool can read and "
-        "write it, those of sub-agents too. A LangGraph server replaces the store that a graph was compiled with; "
-        "docs/hosts/guarded_store.md says how it keeps the guard",
+        "write it, those of sub-agents too. A LangGraph server replaces the store a graph was compiled "
+        "with; docs/hosts/guarded_store.md says how it keeps the guard",
         graph,
         type(store).__name__,
     )
