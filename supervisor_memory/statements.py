@@ -17,6 +17,7 @@ from supervisor_memory.definitions import Definition, find_definition
 from supervisor_memory.pasted import without_pasted
 from supervisor_memory.phrases import MASK
 from supervisor_memory.records import Kind
+from supervisor_memory.unseen import UNSEEN
 
 __all__ = [
     "MAX_SENTENCE",
@@ -152,9 +153,7 @@ def _placed(piece: str, start: int) -> Iterator[tuple[int, str]]:
 def normal(sentence: str) -> str:
     """The form in which sentences are judged: NFKC, straight apostrophes, single spaces, nothing unseen."""
     text = unicodedata.normalize("NFKC", sentence).replace("’", "'")
-    if not text.isascii():
-        text = "".join(c for c in text if unicodedata.category(c) != "Cf")
-    return " ".join(text.split())
+    return " ".join(UNSEEN.sub("", text).split())
 
 
 def masked(text: str) -> str:

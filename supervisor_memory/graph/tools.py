@@ -42,6 +42,7 @@ from supervisor_memory.records import (
     is_id,
 )
 from supervisor_memory.redact.records import redacted_scope
+from supervisor_memory.unseen import visible
 
 if TYPE_CHECKING:
     from supervisor_memory.memory import SupervisorMemory
@@ -376,7 +377,8 @@ def _told(record: Record, score: float) -> dict[str, Any]:
         metadata["ref_id"] = record.ref_id
     if record.layer == "history":
         metadata["said_by"] = record.source.agent_id or record.source.speaker or record.source.source_class
-    return {"id": record.id, "content": record.content, "metadata": metadata, "score": round(score, 4)}
+    content = visible(record.content)
+    return {"id": record.id, "content": content, "metadata": metadata, "score": round(score, 4)}
 
 
 def _config() -> RunnableConfig:
