@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any, Final, TypeAlias, TypeVar, cast, get_args
@@ -36,6 +36,8 @@ from supervisor_memory.records import (
 from supervisor_memory.wanted import Wanted
 
 __all__ = [
+    "FIRST_MOMENT",
+    "LAST_MOMENT",
     "Item",
     "Moment",
     "as_epoch",
@@ -57,8 +59,10 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-_LATEST = 1e12
-"""Seconds since 1970; more is milliseconds by mistake."""
+FIRST_MOMENT: Final = datetime.min.replace(tzinfo=UTC).timestamp()
+LAST_MOMENT: Final = datetime.max.replace(microsecond=0, tzinfo=UTC).timestamp()
+"""The ends of the calendar, the years 1 and 9999; what is later is milliseconds by mistake."""
+_LONGEST_LIFE: Final = 1e12  # seconds
 Moment: TypeAlias = float | date | str
 """A time: seconds since 1970, a datetime, a date, or text: "2026-01-31", "2026-01-31T18:00+08:00"."""
 _ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
@@ -109,7 +113,7 @@ def as_epoch(when: float | datetime | None, *, what: str = "created_at") -> floa
         what: The word for the error message.
 
     Raises:
-        InvalidContent: not a time, NaN, or so large that it must be milliseconds.
+        InvalidContent: not a time, NaN, or beyond the years 1 to 9999, as milliseconds are.
     """
     if when is None:
         return None
@@ -117,9 +121,11 @@ def as_epoch(when: float | datetime | None, *, what: str = "created_at") -> floa
         seconds = when.timestamp() if isinstance(when, datetime) else _number(when)
     except (TypeError, ValueError, OverflowError, OSError):
         seconds = math.nan
-    if not abs(seconds) <= _LATEST:  # NaN too
+    if not FIRST_MOMENT <= seconds <= LAST_MOMENT:  # NaN too
         raise InvalidContent(
-            f"{what} is {_shown(when)}; pass seconds since 1970 or a datetime", **{what: _shown(when)}
+            f"{what} is {_shown(when)}; pass seconds since 1970, not milliseconds, or a datetime: a moment "
+            "in the years 1 to 9999",
+            **{what: _shown(when)},
         )
     return seconds
 
@@ -180,7 +186,7 @@ def _check_ttl(ttl: object) -> None:
     if ttl is None:
         return
     try:
-        sound = 0 < _number(ttl) <= _LATEST
+        sound = 0 < _number(ttl) <= _LONGEST_LIFE
     except (TypeError, OverflowError):
         sound = False
     if not sound:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from langgraph.store.base import Item, SearchItem
 
+from supervisor_memory.arguments import FIRST_MOMENT, LAST_MOMENT
 from supervisor_memory.errors import ContentTooLarge, InvalidContent
 from supervisor_memory.graph.addresses import Address
 from supervisor_memory.records import MAX_CONTENT_BYTES, Record, check_content
@@ -100,9 +101,14 @@ class Entry:
             "namespace": self.address.labels,
             "key": self.address.key,
             "value": self.value,
-            "created_at": datetime.fromtimestamp(self.record.created_at, UTC),
-            "updated_at": datetime.fromtimestamp(self.record.updated_at, UTC),
+            "created_at": _moment(self.record.created_at),
+            "updated_at": _moment(self.record.updated_at),
         }
+
+
+def _moment(seconds: float) -> datetime:
+    """The time of a record; an end of the calendar where one was kept that lies beyond it."""
+    return datetime.fromtimestamp(min(max(seconds, FIRST_MOMENT), LAST_MOMENT), UTC)
 
 
 def _claimed(told: Mapping[str, Any], record: Record) -> Address | None:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, NoReturn
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from supervisor_memory.arguments import FIRST_MOMENT, LAST_MOMENT
 from supervisor_memory.backends.protocol import Stored
 from supervisor_memory.errors import InvalidContent, SupervisorMemoryError
 from supervisor_memory.records import (
@@ -153,6 +154,7 @@ class _Strict(BaseModel):
 
 
 _Text = Annotated[str, Field(max_length=MAX_CONTENT_BYTES)]
+_Moment = Annotated[float, Field(ge=FIRST_MOMENT, le=LAST_MOMENT)]
 _Time = Annotated[float, Field(ge=-_LATEST, le=_LATEST)]
 
 
@@ -170,8 +172,8 @@ class _RecordValue(_Strict):
     namespace: Annotated[list[str], Field(min_length=_PAIR, max_length=_TRIPLE)]
     content: str
     kind: Kind
-    created_at: _Time
-    updated_at: _Time
+    created_at: _Moment
+    updated_at: _Moment
     layer: Layer = "abstract"
     status: Status = "active"
     metadata: dict[str, Any] = {}
