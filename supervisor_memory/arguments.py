@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias, TypeVar, cast, get_args
 from supervisor_memory.errors import (
     ContentTooLarge,
     InvalidContent,
+    InvalidMetadata,
     MissingUser,
     SettingsError,
     SupervisorMemoryError,
@@ -36,8 +37,10 @@ from supervisor_memory.records import (
 from supervisor_memory.wanted import Wanted
 
 __all__ = [
+    "DEEPEST",
     "FIRST_MOMENT",
     "LAST_MOMENT",
+    "WHOLE_NUMBERS",
     "Item",
     "Moment",
     "as_epoch",
@@ -51,6 +54,7 @@ __all__ = [
     "check_backend",
     "check_kind",
     "check_scope",
+    "check_shape",
     "check_source_class",
     "check_threshold",
     "read_conversation",
@@ -62,6 +66,9 @@ T = TypeVar("T")
 FIRST_MOMENT: Final = datetime.min.replace(tzinfo=UTC).timestamp()
 LAST_MOMENT: Final = datetime.max.replace(microsecond=0, tzinfo=UTC).timestamp()
 """The ends of the calendar, the years 1 and 9999; what is later is milliseconds by mistake."""
+DEEPEST: Final = 64
+"""Levels of metadata: of what is written, and of what is imported."""
+WHOLE_NUMBERS: Final = range(-(2**63), 2**64)
 _LONGEST_LIFE: Final = 1e12  # seconds
 Moment: TypeAlias = float | date | str
 """A time: seconds since 1970, a datetime, a date, or text: "2026-01-31", "2026-01-31T18:00+08:00"."""
@@ -147,23 +154,50 @@ def as_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
     """A copy of the metadata as JSON gives it back.
 
     Raises:
-        InvalidContent: JSON cannot hold it, `ttl` is no positive number of seconds, or `use_when` no text.
+        InvalidMetadata: JSON cannot hold it, or it is nested deeper than 64 levels or holds a whole number of
+            more than 64 bits, which an export could not bring to another store.
+        InvalidContent: `ttl` is no positive number of seconds, or `use_when` no text.
         ContentTooLarge: over 64 KiB.
     """
     if metadata is None:
         return {}
     try:
         copy = cast("dict[str, Any]", json.loads(_json_in_bounds(dict(metadata))))
-    except ContentTooLarge:
+        _check_ttl(copy.get("ttl"))
+        check_shape(copy)
+    except SupervisorMemoryError:
         raise
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidContent(
-            f"metadata cannot be kept as JSON: {error}; use text, numbers, lists and dictionaries"
+    except RecursionError:
+        raise InvalidMetadata(
+            f"metadata are nested deeper than {DEEPEST} levels; store a file and remember its path"
+        ) from None
+    except (TypeError, ValueError) as error:
+        raise InvalidMetadata(
+            f"metadata cannot be kept: {error}; use text, numbers, lists and dictionaries"
         ) from error
-    _check_ttl(copy.get("ttl"))
     if (told := copy.get("use_when")) is not None:
         copy["use_when"] = _checked_use_when(told)
     return copy
+
+
+def check_shape(value: object, *, deepest: int = DEEPEST) -> None:
+    """Raise ValueError where JSON is nested too deep, or holds too large a number, for some store or file."""
+    level = [value]
+    for _ in range(deepest):
+        for each in level:
+            if isinstance(each, int) and not isinstance(each, bool) and each not in WHOLE_NUMBERS:
+                raise ValueError("a whole number has more than 64 bits")
+            if isinstance(each, float) and not math.isfinite(each):
+                raise ValueError("a number is infinite")
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return
+    raise ValueError(f"it is nested deeper than {deepest} levels")
 
 
 def _json_in_bounds(values: dict[str, Any]) -> str:

@@ -26,7 +26,7 @@ def test_a_time_beyond_the_calendar_is_refused_with_a_reason(when: float | str) 
         if not isinstance(when, str):
             for write in (
                 lambda: memory.write("I like tea.", user_id="ada", created_at=when),
-                lambda: memory.add(HumanMessage("I like tea."), user_id="ada", created_at=when),
+                lambda: memory.add("I like tea.", user_id="ada", created_at=when),
                 lambda: memory.add_many([{"content": "tea", "created_at": when}], user_id="ada"),
             ):
                 with pytest.raises(InvalidContent, match="the years 1 to 9999"):

@@ -111,7 +111,7 @@ def plain(record: Record) -> Record:
     try:
         text = record.to_json()
         text.encode()
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidContent(
             f"record {record.id} cannot be stored as JSON ({error}); keep to text, numbers, lists and "
             "dictionaries in its metadata",

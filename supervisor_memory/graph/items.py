@@ -10,12 +10,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 from langgraph.store.base import Item, SearchItem
 
-from supervisor_memory.arguments import FIRST_MOMENT, LAST_MOMENT
+from supervisor_memory.arguments import DEEPEST, FIRST_MOMENT, LAST_MOMENT, check_shape
 from supervisor_memory.errors import ContentTooLarge, InvalidContent
 from supervisor_memory.graph.addresses import Address
 from supervisor_memory.records import MAX_CONTENT_BYTES, Record, check_content
@@ -30,6 +30,7 @@ KEPT = "store"
 OURS = "supervisor_memory"
 """Where the value of an item that memory wrote shows what else the record holds. Ignored in a put."""
 
+_AROUND_VALUE: Final = 2  # levels of metadata that a value is kept in
 _UNSPEAKABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -201,6 +202,7 @@ def plain(value: object, address: Address) -> dict[str, Any]:
         size = len(text.encode())
         "".join((*address.labels, address.key)).encode()
         _check_keys(value)
+        check_shape(json.loads(text), deepest=DEEPEST - _AROUND_VALUE)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidContent(
             f"{where} cannot be kept as JSON: {error}; put a dictionary of text, numbers, lists and "
