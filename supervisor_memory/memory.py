@@ -35,7 +35,16 @@ from supervisor_memory.bridge import Bridge
 from supervisor_memory.curator import Curator
 from supervisor_memory.eraser import Eraser, Receipt
 from supervisor_memory.errors import ConfirmationRequired, InvalidContent, RecordNotFound
-from supervisor_memory.flow import Outcome, Recipe, Remembering, Turn, recall, redacted, remember
+from supervisor_memory.flow import (
+    Outcome,
+    Recipe,
+    Remembering,
+    Turn,
+    in_parts,
+    recall,
+    redacted,
+    remember,
+)
 from supervisor_memory.hints import Hints
 from supervisor_memory.messages import LONGEST_READ, MessagesLike, last_user_text, readable
 from supervisor_memory.metrics import use_of
@@ -1149,6 +1158,9 @@ class SupervisorMemory:
             begun: When it was said, where a model has read it since; None: now. A user may have been
                 erased in between.
         """
+        return [result for part in in_parts(said) for result in self._insert_part(part, begun)]
+
+    def _insert_part(self, said: Remembering, begun: float | None) -> list[WriteResult]:
         ports = self._ports(self.settings.write_timeout_ms)
         ports.now = ports.now if begun is None else begun
         done = remember(said, ports, replace(self.recipe, pre_insert=()))

@@ -47,7 +47,7 @@ _ENDS = re.compile(
     rf"(?P<quoted>{_QUOTED})"
     r"|(?P<end>[。！？!?]{1,10}[”’」』）)\"']{0,3}(?<=[。！？])"  # a full-width mark always ends
     rf"|[。！？.!?]{{1,10}}[”’」』）)\"']{{0,3}}{_CJK_OR_SPACE}"
-    r"|[。！？]|\n+(?!\s*```))",
+    r"|[。！？]|\n\s*)",
     re.DOTALL,
 )
 _ABBREVIATION = re.compile(
@@ -111,7 +111,7 @@ _known = lru_cache(maxsize=1_024)(_read)  # one question is routed for the super
 
 
 _SOFT_WRAP = re.compile(
-    r"(?<![.!?:;。！？：；…\n])[ \t]*\n[ \t]*(?=[a-z(])"
+    r"(?<![ \t.!?:;。！？：；…\n])[ \t]*\n[ \t]*(?=[a-z(])"
     r"(?!(?:i|i'm|we|my|our|please|don't|do|always|never|also|and then|then|what|how|who|when|where|why|use|"
     r"call)\b)"
     r"|(?<=[，、])[ \t]*\n[ \t]*(?=[^\s\-*•\d])"
@@ -135,6 +135,8 @@ def _placed_sentences(text: str) -> Iterator[tuple[int, str]]:
     start = 0
     for match in _ENDS.finditer(text):
         if match["quoted"] is not None:
+            continue
+        if match["end"][0] == "\n" and text.startswith("```", match.end()):
             continue
         if match["end"][0] == "." and _ABBREVIATION.search(
             text[max(start, match.start() - 8) : match.start()]

@@ -36,10 +36,10 @@ repeats of records."""
 _ROLE_TAG = re.compile(
     r"<\|[^|>\n]{0,40}\|>|\[/?INST\]|<</?SYS>>|</?(?:system|assistant|user|human|developer|instructions?|"
     r"tool_call|function_call)\b[^>\n]*>"
-    r"|^[\s\W]*(?:system|developer|admin(?:istrator)?|root|user|human|系统|开发者|管理员|"
+    r"|^[^\w\n]*+(?:system|developer|admin(?:istrator)?|root|user|human|系统|开发者|管理员|"
     r"用户)(?: (?:prompt|message|"
     r"note|override|提示))?\s*[:：](?!\s*\d)"
-    r"|^\s*#{1,4}\s*(?:system|instructions?|new task|override|系统|指令|新任务)\b",
+    r"|^[^\S\n]*+#{1,4}\s*(?:system|instructions?|new task|override|系统|指令|新任务)\b",
     re.IGNORECASE | re.MULTILINE,
 )
 _TO_OTHERS = rule(
