@@ -38,7 +38,17 @@ from supervisor_memory.redact.records import (
 )
 from supervisor_memory.redact.redactor import Redactor
 
-__all__ = ["Outcome", "Recalling", "Recipe", "Remembering", "Turn", "in_parts", "recall", "redacted", "remember"]
+__all__ = [
+    "Outcome",
+    "Recalling",
+    "Recipe",
+    "Remembering",
+    "Turn",
+    "in_parts",
+    "recall",
+    "redacted",
+    "remember",
+]
 
 _TOGETHER = 64
 V = TypeVar("V")

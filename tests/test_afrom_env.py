@@ -14,8 +14,6 @@ import pytest
 
 from supervisor_memory import Scope, SupervisorMemory
 
-pytestmark = pytest.mark.xfail(strict=True, reason="there is no constructor for an event loop")
-
 Memory: Any = SupervisorMemory
 BLOCKING: list[tuple[Any, str]] = [
     (os, "getcwd"),

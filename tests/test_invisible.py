@@ -64,12 +64,10 @@ def taken(name: str) -> bool:
     return True
 
 
-@pytest.mark.xfail(strict=True, reason="names may hold fillers, selectors of variants, blanks of Braille")
 def test_no_user_id_looks_like_another() -> None:
     assert named(each for each in UNSEEN if taken(f"a{each}da") or taken(f"ada{each}") or taken(each)) == []
 
 
-@pytest.mark.xfail(strict=True, reason="names may hold fillers, selectors of variants, blanks of Braille")
 def test_no_name_of_an_agent_a_session_or_a_task_looks_like_another() -> None:
     found: dict[str, list[str]] = {"agent_id": [], "session_id": [], "task": []}
     for name, wrong in found.items():
@@ -92,7 +90,6 @@ def test_names_that_are_seen_are_names(name: str) -> None:
 # Contents
 
 
-@pytest.mark.xfail(strict=True, reason="a text of fillers or selectors alone is kept")
 def test_a_text_of_which_nothing_is_seen_is_no_text() -> None:
     kept: list[str] = []
     with opened() as memory:
@@ -108,7 +105,6 @@ def test_a_text_of_which_nothing_is_seen_is_no_text() -> None:
 # Notes
 
 
-@pytest.mark.xfail(strict=True, reason="selectors of variants, fillers and blanks pass into the note")
 def test_no_note_holds_a_character_that_nobody_sees() -> None:
     passed: list[str] = []
     for start in range(0, len(UNSEEN), 100):
@@ -121,7 +117,6 @@ def test_no_note_holds_a_character_that_nobody_sees() -> None:
     assert named(passed) == []
 
 
-@pytest.mark.xfail(strict=True, reason="an instruction spelled in selectors of variants reaches the model")
 @pytest.mark.parametrize("kind", ["user-profile", "domain-facts", "task-traces"])
 def test_an_instruction_that_is_hidden_in_a_text_reaches_no_model(kind: str) -> None:
     with opened() as memory:
@@ -132,9 +127,6 @@ def test_an_instruction_that_is_hidden_in_a_text_reaches_no_model(kind: str) -> 
         assert smuggled not in note
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a character that nobody sees keeps the end of a note from being masked"
-)
 def test_no_record_closes_the_note_it_is_in() -> None:
     with opened() as memory:
         for at, each in enumerate(["\u034f", "\ufe0f", "\u3164", "\u115f", "\u17b4", "\U000e0100", "\u2800"]):
@@ -173,7 +165,6 @@ def seen_in(text: str) -> list[str]:
     return named(each for each in UNSEEN if each in text and each not in EMOJI)
 
 
-@pytest.mark.xfail(strict=True, reason="selectors of variants, fillers and blanks are printed as they are")
 @pytest.mark.parametrize("arguments", [("show",), ("show", "--json")], ids=["words", "json"])
 def test_the_command_line_spells_out_what_nobody_would_see(stored: str, arguments: tuple[str, ...]) -> None:
     told = CliRunner().invoke(command_line, [arguments[0], stored, *arguments[1:]])
@@ -183,7 +174,6 @@ def test_the_command_line_spells_out_what_nobody_would_see(stored: str, argument
     assert "034f" in told.stdout.lower()
 
 
-@pytest.mark.xfail(strict=True, reason="selectors of variants, fillers and blanks are sent as they are")
 def test_a_page_spells_out_what_nobody_would_see(stored: str) -> None:
     token = "operator-0123456789abcdef"
     with SupervisorMemory.from_env() as memory:

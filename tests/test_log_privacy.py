@@ -43,7 +43,6 @@ def assert_nobody_is_told_of(log: pytest.LogCaptureFixture) -> None:
     assert [line for line in lines if any(text in line.lower() for text in TEXTS)] == []
 
 
-@pytest.mark.xfail(strict=True, reason="the note and the scope are extras of a record at INFO")
 def test_a_recall_prints_neither_the_note_nor_the_user(
     memory: SupervisorMemory, log: pytest.LogCaptureFixture
 ) -> None:
@@ -63,7 +62,6 @@ def test_a_recall_still_says_how_many_records_by_which_ids(
     assert kept.id in line
 
 
-@pytest.mark.xfail(strict=True, reason="the note and the scope are extras of a record at INFO")
 def test_no_verb_prints_what_was_said_or_by_whom(
     memory: SupervisorMemory, log: pytest.LogCaptureFixture
 ) -> None:
@@ -87,7 +85,6 @@ def test_no_verb_prints_what_was_said_or_by_whom(
     assert_nobody_is_told_of(log)
 
 
-@pytest.mark.xfail(strict=True, reason="the note and the scope are extras of a record at INFO")
 async def test_a_graph_prints_neither_in_either_world(log: pytest.LogCaptureFixture) -> None:
     for how in ("sync", "async"):
         with open_memory() as memory:
@@ -103,7 +100,6 @@ async def test_a_graph_prints_neither_in_either_world(log: pytest.LogCaptureFixt
     assert_nobody_is_told_of(log)
 
 
-@pytest.mark.xfail(strict=True, reason="a conflict of identity is logged with both user ids")
 def test_two_users_in_one_run_are_told_of_without_their_names(log: pytest.LogCaptureFixture) -> None:
     with open_memory() as memory:
         graph = memory.attach(team(model("done"), {})).compile()
