@@ -6,7 +6,6 @@ LangGraph hands the store of a graph to every node and every tool in it, sub-age
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from langgraph.store.base import (
@@ -273,7 +272,6 @@ def _denied(message: str, **facts: Any) -> MemoryAccessDenied:
     return _as_http(starlette.HTTPException)(message, **facts)
 
 
-@lru_cache(maxsize=1)
 def _as_http(http_error: type[Exception]) -> type[MemoryAccessDenied]:
     """MemoryAccessDenied as an HTTPException of starlette too."""
 

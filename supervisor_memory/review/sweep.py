@@ -4,7 +4,7 @@ What a run *added* is told from where its records come from, what it *changed* i
 of this machine. What others have changed since is left to a person, and named.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, TypedDict
 
@@ -114,15 +114,15 @@ class Selected:
             and self._was_in_time(record.created_at)
         )
 
-    def did(self, row: Mapping[str, Any], *, session: str | None, run: str | None) -> bool:
+    def did(self, row: Mapping[str, Any], *, session: str | None, runs: Collection[str | None]) -> bool:
         """Whether a row of the audit log tells of something from there.
 
         Args:
-            session, run: What stands for them in the log.
+            session, runs: What stands for the session and for the run in the log.
         """
         return (
             self.source in (None, row["source_class"])
-            and run in (None, row["run_id"])
+            and (self.run_id is None or row["run_id"] in runs)
             and (self.session_id is None or session == row["session"])
             and self.agent_id in (None, row["agent_id"])
             and self._was_in_time(row["ts_us"] / 1_000_000)
@@ -252,7 +252,10 @@ class Sweep:
         for row in ports.store(log.tail, _ALL_ROWS, user_id=self.selected.user_id):
             if row.record_id in records and row.outcome == "ok":
                 rows.setdefault(row.record_id, []).append(row.event)
-        return Known(self.selected, session, log.run_name(self.selected.run_id), records, rows)
+        run = ports.store(log.run_pseudonym, self.selected.user_id, self.selected.run_id)
+        # Rows of an earlier release have the id itself.
+        runs = {run, log.run_name(self.selected.run_id)} - {None}
+        return Known(self.selected, session, frozenset(runs), records, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,12 +264,12 @@ class Known:
 
     selected: Selected
     session: str | None
-    run: str | None
+    runs: Collection[str | None]
     records: Mapping[str, Record]
     rows: Mapping[str, Sequence[Mapping[str, Any]]]
 
     def did(self, row: Mapping[str, Any]) -> bool:
-        return self.selected.did(row, session=self.session, run=self.run)
+        return self.selected.did(row, session=self.session, runs=self.runs)
 
     def since_settled(self, record: Record) -> Sequence[Mapping[str, Any]]:
         """What was done to a record since a person last settled it."""

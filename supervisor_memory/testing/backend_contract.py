@@ -952,7 +952,7 @@ class BackendContract:
         assert (written["reason"], written["agent_id"], written["run_id"]) == (
             "redacted",
             "text2sql",
-            "run-1",
+            backend.audit.run_pseudonym("canary-user", "run-1"),
         )
         assert written["detail"] == {
             "cosine_milli": 970,
