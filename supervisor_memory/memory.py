@@ -1081,9 +1081,15 @@ class SupervisorMemory:
         return self.queue.flush(seconds=seconds)
 
     def close(self) -> None:
-        """Read what this process has put into the queue, and let go of files. Closing twice is fine."""
-        self.queue.close()
-        self.backend.close()
+        """Read what this process has put into the queue, and let go of files. Closing twice is fine.
+
+        Rows of the access log that a full disk does not take are told of in the log; nothing else waits until
+        here to be written.
+        """
+        try:
+            self.queue.close()
+        finally:
+            self.backend.close()
 
     def __enter__(self) -> Self:
         return self

@@ -21,6 +21,7 @@ import contextlib
 import hashlib
 import hmac
 import json
+import logging
 import re
 import secrets
 from collections import deque
@@ -36,7 +37,7 @@ from supervisor_memory.audit.segments import Segment
 from supervisor_memory.audit.tombstones import Tombstones
 from supervisor_memory.audit.turns import Given, Injection
 from supervisor_memory.database import Database, has_table
-from supervisor_memory.errors import Conflict, WasErased
+from supervisor_memory.errors import BackendError, Conflict, WasErased
 from supervisor_memory.records import AuditEvent, Record
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "row_hash",
 ]
 
+_log = logging.getLogger("supervisor_memory")
 T = TypeVar("T", str, str | None)
 _Values: TypeAlias = tuple[str | int | None, ...]
 SCHEMA_NUMBER: Final = 1
@@ -253,6 +255,14 @@ class AuditLog:
             with self._database.writing(durable=False) as connection:
                 self._write_accesses(connection, self._names(connection))
 
+    def flush_at_last(self) -> None:
+        """Write what `record_access` noted; what cannot be written, as on a full disk, is told in the log."""
+        count = len(self._unwritten)
+        try:
+            self.flush()
+        except BackendError as error:
+            _log.warning("%d rows of the access log were not written: %s", count, error)
+
     def _write_accesses(self, connection: apsw.Connection, names: "_Pseudonyms") -> None:
         entries: list[Access | Given] = []
         with contextlib.suppress(IndexError):  # another thread may write the last one
@@ -399,7 +409,7 @@ class AuditLog:
             return None if key is None else _run_pseudonym(bytes(key), run_id)
 
     def run_name(self, run_id: str | None) -> str | None:
-        """What a run is called beside the chain, where erasures remove it: its id, or a name if it is no code."""
+        """What a run is called beside the chain, where erasures remove it: its id where that is a code."""
         if run_id is None or _CODE.match(run_id):
             return run_id
         return "r-" + hmac.digest(self._session_key.encode(), run_id.encode(), "sha256").hex()[:16]
@@ -521,7 +531,7 @@ class AuditLog:
 
     def close(self) -> None:
         """Write what is outstanding and close the database underneath."""
-        self.flush()
+        self.flush_at_last()
         self._database.close()
 
     def _read_meta(self, connection: apsw.Connection) -> None:

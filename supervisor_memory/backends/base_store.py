@@ -227,7 +227,7 @@ class BaseStoreBackend(Verbs):
         if self._closes_audit:
             self._audit.close()
         else:
-            self._audit.flush()
+            self._audit.flush_at_last()
 
     # Reading
 

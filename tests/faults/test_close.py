@@ -16,7 +16,6 @@ def opened(backend: Any, path: Path) -> SupervisorMemory:
     return SupervisorMemory(Settings(backend=backend, path=path, embedding_model="none"))
 
 
-@pytest.mark.xfail(strict=True, reason="close raises BackendError for the access rows that find no room")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_memory_is_closed_on_a_disk_that_is_full(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str
