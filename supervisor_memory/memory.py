@@ -405,6 +405,7 @@ class SupervisorMemory:
         metadata: Mapping[str, Any] | None = None,
         merge: bool = True,
         user_id: str | None = None,
+        source: Source | None = None,
     ) -> WriteResult:
         """Change a record; its old version stays in `history`.
 
@@ -412,6 +413,9 @@ class SupervisorMemory:
             merge: True: `metadata` is laid over the old one and `metadata["strategy"]` (overwrite when
                 unset) joins the texts. False: both are replaced.
             user_id: Given: the record must be this user's. None: the operator acts, and the audit says so.
+            source: Whose words a new text is, where a model wrote it over the user's, as
+                `Source("agent", "web")`. None: you vouch for it, and it stays the user's. `revert` brings back
+                the text and whose it was.
 
         Raises:
             RecordNotFound: there is no such record, it was deleted, or it is another user's.
@@ -421,7 +425,7 @@ class SupervisorMemory:
         extra = redactor.value(as_metadata(metadata))
         strategy_for("domain-facts", extra.get("strategy"))
         clean = redactor.text(content) if isinstance(content, str) else content
-        return self._curator.update(id, user_id, clean, extra, merge=merge)
+        return self._curator.update(id, user_id, clean, extra, merge=merge, source=source)
 
     @spanned("delete_memory", of_one)
     def delete(self, id: str, *, user_id: str | None = None) -> int:

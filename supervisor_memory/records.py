@@ -276,7 +276,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a record comes from. Set once, never changed by an update.
+    """Where a record comes from. Set once; changed only where a model writes its words over the user's.
 
     `message_id` is the message it was said in or, for what an agent brought, the user's that it answers.
     """

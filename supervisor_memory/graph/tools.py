@@ -38,6 +38,7 @@ from supervisor_memory.records import (
     Kind,
     Record,
     Scope,
+    Source,
     check_family,
     is_id,
 )
@@ -184,8 +185,10 @@ class _Calls:
 
         def call(scope: Scope) -> dict[str, Any]:
             self._in_task(id, scope)
+            # As with `write`, the words are the supervisor's, over the user's too.
+            source = Source("system", "supervisor", scope.session_id, scope.run_id)
             done = self._memory.update(
-                id, content=content, metadata=metadata, merge=merge, user_id=scope.user_id
+                id, content=content, metadata=metadata, merge=merge, user_id=scope.user_id, source=source
             )
             return {"id": done.id, "status": done.status}
 

@@ -14,6 +14,7 @@ from supervisor_memory.curator import need_all
 from supervisor_memory.errors import Conflict, InvalidContent
 from supervisor_memory.ports import Ports
 from supervisor_memory.records import SESSION_FAMILY, Filter, Record, SourceClass, Status, check_name, new_id
+from supervisor_memory.remember.revise import SOURCE_WAS
 from supervisor_memory.review.proposal import event
 from supervisor_memory.review.undo import as_before, set_back, status_before
 from supervisor_memory.upkeep.compact import sources_of
@@ -226,7 +227,13 @@ class Sweep:
         for start in range(0, len(in_order), _TOGETHER):
             some = in_order[start : start + _TOGETHER]
             changes = tuple(
-                Change(each.shall_be, expects=each.record.version) for each in some if each.shall_be
+                Change(
+                    each.shall_be,
+                    expects=each.record.version,
+                    changes_source=each.shall_be.source != each.record.source,
+                )
+                for each in some
+                if each.shall_be
             )
             events = tuple(
                 event(
@@ -284,8 +291,11 @@ class Known:
 
     def _is_from_there(self, record: Record) -> bool:
         """By itself, or by the row that tells of its first version."""
-        first = next((row for row in self.rows.get(record.id, ()) if row["version_after"] == 1), None)
-        return self.selected.brought(record) or (first is not None and self.did(first))
+        rows = self.rows.get(record.id, ())
+        first = next((row for row in rows if row["version_after"] == 1), None)
+        is_rewritten = any(SOURCE_WAS in row["detail"] for row in rows)  # the record's source is a later one
+        brought = not is_rewritten and self.selected.brought(record)
+        return brought or (first is not None and self.did(first))
 
     def was_changed(self, record: Record) -> bool:
         """Whether something from there has changed a record that was there."""

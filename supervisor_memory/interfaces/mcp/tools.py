@@ -14,7 +14,7 @@ from supervisor_memory.errors import RecordNotFound
 from supervisor_memory.interfaces.http import answers
 from supervisor_memory.interfaces.told import hits_told, notes_told
 from supervisor_memory.memory import SupervisorMemory
-from supervisor_memory.records import Kind
+from supervisor_memory.records import Kind, Source
 
 __all__ = ["TOOLS", "Acting", "Tool"]
 
@@ -264,6 +264,7 @@ def update(acting: Acting, given: Update) -> dict[str, Any]:
         merge=given.merge,
         reviewer=acting.name,
         user_id=acting.user_id,
+        source=Source("agent", acting.name),  # a model calls this
     )
     return asdict(done)
 
