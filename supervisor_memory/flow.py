@@ -115,7 +115,8 @@ class Remembering:
     which makes one row of it. `turn_id` says what all this answers: with it,
     the same is written once, and `is_repeated` says that some of it had been. `note` is what an agent
     had been told, which it may repeat; None where nobody was told anything. `is_reviewed`: a person has
-    approved it, so that nothing of it waits for review.
+    approved it, so that nothing of it waits for review. `keeps_messages`: whether `messages` are kept, word
+    for word; None: as the setting says.
     """
 
     scope: Scope
@@ -132,6 +133,7 @@ class Remembering:
     is_repeated: bool = False
     note: Note | None = None
     is_reviewed: bool = False
+    keeps_messages: bool | None = None
 
 
 Before: TypeAlias = Callable[[Recalling, NoStore], Recalling]

@@ -150,6 +150,8 @@ class SupervisorMemory:
         count_tokens: The counter for the budget of a note. None: `settings.tokenizer`.
         redact: A function of your own that takes personal data out of a text, after what `settings.redact`
             names: before anything is kept, embedded, queued or sent to a model; see docs/redaction.md.
+        keep_messages: Whether what is said in a scope, a user's session, is kept word for word. None:
+            `settings.keep_messages` says so for everybody. Where it fails, nothing is.
 
     Safe to share between threads, event loops and users: who is acting comes with each call.
     """
@@ -165,6 +167,7 @@ class SupervisorMemory:
         clock: Callable[[], float] = time.time,
         count_tokens: Callable[[str], int] | None = None,
         redact: Redact | None = None,
+        keep_messages: Callable[[Scope], bool] | None = None,
     ) -> None:
         self.settings = settings or Settings()
         redactor = open_redactor(self.settings.redact, self.settings.phone_regions, redact)
@@ -211,6 +214,7 @@ class SupervisorMemory:
         self._rarely = Rarely(self.services)
         if isinstance(self.backend, Journals):
             self.backend.decides_again(functools.partial(self._decide_again, self.backend.store))
+        self._keep_messages = keep_messages
         self.is_fenced = False
         """Whether a graph was given memory: then a caller that nobody wrapped is a stranger."""
         self.has_guarded = False
@@ -332,9 +336,10 @@ class SupervisorMemory:
             )
         extra = as_metadata(metadata)
         strategy_for("domain-facts", extra.get("strategy"))
-        said = redacted(
-            Remembering(scope, messages=read, created_at=as_epoch(created_at)), self.services.redactor
+        conversation = Remembering(
+            scope, messages=read, created_at=as_epoch(created_at), keeps_messages=self._keeps(scope)
         )
+        said = redacted(conversation, self.services.redactor)
         ports = self._ports(self.settings.write_timeout_ms)
         for operator in (*self.recipe.pre_insert, sharpen):
             said = operator(said, ports.read_store())
@@ -414,8 +419,8 @@ class SupervisorMemory:
                 unset) joins the texts. False: both are replaced.
             user_id: Given: the record must be this user's. None: the operator acts, and the audit says so.
             source: Whose words a new text is, where a model wrote it over the user's, as
-                `Source("agent", "web")`. None: you vouch for it, and it stays the user's. `revert` brings back
-                the text and whose it was.
+                `Source("agent", "web")`. None: you vouch for it, and it stays the user's. `revert` brings
+                back the text and whose it was.
 
         Raises:
             RecordNotFound: there is no such record, it was deleted, or it is another user's.
@@ -856,6 +861,7 @@ class SupervisorMemory:
         outcome: Outcome | None = None,
         turn_id: str | None = None,
         note: Note | None = None,
+        keep_messages: bool | None = None,
     ) -> list[WriteResult]:
         """Keep what is worth keeping of a turn. Never raises for memory's sake.
 
@@ -868,6 +874,8 @@ class SupervisorMemory:
             turn_id: What the user said that this answers: its message id. With it, the same exchange or
                 outcome that is written again is written once, whatever became of it in between.
             note: What that agent had been told; what it merely repeats is skipped.
+            keep_messages: Whether the messages are kept word for word. None: as the memory was made. One that
+                says no wins.
         """
         check_scope(scope)
         if not self.settings.enabled:
@@ -884,6 +892,7 @@ class SupervisorMemory:
                 outcome=outcome or Outcome(),
                 turn_id=str(turn_id) if turn_id else None,
                 note=note or Note(),
+                keeps_messages=self._keeps(scope, told=keep_messages),
             )
             said = redacted(said, self.services.redactor)
             spoke.update(message.role for message in said.messages)
@@ -1147,6 +1156,13 @@ class SupervisorMemory:
         answer = "\n".join([said.outcome.final_answer or "", *answers]).strip()
         if said.note and answer and (share := use_of(said.note.hits, answer)) is not None:
             self._trail.used(share, said.scope)
+
+    def _keeps(self, scope: Scope, *, told: bool | None = None) -> bool | None:
+        """Whether words are kept in a scope, where the host or the call says; None: as the setting says."""
+        if self._keep_messages is None or told is False:
+            return told
+        asked = self._keep_messages
+        return guarded(lambda: bool(asked(scope)), otherwise=lambda error: False)
 
     def _in(self, scope: Scope) -> Scope:
         """The scope as it is kept: a task's name is a text too."""

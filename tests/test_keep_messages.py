@@ -10,7 +10,6 @@ from supervisor_memory.testing.clock import FixedClock
 from tests.graph.graphs import asking, config, model, open_memory, team
 
 WISH = "Always round revenue to whole numbers."
-NO_CALLABLE = pytest.mark.xfail(strict=True, reason="keep_messages is one setting for everybody")
 NO_KEY = pytest.mark.xfail(strict=True, reason="a run cannot say that its words are not kept")
 Memory: Any = SupervisorMemory
 
@@ -28,7 +27,6 @@ def opened(keep: Any, **settings: Any) -> Any:
     return Memory(given, keep_messages=keep, clock=FixedClock())
 
 
-@NO_CALLABLE
 def test_a_user_may_not_be_quoted_and_is_remembered_all_the_same() -> None:
     with opened(lambda scope: scope.user_id != "ada") as memory:
         for user in ("ada", "bo"):
@@ -37,7 +35,6 @@ def test_a_user_may_not_be_quoted_and_is_remembered_all_the_same() -> None:
         assert wishes(memory) == wishes(memory, "bo") == [WISH]
 
 
-@NO_CALLABLE
 def test_a_session_may_not_be_quoted() -> None:
     with opened(lambda scope: scope.session_id != "private") as memory:
         memory.remember([("user", WISH)], Scope("ada", session_id="private"))
@@ -45,14 +42,12 @@ def test_a_session_may_not_be_quoted() -> None:
         assert words(memory) == ["What was the revenue?"]
 
 
-@NO_CALLABLE
 def test_a_callable_that_says_yes_wins_over_the_setting() -> None:
     with opened(lambda scope: True, keep_messages=False) as memory:
         memory.remember([("user", WISH)], Scope("ada", session_id="s1"))
         assert words(memory) == [WISH]
 
 
-@NO_CALLABLE
 def test_a_callable_that_fails_keeps_nothing_word_for_word_and_breaks_nothing() -> None:
     def fails(_: Scope) -> bool:
         raise RuntimeError("the directory of consents is down")
@@ -64,7 +59,6 @@ def test_a_callable_that_fails_keeps_nothing_word_for_word_and_breaks_nothing() 
         assert wishes(memory) == [WISH]
 
 
-@NO_CALLABLE
 def test_add_asks_it_too() -> None:
     with opened(lambda scope: scope.user_id != "ada") as memory:
         for user in ("ada", "bo"):
@@ -72,7 +66,6 @@ def test_add_asks_it_too() -> None:
         assert (words(memory), words(memory, "bo")) == ([], [WISH])
 
 
-@NO_CALLABLE
 async def test_a_graph_asks_it_in_both_worlds() -> None:
     for how in ("sync", "async"):
         with opened(lambda scope: scope.user_id != "ada") as memory:
@@ -107,7 +100,6 @@ async def test_a_run_may_not_be_quoted_and_the_next_one_of_its_thread_may() -> N
             assert wishes(memory) == [WISH]
 
 
-@NO_CALLABLE
 def test_nothing_of_what_is_not_kept_stands_in_any_file(tmp_path: Any) -> None:
     given = Settings(embedding_model="none", backend="sqlite", path=tmp_path)
     said = "The weather in Quito was lovely, thanks."
@@ -116,6 +108,18 @@ def test_nothing_of_what_is_not_kept_stands_in_any_file(tmp_path: Any) -> None:
         memory.flush()
     found = [file for file in tmp_path.rglob("*") if file.is_file() and b"Quito" in file.read_bytes()]
     assert found == []
+
+
+def test_a_call_may_say_that_its_words_are_not_kept_and_one_that_says_no_wins() -> None:
+    for keep in (None, lambda scope: True):
+        with opened(keep) as memory:
+            memory.remember([("user", WISH)], Scope("ada", session_id="s1"), keep_messages=False)
+            assert (words(memory), wishes(memory)) == ([], [WISH])
+            memory.remember([("user", "And the tax?")], Scope("ada", session_id="s1"), keep_messages=True)
+            assert words(memory) == ["And the tax?"]
+    with opened(lambda scope: False) as memory:
+        memory.remember([("user", WISH)], Scope("ada", session_id="s1"), keep_messages=True)
+        assert words(memory) == []
 
 
 def test_without_any_of_it_the_setting_decides() -> None:

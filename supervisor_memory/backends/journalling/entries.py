@@ -265,7 +265,11 @@ def _decoded(commit_id: str, body: str) -> Commit:
 def _change_to_dict(change: Change) -> dict[str, object]:
     vector = change.record.vector
     numbers = None if vector is None else base64.b64encode(np.asarray(vector, "<f4").tobytes()).decode()
-    told = {"expects": change.expects, "vector": numbers, "record": change.record.to_dict()}
+    told: dict[str, object] = {
+        "expects": change.expects,
+        "vector": numbers,
+        "record": change.record.to_dict(),
+    }
     return {**told, "changes_source": True} if change.changes_source else told
 
 
