@@ -14,8 +14,9 @@ HEAD = """\
 
 Made by `python docs/settings.py > docs/settings.md` from `supervisor_memory/settings.py`; a test keeps it so.
 
-A setting is read once, by `Settings.from_env()` or `SupervisorMemory.from_env()`. An argument wins over the
-process environment, that over `.env`, that over the default. Values that are mappings are written as JSON.
+A setting is read once, by `Settings.from_env()` or `SupervisorMemory.from_env()`, on an event loop by
+`await SupervisorMemory.afrom_env()`. An argument wins over the process environment, that over `.env`, that
+over the default. Values that are mappings are written as JSON.
 In `.env` an unknown `MEMORY_*` name is an error that names the nearest known one; in the process
 environment, where others may put such names, it is a warning. In Python a setting has the same name in
 lower case, without `MEMORY_`: `Settings(top_k=3)`.

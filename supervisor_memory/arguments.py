@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any, Final, TypeAlias, TypeVar, cast, get_args
@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias, TypeVar, cast, get_args
 from supervisor_memory.errors import (
     ContentTooLarge,
     InvalidContent,
+    InvalidMetadata,
     MissingUser,
     SettingsError,
     SupervisorMemoryError,
@@ -36,6 +37,10 @@ from supervisor_memory.records import (
 from supervisor_memory.wanted import Wanted
 
 __all__ = [
+    "DEEPEST",
+    "FIRST_MOMENT",
+    "LAST_MOMENT",
+    "WHOLE_NUMBERS",
     "Item",
     "Moment",
     "as_epoch",
@@ -49,6 +54,7 @@ __all__ = [
     "check_backend",
     "check_kind",
     "check_scope",
+    "check_shape",
     "check_source_class",
     "check_threshold",
     "read_conversation",
@@ -57,8 +63,13 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-_LATEST = 1e12
-"""Seconds since 1970; more is milliseconds by mistake."""
+FIRST_MOMENT: Final = datetime.min.replace(tzinfo=UTC).timestamp()
+LAST_MOMENT: Final = datetime.max.replace(microsecond=0, tzinfo=UTC).timestamp()
+"""The ends of the calendar, the years 1 and 9999; what is later is milliseconds by mistake."""
+DEEPEST: Final = 64
+"""Levels of metadata: of what is written, and of what is imported."""
+WHOLE_NUMBERS: Final = range(-(2**63), 2**64)
+_LONGEST_LIFE: Final = 1e12  # seconds
 Moment: TypeAlias = float | date | str
 """A time: seconds since 1970, a datetime, a date, or text: "2026-01-31", "2026-01-31T18:00+08:00"."""
 _ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
@@ -109,7 +120,7 @@ def as_epoch(when: float | datetime | None, *, what: str = "created_at") -> floa
         what: The word for the error message.
 
     Raises:
-        InvalidContent: not a time, NaN, or so large that it must be milliseconds.
+        InvalidContent: not a time, NaN, or beyond the years 1 to 9999, as milliseconds are.
     """
     if when is None:
         return None
@@ -117,9 +128,11 @@ def as_epoch(when: float | datetime | None, *, what: str = "created_at") -> floa
         seconds = when.timestamp() if isinstance(when, datetime) else _number(when)
     except (TypeError, ValueError, OverflowError, OSError):
         seconds = math.nan
-    if not abs(seconds) <= _LATEST:  # NaN too
+    if not FIRST_MOMENT <= seconds <= LAST_MOMENT:  # NaN too
         raise InvalidContent(
-            f"{what} is {_shown(when)}; pass seconds since 1970 or a datetime", **{what: _shown(when)}
+            f"{what} is {_shown(when)}; pass seconds since 1970, not milliseconds, or a datetime: a moment "
+            "in the years 1 to 9999",
+            **{what: _shown(when)},
         )
     return seconds
 
@@ -141,23 +154,50 @@ def as_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
     """A copy of the metadata as JSON gives it back.
 
     Raises:
-        InvalidContent: JSON cannot hold it, `ttl` is no positive number of seconds, or `use_when` no text.
+        InvalidMetadata: JSON cannot hold it, or it is nested deeper than 64 levels or holds a whole number of
+            more than 64 bits, which an export could not bring to another store.
+        InvalidContent: `ttl` is no positive number of seconds, or `use_when` no text.
         ContentTooLarge: over 64 KiB.
     """
     if metadata is None:
         return {}
     try:
         copy = cast("dict[str, Any]", json.loads(_json_in_bounds(dict(metadata))))
-    except ContentTooLarge:
+        _check_ttl(copy.get("ttl"))
+        check_shape(copy)
+    except SupervisorMemoryError:
         raise
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidContent(
-            f"metadata cannot be kept as JSON: {error}; use text, numbers, lists and dictionaries"
+    except RecursionError:
+        raise InvalidMetadata(
+            f"metadata are nested deeper than {DEEPEST} levels; store a file and remember its path"
+        ) from None
+    except (TypeError, ValueError) as error:
+        raise InvalidMetadata(
+            f"metadata cannot be kept: {error}; use text, numbers, lists and dictionaries"
         ) from error
-    _check_ttl(copy.get("ttl"))
     if (told := copy.get("use_when")) is not None:
         copy["use_when"] = _checked_use_when(told)
     return copy
+
+
+def check_shape(value: object, *, deepest: int = DEEPEST) -> None:
+    """Raise ValueError where JSON is nested too deep, or holds too large a number, for some store or file."""
+    level = [value]
+    for _ in range(deepest):
+        for each in level:
+            if isinstance(each, int) and not isinstance(each, bool) and each not in WHOLE_NUMBERS:
+                raise ValueError("a whole number has more than 64 bits")
+            if isinstance(each, float) and not math.isfinite(each):
+                raise ValueError("a number is infinite")
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return
+    raise ValueError(f"it is nested deeper than {deepest} levels")
 
 
 def _json_in_bounds(values: dict[str, Any]) -> str:
@@ -180,7 +220,7 @@ def _check_ttl(ttl: object) -> None:
     if ttl is None:
         return
     try:
-        sound = 0 < _number(ttl) <= _LATEST
+        sound = 0 < _number(ttl) <= _LONGEST_LIFE
     except (TypeError, OverflowError):
         sound = False
     if not sound:

@@ -10,7 +10,7 @@ from supervisor_memory.backends.protocol import Commit
 from supervisor_memory.errors import BackendUnavailable, Conflict, RecordNotFound
 from supervisor_memory.ports import Ports
 from supervisor_memory.recall.said import in_order
-from supervisor_memory.records import SESSION_FAMILY, Filter, Record, Scope, Status, WriteResult
+from supervisor_memory.records import SESSION_FAMILY, Filter, Record, Scope, Source, Status, WriteResult
 from supervisor_memory.remember.revise import deletion, revision
 from supervisor_memory.trail import Trail
 from supervisor_memory.upkeep.apart import back_in_use, taken_out
@@ -137,10 +137,18 @@ class Curator:
         *,
         merge: bool,
         actor: str | None = None,
+        source: Source | None = None,
     ) -> WriteResult:
-        """Change one record. `actor` None: the operator, or the supervisor on the user's behalf."""
+        """Change one record.
+
+        Args:
+            actor: None: the operator, or the supervisor on the user's behalf.
+            source: Whose words the new text is, where the old one is the user's; None: the user's.
+        """
         by = actor or _actor(user_id)
-        return again_when_late(lambda: self._update(id, user_id, content, metadata, merge=merge, by=by))
+        return again_when_late(
+            lambda: self._update(id, user_id, content, metadata, merge=merge, by=by, source=source)
+        )
 
     def _update(
         self,
@@ -151,13 +159,14 @@ class Curator:
         *,
         merge: bool,
         by: str,
+        source: Source | None,
     ) -> WriteResult:
         ports = self.writing()
         view = ports.deciding()
         old = self.own(id, user_id, ports)
         if old.status in _UNTOUCHABLE:
             raise RecordNotFound(f"record {id!r} {_UNTOUCHABLE[old.status]}", id=id, status=old.status)
-        commit = revision(old, content, metadata, merge=merge, actor=by, view=view)
+        commit = revision(old, content, metadata, merge=merge, actor=by, view=view, source=source)
         if commit is None:
             return WriteResult(old.id, "skipped", reason="nothing-to-change", version=old.version)
         if old.status == "compressed":  # whoever changes it wants it found

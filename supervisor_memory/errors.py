@@ -7,6 +7,7 @@ SupervisorMemoryError
 │   ├── InvalidName            a user, agent, session, family or task name that cannot be one
 │   └── IdentityConflict       two trusted sources name different users
 ├── InvalidContent             the text cannot be remembered
+│   ├── InvalidMetadata        its metadata cannot be kept, or not be moved to another store
 │   └── ContentTooLarge
 ├── RedactionError             personal data could not be taken out, so nothing was kept
 ├── RecordNotFound             no such record, or not this user's
@@ -47,6 +48,7 @@ __all__ = [
     "IdentityConflict",
     "IdentityError",
     "InvalidContent",
+    "InvalidMetadata",
     "InvalidName",
     "MemoryAccessDenied",
     "MissingUser",
@@ -92,6 +94,10 @@ class IdentityConflict(IdentityError):
 
 class InvalidContent(SupervisorMemoryError, ValueError):
     """The text is empty or holds characters that text cannot hold."""
+
+
+class InvalidMetadata(InvalidContent):
+    """The metadata are nothing that JSON can hold, nested too deep, or hold too large a whole number."""
 
 
 class ContentTooLarge(InvalidContent):

@@ -38,8 +38,19 @@ from supervisor_memory.redact.records import (
 )
 from supervisor_memory.redact.redactor import Redactor
 
-__all__ = ["Outcome", "Recalling", "Recipe", "Remembering", "Turn", "recall", "redacted", "remember"]
+__all__ = [
+    "Outcome",
+    "Recalling",
+    "Recipe",
+    "Remembering",
+    "Turn",
+    "in_parts",
+    "recall",
+    "redacted",
+    "remember",
+]
 
+_TOGETHER = 64
 V = TypeVar("V")
 W = TypeVar("W")
 
@@ -105,7 +116,7 @@ class Remembering:
     the same is written once, and `is_repeated` says that some of it had been. `note` is what an agent
     had been told, which it may repeat; None where nobody was told anything. `is_reviewed`: a person has
     approved it, so that nothing of it waits for review. `is_unsure`: it could not be checked who said it, so
-    that all of it does.
+    that all of it does. `keeps_messages`: whether `messages` are kept, word for word; None: as the setting says.
     """
 
     scope: Scope
@@ -123,6 +134,7 @@ class Remembering:
     note: Note | None = None
     is_reviewed: bool = False
     is_unsure: bool = False
+    keeps_messages: bool | None = None
 
 
 Before: TypeAlias = Callable[[Recalling, NoStore], Recalling]
@@ -164,10 +176,28 @@ def remember(said: Remembering, ports: Ports, recipe: Recipe) -> Remembering:
     """Keep what is worth keeping of what was said and done."""
     redactor = ports.services.redactor
     gathered = run(recipe.pre_insert, redacted(said, redactor), ports.read_store())
-    inserted = run(recipe.insert, redacted(gathered, redactor), ports.deciding())
+    some = [run(recipe.insert, part, ports.deciding()) for part in in_parts(redacted(gathered, redactor))]
+    inserted = replace(
+        some[-1],
+        candidates=tuple(each for part in some for each in part.candidates),
+        results=tuple(each for part in some for each in part.results),
+        unkept=tuple(each for part in some for each in part.unkept),
+        is_repeated=any(part.is_repeated for part in some),
+    )
     for operator in recipe.post_insert:
         inserted = operator(inserted, ports.maintaining())
     return inserted
+
+
+def in_parts(said: Remembering) -> Sequence[Remembering]:
+    """The same in parts of 64 candidates, each of which is a commit: in one each is compared with all others.
+
+    What was said, word for word, and what is to be told of the rest go with the last.
+    """
+    starts = range(0, max(len(said.candidates), 1), _TOGETHER)
+    *firsts, last = (said.candidates[start : start + _TOGETHER] for start in starts)
+    begun = [replace(said, candidates=some, verbatim=(), skipped=(), unkept=()) for some in firsts]
+    return [*begun, replace(said, candidates=last)]
 
 
 def run(operators: Sequence[Callable[[V, W], V]], value: V, view: W) -> V:

@@ -41,15 +41,17 @@ class Hints:
                 "pip install 'supervisor-memory[local]' for meaning"
             )
 
-    def once(self, message: str, *facts: object, level: int = logging.WARNING) -> None:
-        """Say something that would be repeated by every graph that is wrapped.
+    def once(self, message: str, *facts: object, level: int = logging.WARNING) -> bool:
+        """Say something that would be repeated by every graph that is wrapped; False: it was said before.
 
         Args:
             level: INFO for what may well be meant so.
         """
-        if (said := (message, *facts)) not in self._said:
-            self._said.add(said)
-            _log.log(level, message, *facts)
+        if (said := (message, *facts)) in self._said:
+            return False
+        self._said.add(said)
+        _log.log(level, message, *facts)
+        return True
 
     def about(self, candidates: Iterable[Candidate]) -> None:
         """Which line to set when Chinese is stored under an embedder that does not read it."""

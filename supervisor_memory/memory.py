@@ -36,7 +36,16 @@ from supervisor_memory.bridge import Bridge
 from supervisor_memory.curator import Curator
 from supervisor_memory.eraser import Eraser, Receipt
 from supervisor_memory.errors import ConfirmationRequired, InvalidContent, RecordNotFound
-from supervisor_memory.flow import Outcome, Recipe, Remembering, Turn, recall, redacted, remember
+from supervisor_memory.flow import (
+    Outcome,
+    Recipe,
+    Remembering,
+    Turn,
+    in_parts,
+    recall,
+    redacted,
+    remember,
+)
 from supervisor_memory.hints import Hints
 from supervisor_memory.messages import LONGEST_READ, MessagesLike, last_user_text, readable
 from supervisor_memory.metrics import use_of
@@ -145,6 +154,8 @@ class SupervisorMemory:
         count_tokens: The counter for the budget of a note. None: `settings.tokenizer`.
         redact: A function of your own that takes personal data out of a text, after what `settings.redact`
             names: before anything is kept, embedded, queued or sent to a model; see docs/redaction.md.
+        keep_messages: Whether what is said in a scope, a user's session, is kept word for word. None:
+            `settings.keep_messages` says so for everybody. Where it fails, nothing is.
 
     Safe to share between threads, event loops and users: who is acting comes with each call.
     """
@@ -160,6 +171,7 @@ class SupervisorMemory:
         clock: Callable[[], float] = time.time,
         count_tokens: Callable[[str], int] | None = None,
         redact: Redact | None = None,
+        keep_messages: Callable[[Scope], bool] | None = None,
     ) -> None:
         self.settings = settings or Settings()
         redactor = open_redactor(self.settings.redact, self.settings.phone_regions, redact)
@@ -206,8 +218,11 @@ class SupervisorMemory:
         self._rarely = Rarely(self.services)
         if isinstance(self.backend, Journals):
             self.backend.decides_again(functools.partial(self._decide_again, self.backend.store))
+        self._keep_messages = keep_messages
         self.is_fenced = False
         """Whether a graph was given memory: then a caller that nobody wrapped is a stranger."""
+        self.has_guarded = False
+        """Whether a store was guarded, so that a graph which runs with another one is a mistake."""
         self.hints = Hints(self.services)
         self.hints.at_start()
 
@@ -215,6 +230,11 @@ class SupervisorMemory:
     def from_env(cls, env_file: str | Path | None = ".env", **options: Any) -> "SupervisorMemory":
         """A memory as the environment and `.env` say; `options` are those of the constructor."""
         return cls(Settings.from_env(env_file), **options)
+
+    @classmethod
+    async def afrom_env(cls, env_file: str | Path | None = ".env", **options: Any) -> "SupervisorMemory":
+        """As `from_env`, off the event loop: for a graph factory of an async server."""
+        return await Bridge().run(cls.from_env, env_file, **options)
 
     @property
     def embedder(self) -> "Embedder | None":
@@ -320,9 +340,10 @@ class SupervisorMemory:
             )
         extra = as_metadata(metadata)
         strategy_for("domain-facts", extra.get("strategy"))
-        said = redacted(
-            Remembering(scope, messages=read, created_at=as_epoch(created_at)), self.services.redactor
+        conversation = Remembering(
+            scope, messages=read, created_at=as_epoch(created_at), keeps_messages=self._keeps(scope)
         )
+        said = redacted(conversation, self.services.redactor)
         ports = self._ports(self.settings.write_timeout_ms)
         for operator in (*self.recipe.pre_insert, sharpen):
             said = operator(said, ports.read_store())
@@ -393,6 +414,7 @@ class SupervisorMemory:
         metadata: Mapping[str, Any] | None = None,
         merge: bool = True,
         user_id: str | None = None,
+        source: Source | None = None,
     ) -> WriteResult:
         """Change a record; its old version stays in `history`.
 
@@ -400,6 +422,9 @@ class SupervisorMemory:
             merge: True: `metadata` is laid over the old one and `metadata["strategy"]` (overwrite when
                 unset) joins the texts. False: both are replaced.
             user_id: Given: the record must be this user's. None: the operator acts, and the audit says so.
+            source: Whose words a new text is, where a model wrote it over the user's, as
+                `Source("agent", "web")`. None: you vouch for it, and it stays the user's. `revert` brings
+                back the text and whose it was.
 
         Raises:
             RecordNotFound: there is no such record, it was deleted, or it is another user's.
@@ -409,7 +434,7 @@ class SupervisorMemory:
         extra = redactor.value(as_metadata(metadata))
         strategy_for("domain-facts", extra.get("strategy"))
         clean = redactor.text(content) if isinstance(content, str) else content
-        return self._curator.update(id, user_id, clean, extra, merge=merge)
+        return self._curator.update(id, user_id, clean, extra, merge=merge, source=source)
 
     @spanned("delete_memory", of_one)
     def delete(self, id: str, *, user_id: str | None = None) -> int:
@@ -814,9 +839,7 @@ class SupervisorMemory:
 
             if found.note.degraded:
                 self._trail.degraded("recall", scope, ports.reasons, ports=ports)
-            if found.note:
-                reader = scope.agent_id or "the supervisor"
-                _log.info("recalled %d records for %s", len(found.note.ids), reader)
+            _tell(found.note, scope)
             return Recalled(found.note, log)
 
         def without(error: BaseException) -> Recalled:
@@ -859,6 +882,7 @@ class SupervisorMemory:
         turn_id: str | None = None,
         note: Note | None = None,
         is_unsure: bool = False,
+        keep_messages: bool | None = None,
     ) -> list[WriteResult]:
         """Keep what is worth keeping of a turn. Never raises for memory's sake.
 
@@ -872,6 +896,8 @@ class SupervisorMemory:
                 outcome that is written again is written once, whatever became of it in between.
             note: What that agent had been told; what it merely repeats is skipped.
             is_unsure: Whether it could not be checked who said it; then all of it waits for a person.
+            keep_messages: Whether the messages are kept word for word. None: as the memory was made. One that
+                says no wins.
         """
         check_scope(scope)
         if not self.settings.enabled:
@@ -889,6 +915,7 @@ class SupervisorMemory:
                 turn_id=str(turn_id) if turn_id else None,
                 note=note or Note(),
                 is_unsure=is_unsure,
+                keeps_messages=self._keeps(scope, told=keep_messages),
             )
             said = redacted(said, self.services.redactor)
             spoke.update(message.role for message in said.messages)
@@ -1104,6 +1131,7 @@ class SupervisorMemory:
         from supervisor_memory.graph.guard import GuardedStore
 
         self.fence()
+        self.has_guarded = True
         return GuardedStore(held, self, namespaces=[()], per_user=True)
 
     def guard(
@@ -1118,6 +1146,7 @@ class SupervisorMemory:
         from supervisor_memory.graph.guard import GuardedStore
 
         self.fence()
+        self.has_guarded = True
         return GuardedStore(store, self, namespaces=namespaces)
 
     def fence(self) -> None:
@@ -1141,9 +1170,15 @@ class SupervisorMemory:
         return self.queue.flush(seconds=seconds)
 
     def close(self) -> None:
-        """Read what this process has put into the queue, and let go of files. Closing twice is fine."""
-        self.queue.close()
-        self.backend.close()
+        """Read what this process has put into the queue, and let go of files. Closing twice is fine.
+
+        Rows of the access log that a full disk does not take are told of in the log; nothing else waits until
+        here to be written.
+        """
+        try:
+            self.queue.close()
+        finally:
+            self.backend.close()
 
     def __enter__(self) -> Self:
         return self
@@ -1199,6 +1234,13 @@ class SupervisorMemory:
         if said.note and answer and (share := use_of(said.note.hits, answer)) is not None:
             self._trail.used(share, said.scope)
 
+    def _keeps(self, scope: Scope, *, told: bool | None = None) -> bool | None:
+        """Whether words are kept in a scope, where the host or the call says; None: as the setting says."""
+        if self._keep_messages is None or told is False:
+            return told
+        asked = self._keep_messages
+        return guarded(lambda: bool(asked(scope)), otherwise=lambda error: False)
+
     def _in(self, scope: Scope) -> Scope:
         """The scope as it is kept: a task's name is a text too."""
         return redacted_scope(scope, self.services.redactor.text)
@@ -1219,6 +1261,9 @@ class SupervisorMemory:
             begun: When it was said, where a model has read it since; None: now. A user may have been
                 erased in between.
         """
+        return [result for part in in_parts(said) for result in self._insert_part(part, begun)]
+
+    def _insert_part(self, said: Remembering, begun: float | None) -> list[WriteResult]:
         ports = self._ports(self.settings.write_timeout_ms)
         ports.now = ports.now if begun is None else begun
         done = remember(said, ports, replace(self.recipe, pre_insert=()))
@@ -1262,6 +1307,13 @@ class Recalled:
         """Note in the access log that a reader saw it."""
         if self.log is not None:
             self.log(scope)
+
+
+def _tell(note: Note, scope: Scope) -> None:
+    """Log how many records a note has, and their ids: loggers that write JSON print all they are given."""
+    if note:
+        reader = scope.agent_id or "the supervisor"
+        _log.info("recalled %d records for %s", len(note.ids), reader, extra={"record_ids": note.ids})
 
 
 def _clipped(messages: MessagesLike) -> tuple[Message, ...]:

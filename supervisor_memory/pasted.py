@@ -31,7 +31,7 @@ _NO_SPEAKER = re.compile(
     r"决定).*",
     re.IGNORECASE,
 )
-_UTTERANCE = re.compile(r"\b(?:I|you|we|me|my)\b|[我你您咱]|[.!?。！？…]\s*$|\S+ \S+ \S+ \S+")
+_UTTERANCE = re.compile(r"\b(?:I|you|we|me|my)\b|[我你您咱]|[.!?。！？…]\s*$|\S \S+ \S+ \S")
 _A_TEXT = (
     r"(?:e-?mails?|mails?|letters?|texts?|transcripts?|logs?|readme|docs?|documents?|articles?|posts?|"
     r"reviews?|comments?|contracts?|tickets?|chats?|conversations?|paragraphs?|essays?|drafts?|outputs?|"
@@ -52,7 +52,7 @@ _HANDS_OVER = re.compile(
     r"|(?:翻译|润色|改写|校对|总结|概括|解释)[^。]{0,20}[:：]\s*$",
     re.IGNORECASE,
 )
-_OPEN = re.compile(r"(?<![.。!！])\s*$")
+_CLOSED = (".", "。", "!", "！")
 _TASK = re.compile(
     r"(?:^(?:please |can you |could you )?(?:find|fix|debug|check|explain|review|improve|format|refactor|"
     r"rate|answer|grade|edit)\b|"
@@ -83,7 +83,7 @@ _SALUTATION = re.compile(
     re.IGNORECASE,
 )
 _CLOSING = re.compile(
-    r"\s*(?:(?:(?:best|kind|warm) (?:regards|wishes)|best|regards|cheers|sincerely|yours[\w ]*|"
+    r"\s*(?:(?:(?:best|kind|warm) (?:regards|wishes)|best|regards|cheers|sincerely|yours[\w ]{0,40}|"
     r"thanks|thank you)\b[,. ]*[\w .-]{0,30}|此致.*|敬礼.*|祝好.*|顺祝.*)$",
     re.IGNORECASE,
 )
@@ -118,7 +118,9 @@ def _handed_over(lines: Sequence[str]) -> int | None:
     for number, line in enumerate(lines[:-1]):
         if _TASK.search(last := _SENTENCE_END.split(line)[-1]) and not _ANNOUNCES.search(last):
             return number + 1
-        is_open = _OPEN.search(line) or not any(each.strip() for each in lines[number + 1 : number + 2])
+        is_open = not line.endswith(_CLOSED) or not any(
+            each.strip() for each in lines[number + 1 : number + 2]
+        )
         if is_open and _HANDS_OVER.search(last) and not _ANNOUNCES.search(last):
             return number + 1
     return None

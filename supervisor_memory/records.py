@@ -19,6 +19,7 @@ from supervisor_memory.errors import ContentTooLarge, InvalidContent, InvalidNam
 from supervisor_memory.explain import Row, table
 from supervisor_memory.frozen import frozen, thawed
 from supervisor_memory.signal_weights import DEFAULT, Weights
+from supervisor_memory.unseen import HIDDEN, UNSEEN
 from supervisor_memory.wanted import Wanted
 
 if TYPE_CHECKING:
@@ -83,8 +84,8 @@ MAX_NAME_BYTES = 128
 _TASK_SEGMENTS = 3
 _ROLES = frozenset({"user", "human", "assistant", "ai", "agent", "system", "tool"})
 
-# Cc control, Cf format (zero-width, bidi), Cs surrogates, Co private use, Cn unassigned, Zl/Zp separators
-_NOT_IN_NAMES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+# Cc control, Co private use, Cn unassigned, Zl/Zp separators; what nobody sees is in `unseen.py`
+_NOT_IN_NAMES = frozenset({"Cc", "Co", "Cn", "Zl", "Zp"})
 _NOT_USERS = frozenset({"none", "null", "undefined", "nan"})
 _NOT_IN_CONTENT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _FAMILY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,95}\Z")
@@ -108,7 +109,7 @@ def check_name(value: object, *, what: str) -> str:
 
     Raises:
         MissingUser: a user id is None or empty, or is a word that stands for none ("null").
-        InvalidName: control, zero-width or surrogate characters, not NFC, outer spaces, over 128 bytes.
+        InvalidName: characters that nobody sees, not NFC, outer spaces, over 128 bytes.
     """
     if not isinstance(value, str) or not value.strip():
         kind = MissingUser if what == "user id" else InvalidName
@@ -128,7 +129,9 @@ def _checked_name(value: str, what: str) -> str:
         raise MissingUser(
             f"{what} is the word {value!r}, which stands for nobody; pass a real id", value=value
         )
-    if bad := next((c for c in value if unicodedata.category(c) in _NOT_IN_NAMES), None):
+    hidden = (UNSEEN if what == "user id" else HIDDEN).search(value)
+    bad = hidden[0] if hidden else next((c for c in value if unicodedata.category(c) in _NOT_IN_NAMES), None)
+    if bad is not None:
         raise InvalidName(
             f"{what} {value[:40]!r} holds {bad!r}; remove it before it reaches memory", value=value
         )
@@ -189,7 +192,7 @@ def check_content(text: str) -> str:
             "split it, or store a file and remember its path",
             size=size,
         )
-    if not any(unicodedata.category(c)[0] not in "CZ" for c in clean):
+    if not any(unicodedata.category(c)[0] not in "CZ" for c in UNSEEN.sub("", clean)):
         raise InvalidContent(
             f"content {text[:40]!r} holds nothing visible; pass some text", content=text[:40]
         )
@@ -273,7 +276,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a record comes from. Set once, never changed by an update.
+    """Where a record comes from. Set once; changed only where a model writes its words over the user's.
 
     `message_id` is the message it was said in or, for what an agent brought, the user's that it answers.
     """

@@ -17,6 +17,7 @@ from supervisor_memory.definitions import Definition, find_definition
 from supervisor_memory.pasted import without_pasted
 from supervisor_memory.phrases import MASK
 from supervisor_memory.records import Kind
+from supervisor_memory.unseen import UNSEEN
 
 __all__ = [
     "MAX_SENTENCE",
@@ -46,7 +47,7 @@ _ENDS = re.compile(
     rf"(?P<quoted>{_QUOTED})"
     r"|(?P<end>[。！？!?]{1,10}[”’」』）)\"']{0,3}(?<=[。！？])"  # a full-width mark always ends
     rf"|[。！？.!?]{{1,10}}[”’」』）)\"']{{0,3}}{_CJK_OR_SPACE}"
-    r"|[。！？]|\n+(?!\s*```))",
+    r"|[。！？]|\n\s*)",
     re.DOTALL,
 )
 _ABBREVIATION = re.compile(
@@ -110,7 +111,7 @@ _known = lru_cache(maxsize=1_024)(_read)  # one question is routed for the super
 
 
 _SOFT_WRAP = re.compile(
-    r"(?<![.!?:;。！？：；…\n])[ \t]*\n[ \t]*(?=[a-z(])"
+    r"(?<![ \t.!?:;。！？：；…\n])[ \t]*\n[ \t]*(?=[a-z(])"
     r"(?!(?:i|i'm|we|my|our|please|don't|do|always|never|also|and then|then|what|how|who|when|where|why|use|"
     r"call)\b)"
     r"|(?<=[，、])[ \t]*\n[ \t]*(?=[^\s\-*•\d])"
@@ -135,6 +136,8 @@ def _placed_sentences(text: str) -> Iterator[tuple[int, str]]:
     for match in _ENDS.finditer(text):
         if match["quoted"] is not None:
             continue
+        if match["end"][0] == "\n" and text.startswith("```", match.end()):
+            continue
         if match["end"][0] == "." and _ABBREVIATION.search(
             text[max(start, match.start() - 8) : match.start()]
         ):
@@ -152,9 +155,7 @@ def _placed(piece: str, start: int) -> Iterator[tuple[int, str]]:
 def normal(sentence: str) -> str:
     """The form in which sentences are judged: NFKC, straight apostrophes, single spaces, nothing unseen."""
     text = unicodedata.normalize("NFKC", sentence).replace("’", "'")
-    if not text.isascii():
-        text = "".join(c for c in text if unicodedata.category(c) != "Cf")
-    return " ".join(text.split())
+    return " ".join(UNSEEN.sub("", text).split())
 
 
 def masked(text: str) -> str:

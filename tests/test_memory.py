@@ -4,6 +4,8 @@ import asyncio
 import inspect
 import io
 import logging
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -48,6 +50,24 @@ def memory(clock: FixedClock) -> Iterator[SupervisorMemory]:
 
 def texts(found: Any) -> list[str]:
     return [getattr(each, "record", each).content for each in found]
+
+
+# --- the log
+
+
+def test_the_log_holds_counts_and_ids_and_nothing_that_was_said(
+    memory: SupervisorMemory, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    scope = Scope("ada-x7", session_id="session-x7", run_id="run-x7", task="task-x7")
+    memory.remember([HumanMessage("I prefer zebra-striped tables.")], scope)
+    note = memory.recall([HumanMessage("which tables do I prefer?")], scope)
+    memory.recall([HumanMessage("which tables do I prefer?")], Scope("ada-x7", "clerk", task="task-x7"))
+    assert note.ids
+    assert [record for record in caplog.records if getattr(record, "record_ids", None) == note.ids]
+    everything = "\n".join(str(vars(record)) for record in caplog.records)
+    assert "zebra" not in everything
+    assert "x7" not in everything
 
 
 # --- the verbs
@@ -670,6 +690,40 @@ async def test_the_loop_runs_on_while_memory_works(clock: FixedClock) -> None:
         await asyncio.sleep(0.01)
         ticks += 1
     assert ticks >= 5
+
+
+def test_a_memory_opened_off_the_event_loop_reads_no_file_on_it(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("MEMORY_BACKEND=sqlite\nEMBEDDING_MODEL=none\n")
+    script = """
+import asyncio, sys, threading
+from supervisor_memory import SupervisorMemory
+
+FILES = {"open", "os.listdir", "os.scandir", "os.mkdir", "os.chmod", "os.rename", "os.remove"}
+touched, opening = [], False
+
+def watch(event, args):
+    if opening and event in FILES and threading.get_ident() == loops_thread:
+        touched.append((event, str(args[0])))
+
+async def main():
+    global opening
+    opening = True
+    memory = await SupervisorMemory.afrom_env()
+    opening = False
+    assert (await memory.awrite("I like tea.", user_id="ada")).id
+    await memory.aclose()
+
+loops_thread = threading.get_ident()
+sys.addaudithook(watch)
+asyncio.run(main())
+assert not touched, touched
+print("opened")
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", script], check=False, capture_output=True, text=True, cwd=tmp_path, timeout=60
+    )
+    assert ran.stdout == "opened\n", ran.stderr
+    assert [*tmp_path.rglob("memory.db")]
 
 
 async def test_context_managers_close(clock: FixedClock) -> None:

@@ -21,6 +21,7 @@ import contextlib
 import hashlib
 import hmac
 import json
+import logging
 import re
 import secrets
 from collections import deque
@@ -36,7 +37,7 @@ from supervisor_memory.audit.segments import Segment
 from supervisor_memory.audit.tombstones import Tombstones
 from supervisor_memory.audit.turns import Given, Injection
 from supervisor_memory.database import Database, has_table
-from supervisor_memory.errors import Conflict, WasErased
+from supervisor_memory.errors import BackendError, Conflict, WasErased
 from supervisor_memory.records import AuditEvent, Record
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "row_hash",
 ]
 
+_log = logging.getLogger("supervisor_memory")
 T = TypeVar("T", str, str | None)
 _Values: TypeAlias = tuple[str | int | None, ...]
 SCHEMA_NUMBER: Final = 1
@@ -253,6 +255,14 @@ class AuditLog:
             with self._database.writing(durable=False) as connection:
                 self._write_accesses(connection, self._names(connection))
 
+    def flush_at_last(self) -> None:
+        """Write what `record_access` noted; what cannot be written, as on a full disk, is told in the log."""
+        count = len(self._unwritten)
+        try:
+            self.flush()
+        except BackendError as error:
+            _log.warning("%d rows of the access log were not written: %s", count, error)
+
     def _write_accesses(self, connection: apsw.Connection, names: "_Pseudonyms") -> None:
         entries: list[Access | Given] = []
         with contextlib.suppress(IndexError):  # another thread may write the last one
@@ -390,8 +400,16 @@ class AuditLog:
             key = _one(connection, "SELECT key FROM subjects WHERE user_id = ?", (user_id,))
             return None if key is None else _session_name(bytes(key), session_id)
 
+    def run_pseudonym(self, user_id: str, run_id: str | None) -> str | None:
+        """What stands for a user's run in the chain; None where the log does not know the user."""
+        with self._database.reading() as connection:
+            if run_id is None or not has_table(connection, "subjects"):
+                return None
+            key = _one(connection, "SELECT key FROM subjects WHERE user_id = ?", (user_id,))
+            return None if key is None else _run_pseudonym(bytes(key), run_id)
+
     def run_name(self, run_id: str | None) -> str | None:
-        """What stands for a run in the rows: its id, or where that is no code a name nobody can guess."""
+        """What a run is called beside the chain, where erasures remove it: its id where that is a code."""
         if run_id is None or _CODE.match(run_id):
             return run_id
         return "r-" + hmac.digest(self._session_key.encode(), run_id.encode(), "sha256").hex()[:16]
@@ -513,7 +531,7 @@ class AuditLog:
 
     def close(self) -> None:
         """Write what is outstanding and close the database underneath."""
-        self.flush()
+        self.flush_at_last()
         self._database.close()
 
     def _read_meta(self, connection: apsw.Connection) -> None:
@@ -546,6 +564,7 @@ class AuditLog:
     ) -> bytes:
         names_anew = event.version_after is not None
         subject, session = names.of(event.user_id, event.session_id, names_anew=names_anew)
+        run = names.run_of(event.user_id, event.run_id)
         op, record_id = _code(event.op), _code(event.record_id)
         payload = _canonical(
             {
@@ -567,7 +586,7 @@ class AuditLog:
                 **_commitments(connection, event, subject),
                 "agent_id": event.agent_id,
                 "session": session,
-                "run_id": self.run_name(event.run_id),
+                "run_id": run,
                 "detail": dict(_plain(event.detail)),
             }
         )
@@ -608,10 +627,10 @@ def _already_there(event_id: str) -> Conflict:
 
 
 class _Pseudonyms:
-    """The names of users and sessions in the log, looked up once in a transaction.
+    """The names of users, sessions and runs in the log, looked up once in a transaction.
 
-    A user's is random and kept beside the log. A session's is keyed with the user's key, so that it
-    says nothing any more once that is erased. An erased user gets a new one with the next record, not
+    A user's is random and kept beside the log. A session's or a run's is keyed with the user's key, so that
+    it says nothing any more once that is erased. An erased user gets a new one with the next record, not
     before: a log that says what was refused must not bring the name back.
     """
 
@@ -634,6 +653,13 @@ class _Pseudonyms:
         if session_id is None:
             return subject, None
         return subject, _session_name(key, session_id)
+
+    def run_of(self, user_id: str | None, run_id: str | None) -> str | None:
+        """The name of a run to write, once `of` has given its user's."""
+        if run_id is None:
+            return None
+        _, key = self._nobody if user_id is None else self._users.get(user_id, self._nobody)
+        return _run_pseudonym(key, run_id)
 
     def erased_since(self, user_id: str | None, at: float) -> bool:
         """Whether a user was erased after that moment."""
@@ -660,6 +686,10 @@ class _Pseudonyms:
 
 def _session_name(key: bytes, session_id: str) -> str:
     return "t-" + hmac.digest(key, session_id.encode(), "sha256").hex()[:16]
+
+
+def _run_pseudonym(key: bytes, run_id: str) -> str:
+    return "r-" + hmac.digest(key, b"run\x00" + run_id.encode(), "sha256").hex()[:16]
 
 
 def _commitments(

@@ -1,12 +1,13 @@
 """Records in the LangGraph store that the host has already: PostgresStore, SqliteStore, InMemoryStore, …"""
 
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from langgraph.store.base import BaseStore
+from langgraph.store.base import BaseStore, Item
 
 from supervisor_memory.audit.log import AuditLog, open_log
 from supervisor_memory.backends.candidates import searched_user
@@ -24,6 +25,7 @@ from supervisor_memory.records import AuditEvent, Filter, Hits, Namespace, Query
 __all__ = ["BaseStoreBackend"]
 
 _History: TypeAlias = list[Record]
+_log = logging.getLogger("supervisor_memory")
 _TAKEN_TOGETHER: Final = 1_000  # records and earlier versions: six values each, of 32,766 in a statement
 
 
@@ -76,11 +78,17 @@ class BaseStoreBackend(Verbs):
         self._audit = audit if isinstance(audit, AuditLog) else open_log(audit)
         self._closes_audit = self._keeps_audit and self._audit is not audit
         self._has_settled = False
+        self._told_altered: set[tuple[str, int]] = set()
         self._erasing = StoreErasing(self._calls, self._layout, self._audit, clock)
 
     @property
     def name(self) -> Literal["base_store"]:
         return "base_store"
+
+    @property
+    def host_store(self) -> BaseStore:
+        """The store of the host that the records are in."""
+        return self._calls.store
 
     @property
     def prefix(self) -> Namespace:
@@ -150,7 +158,7 @@ class BaseStoreBackend(Verbs):
         with self._calls.alone():
             owners = self._calls.items(self._layout.owners)
             found = self._calls.gets(self._layout.page(owners, after, max(0, limit), user_id))
-            present = [each for item in found if item is not None and (each := self._layout.found(item))]
+            present = self._found(found)
             history = self._histories(present)
         return [
             Stored(
@@ -184,9 +192,8 @@ class BaseStoreBackend(Verbs):
         asked = [each.record for each in present if each.record.version > 1]
         items = self._calls.gets([get for record in asked for get in self._layout.earlier(record)])
         history: dict[str, _History] = {}
-        for item in items:
-            if item is not None and (found := self._layout.found(item)) is not None:
-                history.setdefault(found.record.id, []).append(found.record)
+        for found in self._found(items):
+            history.setdefault(found.record.id, []).append(found.record)
         return history
 
     def holds(self, user_id: str) -> Mapping[str, int]:
@@ -220,7 +227,7 @@ class BaseStoreBackend(Verbs):
         if self._closes_audit:
             self._audit.close()
         else:
-            self._audit.flush()
+            self._audit.flush_at_last()
 
     # Reading
 
@@ -238,8 +245,7 @@ class BaseStoreBackend(Verbs):
         return [found for part in parts(where) for found in self._in_namespace(part, where.user_id)]
 
     def _in_namespace(self, part: str, user_id: str | None) -> Iterable[Found]:
-        items = self._calls.items(self._layout.namespace(part, user_id))
-        return [found for item in items if (found := self._layout.found(item)) is not None]
+        return self._found(self._calls.items(self._layout.namespace(part, user_id)))
 
     def _by_id(self, ids: Ids) -> Sequence[Found]:
         return self._of_owners(self._owners(ids))
@@ -254,11 +260,39 @@ class BaseStoreBackend(Verbs):
         }
 
     def _of_owners(self, owners: dict[str, Owner]) -> Sequence[Found]:
-        items = self._calls.gets(
-            [self._layout.record(owner, record_id) for record_id, owner in owners.items()]
+        gets = [self._layout.record(owner, record_id) for record_id, owner in owners.items()]
+        return self._found(self._calls.gets(gets))
+
+    def _found(self, items: Iterable[Item | None]) -> Sequence[Found]:
+        """The records in items; of those that something else has altered, the log and the audit log tell."""
+        read = (self._layout.found(item) for item in items if item is not None)
+        found = [each for each in read if each is not None]
+        for each in found:
+            if each.is_altered:
+                self._tell_altered(each.record)
+        return found
+
+    def _tell_altered(self, record: Record) -> None:
+        if (place := (record.id, record.version)) in self._told_altered:
+            return
+        self._told_altered.add(place)
+        _log.warning(
+            "version %d of record %s in %s was altered by something else than memory: it is quarantined. "
+            "Look at it with `memory.get(id)` and `memory.history(id)`, then `memory.delete` or "
+            "`memory.review.release` it; see docs/hosts/guarded_store.md",
+            *(record.version, record.id, self._calls.name),
         )
-        found = [self._layout.found(item) for item in items if item is not None]
-        return [each for each in found if each is not None]
+        event = AuditEvent(
+            "store",
+            user_id=record.user_id,
+            actor="backend",
+            record_id=record.id,
+            outcome="denied",
+            reason="altered-from-outside",
+            family=record.family,
+        )
+        with contextlib.suppress(BackendError):  # a log that cannot be written stops no reader
+            self._audit.append([event], at=self._clock())
 
     def _state_before(self, changes: Sequence[Change], owners: dict[str, Owner]) -> State:
         """The changed records, and those whose places the changes could want."""

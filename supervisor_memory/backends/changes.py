@@ -50,7 +50,8 @@ def as_stored(change: Change, current: Record | None) -> Record:
     _check_expectation(change, current)
     if current is None:
         return plain(replace(change.record, version=1))
-    record = plain(replace(change.record, source=current.source))
+    source = change.record.source if change.changes_source else current.source
+    record = plain(replace(change.record, source=source))
     return replace(record, version=current.version + (not brings_a_vector_alone(change, current)))
 
 
@@ -111,7 +112,7 @@ def plain(record: Record) -> Record:
     try:
         text = record.to_json()
         text.encode()
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidContent(
             f"record {record.id} cannot be stored as JSON ({error}); keep to text, numbers, lists and "
             "dictionaries in its metadata",

@@ -41,14 +41,15 @@ class Change:
 
     `expects` is the version it was read at, compared and set; None says that the record is new.
     The stored version becomes `expects + 1` (1 for a new one) whatever `record.version` says, its
-    `content_hash` is that of its content, its `source` stays the first one, and its `embedder` is None
-    unless a vector is stored. Where a vector is brought and nothing else changes, the version stays
-    `expects` and history gets none: a vector only says how the record is found. A record stays its user's:
-    for another user it is not found.
+    `content_hash` is that of its content, its `source` stays the first one unless `changes_source` says
+    that these are somebody else's words, and its `embedder` is None unless a vector is stored. Where a
+    vector is brought and nothing else changes, the version stays `expects` and history gets none: a vector
+    only says how the record is found. A record stays its user's: for another user it is not found.
     """
 
     record: Record
     expects: int | None = None
+    changes_source: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -291,7 +291,7 @@ class QdrantBackend(Verbs):
         if self._closes_audit:
             self._audit.close()
         else:
-            self._audit.flush()
+            self._audit.flush_at_last()
         if self._on_close is not None:
             self._on_close()
 

@@ -3,6 +3,7 @@
 LangGraph hands the store of a graph to every node and every tool in it, sub-agents' tools included.
 """
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -26,7 +27,7 @@ from supervisor_memory.records import FAMILIES, SESSION_FAMILY, AuditEvent, Scop
 if TYPE_CHECKING:
     from supervisor_memory.memory import SupervisorMemory
 
-__all__ = ["GuardedStore"]
+__all__ = ["GuardedStore", "notice_unguarded"]
 
 _Touched: TypeAlias = tuple[str, tuple[str, ...]]  # verb and namespace
 _VERBS: dict[type, str] = {
@@ -173,6 +174,33 @@ class GuardedStore(BaseStore):
         return name in _FAMILIES or name.endswith("_memories") or name in renamed
 
 
+def notice_unguarded(memory: "SupervisorMemory", store: BaseStore | None, *, graph: str = "") -> bool:
+    """Say once that the store of a run reaches memory without a guard: in the log and the audit log.
+
+    A server may run a graph with a store of its own in place of the one that it was compiled with.
+
+    Args:
+        store: The one that LangGraph hands to the nodes and tools of the run, `runtime.store`.
+        graph: The name of the graph, once for each of which it is said.
+
+    Returns:
+        Whether the store is not guarded. It writes an audit row: call it off the event loop.
+    """
+    holds_records = store is not None and store is getattr(memory.backend, "host_store", None)
+    if store is None or isinstance(store, GuardedStore) or not (memory.has_guarded or holds_records):
+        return False
+    said = memory.hints.once(
+        "the store of graph %r, %s, is not the one that memory guards: every node and tool can read and "
+        "write it, those of sub-agents too. A LangGraph server replaces the store a graph was compiled "
+        "with; docs/hosts/guarded_store.md says how it keeps the guard",
+        graph,
+        type(store).__name__,
+    )
+    if said:
+        memory.report(AuditEvent("store", outcome="denied", reason="not-guarded"))
+    return True
+
+
 def _event(touched: _Touched, reason: str) -> AuditEvent:
     told = acting_scope()
     scope = told if isinstance(told, Scope) else None
@@ -233,12 +261,34 @@ def _place(found: Item | tuple[str, ...]) -> tuple[str, ...]:
     return found.namespace if isinstance(found, Item) else found
 
 
+def _denied(message: str, **facts: Any) -> MemoryAccessDenied:
+    """The error for a caller, which a web server that asked the store answers with 403.
+
+    Starlette, and so LangGraph's server, gives every error a 500 but its own HTTPException.
+    """
+    starlette = sys.modules.get("starlette.exceptions")
+    if starlette is None:
+        return MemoryAccessDenied(message, **facts)
+    return _as_http(starlette.HTTPException)(message, **facts)
+
+
+def _as_http(http_error: type[Exception]) -> type[MemoryAccessDenied]:
+    """MemoryAccessDenied as an HTTPException of starlette too."""
+
+    def init(self: Any, message: str, **facts: Any) -> None:
+        MemoryAccessDenied.__init__(self, message, **facts)
+        self.status_code, self.detail, self.headers = 403, message, None
+
+    named = {"__module__": MemoryAccessDenied.__module__, "__str__": MemoryAccessDenied.__str__}
+    return type("MemoryAccessDenied", (MemoryAccessDenied, http_error), {**named, "__init__": init})
+
+
 def _without_right(touched: _Touched) -> _Refused:
     event, (verb, namespace) = _event(touched, "without-the-right"), touched
     caller = event.agent_id or "code outside of a memory tool"
     return _Refused(
         event,
-        MemoryAccessDenied(
+        _denied(
             f"{caller} may not {verb} {namespace!r}: long-term memory belongs to the supervisor's memory "
             "tools. A sub-agent works with the notes it is given; the host itself uses the store it guarded",
             caller=caller,
@@ -252,7 +302,7 @@ def _of_others(touched: _Touched) -> _Refused:
     verb, namespace = touched
     return _Refused(
         _event(touched, "for-another-user"),
-        MemoryAccessDenied(
+        _denied(
             f"a memory tool may not {verb} {namespace!r}: its second segment is not this run's user. "
             'Give the tool a namespace with the user in it, such as ("memories", "{langgraph_user_id}")',
             verb=verb,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph._internal._constants import CONFIG_KEY_SCRATCHPAD
+from langgraph._internal._constants import CONFIG_KEY_RUNTIME, CONFIG_KEY_SCRATCHPAD
 from langgraph.pregel._read import ChannelRead
 
 from supervisor_memory.errors import IdentityError
@@ -21,6 +21,7 @@ from supervisor_memory.flow import Outcome
 from supervisor_memory.graph.acting import acting_scope
 from supervisor_memory.graph.beginning import Beginning, Beginnings, Thread, beginning_of, texts_in
 from supervisor_memory.graph.checkpoints import Checkpoints
+from supervisor_memory.graph.guard import notice_unguarded
 from supervisor_memory.graph.identity import Resolver, checked
 from supervisor_memory.graph.ledger import Ledger
 from supervisor_memory.graph.prompts import NO_NOTE, Placement, Telling, is_explaining
@@ -200,6 +201,7 @@ class Hooks:
                 scope,
                 turn_id=begun.turn_id,
                 note=note,
+                keep_messages=begun.keeps_messages,
                 is_unsure=begun.is_unsure,
             )
 
@@ -239,6 +241,8 @@ class Hooks:
         return guarded(lambda: self._enter(state, config, agent_id, task), otherwise=lambda error: broken)
 
     def _enter(self, state: Any, config: RunnableConfig, agent_id: str | None, task: str | None) -> Visit:
+        runtime = (config.get("configurable") or {}).get(CONFIG_KEY_RUNTIME)
+        notice_unguarded(self.memory, getattr(runtime, "store", None), graph=_graph_of(config))
         begun = self.begun(state, config)
         if begun is not None:
             begun.settle(state, self.keys)
@@ -474,6 +478,11 @@ class Hooks:
                 run_id=scope.run_id if scope else None,
             )
         )
+
+
+def _graph_of(config: RunnableConfig) -> str:
+    """The name of the graph that a step is of, as a LangGraph server has it."""
+    return str((config.get("metadata") or {}).get("graph_id") or "")
 
 
 def _begins(message: BaseMessage, turn: str | None) -> bool:

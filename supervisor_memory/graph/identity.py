@@ -53,8 +53,10 @@ def scope_of(
     named = {where: _as_id(user) for where, user in claimed if user not in (None, "")}
     users = {check_name(user, what="user id") for user in named.values()}
     if len(users) > 1:
-        claims = ", ".join(f"{where} says {user!r}" for where, user in named.items())
-        raise IdentityConflict(f"two users in one run: {claims}; memory is off for it", claims=named)
+        where = ", ".join(named)
+        raise IdentityConflict(
+            f"two users in one run: {where} do not name the same; memory is off for it", claims=named
+        )
     thread = configurable.get("thread_id")
     user = users.pop() if users else _anonymous(thread, key)
     metadata = config.get("metadata") or {}

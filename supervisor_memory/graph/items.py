@@ -10,11 +10,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 from langgraph.store.base import Item, SearchItem
 
+from supervisor_memory.arguments import DEEPEST, FIRST_MOMENT, LAST_MOMENT, check_shape
 from supervisor_memory.errors import ContentTooLarge, InvalidContent
 from supervisor_memory.graph.addresses import Address
 from supervisor_memory.records import MAX_CONTENT_BYTES, Record, check_content
@@ -29,6 +30,7 @@ KEPT = "store"
 OURS = "supervisor_memory"
 """Where the value of an item that memory wrote shows what else the record holds. Ignored in a put."""
 
+_AROUND_VALUE: Final = 2  # levels of metadata that a value is kept in
 _UNSPEAKABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -100,9 +102,14 @@ class Entry:
             "namespace": self.address.labels,
             "key": self.address.key,
             "value": self.value,
-            "created_at": datetime.fromtimestamp(self.record.created_at, UTC),
-            "updated_at": datetime.fromtimestamp(self.record.updated_at, UTC),
+            "created_at": _moment(self.record.created_at),
+            "updated_at": _moment(self.record.updated_at),
         }
+
+
+def _moment(seconds: float) -> datetime:
+    """The time of a record; an end of the calendar where one was kept that lies beyond it."""
+    return datetime.fromtimestamp(min(max(seconds, FIRST_MOMENT), LAST_MOMENT), UTC)
 
 
 def _claimed(told: Mapping[str, Any], record: Record) -> Address | None:
@@ -195,6 +202,7 @@ def plain(value: object, address: Address) -> dict[str, Any]:
         size = len(text.encode())
         "".join((*address.labels, address.key)).encode()
         _check_keys(value)
+        check_shape(json.loads(text), deepest=DEEPEST - _AROUND_VALUE)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidContent(
             f"{where} cannot be kept as JSON: {error}; put a dictionary of text, numbers, lists and "

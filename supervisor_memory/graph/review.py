@@ -116,13 +116,13 @@ def _decide_one(memory: "SupervisorMemory", id: str, answer: object, *, user_id:
             case "reject":
                 reason = str(asked.get("reason", ""))
                 return desk.reject(id, reviewer=reviewer, reason=reason, user_id=user_id).reason
-            case other:
-                _log.warning("record %s waits on: %.40r is none of approve, edit, reject", id, other)
+            case _:
+                _log.warning("record %s waits on: its answer is none of approve, edit, reject", id)
                 return "waits"
     except AlreadyReviewed:  # by an earlier try of this node, or at the desk
         return "reviewed-before"
     except SupervisorMemoryError as error:
-        _log.warning("record %s could not be reviewed: %s", id, error)
+        _log.warning("record %s could not be reviewed: %s", id, type(error).__name__)
         return type(error).__name__
 
 

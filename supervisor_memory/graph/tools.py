@@ -38,10 +38,12 @@ from supervisor_memory.records import (
     Kind,
     Record,
     Scope,
+    Source,
     check_family,
     is_id,
 )
 from supervisor_memory.redact.records import redacted_scope
+from supervisor_memory.unseen import visible
 
 if TYPE_CHECKING:
     from supervisor_memory.memory import SupervisorMemory
@@ -183,8 +185,10 @@ class _Calls:
 
         def call(scope: Scope) -> dict[str, Any]:
             self._in_task(id, scope)
+            # As with `write`, the words are the supervisor's, over the user's too.
+            source = Source("system", "supervisor", scope.session_id, scope.run_id)
             done = self._memory.update(
-                id, content=content, metadata=metadata, merge=merge, user_id=scope.user_id
+                id, content=content, metadata=metadata, merge=merge, user_id=scope.user_id, source=source
             )
             return {"id": done.id, "status": done.status}
 
@@ -376,7 +380,8 @@ def _told(record: Record, score: float) -> dict[str, Any]:
         metadata["ref_id"] = record.ref_id
     if record.layer == "history":
         metadata["said_by"] = record.source.agent_id or record.source.speaker or record.source.source_class
-    return {"id": record.id, "content": record.content, "metadata": metadata, "score": round(score, 4)}
+    content = visible(record.content)
+    return {"id": record.id, "content": content, "metadata": metadata, "score": round(score, 4)}
 
 
 def _config() -> RunnableConfig:

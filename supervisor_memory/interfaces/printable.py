@@ -6,14 +6,12 @@ import sys
 import time
 from typing import Any, Final
 
+from supervisor_memory.unseen import HIDDEN
+
 __all__ = ["as_json", "counted", "moment", "one_line", "printable"]
 
-# C0 and C1 controls, soft hyphen, zero-width and bidi characters, separators, surrogates, tags. A
-# zero-width joiner (\u200d) stays: family emoji and some scripts are spelled with it.
-_UNSEEN: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
-    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
-)
+# What hides, and breaks of lines that are none to all terminals.
+_UNSEEN: Final = re.compile(f"{HIDDEN.pattern}|[\x0b-\x0d\x85\u2028\u2029]")
 
 
 def printable(text: str) -> str:

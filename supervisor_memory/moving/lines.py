@@ -3,7 +3,6 @@
 import base64
 import binascii
 import json
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Annotated, Any, Final, NoReturn
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from supervisor_memory.arguments import DEEPEST, FIRST_MOMENT, LAST_MOMENT, check_shape
 from supervisor_memory.backends.protocol import Stored
 from supervisor_memory.errors import InvalidContent, SupervisorMemoryError
 from supervisor_memory.records import (
@@ -47,8 +47,7 @@ MOST_BYTES: Final = 8 * 1024 * 1024
 _MOST_VERSIONS: Final = 100_000
 _MOST_MISSING: Final = 1_000
 _MOST_DIMENSIONS: Final = 65_536
-_DEEPEST: Final = 64
-_INTEGERS: Final = range(-(2**63), 2**64)
+_AROUND_METADATA: Final = 4  # levels of a line: itself, its versions, one of them, its metadata
 _LATEST: Final = 1e13
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 # Where a LangGraph store puts items whose labels are no names, see graph/addresses.py.
@@ -127,11 +126,11 @@ def read(line: bytes) -> Header | Stored | End:
     """
     try:
         value = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
-        _check_shape(value)
+        check_shape(value, deepest=DEEPEST + _AROUND_METADATA)
     except RecursionError:
         raise _damaged("it is nested too deep") from None
     except ValueError as error:
-        raise _damaged(f"it is no JSON in UTF-8 ({str(error)[:120]})") from error
+        raise _damaged(f"it is no JSON in UTF-8 that can be kept ({str(error)[:120]})") from error
     if not isinstance(value, dict):
         raise _damaged("it is no object")
     try:
@@ -153,6 +152,7 @@ class _Strict(BaseModel):
 
 
 _Text = Annotated[str, Field(max_length=MAX_CONTENT_BYTES)]
+_Moment = Annotated[float, Field(ge=FIRST_MOMENT, le=LAST_MOMENT)]
 _Time = Annotated[float, Field(ge=-_LATEST, le=_LATEST)]
 
 
@@ -170,8 +170,8 @@ class _RecordValue(_Strict):
     namespace: Annotated[list[str], Field(min_length=_PAIR, max_length=_TRIPLE)]
     content: str
     kind: Kind
-    created_at: _Time
-    updated_at: _Time
+    created_at: _Moment
+    updated_at: _Moment
     layer: Layer = "abstract"
     status: Status = "active"
     metadata: dict[str, Any] = {}
@@ -251,6 +251,7 @@ def _record(value: _RecordValue) -> Record:
         if name is not None:
             check_name(name, what=what)
     check_content(value.content)
+    check_shape(value.metadata)
     # As it is, not as it would be written today, but for the hash, which is of its content.
     return Record.from_dict({**value.model_dump(), "content_hash": ""})
 
@@ -272,26 +273,6 @@ def _vector(text: str) -> "np.ndarray[Any, np.dtype[np.float32]]":
     if not 0 < len(numbers) <= _MOST_DIMENSIONS:
         raise _damaged(f"its vector has {len(numbers):,} dimensions")
     return numbers.astype(np.float32)
-
-
-def _check_shape(value: object) -> None:
-    """Refuse what is nested so deep, or so large a number, that a store could fail on it."""
-    level = [value]
-    for _ in range(_DEEPEST):
-        for each in level:
-            if isinstance(each, int) and not isinstance(each, bool) and each not in _INTEGERS:
-                raise ValueError("a whole number of more than 64 bits")
-            if isinstance(each, float) and not math.isfinite(each):
-                raise ValueError("a number that is infinite")
-        level = [
-            inner
-            for each in level
-            if isinstance(each, dict | list)
-            for inner in (each.values() if isinstance(each, dict) else each)
-        ]
-        if not level:
-            return
-    raise ValueError(f"nested deeper than {_DEEPEST}")
 
 
 def _line(value: Mapping[str, Any]) -> bytes:

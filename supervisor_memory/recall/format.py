@@ -3,7 +3,6 @@
 import hashlib
 import re
 import time
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,6 +10,7 @@ from supervisor_memory.flow import Recalling
 from supervisor_memory.ports import NoStore, ReadStore
 from supervisor_memory.records import Hit, Hits, Kind, Note
 from supervisor_memory.terms import language
+from supervisor_memory.unseen import visible
 
 __all__ = ["FENCE", "clean", "format_note", "strip_notes"]
 
@@ -107,6 +107,4 @@ def _line(hit: Hit, tongue: str) -> str:
 
 def clean(text: str) -> str:
     """One line, without characters that hide or reorder text, without anything that opens a tag."""
-    if not text.isprintable():
-        text = "".join(c for c in " ".join(text.split()) if unicodedata.category(c) not in ("Cf", "Cc", "Cs"))
-    return _TAG.sub("‹", " ".join(text.split()))
+    return _TAG.sub("‹", " ".join(visible(" ".join(text.split())).split()))

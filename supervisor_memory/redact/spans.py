@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from supervisor_memory.redact.types import TYPES
+from supervisor_memory.unseen import UNSEEN
 
 __all__ = ["Before", "Label", "Read", "Span", "is_placeholder", "merged", "without_unseen"]
 
@@ -50,26 +51,18 @@ def _weight(span: Span) -> tuple[int, int]:
 
 # --- what nobody sees
 
-_UNSEEN: Final = re.compile(
-    "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160"
-    "\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0"
-    "\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e0fff]+"
-)
-"""Control and format characters, fillers and selectors of variants: zero-width spaces, soft hyphens, tags."""
-
 
 def without_unseen(text: str) -> tuple[str, Sequence[int]] | None:
     """The text without them, and for each character its place in the text; None: there are none."""
-    if _UNSEEN.search(text) is None:
+    if UNSEEN.search(text) is None:
         return None
     places: list[int] = []
     start = 0
-    for match in _UNSEEN.finditer(text):
+    for match in UNSEEN.finditer(text):
         places += range(start, match.start())
         start = match.end()
     places += range(start, len(text))
-    return _UNSEEN.sub("", text), places
+    return UNSEEN.sub("", text), places
 
 
 # --- a text as the finders read it

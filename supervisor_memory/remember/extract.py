@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from supervisor_memory import phrases
+from supervisor_memory.arguments import WHOLE_NUMBERS
 from supervisor_memory.definitions import Definition
 from supervisor_memory.records import (
     Candidate,
@@ -389,8 +390,10 @@ def _field(thing: object | None, name: str) -> object | None:
 
 def _plain(value: object, depth: int = 0) -> Any:
     """The value when JSON can hold it, shortened where long; None otherwise."""
-    if value is None or isinstance(value, (bool, int)):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, int):
+        return value if value in WHOLE_NUMBERS else None
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, str):

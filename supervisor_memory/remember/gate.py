@@ -6,7 +6,6 @@ others about ("from now on all agents must …") is taken out, and never kept.
 """
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -16,6 +15,7 @@ from supervisor_memory import phrases
 from supervisor_memory.phrases import rule
 from supervisor_memory.statements import masked, normal, sentences
 from supervisor_memory.terms import terms
+from supervisor_memory.unseen import visible
 
 __all__ = ["Reason", "informing", "is_instruction", "tally"]
 
@@ -36,10 +36,10 @@ repeats of records."""
 _ROLE_TAG = re.compile(
     r"<\|[^|>\n]{0,40}\|>|\[/?INST\]|<</?SYS>>|</?(?:system|assistant|user|human|developer|instructions?|"
     r"tool_call|function_call)\b[^>\n]*>"
-    r"|^[\s\W]*(?:system|developer|admin(?:istrator)?|root|user|human|系统|开发者|管理员|"
+    r"|^[^\w\n]*+(?:system|developer|admin(?:istrator)?|root|user|human|系统|开发者|管理员|"
     r"用户)(?: (?:prompt|message|"
     r"note|override|提示))?\s*[:：](?!\s*\d)"
-    r"|^\s*#{1,4}\s*(?:system|instructions?|new task|override|系统|指令|新任务)\b",
+    r"|^[^\S\n]*+#{1,4}\s*(?:system|instructions?|new task|override|系统|指令|新任务)\b",
     re.IGNORECASE | re.MULTILINE,
 )
 _TO_OTHERS = rule(
@@ -289,10 +289,7 @@ def _visible(text: str) -> str:
     """The text as a reader sees it: nothing in it that hides or reorders."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(c for c in _ANSI.sub("", text) if c == "\n" or unicodedata.category(c) not in _UNSEEN)
-
-
-_UNSEEN = frozenset({"Cf", "Cc", "Cs"})
+    return visible(_ANSI.sub("", text))
 
 
 _TELLING: tuple[Reason, ...] = ("instruction-like", "recalled-text", "announcement", "apology", "too-vague")

@@ -127,7 +127,8 @@ def _session_messages(said: Remembering, view: NoStore) -> Sequence[Record | Non
     Their ids come from what was said where, so that a turn that runs again adds nothing. Their times are
     a microsecond apart, so that what was said at once stays in order.
     """
-    if not view.settings.keep_messages or said.scope.session_id is None:
+    keeps = view.settings.keep_messages if said.keeps_messages is None else said.keeps_messages
+    if not keeps or said.scope.session_id is None:
         return [None] * len(said.messages)
     when = view.now if said.created_at is None else said.created_at
     seen: Counter[tuple[str, str]] = Counter()

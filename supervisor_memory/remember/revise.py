@@ -2,27 +2,39 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from supervisor_memory.arguments import as_importance, as_tags
 from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.ports import Deciding
-from supervisor_memory.records import AuditEvent, Record, check_content, content_hash
+from supervisor_memory.records import AuditEvent, Record, Source, check_content, content_hash
 from supervisor_memory.remember.decide import expiry
 from supervisor_memory.remember.extract import describe
 from supervisor_memory.remember.merge import strategy_for
 
-__all__ = ["deletion", "revision"]
+__all__ = ["SOURCE_WAS", "deletion", "revision"]
+
+SOURCE_WAS: Final = "source-was"
+"""Where the row of a change that made a record somebody else's words says whose they had been."""
 
 
 def revision(
-    old: Record, content: str | None, metadata: Mapping[str, Any], *, merge: bool, actor: str, view: Deciding
+    old: Record,
+    content: str | None,
+    metadata: Mapping[str, Any],
+    *,
+    merge: bool,
+    actor: str,
+    view: Deciding,
+    source: Source | None = None,
 ) -> Commit | None:
     """The commit that gives a record another text or other metadata; None when nothing would change.
 
     Args:
         merge: True: `metadata` is laid over the old one, and its `strategy` joins the texts.
             False: both are replaced by what is given.
+        source: Whose words the new text is, where the old one is the user's; None: whoever changes it vouches
+            that it is still the user's. What others said stays theirs.
     """
     asked = metadata.get("strategy", "overwrite") if merge else "overwrite"
     _, strategy = strategy_for(old.kind, asked)
@@ -45,8 +57,10 @@ def revision(
         embedder = view.embedder if vector is not None else None
         new = replace(new, vector=vector, embedder=embedder.fingerprint if embedder else None)
     if text != old.content:
-        new = replace(_about(new, old, given=metadata), valid_from=view.now)
-    return Commit((Change(new, expects=old.version),), (_event("update", old, actor=actor, after=text),))
+        by = source if source is not None and old.source.source_class == "user" else old.source
+        new = replace(_about(new, old, given=metadata), valid_from=view.now, source=by)
+    change = Change(new, expects=old.version, changes_source=new.source != old.source)
+    return Commit((change,), (_event("update", old, actor=actor, after=text, source=new.source),))
 
 
 def _about(new: Record, old: Record, *, given: Mapping[str, Any]) -> Record:
@@ -71,7 +85,11 @@ def deletion(records: Sequence[Record], *, now: float, actor: str) -> Commit:
     )
 
 
-def _event(op: str, old: Record, *, actor: str, after: str | None = None) -> AuditEvent:
+def _event(
+    op: str, old: Record, *, actor: str, after: str | None = None, source: Source | None = None
+) -> AuditEvent:
+    by = old.source if source is None else source
+    was = {} if by == old.source else {SOURCE_WAS: old.source.source_class}
     return AuditEvent(
         op,
         user_id=old.user_id,
@@ -82,7 +100,9 @@ def _event(op: str, old: Record, *, actor: str, after: str | None = None) -> Aud
         version_after=old.version + 1,
         before=old.content,
         after=after,
-        source_class=old.source.source_class,
-        session_id=old.source.session_id,
-        detail={"kind": old.kind},
+        source_class=by.source_class,
+        agent_id=by.agent_id if was else None,
+        session_id=by.session_id,
+        run_id=by.run_id if was else None,
+        detail={"kind": old.kind, **was},
     )

@@ -22,6 +22,7 @@ from supervisor_memory.records import (
     Filter,
     Record,
     Scope,
+    Source,
     WriteResult,
     check_content,
 )
@@ -159,13 +160,14 @@ class Desk:
         metadata: Mapping[str, Any] | None = None,
         merge: bool = True,
         user_id: str | None = None,
+        source: Source | None = None,
     ) -> WriteResult:
         """As `SupervisorMemory.update`, in the name of a reviewer. `revert` takes it back."""
         by, redactor = check_login(reviewer), self.services.redactor
         extra = redactor.value(as_metadata(metadata))
         strategy_for("domain-facts", extra.get("strategy"))
         clean = redactor.text(content) if isinstance(content, str) else content
-        return self.curator.update(id, user_id, clean, extra, merge=merge, actor=by)
+        return self.curator.update(id, user_id, clean, extra, merge=merge, actor=by, source=source)
 
     @spanned("delete_memory", of_one)
     def delete(self, id: str, *, reviewer: str, user_id: str | None = None) -> int:

@@ -4,7 +4,7 @@ What a run *added* is told from where its records come from, what it *changed* i
 of this machine. What others have changed since is left to a person, and named.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, TypedDict
 
@@ -14,6 +14,7 @@ from supervisor_memory.curator import need_all
 from supervisor_memory.errors import Conflict, InvalidContent
 from supervisor_memory.ports import Ports
 from supervisor_memory.records import SESSION_FAMILY, Filter, Record, SourceClass, Status, check_name, new_id
+from supervisor_memory.remember.revise import SOURCE_WAS
 from supervisor_memory.review.proposal import event
 from supervisor_memory.review.undo import as_before, set_back, status_before
 from supervisor_memory.upkeep.compact import sources_of
@@ -114,15 +115,15 @@ class Selected:
             and self._was_in_time(record.created_at)
         )
 
-    def did(self, row: Mapping[str, Any], *, session: str | None, run: str | None) -> bool:
+    def did(self, row: Mapping[str, Any], *, session: str | None, runs: Collection[str | None]) -> bool:
         """Whether a row of the audit log tells of something from there.
 
         Args:
-            session, run: What stands for them in the log.
+            session, runs: What stands for the session and for the run in the log.
         """
         return (
             self.source in (None, row["source_class"])
-            and run in (None, row["run_id"])
+            and (self.run_id is None or row["run_id"] in runs)
             and (self.session_id is None or session == row["session"])
             and self.agent_id in (None, row["agent_id"])
             and self._was_in_time(row["ts_us"] / 1_000_000)
@@ -226,7 +227,13 @@ class Sweep:
         for start in range(0, len(in_order), _TOGETHER):
             some = in_order[start : start + _TOGETHER]
             changes = tuple(
-                Change(each.shall_be, expects=each.record.version) for each in some if each.shall_be
+                Change(
+                    each.shall_be,
+                    expects=each.record.version,
+                    changes_source=each.shall_be.source != each.record.source,
+                )
+                for each in some
+                if each.shall_be
             )
             events = tuple(
                 event(
@@ -252,7 +259,10 @@ class Sweep:
         for row in ports.store(log.tail, _ALL_ROWS, user_id=self.selected.user_id):
             if row.record_id in records and row.outcome == "ok":
                 rows.setdefault(row.record_id, []).append(row.event)
-        return Known(self.selected, session, log.run_name(self.selected.run_id), records, rows)
+        run = ports.store(log.run_pseudonym, self.selected.user_id, self.selected.run_id)
+        # Rows of an earlier release have the id itself.
+        runs = {run, log.run_name(self.selected.run_id)} - {None}
+        return Known(self.selected, session, frozenset(runs), records, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,12 +271,12 @@ class Known:
 
     selected: Selected
     session: str | None
-    run: str | None
+    runs: Collection[str | None]
     records: Mapping[str, Record]
     rows: Mapping[str, Sequence[Mapping[str, Any]]]
 
     def did(self, row: Mapping[str, Any]) -> bool:
-        return self.selected.did(row, session=self.session, run=self.run)
+        return self.selected.did(row, session=self.session, runs=self.runs)
 
     def since_settled(self, record: Record) -> Sequence[Mapping[str, Any]]:
         """What was done to a record since a person last settled it."""
@@ -281,8 +291,11 @@ class Known:
 
     def _is_from_there(self, record: Record) -> bool:
         """By itself, or by the row that tells of its first version."""
-        first = next((row for row in self.rows.get(record.id, ()) if row["version_after"] == 1), None)
-        return self.selected.brought(record) or (first is not None and self.did(first))
+        rows = self.rows.get(record.id, ())
+        first = next((row for row in rows if row["version_after"] == 1), None)
+        is_rewritten = any(SOURCE_WAS in row["detail"] for row in rows)  # the record's source is a later one
+        brought = not is_rewritten and self.selected.brought(record)
+        return brought or (first is not None and self.did(first))
 
     def was_changed(self, record: Record) -> bool:
         """Whether something from there has changed a record that was there."""

@@ -15,8 +15,18 @@ from supervisor_memory.review.proposal import event
 
 __all__ = ["as_before", "decision_on", "restore", "revert", "set_back", "status_before"]
 
-_SAID: Final = ("content", "kind", "metadata", "tags", "importance", "subject", "attribute", "ref_id")
-"""What a version says. Whose it is, where it comes from and when it ends is no part of that."""
+_SAID: Final = (
+    "content",
+    "kind",
+    "metadata",
+    "tags",
+    "importance",
+    "subject",
+    "attribute",
+    "ref_id",
+    "source",
+)
+"""What a version says, and whose words it is. Whose record it is and when it ends is no part of that."""
 _INSTEAD: Final[dict[Status, str]] = {
     "deleted": "was deleted; bring it back with `memory.review.restore` first",
     "stale": "was replaced by another record; bring it back with `memory.review.restore`, or change that one",
@@ -92,7 +102,8 @@ def revert(
         if all(getattr(shall_be, name) == getattr(now, name) for name in _SAID):
             return WriteResult(now.id, "skipped", reason="is-current", version=now.version)
         told = event("revert", now, actor=actor, after=shall_be.content, reason=f"to-version-{version}")
-        done = view.commit(Commit((Change(shall_be, expects=now.version),), (told,)))
+        change = Change(shall_be, expects=now.version, changes_source=shall_be.source != now.source)
+        done = view.commit(Commit((change,), (told,)))
         status: WriteStatus = "pending" if shall_be.status == "pending" else "updated"
         return WriteResult(now.id, status, done.saved, "reverted", now.version + 1, done.applied)
 

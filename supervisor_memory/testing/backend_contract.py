@@ -519,6 +519,16 @@ class BackendContract:
         backend.update([changed(record, source=Source("user"))])
         assert backend.get([record.id])[0].source == Source("tool", "browser")
 
+    def test_a_change_of_whose_words_they_are_is_made_and_kept_in_the_versions(
+        self, backend: MemoryBackend
+    ) -> None:
+        record = tea(source=Source("user", session_id="s1"))
+        backend.write([record])
+        rewritten = replace(record, content="likes black tea", source=Source("agent", "browser"))
+        backend.batch(Commit((Change(rewritten, expects=1, changes_source=True),)))
+        assert backend.get([record.id])[0].source == Source("agent", "browser")
+        assert [each.source for each in backend.versions(record.id)] == [record.source, rewritten.source]
+
     def test_the_stored_wording_hash_is_that_of_the_content(self, backend: MemoryBackend) -> None:
         record = tea()
         backend.write([record])
@@ -952,7 +962,7 @@ class BackendContract:
         assert (written["reason"], written["agent_id"], written["run_id"]) == (
             "redacted",
             "text2sql",
-            "run-1",
+            backend.audit.run_pseudonym("canary-user", "run-1"),
         )
         assert written["detail"] == {
             "cosine_milli": 970,

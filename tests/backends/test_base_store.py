@@ -821,3 +821,37 @@ def test_a_store_that_fails_leaves_the_graph_its_answer(
     degraded = [row.op for row in memory.backend.audit.tail(99) if row.outcome == "degraded"]
     assert "recall" in degraded
     assert_chain(memory.backend.audit.tail(99), memory.backend.audit.log_id)
+
+
+def test_a_record_that_something_else_wrote_over_is_not_recalled_but_reported(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = InMemoryStore()
+    with SupervisorMemory(WORDS_ONLY, backend=BaseStoreBackend(store)) as memory:
+        kept = memory.write("Use tables by default.", user_id="vic").id
+        item = store.search(("supervisor_memory", "records", label("vic")))[0]
+        for forged in ({"content_hash": item.value["content_hash"]}, {"content_hash": ""}):
+            value = {**item.value, "content": "Use tables of eve@example.com.", **forged}
+            store.put(item.namespace, item.key, value)
+            assert not memory.recall([HumanMessage("Which tables by default?")], Scope("vic"))
+            assert list(memory.search("tables", user_id="vic", threshold=0)) == []
+            assert memory.get_all(user_id="vic") == []
+            assert memory.get(kept).status == "quarantined"
+        assert "altered by something else" in caplog.text
+        assert "eve" not in caplog.text
+        rows = [row.event for row in memory.backend.audit.tail(20, op="store")]
+        assert [(row["outcome"], row["reason"], row["record_id"]) for row in rows] == [
+            ("denied", "altered-from-outside", kept)
+        ]
+
+
+def test_a_record_that_was_written_over_can_be_released_or_deleted() -> None:
+    store = InMemoryStore()
+    with SupervisorMemory(WORDS_ONLY, backend=BaseStoreBackend(store)) as memory:
+        ids = [memory.write(text, user_id="vic").id for text in ("I like tea.", "My desk is in room 12.")]
+        for item in store.search(("supervisor_memory", "records", label("vic"))):
+            store.put(item.namespace, item.key, {**item.value, "content": f"{item.value['content']} Yes."})
+        memory.delete(ids[0])
+        memory.review.release(user_id="vic", reviewer="rita", since="2000-01-01")
+        assert [record.content for record in memory.get_all(user_id="vic")] == ["My desk is in room 12. Yes."]
+        assert memory.get(ids[0]).status == "deleted"

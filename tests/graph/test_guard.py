@@ -36,10 +36,18 @@ from langmem import (  # type: ignore[import-untyped]
     create_manage_memory_tool,
     create_search_memory_tool,
 )
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
 
-from supervisor_memory import SupervisorMemory
+from supervisor_memory import Settings, SupervisorMemory
+from supervisor_memory.backends.base_store import BaseStoreBackend
 from supervisor_memory.errors import MemoryAccessDenied
 from supervisor_memory.graph.acting import granted_scope, granting
+from supervisor_memory.graph.guard import notice_unguarded
 from supervisor_memory.records import Scope
 from supervisor_memory.testing.scripted import call_of
 from tests.graph.graphs import Graph, Team, asking, audit_of, config, model, open_memory
@@ -933,3 +941,58 @@ def test_a_search_item_is_handed_on_as_it_is(memory: SupervisorMemory, inner: In
     found = memory.guard(inner).search(DOCS)
     assert isinstance(found[0], SearchItem)
     assert found == inner.search(DOCS)
+
+
+# --- a graph that runs with another store
+
+
+def test_a_server_that_asks_a_guarded_store_for_a_client_answers_403(
+    memory: SupervisorMemory, inner: InMemoryStore
+) -> None:
+    guarded = memory.guard(inner)
+
+    async def read(request: Request) -> JSONResponse:
+        item = await guarded.aget(tuple(request.query_params["namespace"].split(".")), "k")
+        return JSONResponse(None if item is None else item.value)
+
+    async def in_their_words(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, HTTPException)
+        return JSONResponse({"detail": error.detail}, error.status_code)
+
+    for handlers in ({}, {HTTPException: in_their_words}):
+        client = TestClient(Starlette(routes=[Route("/", read)], exception_handlers=handlers))
+        assert client.get("/", params={"namespace": "docs.ada"}).json() == {"content": "a document"}
+        refused = client.get("/", params={"namespace": "memories.ada"})
+        assert refused.status_code == 403
+        assert "belongs to the supervisor's memory tools" in refused.text
+    with pytest.raises(MemoryAccessDenied, match="belongs to the supervisor") as told:
+        guarded.get(ADA, "k")
+    assert told.value.facts["verb"] == "get"
+
+
+def test_a_run_whose_store_is_not_the_guarded_one_is_told_once_a_graph(
+    memory: SupervisorMemory, inner: InMemoryStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert not notice_unguarded(memory, inner, graph="flights")  # nothing is guarded yet
+    guarded = memory.guard(inner)
+    assert not notice_unguarded(memory, guarded, graph="flights")
+    assert not notice_unguarded(memory, None, graph="flights")
+    before = len(audit_of(memory))
+    for graph in ("flights", "flights", "hotels"):
+        assert notice_unguarded(memory, inner, graph=graph)
+    told = [r.getMessage() for r in caplog.records if "guarded_store.md" in r.getMessage()]
+    assert ["'flights'" in told[0], "'hotels'" in told[1], len(told)] == [True, True, 2]
+    rows = audit_of(memory)[before:]
+    assert [(row["op"], row["outcome"], row["reason"]) for row in rows] == [
+        ("store", "denied", "not-guarded")
+    ] * 2
+
+
+def test_a_bare_store_that_holds_the_records_is_noticed_without_any_guard(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = InMemoryStore()
+    with SupervisorMemory(Settings(embedding_model="none"), backend=BaseStoreBackend(store)) as memory:
+        assert notice_unguarded(memory, store, graph="flights")
+        assert not notice_unguarded(memory, InMemoryStore(), graph="flights")
+    assert "guarded_store.md" in caplog.text

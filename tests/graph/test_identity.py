@@ -111,6 +111,14 @@ async def test_two_users_in_one_run_switch_memory_off_and_are_audited(
     assert accesses_of(memory) == []
 
 
+async def test_the_log_says_where_two_users_were_named_and_not_who_they_are(
+    memory: SupervisorMemory, caplog: pytest.LogCaptureFixture
+) -> None:
+    await prompt_of(memory, where=config(user_id="ada-x7", langgraph_user_id="eve-x7"))
+    assert "configurable.user_id, configurable.langgraph_user_id" in caplog.text
+    assert "x7" not in caplog.text
+
+
 @pytest.mark.parametrize(
     "user",
     ["ada\u200b", "\u202eada", "ada\u0301\u0000", " ada", "x" * 300, "null", 0, True, ["ada"], {"id": "ada"}],

@@ -265,7 +265,12 @@ def _decoded(commit_id: str, body: str) -> Commit:
 def _change_to_dict(change: Change) -> dict[str, object]:
     vector = change.record.vector
     numbers = None if vector is None else base64.b64encode(np.asarray(vector, "<f4").tobytes()).decode()
-    return {"expects": change.expects, "vector": numbers, "record": change.record.to_dict()}
+    told: dict[str, object] = {
+        "expects": change.expects,
+        "vector": numbers,
+        "record": change.record.to_dict(),
+    }
+    return {**told, "changes_source": True} if change.changes_source else told
 
 
 def _change_from_dict(values: Mapping[str, Any]) -> Change:
@@ -273,4 +278,4 @@ def _change_from_dict(values: Mapping[str, Any]) -> Change:
     if values["vector"] is not None:
         numbers = np.frombuffer(base64.b64decode(values["vector"]), dtype="<f4").astype(np.float32)
         record = replace(record, vector=numbers)
-    return Change(record, values["expects"])
+    return Change(record, values["expects"], changes_source=bool(values.get("changes_source")))

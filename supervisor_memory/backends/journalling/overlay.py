@@ -209,7 +209,8 @@ def _as_it_shall_be(change: Change, before: Record | None) -> Record:
     record, expects, source = change.record, change.expects, change.record.source
     version, embedder = (expects or 0) + 1, record.embedder
     if before is not None:
-        version, source = version - brings_a_vector_alone(change, before), before.source
+        version -= brings_a_vector_alone(change, before)
+        source = source if change.changes_source else before.source
     elif expects is None and record.vector is None:
         embedder = None
     words = content_hash(record.content)

@@ -35,7 +35,7 @@ class StoreCalls:
     """The calls to one store. All objects over the same store share one lock."""
 
     def __init__(self, store: BaseStore) -> None:
-        self._store = store
+        self.store = store
         self.name = type(store).__name__
         with _making_locks:
             self._lock = _locks.setdefault(id(store), threading.RLock())
@@ -65,7 +65,7 @@ class StoreCalls:
         """Whether what is in the store ends with this process."""
         from langgraph.store.memory import InMemoryStore
 
-        return isinstance(self._store, InMemoryStore)
+        return isinstance(self.store, InMemoryStore)
 
     def gets(self, ops: Sequence[GetOp]) -> Sequence[Item | None]:
         """The items asked for, None where there is none."""
@@ -111,7 +111,7 @@ class StoreCalls:
     def _batch(self, verb: str, ops: Sequence[Op], *, tries: int = 1) -> Sequence[Any]:
         self._ask_loop()
         try:
-            results = self._store.batch(ops)
+            results = self.store.batch(ops)
         except asyncio.InvalidStateError as error:
             raise self._on_loop_thread() from error
         except Exception as error:
@@ -136,7 +136,7 @@ class StoreCalls:
 
     def _loop(self) -> asyncio.AbstractEventLoop | None:
         """The event loop of a store that is async at heart (AsyncBatchedBaseStore)."""
-        return getattr(self._store, "_loop", None)
+        return getattr(self.store, "_loop", None)
 
     def _refuse_loop_thread(self) -> None:
         loop = self._loop()

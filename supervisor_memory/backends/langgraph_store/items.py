@@ -15,7 +15,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -23,7 +23,14 @@ from langgraph.store.base import GetOp, Item, PutOp
 
 from supervisor_memory.backends.state import Staged, StoredVector
 from supervisor_memory.errors import CorruptStore
-from supervisor_memory.records import SESSION_FAMILY, Filter, Namespace, Record
+from supervisor_memory.records import (
+    SESSION_FAMILY,
+    Filter,
+    Namespace,
+    Record,
+    Status,
+    content_hash,
+)
 
 __all__ = ["Found", "Layout", "Owner", "label", "part_of", "parts"]
 
@@ -36,10 +43,15 @@ _SAID: Final = "said"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A record as it was read, and its vector."""
+    """A record as it was read, and its vector.
+
+    `is_altered`: its text is not the one it was kept with, so something else wrote to the store. The record
+    is then quarantined for every reader; the item is left as it is.
+    """
 
     record: Record
     vector: StoredVector | None = None
+    is_altered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +190,10 @@ class Layout:
                 raise ValueError("it is another record's")
         except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
             raise _damaged(item, f"{type(error).__name__}: {error}") from error
-        return Found(record, vector)
+        if value.get("content_hash") == content_hash(record.content):
+            return Found(record, vector)
+        status: Status = record.status if record.status == "deleted" else "quarantined"
+        return Found(replace(record, status=status, content_hash="", embedder=None), is_altered=True)
 
     def found_owner(self, item: Item) -> Owner:
         """What an item of `owners` says.

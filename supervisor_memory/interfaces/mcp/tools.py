@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from supervisor_memory.interfaces.http import answers
 from supervisor_memory.interfaces.told import hits_told, notes_of
 from supervisor_memory.memory import SupervisorMemory
-from supervisor_memory.records import Kind
+from supervisor_memory.records import Kind, Source
 
 __all__ = ["TOOLS", "Acting", "Tool"]
 
@@ -251,6 +251,7 @@ def update(acting: Acting, given: Update) -> dict[str, Any]:
         merge=given.merge,
         reviewer=acting.name,
         user_id=acting.user_id,
+        source=Source("agent", acting.name),  # a model calls this
     )
     return asdict(done)
 

@@ -527,3 +527,12 @@ def test_written_results_are_those_of_the_service(client: Client, memory: Superv
     done = memory.update(ids["ada"]["kept"], metadata={"note": "ada2"}, user_id="ada")
     assert told.json() == asdict(done)
     assert done.reason == "nothing-to-change"
+
+
+@pytest.mark.parametrize("levels", [65, 400, 900])
+def test_metadata_that_are_nested_too_deep_are_the_callers_fault(client: Client, levels: int) -> None:
+    deep = '{"in":' * levels + "1" + "}" * levels
+    body = f'{{"text": "I like tea.", "metadata": {deep}}}'
+    headers = {"content-type": "application/json"}
+    told = client("POST", "/v1/memories", "ada", content=body, headers=headers)
+    assert told.status_code == 422
