@@ -116,7 +116,8 @@ class Remembering:
     the same is written once, and `is_repeated` says that some of it had been. `note` is what an agent
     had been told, which it may repeat; None where nobody was told anything. `is_reviewed`: a person has
     approved it, so that nothing of it waits for review. `is_unsure`: it could not be checked who said it, so
-    that all of it does. `keeps_messages`: whether `messages` are kept, word for word; None: as the setting says.
+    that all of it does. `keeps_messages`: whether `messages` are kept, word for word; None: as the setting
+    says.
     """
 
     scope: Scope
