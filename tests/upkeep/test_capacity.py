@@ -1,4 +1,4 @@
-"""MEMORY_CAPACITY is kept by itself: nobody has to run a command, each step is in the audit, and can be undone."""
+"""MEMORY_CAPACITY is kept by itself: no command is needed, each step is audited and can be undone."""
 
 import time
 from collections.abc import Iterator
