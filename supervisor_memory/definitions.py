@@ -198,7 +198,7 @@ _CODE = re.compile(
     r"\w\(\)|\bself\.|=>|->|[{}]|\b(?:import|def|return|const|let|var)\b|\bWHERE\b.*=|\bSET\b.*="
 )
 _EDGES = re.compile(
-    r"^(?:(?:the|an?|our|my|a) |我们的?|所有的?|凡是|[\s\"'“”「」『』《》`*_-]+)+|"
+    r"^(?:(?:the|an?|our|my|a)(?: |$)|我们的?|所有的?|凡是|[\s\"'“”「」『』《》`*_-]+)+|"
     r"[\s\"'“”「」『』《》`*.。!]+$",
     re.I,
 )
@@ -214,13 +214,29 @@ def find_definition(text: str, hidden: str) -> Definition | None:
     """
     for relation, rule in _RULES:
         match = rule.search(hidden)
-        if match is None:
+        if match is None or _is_average(match):
             continue
         term = normal_term(text[slice(*match.span("term"))])
         value = text[slice(*match.span("value"))].strip(" .。!")
         if _is_sound(term, value, relation, hidden):
             return _sorted_out(Definition(term, relation, value), match)
     return None
+
+
+_OF_MANY = re.compile(r"(?:s|people|children|men|women|data|\band .+)$", re.IGNORECASE)
+_HAS_A_VERB = re.compile(
+    r"(?:(?!that\b|which\b|who|those\b)[\w'-]+ ){0,6}?"
+    r"(?:is|are|was|were|has|had|will|equals|rose|fell|grew|came|went)\b",
+    re.IGNORECASE,
+)
+
+
+def _is_average(match: re.Match[str]) -> bool:
+    """Whether "mean" is no verb here: the mean fare is. One thing "means", many "mean"."""
+    words = match.string[match.end("term") : match.start("value")].casefold().split()
+    if not words or words[-1] != "mean" or not all(map(re.compile(_ADVERB).fullmatch, words[:-1])):
+        return False
+    return not _OF_MANY.search(match["term"]) or _HAS_A_VERB.match(match["value"]) is not None
 
 
 def normal_term(term: str) -> str:

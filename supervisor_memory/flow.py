@@ -99,11 +99,15 @@ class Recalling:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a sub-agent brought back: its answer, a conclusion object, and files, SQL and the like."""
+    """What a sub-agent brought back: its answer, a conclusion object, and files, SQL and the like.
+
+    `asked` is what the user had said, which all this answers: an issue key in it names the task.
+    """
 
     final_answer: str | None = None
     conclusion: object | None = None
     side_effects: tuple[Any, ...] = ()
+    asked: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +190,7 @@ def remember(said: Remembering, ports: Ports, recipe: Recipe) -> Remembering:
         is_repeated=any(part.is_repeated for part in some),
     )
     for operator in recipe.post_insert:
-        inserted = operator(inserted, ports.maintaining())
+        inserted = _kept_up(operator, inserted, ports)
     return inserted
 
 
@@ -199,6 +203,13 @@ def in_parts(said: Remembering) -> Sequence[Remembering]:
     *firsts, last = (said.candidates[start : start + _TOGETHER] for start in starts)
     begun = [replace(said, candidates=some, verbatim=(), skipped=(), unkept=()) for some in firsts]
     return [*begun, replace(said, candidates=last)]
+
+
+def _kept_up(operator: Upkeep, said: Remembering, ports: Ports) -> Remembering:
+    """What an operator after insert makes of it; what is written stays so when the operator fails."""
+    step = f"post-insert-{getattr(operator, '__name__', 'operator')}"
+    done = ports.no_store().attempt(step, lambda: operator(said, ports.maintaining()))
+    return done if isinstance(done, Remembering) else said
 
 
 def run(operators: Sequence[Callable[[V, W], V]], value: V, view: W) -> V:
@@ -222,6 +233,7 @@ def redacted(said: Remembering, redactor: Redactor) -> Remembering:
             final_answer=redacted_text(answer, redactor) if isinstance(answer, str) else answer,
             conclusion=redacted_text(concluded, redactor) if isinstance(concluded, str) else concluded,
             side_effects=tuple(redactor.value(each) for each in brought.side_effects),
+            asked=redacted_text(brought.asked, redactor),
         ),
         candidates=tuple(redacted_candidate(each, redactor) for each in said.candidates),
         verbatim=tuple(redacted_record(each, redactor) for each in said.verbatim),

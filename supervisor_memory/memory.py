@@ -926,8 +926,7 @@ class SupervisorMemory:
             if said.turn_id is None or not done.is_repeated:
                 self.queue.heard(said, done, at=ports.now)
             self.hints.about(done.candidates)
-            if any(result.id for result in done.results):
-                self._rarely.after_a_write(scope.user_id)
+            self._keep_up(done)
             return list(done.results)
 
         def without(error: BaseException) -> list[WriteResult]:
@@ -1227,6 +1226,11 @@ class SupervisorMemory:
 
     # --- inside
 
+    def _keep_up(self, said: Remembering) -> None:
+        if any(result.id for result in said.results):
+            added = sum(result.status == "added" for result in said.results)
+            self._rarely.after_a_write(said.scope.user_id, added=added)
+
     def _note_use(self, said: Remembering) -> None:
         """Log how much of a note the answer took up: a number."""
         answers = [message.content for message in said.messages if message.role == "assistant"]
@@ -1270,8 +1274,7 @@ class SupervisorMemory:
         if ports.degraded:
             self._trail.degraded("write", said.scope, ports.reasons, ports=ports)
         self.hints.about(done.candidates)
-        if any(result.id for result in done.results):
-            self._rarely.after_a_write(said.scope.user_id)
+        self._keep_up(done)
         return list(done.results)
 
     def keep_digests(self, said: Remembering) -> None:

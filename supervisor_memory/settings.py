@@ -115,14 +115,15 @@ class Settings(BaseSettings):
     capacity: int = _named(
         "MEMORY_CAPACITY",
         10_000,
-        "Active records a namespace should hold; `supervisor-memory forget` sets aside what is worth least.",
+        "Active records a namespace holds; of more, those worth least are set aside, which can be undone.",
         ge=1,
     )
     forget: Literal["expired", "auto", "manual"] = _named(
         "MEMORY_FORGET",
         "expired",
-        "What is set aside in the background. expired: what nobody finds any more; auto: also the oldest of too "
-        "many of a kind, as a summary, once settled; manual: nothing, `supervisor-memory forget` does.",
+        "What is set aside in the background. expired: what nobody finds any more, and what is over "
+        "MEMORY_CAPACITY; auto: also the oldest of too many of a kind, as a summary, once settled; manual: "
+        "nothing, `supervisor-memory forget` does.",
     )
     compact_over: Mapping[Kind, int] = _named(
         "MEMORY_COMPACT_OVER",

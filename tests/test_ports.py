@@ -84,6 +84,13 @@ def test_each_operator_after_insert_has_its_own_once() -> None:
     assert seen == [1, 1]
 
 
+def test_an_operator_after_insert_that_answers_nonsense_loses_nothing() -> None:
+    world = ports()
+    recipe = replace(DEFAULT, post_insert=(lambda said, view: None,))  # type: ignore[arg-type, return-value]
+    said = Remembering(Scope("alice"), skipped=("content-too-large",))
+    assert len(remember(said, world, recipe).results) == 1
+
+
 class Counting(HashingEmbedder):
     def __init__(self) -> None:
         super().__init__()

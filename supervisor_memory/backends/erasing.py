@@ -18,6 +18,7 @@ MODULES_THAT_KEEP_TEXTS: Final = (
     "supervisor_memory.remember.echo",
     "supervisor_memory.remember.pair",
     "supervisor_memory.remember.people",
+    "supervisor_memory.remember.queries",
     "supervisor_memory.statements",
     "supervisor_memory.terms",
     "supervisor_memory.tokens",

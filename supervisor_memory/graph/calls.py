@@ -206,7 +206,7 @@ class ToolCalls:
             told = [result] if isinstance(result, ToolMessage) else new_messages({}, result, self.hooks.keys)
             answers = [AIMessage(m.text, id=m.id) for m in told if _is_answer(m)]
             outcome = outcome_of({}, result, answers)
-            self.hooks.brought(outcome, scope, visit.note, call.begun.turn_id if call.begun else None)
+            self.hooks.brought(outcome, scope, visit.note, call.begun)
 
         guarded(keep, otherwise=lambda error: self.hooks.missed("remember", scope, error))
 

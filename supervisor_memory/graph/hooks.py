@@ -171,7 +171,7 @@ class Hooks:
                 others = [m for m in made if m.text not in said]
                 self.ledger.add(others, replace(scope, agent_id=None), by=agent_id or "agent")
             if agent_id is not None:
-                self.brought(outcome_of({}, {self.keys[0]: since}, since), scope, NO_NOTE, turn)
+                self.brought(outcome_of({}, {self.keys[0]: since}, since), scope, NO_NOTE, begun)
             elif begun is not None:
                 self.hear(begun, _said(since))
 
@@ -328,7 +328,7 @@ class Hooks:
             turn = begun.turn_id if begun is not None else None
             self._observe_messages(said, scope, turn)
             outcome = outcome_of(state, result, said, self.conclusions)
-            self.brought(outcome, scope, visit.note, turn)
+            self.brought(outcome, scope, visit.note, begun)
             if begun is not None:
                 self.hear(begun, answers, visit.note)
 
@@ -444,10 +444,13 @@ class Hooks:
         for oldest in list(self.agents_calls)[:-_MOST_CALLS]:
             self.agents_calls.pop(oldest, None)
 
-    def brought(self, outcome: Outcome, scope: Scope, note: Note, turn: str | None) -> None:
+    def brought(self, outcome: Outcome, scope: Scope, note: Note, begun: Beginning | None) -> None:
         """Remember what a sub-agent brought."""
-        if outcome != Outcome():
-            self.memory.remember((), scope, outcome=outcome, turn_id=turn, note=note)
+        if outcome == Outcome() or is_explaining():
+            return
+        turn = None if begun is None else begun.turn_id
+        said = replace(outcome, asked="" if begun is None else begun.asked)
+        self.memory.remember((), scope, outcome=said, turn_id=turn, note=note)
 
     def report_denied(self) -> None:
         """Audit that a sub-agent called a memory tool."""

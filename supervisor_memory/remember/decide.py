@@ -2,8 +2,8 @@
 
 In order: the same words → skip; the same subject and attribute, or about the same thing (`verdict`) →
 merged by strategy when it says the same, in the record's place when it says something else; a further step
-of a task → appended; else added. A statement of the user is never changed by what an agent or a tool said;
-their records give way to it.
+of a task that somebody has named (`tasks`) → appended; else added. A statement of the user is never changed
+by what an agent or a tool said; their records give way to it.
 """
 
 import functools
@@ -40,7 +40,7 @@ from supervisor_memory.remember.compare import holds, same_slots, slots
 from supervisor_memory.remember.doubt import REVIEW, TRUST, doubts, known_to_reviewers, proposed
 from supervisor_memory.remember.echo import repeated_from_note, repeated_from_store, without_told_lines
 from supervisor_memory.remember.events import normalised
-from supervisor_memory.remember.extract import describe
+from supervisor_memory.remember.extract import ARTIFACT, describe
 from supervisor_memory.remember.gate import tally
 from supervisor_memory.remember.merge import (
     BY_KIND,
@@ -52,9 +52,10 @@ from supervisor_memory.remember.merge import (
 )
 from supervisor_memory.remember.once import event_ids
 from supervisor_memory.remember.pair import apart, beside, exchanges_two, read
+from supervisor_memory.remember.queries import another_query, query_of
 from supervisor_memory.remember.retract import exchanges, fit
-from supervisor_memory.remember.tasks import same_task
-from supervisor_memory.remember.verdict import INSTEAD_FROM, Rival, closest_statement, verdicts
+from supervisor_memory.remember.tasks import STEPS, of_their_tasks
+from supervisor_memory.remember.verdict import INSTEAD_FROM, Rival, verdicts
 from supervisor_memory.remember.wording import same_marks, tells
 from supervisor_memory.settings import Settings
 from supervisor_memory.statements import sentences
@@ -106,7 +107,7 @@ def decide(
         Conflict: others kept changing the same records, twenty times in a row.
         WasErased: the user was erased after this was said.
     """
-    said = _in_order(said, view)
+    said = of_their_tasks(_in_order(said, view), view)
     vectors = view.embed([candidate.content for candidate in said.candidates])
     ids = event_ids(said)
     repeated: set[str | None] = set()  # ids of events that an earlier run of this turn has written
@@ -433,7 +434,8 @@ def _place(
     old = known.record
     if not old.is_visible(view.now):
         return draft.take_over(old, new, "added", "expired-before")
-    if known.how == "beside" or candidate.strategy == KEEP_BOTH:
+    is_of_another = known.how == "step" and _trust(new) != _trust(old)
+    if known.how == "beside" or is_of_another or candidate.strategy == KEEP_BOTH:
         return _insert_beside(new, known, draft)
     if _trust(new) > _trust(old):
         return draft.take_over(old, new, "updated", "more-trusted-source")
@@ -619,9 +621,12 @@ def _known(new: Record, candidate: Candidate, draft: _Draft, view: Deciding) -> 
     if candidate.target is not None:
         found = _targeted(candidate.target, new, draft, view)
         return _Known(found, "instead") if found else None
-    if rival := _same_subject(new, draft, view):
+    rival = _same_subject(new, draft, view)
+    if new.attribute == STEPS:
+        return _Known(rival, "step") if rival else None
+    if rival:
         return _Known(rival, _on_one_subject(rival, new, candidate, view))
-    return _about_the_same(new, candidate, draft, view)
+    return _about_the_same(new, draft, view)
 
 
 def _targeted(record_id: str, new: Record, draft: _Draft, view: Deciding) -> Record | None:
@@ -633,6 +638,8 @@ def _targeted(record_id: str, new: Record, draft: _Draft, view: Deciding) -> Rec
 def _on_one_subject(
     old: Record, new: Record, candidate: Candidate, view: Deciding
 ) -> Literal["same", "instead", "beside"]:
+    if query_of(old.content) and query_of(new.content):
+        return "same"
     one, other = slots(old.content), slots(new.content)
     for mine, yours in ((one.rates, other.rates), (one.years, other.years), (one.labels, other.labels)):
         if mine and yours and not mine & yours and candidate.value is None:
@@ -649,14 +656,11 @@ def _on_one_subject(
     return "same" if _is_compatible(old, new, candidate, view) else "instead"
 
 
-def _about_the_same(new: Record, candidate: Candidate, draft: _Draft, view: Deciding) -> _Known | None:
+def _about_the_same(new: Record, draft: _Draft, view: Deciding) -> _Known | None:
     """The record that is most surely about the same thing, where one surely is."""
-    rivals = _rivals(new, draft, view)
-    is_step = new.kind == "task-traces"
-    if is_step and (begun := [record for record, _ in rivals if same_task(record.content, new.content)]):
-        return _Known(begun[0], "step")
+    rivals = [rival for rival in _rivals(new, draft, view) if not _is_of_its_own(rival[0], new)]
     scale = view.embedder.calibration if view.embedder is not None else None
-    known = [Rival(closest_statement(record.content, new.content), cosine) for record, cosine in rivals]
+    known = [Rival.of(record.content, new.content, cosine) for record, cosine in rivals]
     judged = zip(verdicts(new.content, known, scale), rivals, strict=True)
     rated = [(v, record) for v, (record, _) in judged if v.about >= view.settings.duplicate_threshold]
     if not rated:
@@ -664,7 +668,16 @@ def _about_the_same(new: Record, candidate: Candidate, draft: _Draft, view: Deci
     verdict, record = max(rated, key=lambda pair: pair[0].rank)
     if verdict.instead < INSTEAD_FROM:
         return _Known(record, "same")
-    return None if is_step else _Known(record, "instead")  # another result does not undo an earlier one
+    is_result = new.kind == "task-traces"
+    return None if is_result else _Known(record, "instead")  # another result does not undo an earlier one
+
+
+def _is_of_its_own(old: Record, new: Record) -> bool:
+    """Whether no likeness makes a record that of another text: the steps of a task, another file or query."""
+    if old.attribute == STEPS or another_query(old, new):
+        return True
+    are_files = old.attribute == new.attribute == ARTIFACT
+    return are_files and old.subject != new.subject and not read(new.content).announces
 
 
 def _rivals(new: Record, draft: _Draft, view: Deciding) -> list[tuple[Record, float | None]]:
@@ -730,7 +743,8 @@ def _merge(known: _Known, new: Record, candidate: Candidate, draft: _Draft, view
     is_hidden = view.hides(new.content)
     name, strategy = _strategy(old, new, asked, how=known.how, by_kind=draft.strategies)
     is_own = old.kind in draft.strategies
-    if asked is None and not is_own and known.how == "same" and _adds_nothing(old.content, new.content):
+    is_same = known.how == "same" and asked is None and not is_own
+    if is_same and (query_of(new.content) or _adds_nothing(old.content, new.content)):
         return _renew(old, new, draft) if is_hidden else draft.skip(old, f"{name}:adds-nothing")
     text = strategy(old, new.content, new.updated_at, view.complete)
     if says_the_same(old, text):

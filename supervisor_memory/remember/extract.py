@@ -23,11 +23,13 @@ from supervisor_memory.records import (
 )
 from supervisor_memory.remember.claim import MAX_CLAIM, Unusable, read_claim
 from supervisor_memory.remember.gate import informing
+from supervisor_memory.remember.queries import one_query, query_of
 from supervisor_memory.remember.subject import About, about_preference, properties_of
 from supervisor_memory.statements import Statement, masked, normal, read_statements
 from supervisor_memory.terms import terms
 
 __all__ = [
+    "ARTIFACT",
     "EXTRACTED",
     "EXTRACT_PROMPT",
     "Extracted",
@@ -89,6 +91,8 @@ class Extracted:
     unkept: tuple[str, ...] = ()
 
 
+ARTIFACT = "artifact"
+"""The attribute of a file or a query; its subject says which."""
 EXTRACTED = "extracted"
 """Where the metadata of a record keep who read it out of what was said, by which rule, and where."""
 
@@ -268,7 +272,7 @@ def describe(
 def _kind_of(content: str, stated: Statement | None) -> Kind:
     if stated and stated.kind:
         return stated.kind
-    if _SQL.match(content) or (_PATH.search(content) and len(content) <= _MAX_PATH):
+    if query_of(content) or (_PATH.search(content) and len(content) <= _MAX_PATH):
         return "tool-effects"
     return (
         "user-profile"
@@ -410,13 +414,6 @@ def _plain(value: object, depth: int = 0) -> Any:
 
 # --- files and SQL ---------------------------------------------------------------------------------------
 
-_SQL = re.compile(
-    r"\s*(?:--[^\n]*\n\s*)*(?:with\s+(?:recursive\s+)?[\w\"`]+\s*(?:\([^)]*\)\s*)?as\s*\(|select\s|"
-    r"insert\s+into\s|update\s+\S+\s+set\s|"
-    r"delete\s+from\s|create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+)?(?:table|view|index)\s|"
-    r"alter\s+table\s|drop\s+(?:table|view|index)\s|merge\s+into\s|copy\s)",
-    re.IGNORECASE,
-)
 _LOOKS_AT_SCHEMA = re.compile(
     r"^\s*(?:pragma|explain|describe|desc|show|\.schema|\.tables)\b|\bsqlite_(?:master|schema)\b|"
     r"\binformation_schema\b|\bpg_catalog\b|^\s*select\b(?!.*\bfrom\b)",
@@ -446,7 +443,8 @@ def _effects(
 
 def _of_effect(effect: object, source: Source) -> Iterator[Candidate]:
     if isinstance(effect, str):
-        effect = {"sql": effect} if _SQL.match(effect) else {"path": effect}
+        sql = query_of(effect)
+        effect = {"path": effect} if sql is None else {"sql": sql}
     if not isinstance(effect, Mapping) or effect.get("error") or effect.get("ok") is False:
         return
     path, sql = effect.get("path"), effect.get("sql")
@@ -474,7 +472,7 @@ def _of_file(path: str, effect: Mapping[str, Any], source: Source) -> Candidate:
 
 def _of_sql(sql: str, effect: Mapping[str, Any], source: Source) -> Candidate:
     line = " ".join(sql.split()).rstrip("; ")
-    key = hashlib.sha256(line.encode(errors="replace")).hexdigest()[:16]
+    key = hashlib.sha256(one_query(sql).encode(errors="replace")).hexdigest()[:16]
     shown = line if len(line) <= _MAX_SQL else line[:_MAX_SQL] + " …"
     return _of_artifact(
         f"SQL: {shown}", f"sql:{key}", {"sql": sql.strip()[: 4 * _MAX_SQL], "type": "sql"}, source
@@ -482,7 +480,7 @@ def _of_sql(sql: str, effect: Mapping[str, Any], source: Source) -> Candidate:
 
 
 def _of_artifact(content: str, subject: str, metadata: Mapping[str, Any], source: Source) -> Candidate:
-    about = About(subject, "artifact")
+    about = About(subject, ARTIFACT)
     kept = {name: value for name, value in metadata.items() if value not in (None, "")}
     return _candidate(content, "tool-effects", source, about=about, evidence=content, metadata=kept)
 
@@ -492,13 +490,13 @@ def _mentioned(answer: str | None) -> Iterator[str]:
     if not isinstance(answer, str):
         return
     text = answer[: 32 * MAX_CONCLUSION]
-    yield from (match[1] for match in _FENCED_SQL.finditer(text) if _SQL.match(match[1]))
+    yield from (match[1] for match in _FENCED_SQL.finditer(text) if query_of(match[1]))
     text = _URL.sub(" ", _FENCED_SQL.sub(" ", text))
     yield from (match[0] for match in _PATH.finditer(text))
 
 
 def _effect(content: str, source: Source) -> Candidate | None:
-    return next(_effects([content] if _SQL.match(content) else [], content, source), None)
+    return next(_effects([content] if query_of(content) else [], content, source), None)
 
 
 # --- a model ---------------------------------------------------------------------------------------------

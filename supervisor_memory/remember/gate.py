@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from supervisor_memory import phrases
 from supervisor_memory.phrases import rule
+from supervisor_memory.remember.progress import json_progress, progress
 from supervisor_memory.statements import masked, normal, sentences
 from supervisor_memory.terms import terms
 from supervisor_memory.unseen import visible
@@ -28,6 +29,8 @@ Reason: TypeAlias = Literal[
     "recalled-text",
     "instruction-like",
     "too-vague",
+    "plan",
+    "status",
     "fragment",
 ]
 """Why an agent's words are not kept. `recalled-text` is what it says it remembers; `echo` knows what it
@@ -156,6 +159,7 @@ _ANNOUNCES = rule(
     r"移交|已(?:收到|转交|转给|提交给|开始)|开始(?:处理|执行|查询|"
     r"分析)|处理中|"
     r"查询中|分析中|生成中|让我|准备|为您|帮您|等待)",
+    r"^(?:现在|接着|随后)(?:转交|转接|移交)",
     r"^第 ?\d+ ?步[,，]?共",
 )
 _COURTESY = rule(
@@ -221,6 +225,8 @@ def informing(text: str) -> tuple[str, Reason | None]:
     A text of which one sentence tells something stays whole, so that its context does; what orders others
     about is taken out of it.
     """
+    if (why := json_progress(text)) is not None:
+        return "", why
     found = list(islice(sentences(text), _MOST_JUDGED))
     judged = [(each, _reason(each)) for each in found]
     reasons = [reason for _, reason in judged]
@@ -259,13 +265,21 @@ def _reason(sentence: str) -> Reason | None:
     if phrases.SMALL_TALK.fullmatch(hidden):
         return "small-talk"
     for reason, pattern in _JUDGED[1:]:
-        if pattern.search(hidden):
+        if pattern.search(hidden) and not (reason == "announcement" and _HAPPENED.match(hidden)):
             return reason
+    if (of_the_work := progress(head)) is not None:
+        return of_the_work
     if _OF_ITSELF.search(hidden) and not _HAS_DONE.search(hidden) and not _SPECIFIC.search(hidden):
         return "announcement"
     return None if len(terms(_MARKUP.sub(" ", head))) >= _LEAST_TERMS else "fragment"
 
 
+_HAPPENED = re.compile(
+    r"[a-z]+ing (?!(?:the|an?|all|each|your|my|our)\b)(?:[a-z]+ ){1,3}?"
+    r"(?:rose|fell|grew|shrank|came|went|[a-z]+ed) (?:by|to|from|in|since|after)\b",
+    re.IGNORECASE,
+)
+"""Running costs fell by 7 percent: no "-ing" that somebody announces."""
 _OF_ITSELF = re.compile(r"\b(?:i|i'm|i've|i'll|me|my|let's|let us)\b|我(?!国)", re.IGNORECASE)
 _HAS_DONE = re.compile(
     r"\b(?:i|we)(?:'ve| have)?(?: also| now| then)? (?:found|saw|see|noticed|measured|calculated|computed|"
@@ -292,7 +306,15 @@ def _visible(text: str) -> str:
     return visible(_ANSI.sub("", text))
 
 
-_TELLING: tuple[Reason, ...] = ("instruction-like", "recalled-text", "announcement", "apology", "too-vague")
+_TELLING: tuple[Reason, ...] = (
+    "instruction-like",
+    "recalled-text",
+    "announcement",
+    "apology",
+    "too-vague",
+    "plan",
+    "status",
+)
 
 
 def _main(reasons: Sequence[Reason | None]) -> Reason:

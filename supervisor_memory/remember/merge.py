@@ -28,6 +28,9 @@ Strategy: TypeAlias = Callable[[Record, str, float, Callable[[str], str | None]]
 
 KEEP_BOTH = "keep-both"
 """The strategy that lets a text stand beside the record it is about."""
+MOST_LINES = 16
+MOST_BYTES = 2_000
+"""What a record that is appended to holds at most, but for one line that is longer by itself."""
 _LAST = 10  # characters that tell how to end a sentence
 _DATED = re.compile(r"^\[\d{4}-\d\d-\d\d\] ")
 _SUMMARISE_PROMPT = """Merge the two statements of one fact into one statement in their own language.
@@ -44,15 +47,24 @@ def overwrite(old: Record, new: str, when: float, complete: Callable[[str], str 
 
 
 def append(old: Record, new: str, when: float, complete: Callable[[str], str | None]) -> str:
-    """A dated line more, oldest lines given up when the record is full. For the steps of a task."""
+    """A dated line more, and the oldest ones gone that are too many. For the steps of a task.
+
+    So a note can hold the record, and each of its versions is small; what is gone is in those.
+    """
     lines = old.content.splitlines()
     undated = "\n".join(_DATED.sub("", line) for line in lines)
     if f"\n{new}\n" in f"\n{undated}\n":
         return old.content
-    lines.append(f"[{time.strftime('%Y-%m-%d', time.gmtime(max(when, 0.0)))}] {new}")
-    while lines and len("\n".join(lines).encode()) > MAX_CONTENT_BYTES:
-        del lines[0]
-    return "\n".join(lines) or new
+    room = max(0, MOST_LINES - 1 - new.count("\n"))
+    kept = [f"[{time.strftime('%Y-%m-%d', time.gmtime(max(when, 0.0)))}] {new}"]
+    size = len(kept[0].encode())
+    for line in reversed(lines[max(0, len(lines) - room) :]):
+        size += len(line.encode()) + 1
+        if size > MOST_BYTES:
+            break
+        kept.append(line)
+    text = "\n".join(reversed(kept))
+    return text if len(text.encode()) <= MAX_CONTENT_BYTES else new
 
 
 def summarise(old: Record, new: str, when: float, complete: Callable[[str], str | None]) -> str:

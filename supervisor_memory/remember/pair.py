@@ -191,6 +191,17 @@ _SUBJECT = re.compile(
 )
 """What a sentence that states something of a thing states it of."""
 
+_TOPIC = re.compile(
+    r"(?!(?:after|before|when|while|once|if|unless|until|as|since|because|for|in|on|at|by|to|from|with)\b)"
+    r"(?P<en>[^,.;:]{1,60}?) (?:is|are|was|were|will|has|have|had|gets?|got|can|must|does|do)\b"
+    r"|(?P<zh>[^，。；：,;:]{1,20}?)(?:是|由|被|为|在|等于)",
+    re.IGNORECASE,
+)
+"""What a sentence is about: what stands before its verb, where that is one that can be seen."""
+_DONE_BY = re.compile(
+    r"\b(?:is|are|was|were|be|been|gets?|got) (?:[a-z]+ly )?(?P<what>[a-z]+) by\b", re.IGNORECASE
+)
+
 _IS_NAMED = re.compile(
     r"(?:from now on,? |as of [^,]{1,20}, |since [^,]{1,20}, )?"
     r"(?P<what>(?i:the|our|my|his|her|their) [^,.;]{1,60}?) "
@@ -230,7 +241,8 @@ class Reading:
 
     `attitude` is 1 where something is liked, -1 where disliked, 0 where it is said not to matter, None where
     nothing of that is said; `liked` are the words that are left then: what is liked, and by whom.
-    `subject` is how many of the tokens name what something is stated of, `numbered` the numbers among them.
+    `subject` is how many of the tokens name what something is stated of, `numbered` the numbers among them;
+    `topic` are the tokens before the verb.
     `announces` says that a change is told, `ends` that something holds no more.
     """
 
@@ -242,6 +254,7 @@ class Reading:
     subject: int
     numbered: tuple[str, ...]
     counts: Mapping[str, int]
+    topic: frozenset[str]
     announces: bool
     ends: bool
     states_one: bool
@@ -266,6 +279,7 @@ def read(text: str) -> Reading:
         subject=(subject := _subject(text)),
         numbered=tuple(filter(_is_number, tokens[:subject])),
         counts=Counter(tokens),
+        topic=_topic(text),
         announces=_CHANGES.search(text) is not None,
         ends=_ENDS.search(text) is not None,
         states_one=_STATES_ONE.search(text) is not None,
@@ -292,6 +306,11 @@ def _opening(text: str) -> int:
 def _subject(text: str) -> int:
     found = _SUBJECT.match(text)
     return len(_tokens(_CHANGES.sub(" ", found["told"] or found["zh"]))) if found else 0
+
+
+def _topic(text: str) -> frozenset[str]:
+    found = _TOPIC.match(text)
+    return frozenset(_tokens(found["en"] or found["zh"])) if found else frozenset()
 
 
 def _attitude(text: str) -> int | None:
@@ -456,6 +475,8 @@ def _of_two(pair: Pair) -> str:
         return "direction"
     if pair.is_template and old.is_opposite(new) and _is_of_parts(pair):
         return "opposite"
+    if _is_of_another_topic(pair):
+        return "subject"
     return "opposite" if not pair.announces and _is_on_the_other_side(pair) else ""
 
 
@@ -472,7 +493,7 @@ def _unannounced(pair: Pair) -> str:
         return "two-values"
     if _defines_another(pair):
         return "subject"
-    if _likes_another(pair):
+    if _likes_another(pair) or _is_done_otherwise(pair) or _are_of_each_other(pair):
         return "another"
     if another_number and _has_another_subject(pair):
         return "two-values"
@@ -491,6 +512,32 @@ def _is_another_measure(pair: Pair) -> bool:
         {name for name, found in _MEASURES.items() if found.search(each.text)} for each in (old, new)
     )
     return _differ(mine, yours) or _differ(ours, theirs)
+
+
+def _is_of_another_topic(pair: Pair) -> bool:
+    """Whether they have nothing in common but what one of them is about, and the other only mentions: the
+    dashboard is fed by a table, the table is rebuilt by a job."""
+    old, new = pair.old, pair.new
+    common = set(old.tokens) & set(new.tokens)
+    return bool(common) and any(
+        one.topic and other.topic and one.topic.isdisjoint(other.tokens) and common <= other.topic
+        for one, other in ((old, new), (new, old))
+    )
+
+
+def _are_of_each_other(pair: Pair) -> bool:
+    """Whether each is about what the other mentions, and they have nothing else in common: invoices are
+    approved by Finance, Finance gets the invoices from SAP."""
+    mine, yours = pair.old.topic, pair.new.topic
+    common = set(pair.old.tokens) & set(pair.new.tokens)
+    is_crossed = mine <= common and yours <= common and mine.isdisjoint(yours)
+    return bool(mine and yours) and is_crossed and common <= mine | yours and not is_told_otherwise(pair)
+
+
+def _is_done_otherwise(pair: Pair) -> bool:
+    """Whether somebody does something else with one thing: the export is read by one, written by another."""
+    mine, yours = (_DONE_BY.search(each.text) for each in (pair.old, pair.new))
+    return mine is not None and yours is not None and stem(mine["what"]) != stem(yours["what"])
 
 
 def _is_on_the_other_side(pair: Pair) -> bool:
@@ -747,16 +794,24 @@ def takes_place(pair: Pair) -> bool:
         return True
     if pair.is_template and pair.old.tokens != pair.new.tokens and same_but_for_case(pair.old, pair.new):
         return True
-    if (
-        old.identifiers
-        and new.identifiers
-        and not any(one_thing(a, b) for a in old.identifiers for b in new.identifiers)
-    ):
+    if old.identifiers and new.identifiers and not _share_a_name(pair):
         return True
     if pair.old.attitude is not None and pair.new.attitude is not None:
         return pair.old.attitude != pair.new.attitude
     turned = old.is_negative != new.is_negative or old.is_opposite(new)
     return pair.is_template and turned
+
+
+def _share_a_name(pair: Pair) -> bool:
+    """Whether a name of one stands in the other, be it as its first word."""
+    old, new = pair.old, pair.new
+    if any(one_thing(a, b) for a in old.slots.identifiers for b in new.slots.identifiers):
+        return True
+    return any(
+        name in text.casefold()
+        for names, text in ((old.slots.identifiers, new.text), (new.slots.identifiers, old.text))
+        for name in names
+    )
 
 
 def _is_of_numbers(each: Exchange) -> bool:

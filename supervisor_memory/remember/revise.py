@@ -11,6 +11,7 @@ from supervisor_memory.records import AuditEvent, Record, Source, check_content,
 from supervisor_memory.remember.decide import expiry
 from supervisor_memory.remember.extract import describe
 from supervisor_memory.remember.merge import strategy_for
+from supervisor_memory.remember.tasks import STEPS
 
 __all__ = ["SOURCE_WAS", "deletion", "revision"]
 
@@ -69,7 +70,7 @@ def _about(new: Record, old: Record, *, given: Mapping[str, Any]) -> Record:
     kept = {name: value for name, value in new.metadata.items() if name != "value" or name in given}
     if told.value is not None:
         kept = {"value": told.value, **kept}
-    if (told.subject, told.attribute) == (old.subject, old.attribute):
+    if old.attribute == STEPS or (told.subject, told.attribute) == (old.subject, old.attribute):
         return replace(new, metadata=kept)
     return replace(new, metadata=kept, subject=None, attribute=None)
 

@@ -13,6 +13,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
+from supervisor_memory.records import content_hash
 from supervisor_memory.remember.pair import (
     Pair,
     apart,
@@ -53,10 +54,28 @@ _MOST_READ = 8_000
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """A text that is known. `cosine` is that of its vector and the new text's, None where one is missing."""
+    """A text that is known, or what of it is compared, and what of the new text it is compared with.
+
+    `cosine` is that of its vector and the new text's, None where one is missing.
+    """
 
     text: str
     cosine: float | None = None
+    new: str | None = None
+
+    @classmethod
+    def of(cls, known: str, new: str, cosine: float | None) -> "Rival":
+        """What of a record is compared with a text: the sentence that shares most with it.
+
+        A sentence that both hold says nothing of whether the others say the same, nor then do the vectors.
+        """
+        mine, yours = (list(islice(sentences(text[:_MOST_READ]), _MOST_SENTENCES)) for text in (known, new))
+        both = {content_hash(each) for each in mine} & {content_hash(each) for each in yours}
+        rests = [[each for each in some if content_hash(each) not in both] for some in (mine, yours)]
+        if not both or not all(rests):
+            return cls(closest_statement(known, new), cosine)
+        known, new = map(" ".join, rests)
+        return cls(closest_statement(known, new), None, new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +107,13 @@ def verdicts(new: str, rivals: Sequence[Rival], scale: "Calibration | None") -> 
     Args:
         scale: How to read the cosines; None where there are none.
     """
-    text = read(new)
     readings = [read(rival.text) for rival in rivals]
-    weights = rarity([text, *readings])
+    weights = rarity([read(new), *readings])
     near = [_near(rival, scale) for rival in rivals]
     enough = _NEAR_WHERE_ALL_IS if has_cjk(new) else _NEAR
     return [
-        _verdict(beside(old, text), near[nth], _lead(nth, near), weights, enough=enough)
-        for nth, old in enumerate(readings)
+        _verdict(beside(old, read(rival.new or new)), near[nth], _lead(nth, near), weights, enough=enough)
+        for nth, (old, rival) in enumerate(zip(readings, rivals, strict=True))
     ]
 
 

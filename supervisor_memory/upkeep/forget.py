@@ -68,11 +68,13 @@ class Forgotten:
         taken: Each record, with the rule and why.
         summaries: The ids of the records that others were merged into; None yet in a dry run.
         left: The ids of those that were changed meanwhile, or did not fit into a summary.
+        room: How many records more the fullest namespace has place for; None: no one counted.
     """
 
     taken: tuple[Planned, ...] = ()
     summaries: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+    room: int | None = None
 
     @property
     def counts(self) -> dict[str, int]:
@@ -109,7 +111,7 @@ def forget(
         run.of_user(each)
     if not dry_run:
         run.end(user_id)
-    return Forgotten(tuple(run.taken), tuple(run.summaries), tuple(run.left))
+    return Forgotten(tuple(run.taken), tuple(run.summaries), tuple(run.left), run.room)
 
 
 class _Run:
@@ -123,6 +125,7 @@ class _Run:
         self.taken: list[Planned] = []
         self.summaries: list[str] = []
         self.left: list[str] = []
+        self.room: int | None = None
         self._gone: set[str] = set()
 
     def users(self) -> Sequence[str]:
@@ -209,16 +212,24 @@ class _Run:
 
     def _over_capacity(self, user_id: str) -> Iterator[Planned]:
         for where in _everywhere(Filter(user_id)):
-            if self._count(where) <= self._settings.capacity:
+            total = self._count(where)
+            if total <= self._settings.capacity:
+                self._has_room(self._settings.capacity - total)
                 continue  # then no namespace in it can be over
             sizes = Counter(record.namespace for record in self._visible(where))
             for namespace, size in sizes.items():
-                if size > self._settings.capacity:
-                    yield from self._least_worth(namespace, size)
+                too_many = size - self._settings.capacity
+                if too_many > 0:
+                    too_many += self._extent.spare * (self._settings.capacity // 100)
+                    yield from self._least_worth(namespace, size, too_many)
+                self._has_room(self._settings.capacity - size + max(0, too_many))
 
-    def _least_worth(self, namespace: Namespace, size: int) -> Iterator[Planned]:
+    def _has_room(self, places: int) -> None:
+        self.room = places if self.room is None else min(self.room, places)
+
+    def _least_worth(self, namespace: Namespace, size: int, too_many: int) -> Iterator[Planned]:
         """Of a namespace what has no place in it; of equal worth the oldest first."""
-        ranked = heapq.nsmallest(size - self._settings.capacity, self._valued(namespace), key=lambda v: v[:3])
+        ranked = heapq.nsmallest(too_many, self._valued(namespace), key=lambda v: v[:3])
         for value, _, _, planned in ranked:
             why = f"{size:,} active in {namespace[0]}, over {self._settings.capacity:,}; worth {value:.3f}"
             yield replace(planned, why=why)

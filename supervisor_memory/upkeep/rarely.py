@@ -1,13 +1,15 @@
-"""Forgetting by itself: after a write, in the background, at most once an hour for each user."""
+"""Forgetting by itself: after a write, in the background, once an hour, and where a namespace may be full."""
 
 import logging
 import threading
 from collections import OrderedDict
+from dataclasses import dataclass
+from math import inf
 from typing import Final
 
 from supervisor_memory.ports import Services, guarded
 from supervisor_memory.upkeep.forget import forget
-from supervisor_memory.upkeep.rules import BY_ITSELF
+from supervisor_memory.upkeep.rules import BY_ITSELF, WITHIN_CAPACITY, Extent
 
 __all__ = ["Rarely"]
 
@@ -16,8 +18,17 @@ _MOST_USERS: Final = 10_000
 _log = logging.getLogger("supervisor_memory")
 
 
+@dataclass(slots=True)
+class _Look:
+    """When somebody's records were looked at, how many were added since, and how many had a place."""
+
+    at: float
+    added: int = 0
+    room: float = inf
+
+
 class Rarely:
-    """Remembers for whom it has looked. Where nothing is due, it costs four small questions to the store.
+    """Remembers for whom it has looked. Where nothing is due, it costs a few small questions to the store.
 
     A process knows of itself alone. Two that look in the same hour do no harm: what one of them takes is not
     there any more for the other.
@@ -26,35 +37,52 @@ class Rarely:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._lock = threading.Lock()
-        self._looked: OrderedDict[str, float] = OrderedDict()
+        self._looks: OrderedDict[str, _Look] = OrderedDict()
 
-    def after_a_write(self, user_id: str) -> None:
-        """Look in the background, unless that was done within the hour; does not wait, and never raises."""
-        if self._services.settings.forget in BY_ITSELF and self._is_due(user_id):
-            self._services.bridge.background(lambda: self._look(user_id))
+    def after_a_write(self, user_id: str, *, added: int) -> None:
+        """Look in the background where that is due; does not wait, and never raises.
 
-    def _is_due(self, user_id: str) -> bool:
+        Args:
+            added: How many records are new.
+        """
+        if self._services.settings.forget not in BY_ITSELF:
+            return
+        look, is_hourly = self._look_of(user_id)
+        with self._lock:
+            look.added += added
+            if not is_hourly and look.added <= look.room:
+                return
+            look.room = inf  # until it is counted
+        by_itself = BY_ITSELF[self._services.settings.forget]
+        extents = (by_itself, WITHIN_CAPACITY) if is_hourly else (WITHIN_CAPACITY,)
+        self._services.bridge.background(lambda: self._look(user_id, look, extents))
+
+    def _look_of(self, user_id: str) -> tuple[_Look, bool]:
+        """The latest look at somebody's records, and whether it is one that is made now, an hour later."""
         now = self._services.clock()
         with self._lock:
-            last = self._looked.get(user_id)
-            if last is not None and abs(now - last) < _HOUR:
-                return False
-            self._looked[user_id] = now
-            self._looked.move_to_end(user_id)
-            if len(self._looked) > _MOST_USERS:
-                self._looked.popitem(last=False)
-            return True
+            look = self._looks.get(user_id)
+            if look is not None and abs(now - look.at) < _HOUR:
+                return look, False
+            look = self._looks[user_id] = _Look(now)
+            self._looks.move_to_end(user_id)
+            if len(self._looks) > _MOST_USERS:
+                self._looks.popitem(last=False)
+            return look, True
 
-    def _look(self, user_id: str) -> None:
+    def _look(self, user_id: str, look: _Look, extents: tuple[Extent, ...]) -> None:
         settings = self._services.settings
         milliseconds = settings.write_timeout_ms + (settings.llm_timeout_ms if self._services.complete else 0)
 
-        def look() -> None:
-            seconds = milliseconds / 1000
-            extent = BY_ITSELF[settings.forget]
+        def once(extent: Extent) -> None:
+            seconds, before = milliseconds / 1000, look.added
             done = forget(self._services, user_id, extent=extent, actor="supervisor", seconds=seconds)
             if done.taken:
                 counts = ", ".join(f"{count} {rule}" for rule, count in done.counts.items())
                 _log.info("set aside %d records: %s", len(done.taken), counts)
+            if done.room is not None:
+                with self._lock:
+                    look.room = before + done.room
 
-        guarded(look, otherwise=lambda error: None)
+        for extent in extents:
+            guarded(lambda extent=extent: once(extent), otherwise=lambda error: None)  # type: ignore[misc]

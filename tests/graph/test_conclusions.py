@@ -1,7 +1,6 @@
 """What counts as an agent's conclusion: what it found out, wherever it puts it; no plans, no routing."""
 
 import logging
-from collections.abc import Iterable
 from typing import Annotated, Any
 
 import pytest
@@ -23,11 +22,6 @@ def opened() -> Any:
     return open_memory()
 
 
-def not_yet(cases: Iterable[Any], reason: str) -> list[Any]:
-    """Cases that fail today, and why."""
-    return [pytest.param(case, marks=pytest.mark.xfail(strict=True, reason=reason)) for case in cases]
-
-
 def traces(memory: SupervisorMemory, user: str = "ada") -> list[Record]:
     return [each for each in memory.get_all(user_id=user) if each.kind == "task-traces"]
 
@@ -38,7 +32,7 @@ def told(memory: SupervisorMemory) -> list[tuple[str | None, str]]:
 
 # Plans, status lines, routing
 
-PLANS_KEPT_TODAY = [
+PLANS_AS_CONCLUSIONS = [
     "Plan:\n1. Load the orders of June.\n2. Compare them with May.\n3. Write the report.",
     "Here is my plan:\n- load the orders of June\n- compare them with May\n- write the report",
     "Status: running the query on the orders of June.",
@@ -96,14 +90,14 @@ def kept(text: str, *, agent: str = "analyst") -> list[str]:
         return [each.content for each in memory.get_all(user_id="ada")]
 
 
-@pytest.mark.parametrize("text", [*not_yet(PLANS_KEPT_TODAY, "kept as what the agent found out"), *PLANS])
+@pytest.mark.parametrize("text", [*PLANS_AS_CONCLUSIONS, *PLANS])
 def test_a_plan_a_status_line_or_a_routing_is_no_conclusion(text: str) -> None:
     assert kept(text) == []
 
 
 @pytest.mark.parametrize(
     "text",
-    [*CONCLUSIONS, *not_yet(["Running costs fell by 7 percent in June."], "taken for an announcement")],
+    [*CONCLUSIONS, "Running costs fell by 7 percent in June."],
 )
 def test_what_was_found_out_is_one_whatever_words_it_shares_with_a_plan(text: str) -> None:
     assert kept(text) == [text]
@@ -118,7 +112,6 @@ def test_a_structured_plan_is_no_conclusion_and_a_structured_finding_is() -> Non
         assert told(memory) == [("analyst", FOUND)]
 
 
-@pytest.mark.xfail(strict=True, reason="plans and routings are kept as conclusions")
 def test_nodes_that_plan_and_route_leave_no_records() -> None:
     router = '{"next": "worker", "reason": "The user asks for the revenue of June 2026."}'
     planner = '{"steps": ["Load the orders of June 2026", "Compare them with May 2026"]}'
@@ -336,7 +329,6 @@ def test_an_agent_with_messages_is_not_warned_of(caplog: pytest.LogCaptureFixtur
 # A key of an issue
 
 
-@pytest.mark.xfail(strict=True, reason="an issue key in the user's words joins nothing")
 def test_an_issue_key_in_the_users_message_gathers_what_agents_conclude_in_a_graph() -> None:
     with opened() as memory:
         for thread, text in enumerate((FOUND, ALSO)):
@@ -347,7 +339,6 @@ def test_an_issue_key_in_the_users_message_gathers_what_agents_conclude_in_a_gra
         assert ALSO in record.content
 
 
-@pytest.mark.xfail(strict=True, reason="a task that the host names joins nothing")
 def test_a_task_that_the_host_names_gathers_what_agents_conclude_in_a_graph() -> None:
     with opened() as memory:
         for thread, text in enumerate((FOUND, ALSO)):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.records import MAX_CONTENT_BYTES
-from supervisor_memory.remember.merge import BY_KIND, append, overwrite, strategy_for, summarise
+from supervisor_memory.remember.merge import BY_KIND, MOST_BYTES, append, overwrite, strategy_for, summarise
 from supervisor_memory.terms import terms
 from supervisor_memory.testing.clock import MONDAY
 from supervisor_memory.testing.ports import record
@@ -36,13 +36,22 @@ def test_append_of_a_part_of_a_line_is_no_repetition() -> None:
     assert append(record("GMV is 50"), "GMV is 5", TUESDAY, no_model).endswith("GMV is 5")
 
 
-def test_append_gives_up_the_oldest_lines_when_full() -> None:
-    full = "\n".join(f"line {n} " + "x" * 1_020 for n in range(64))
+def test_append_keeps_the_newest_lines_and_a_note_can_hold_them() -> None:
+    full = "\n".join(f"line {n}" for n in range(64))
     text = append(record(full), "the newest", TUESDAY, no_model)
-    assert text.endswith("the newest")
-    assert len(text.encode()) <= MAX_CONTENT_BYTES
-    assert "line 63 " in text
-    assert "line 0 " not in text
+    assert text.splitlines() == [*(f"line {n}" for n in range(49, 64)), "[2026-01-06] the newest"]
+
+
+def test_append_keeps_fewer_lines_where_they_are_long() -> None:
+    full = "\n".join(f"line {n} " + "x" * 600 for n in range(10))
+    text = append(record(full), "the newest", TUESDAY, no_model)
+    assert [line[:6] for line in text.splitlines()] == ["line 7", "line 8", "line 9", "[2026-"]
+    assert len(text.encode()) <= MOST_BYTES
+
+
+def test_append_keeps_a_line_that_is_long_by_itself_whole() -> None:
+    text = append(record("old"), "x" * 10_000, TUESDAY, no_model)
+    assert text == "[2026-01-06] " + "x" * 10_000
 
 
 def test_append_of_the_largest_text_stays_within_the_limit() -> None:

@@ -21,7 +21,6 @@ from supervisor_memory.remember.decide import deciding
 from supervisor_memory.remember.events import normalised
 from supervisor_memory.remember.merge import Strategy
 from supervisor_memory.remember.pair import apart, beside, evidence, rarity, read, takes_place
-from supervisor_memory.remember.tasks import same_task
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
 
@@ -99,16 +98,6 @@ def test_steps_are_appended_to_the_task_they_name() -> None:
     step = memory.write("MED-31: the median is 41 minutes", user_id="ada", kind="task-traces")
     assert (step.id, step.status) == (first.id, "appended")
     assert other.status == "added"
-
-
-def test_tasks_are_known_by_id_and_else_by_name() -> None:
-    assert same_task("Task A-1 (rent) opened", "A-1: paid")
-    assert not same_task("Task A-1 (rent) opened", "Task A-2 (rent) opened")
-    assert same_task("Task bus routes opened", "bus routes: five found")
-    assert same_task("任务：校车线路 启动", "任务：校车线路 启动，已查到五条") or same_task(
-        "任务 校车线路 启动", "校车线路：五条"
-    )
-    assert not same_task("revenue fell", "revenue rose")
 
 
 def test_what_is_to_be_forgotten_steps_back_and_stays_in_history() -> None:

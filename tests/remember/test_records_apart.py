@@ -41,11 +41,6 @@ ZH_FINDINGS = [
 ][:39]
 
 
-def not_yet(cases: Iterable[Any], reason: str) -> list[Any]:
-    """Cases that fail today, and why."""
-    return [pytest.param(case, marks=pytest.mark.xfail(strict=True, reason=reason)) for case in cases]
-
-
 @pytest.fixture
 def memory() -> Iterator[SupervisorMemory]:
     with SupervisorMemory(Settings(embedding_model="none"), clock=FixedClock()) as memory:
@@ -117,7 +112,7 @@ OTHER_ZH_LABELS = ["【分析结果】{}", "「初步」{}"]
 @pytest.mark.parametrize(
     "label",
     [
-        *not_yet(LABELS_TAKEN_FOR_TASKS, "a label or a code is taken for a task: all are one record"),
+        *LABELS_TAKEN_FOR_TASKS,
         *OTHER_LABELS,
     ],
 )
@@ -131,7 +126,7 @@ def test_conclusions_under_one_label_are_as_many_records(memory: SupervisorMemor
 @pytest.mark.parametrize(
     "label",
     [
-        *not_yet(ZH_LABELS_TAKEN_FOR_TASKS, "a label or a code is taken for a task: all are one record"),
+        *ZH_LABELS_TAKEN_FOR_TASKS,
         *OTHER_ZH_LABELS,
     ],
 )
@@ -144,7 +139,6 @@ def test_chinese_conclusions_under_one_label_are_as_many_records(
     assert all(any(finding in text for text in kept) for finding in ZH_FINDINGS)
 
 
-@pytest.mark.xfail(strict=True, reason="a label is taken for a task: all are one record")
 @pytest.mark.parametrize(("findings", "embedder"), [(FINDINGS, MINILM), (ZH_FINDINGS, E5)], ids=["en", "zh"])
 def test_vectors_join_no_conclusions_of_one_label(findings: list[str], embedder: str) -> None:
     label = "Summary: {}" if findings is FINDINGS else "结论：{}"
@@ -153,7 +147,6 @@ def test_vectors_join_no_conclusions_of_one_label(findings: list[str], embedder:
         assert len(held(memory)) == 39
 
 
-@pytest.mark.xfail(strict=True, reason="a label or a code is taken for a task: all are one record")
 @pytest.mark.parametrize("label", ["Summary: {}", "{} (estimated)", "{} The file is encoded in UTF-8."])
 def test_notes_of_one_label_written_by_hand_are_as_many_records(memory: SupervisorMemory, label: str) -> None:
     for finding in FINDINGS:
@@ -174,7 +167,6 @@ def test_a_code_in_the_users_question_names_no_task(memory: SupervisorMemory, sa
     assert len(held(memory)) == 39
 
 
-@pytest.mark.xfail(strict=True, reason="a code in an agent's words is taken for a task: all are one record")
 def test_a_key_that_the_agent_alone_mentions_names_no_task(memory: SupervisorMemory) -> None:
     concluded(memory, [f"{finding} Compare that with AIR-12." for finding in FINDINGS])
     assert len(held(memory)) == 39
@@ -240,7 +232,7 @@ def reader_of(text: str) -> str:
 @pytest.mark.parametrize(
     "texts",
     [
-        *not_yet(TWO_TAKEN_FOR_ONE, "the second text takes the place of the first, or is joined to it"),
+        *TWO_TAKEN_FOR_ONE,
         *TWO_THINGS,
     ],
 )
@@ -252,13 +244,12 @@ def test_another_measure_or_subject_replaces_nothing(texts: tuple[str, str]) -> 
 
 @pytest.mark.parametrize(
     "embedder",
-    ["none", *not_yet([MINILM], "with vectors the report of the way back takes the place of the other")],
+    ["none", MINILM],
 )
 def test_the_way_back_is_another_report(embedder: str) -> None:
     assert known_after(BACK_AND_FORTH, embedder) == sorted(BACK_AND_FORTH)
 
 
-@pytest.mark.xfail(strict=True, reason="the second measure takes the place of the first")
 def test_what_the_user_says_of_two_measures_stays_apart() -> None:
     known = known_after(
         ("the mean fare is 200 dollars.", "the mean distance is 900 miles."), "none", said=True
@@ -377,8 +368,7 @@ def assert_each_is_kept(queries: Sequence[str], kept: Sequence[str]) -> None:
 @pytest.mark.parametrize(
     "what",
     [
-        *not_yet(sorted({*QUERIES} - {"columns"}), "queries that differ in a literal or a table are joined"),
-        "columns",
+        *QUERIES,
     ],
 )
 def test_another_literal_table_or_column_is_another_query(what: str, embedder: str) -> None:
@@ -388,8 +378,7 @@ def test_another_literal_table_or_column_is_another_query(what: str, embedder: s
 @pytest.mark.parametrize(
     "what",
     [
-        *not_yet(sorted({*QUERIES} - {"columns"}), "queries that differ in a literal or a table are joined"),
-        "columns",
+        *QUERIES,
     ],
 )
 def test_without_sqlglot_another_query_is_another_record_too(
@@ -417,7 +406,6 @@ def lines_of(memory: SupervisorMemory, record_id: str) -> str:
     return "\n".join(version.content for version in memory.history(record_id))
 
 
-@pytest.mark.xfail(strict=True, reason="a task that the host names joins nothing")
 def test_what_is_concluded_under_a_task_of_the_host_is_one_record_that_grows(
     memory: SupervisorMemory,
 ) -> None:
@@ -429,7 +417,6 @@ def test_what_is_concluded_under_a_task_of_the_host_is_one_record_that_grows(
     assert not any(finding in delays for finding in FINDINGS[4:6])
 
 
-@pytest.mark.xfail(strict=True, reason="an issue key in the user's words joins nothing")
 @pytest.mark.parametrize(
     "said",
     ["Go on with ticket AIR-12.", "AIR-12: what is new?", "请继续处理工单AIR-12。", "继续 AIR-12，谢谢"],
@@ -445,7 +432,6 @@ def test_what_is_concluded_under_an_issue_key_of_the_user_is_one_record(
         assert any(all(finding in text for finding in part) for text in kept)
 
 
-@pytest.mark.xfail(strict=True, reason="a task that the host names joins nothing")
 def test_a_task_that_goes_on_for_ever_is_bounded_and_its_past_is_in_its_history() -> None:
     texts = [
         f"Step {n}: table_{n} was joined with customers_{n}, {n * 37} rows came out." for n in range(120)
@@ -473,7 +459,6 @@ def test_the_newest_of_a_long_task_still_fits_a_note() -> None:
         assert "table_149 was joined" in note.text
 
 
-@pytest.mark.xfail(strict=True, reason="an appended record grows up to 64 KiB")
 def test_a_few_long_steps_are_bounded_too(memory: SupervisorMemory) -> None:
     words = " ".join(f"column_{n} has {n} gaps," for n in range(60))
     for step in range(30):
@@ -505,7 +490,6 @@ def size_after(directory: Path, count: int, *, append: bool) -> int:
     return sum(file.stat().st_size for file in directory.rglob("*") if file.is_file())
 
 
-@pytest.mark.xfail(strict=True, reason="each version stores the whole text: the file grows with its square")
 def test_no_version_of_an_appended_record_stores_the_whole_text_again(tmp_path: Path) -> None:
     few = size_after(tmp_path / "few", 40, append=True)
     some = size_after(tmp_path / "some", 80, append=True)
@@ -528,7 +512,6 @@ def test_a_store_grows_by_the_same_for_every_conclusion_of_one_task(tmp_path: Pa
     assert sizes[2] - sizes[1] <= 3 * (sizes[1] - sizes[0])
 
 
-@pytest.mark.xfail(strict=True, reason="each version stores the whole text")
 def test_ten_thousand_bytes_changed_by_a_word_are_not_stored_anew(tmp_path: Path) -> None:
     settings = Settings(embedding_model="none", forget="manual")
     text = "\n".join(f"Column {n} holds the {n * 7}th figure of the survey." for n in range(200))
@@ -548,9 +531,6 @@ def failing(said: Any, _store: Any) -> Any:
     raise RuntimeError("the upkeep of the host is broken")
 
 
-@pytest.mark.xfail(
-    strict=True, reason="write raises what an operator of post_insert raised, though it was written"
-)
 def test_an_operator_that_fails_after_the_write_makes_no_write_raise() -> None:
     recipe = replace(DEFAULT, post_insert=(*DEFAULT.post_insert, failing))
     with SupervisorMemory(Settings(embedding_model="none"), recipe=recipe) as memory:
@@ -574,9 +554,6 @@ def test_an_operator_that_fails_after_the_write_is_told_of_in_the_audit() -> Non
         assert [row["op"] for row in rows if row["op"] == "add"]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="awrite raises what an operator of post_insert raised, though it was written"
-)
 async def test_an_operator_that_fails_after_the_write_breaks_no_coroutine() -> None:
     recipe = replace(DEFAULT, post_insert=(failing,))
     with SupervisorMemory(Settings(embedding_model="none"), recipe=recipe) as memory:

@@ -29,7 +29,6 @@ TOWNS = (
     "Kiel",
     "Lund",
 )
-NOT_YET = pytest.mark.xfail(strict=True, reason="nothing keeps MEMORY_CAPACITY unless somebody runs `forget`")
 ENOUGH = (CAPACITY - 1, CAPACITY)
 """How many are left: a rule may take one more than it must, so as not to run after each write."""
 
@@ -74,7 +73,6 @@ def settled(memory: SupervisorMemory, backend: MemoryBackend) -> int:
     return active(backend)
 
 
-@NOT_YET
 def test_a_namespace_stays_within_its_capacity_without_a_command(backend: MemoryBackend) -> None:
     memory = bounded(backend)
     ids = conclude(memory)
@@ -82,14 +80,12 @@ def test_a_namespace_stays_within_its_capacity_without_a_command(backend: Memory
     assert memory.get(ids[-1]).status == "active"
 
 
-@NOT_YET
 def test_it_stays_so_within_one_hour_of_many_turns(one_backend: MemoryBackend) -> None:
     memory = bounded(one_backend)
     conclude(memory, minutes=0.1)
     assert settled(memory, one_backend) <= CAPACITY + 1
 
 
-@NOT_YET
 def test_what_was_set_aside_is_in_the_audit_and_can_be_restored(backend: MemoryBackend) -> None:
     memory = bounded(backend)
     ids = conclude(memory)
@@ -104,7 +100,6 @@ def test_what_was_set_aside_is_in_the_audit_and_can_be_restored(backend: MemoryB
     assert TOWNS[ids.index(gone[0])] in memory.get(gone[0]).content
 
 
-@NOT_YET
 def test_what_is_worth_least_goes_and_wishes_stay(one_backend: MemoryBackend) -> None:
     memory = bounded(one_backend)
     wish = memory.write("Always answer in tables.", user_id="ada", kind="user-profile").id
@@ -117,7 +112,6 @@ def test_what_is_worth_least_goes_and_wishes_stay(one_backend: MemoryBackend) ->
     assert memory.get(ids[0]).status != "active"
 
 
-@NOT_YET
 def test_what_a_program_writes_is_bounded_too(one_backend: MemoryBackend) -> None:
     memory = bounded(one_backend)
     for turn, town in enumerate(TOWNS):

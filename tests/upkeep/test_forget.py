@@ -481,16 +481,35 @@ def test_by_hand_means_never_by_itself(one_backend: MemoryBackend) -> None:
     assert statuses(one_backend, [record]) == ["active"]
 
 
-def test_by_itself_it_merges_what_has_settled_once_and_leaves_capacity_alone(
+def test_by_itself_it_merges_what_has_settled_once_and_forgets_nothing_that_has_decayed(
     one_backend: MemoryBackend,
 ) -> None:
     one_backend.write(traces(170))
-    memory = memory_over(one_backend, forget="auto", capacity=10, forget_decayed=True)
+    memory = memory_over(one_backend, forget="auto", forget_decayed=True)
     memory.write("Use tables by default.", user_id="ada")
     memory.flush()
     assert Counter(row.event["reason"] for row in one_backend.audit.tail(999, op="forget")) == {
         "compacted": 30
     }
+
+
+def test_capacity_of_one_user_or_namespace_is_none_of_anothers(one_backend: MemoryBackend) -> None:
+    memory = memory_over(one_backend, capacity=3, forget="expired")
+    for n in range(6):
+        memory.write(f"Use printer {n} in hall {n * 3}.", user_id="ada", kind="task-traces", task="halls")
+        memory.write(f"Finding {n}: ticket {n * 7}.", user_id="ada", kind="experience")
+        memory.add_many([f"the moon of month {n}"], user_id="bob")
+        memory.flush()
+    assert one_backend.count(Filter("ada", families=("experience",))) == 3
+    assert one_backend.count(Filter("bob")) == 3
+
+
+def test_far_over_capacity_it_makes_room_for_some_more(one_backend: MemoryBackend) -> None:
+    one_backend.write(traces(450))
+    memory = memory_over(one_backend, capacity=200, forget="expired")
+    memory.write("Use tables by default.", user_id="ada")
+    memory.flush()
+    assert one_backend.count(Filter("ada", families=("task_traces",))) == 190
 
 
 @pytest.mark.parametrize(("forget", "days"), [("auto", 29), ("expired", 99)])
