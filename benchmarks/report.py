@@ -86,7 +86,7 @@ def notes(files: Sequence[Row]) -> str:
     """One line for each file of questions."""
     rows = [
         [
-            TITLES.get(each["data"], each["data"]),
+            str(TITLES.get(each["data"], each["data"])),
             *(f"{each['tokens']:.0f}", f"{each['records']:.1f}", f"{each['evidence']:.3f}"),
         ]
         for each in files
