@@ -2,15 +2,12 @@
 
 from typing import Any
 
-import pytest
-
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.records import SESSION_FAMILY
 from supervisor_memory.testing.clock import FixedClock
 from tests.graph.graphs import asking, config, model, open_memory, team
 
 WISH = "Always round revenue to whole numbers."
-NO_KEY = pytest.mark.xfail(strict=True, reason="a run cannot say that its words are not kept")
 Memory: Any = SupervisorMemory
 
 
@@ -80,7 +77,6 @@ async def test_a_graph_asks_it_in_both_worlds() -> None:
             assert WISH in words(memory, "bo")
 
 
-@NO_KEY
 async def test_a_run_may_not_be_quoted_and_the_next_one_of_its_thread_may() -> None:
     for how in ("sync", "async"):
         with open_memory() as memory:

@@ -48,15 +48,14 @@ def bind_agent(
     if not memory.settings.enabled:
         return cast("G", agent)
     keys = as_keys(messages_key)
-    if not set(keys) & set(agent.builder.channels):
+    concluded = as_keys(conclusion_key or ())
+    if not {*keys, *concluded} & set(agent.builder.channels):
         _log.warning(
             "the state of agent %r has no %s, so nothing can be recalled or kept; its keys are %s. "
             "Pass messages_key= with the one that holds the messages",
             *(called, " or ".join(map(repr, keys)), keys_of(agent.builder)),
         )
-    hooks = Hooks(
-        memory, keys, identity, check_placement(placement), conclusions=as_keys(conclusion_key or ())
-    )
+    hooks = Hooks(memory, keys, identity, check_placement(placement), conclusions=concluded)
     inner = agent
     if worker_memory_tools == "deny":
         inner = denied_tools(agent, hooks.report_denied, memory.bridge)

@@ -144,7 +144,6 @@ def desk(**updates: Any) -> Any:
     return builder
 
 
-@pytest.mark.xfail(strict=True, reason="attach has no conclusion_key")
 def test_a_state_key_can_hold_the_conclusion() -> None:
     with opened() as memory:
         graph = memory.attach(desk(report=FOUND), conclusion_key="report").compile()
@@ -152,7 +151,6 @@ def test_a_state_key_can_hold_the_conclusion() -> None:
         assert told(memory) == [("worker", FOUND)]
 
 
-@pytest.mark.xfail(strict=True, reason="attach has no conclusion_key")
 def test_several_state_keys_can_hold_conclusions() -> None:
     with opened() as memory:
         builder = desk(report=FOUND, topic="Revenue of June")
@@ -163,7 +161,6 @@ def test_several_state_keys_can_hold_conclusions() -> None:
         assert told(memory) == [("other", ALSO), ("worker", FOUND)]
 
 
-@pytest.mark.xfail(strict=True, reason="attach has no conclusion_key")
 def test_a_conclusion_that_an_earlier_agent_left_in_the_state_is_not_a_later_ones() -> None:
     with opened() as memory:
         builder = desk(report=FOUND)
@@ -173,7 +170,6 @@ def test_a_conclusion_that_an_earlier_agent_left_in_the_state_is_not_a_later_one
         assert told(memory) == [("worker", FOUND)]
 
 
-@pytest.mark.xfail(strict=True, reason="attach has no conclusion_key")
 def test_without_its_key_in_the_update_the_last_message_is_the_conclusion_as_ever() -> None:
     with opened() as memory:
         builder = Graph(Desk)
@@ -185,7 +181,6 @@ def test_without_its_key_in_the_update_the_last_message_is_the_conclusion_as_eve
         assert told(memory) == [("worker", FOUND)]
 
 
-@pytest.mark.xfail(strict=True, reason="bind_agent has no conclusion_key")
 def test_a_bound_agent_can_hold_its_conclusion_in_a_state_key() -> None:
     with opened() as memory:
         builder = Graph(Desk)
@@ -226,7 +221,6 @@ def rooms(worker: Any) -> Any:
 KEYS = ("messages", "research_messages", "notes")
 
 
-@pytest.mark.xfail(strict=True, reason="attach knows one key of messages")
 def test_what_an_agent_says_under_another_key_of_messages_is_its_conclusion() -> None:
     with opened() as memory:
         graph = memory.attach(rooms(model(FOUND)), messages_key=KEYS).compile()
@@ -246,7 +240,6 @@ def test_what_an_agent_hands_on_as_human_under_another_key_is_not_the_users() ->
         assert not any(each.source.source_class == "user" for each in memory.get_all(user_id="ada"))
 
 
-@pytest.mark.xfail(strict=True, reason="attach knows one key of messages")
 def test_a_run_whose_user_speaks_under_the_second_key_is_heard() -> None:
     with opened() as memory:
         builder = Graph(Rooms)
@@ -259,7 +252,6 @@ def test_a_run_whose_user_speaks_under_the_second_key_is_heard() -> None:
         assert [each.content for each in memory.get_all(user_id="ada")] == ["Always answer in tables."]
 
 
-@pytest.mark.xfail(strict=True, reason="attach knows one key of messages")
 def test_one_name_in_a_list_means_the_same_as_the_name() -> None:
     with opened() as memory:
         workers = {"worker": model(FOUND, label="w")}
@@ -284,7 +276,6 @@ def paper() -> Any:
     return builder.compile(name="writer")
 
 
-@pytest.mark.xfail(strict=True, reason="nothing is said of an agent that never reads or keeps anything")
 def test_an_agent_without_messages_is_bound_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     with opened() as memory:
@@ -303,7 +294,6 @@ def test_an_agent_without_messages_runs_as_it_did(caplog: pytest.LogCaptureFixtu
         }
 
 
-@pytest.mark.xfail(strict=True, reason="bind_agent has no conclusion_key")
 def test_an_agent_without_messages_that_names_its_conclusion_is_not_warned_of(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -58,7 +58,6 @@ def guarded_team(memory: SupervisorMemory, store: BaseStore) -> Any:
     return memory.attach(team(model("go", "done"), {"worker": model()})).compile(store=store)
 
 
-@pytest.mark.xfail(strict=True, reason="a guard that is not there any more is not noticed")
 @HOW
 @pytest.mark.parametrize("way", ["guard", "store"])
 async def test_a_guard_that_the_platform_dropped_is_told_of(
@@ -90,7 +89,6 @@ async def test_a_graph_that_never_had_a_guard_is_nothing_to_tell_of(
     assert rows_of_the_store(memory) == []
 
 
-@pytest.mark.xfail(strict=True, reason="a guard that is not there any more is not noticed")
 def test_it_is_told_once_for_a_graph_and_not_in_every_run(
     memory: SupervisorMemory, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -111,7 +109,6 @@ def test_the_run_itself_goes_on_as_ever(memory: SupervisorMemory) -> None:
     assert "whole numbers" in boss.prompts[0]
 
 
-@pytest.mark.xfail(strict=True, reason="a guard that is not there any more is not noticed")
 def test_a_factory_that_is_served_with_the_bare_store_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
     host = InMemoryStore()
     with open_memory(backend=BaseStoreBackend(host)) as memory:
