@@ -18,6 +18,7 @@ from supervisor_memory.flow import Outcome
 from supervisor_memory.metrics import Figures, Metrics, exposition, measure, use_of
 from supervisor_memory.records import Message
 from supervisor_memory.testing.clock import FixedClock
+from supervisor_memory.testing.scripted import ScriptedModel
 
 
 @pytest.fixture
@@ -200,12 +201,15 @@ def test_the_figures_are_json(memory: SupervisorMemory) -> None:
 def test_a_graph_that_answers_from_its_notes_is_measured_by_reader(memory: SupervisorMemory) -> None:
     memory.write("The hangar of Oslo is painted red.", user_id="ada", session_id="monday")
 
+    boss = ScriptedModel(script=["painter", AIMessage("The hangar is red.", name="supervisor")])
+    hand = ScriptedModel(script=[AIMessage("Painted red.", name="painter")], label="hand")
+
     def supervisor(state: MessagesState) -> dict[str, Any]:
-        is_back = isinstance(state["messages"][-1], AIMessage)
-        return {"messages": [AIMessage("The hangar is red.", name="supervisor")] if is_back else []}
+        said = boss.invoke(state["messages"])
+        return {"messages": [said] if said.text != "painter" else []}
 
     def painter(state: MessagesState) -> dict[str, Any]:
-        return {"messages": [AIMessage("Painted red.", name="painter")]}
+        return {"messages": [hand.invoke(state["messages"])]}
 
     def after(state: MessagesState) -> str:
         return END if state["messages"][-1].name == "supervisor" else "painter"

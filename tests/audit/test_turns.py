@@ -15,6 +15,7 @@ from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.audit import turns
 from supervisor_memory.audit.turns import Injection
 from supervisor_memory.audit.turns import turns as latest_turns
+from supervisor_memory.testing.scripted import ScriptedModel
 
 ANA = "ana"
 DELAYS = (
@@ -110,9 +111,11 @@ def test_the_oldest_notes_make_room(memory: SupervisorMemory, monkeypatch: pytes
 
 
 def crew(memory: SupervisorMemory) -> Any:
+    boss = ScriptedModel(script=["ask the tower"] * 3)
+    tower = ScriptedModel(script=[AIMessage("15 minutes", name="tower")] * 3, label="tower")
     builder = StateGraph(MessagesState)
-    builder.add_node("supervisor", lambda state: {"messages": [AIMessage("ask the tower")]})
-    builder.add_node("tower", lambda state: {"messages": [AIMessage("15 minutes", name="tower")]})
+    builder.add_node("supervisor", lambda state: {"messages": [boss.invoke(state["messages"])]})
+    builder.add_node("tower", lambda state: {"messages": [tower.invoke(state["messages"])]})
     builder.add_edge(START, "supervisor")
     builder.add_edge("supervisor", "tower")
     return memory.attach(builder, supervisor="supervisor", agents=["tower"]).compile()

@@ -222,7 +222,7 @@ def test_what_a_tool_found_is_recalled_in_the_next_session(backend: str, tmp_pat
     finds = json.dumps([{"content": "The Kiel depot holds 31 left-handed teapots", "kind": "domain-facts"}])
 
     def opened(**options: Any) -> SupervisorMemory:
-        settings = Settings(backend=backend, path=tmp_path, embedding_model="none")
+        settings = Settings(backend=backend, path=tmp_path, embedding_model="none", queue_min_events=9)
         return SupervisorMemory(settings, clock=FixedClock(), **options)
 
     def asked(memory: SupervisorMemory, tools: list[BaseTool], boss: ScriptedModel, text: str) -> None:
