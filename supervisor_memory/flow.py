@@ -50,7 +50,7 @@ __all__ = [
     "remember",
 ]
 
-_TOGETHER = 64
+_TOGETHER = 16
 V = TypeVar("V")
 W = TypeVar("W")
 
@@ -195,7 +195,7 @@ def remember(said: Remembering, ports: Ports, recipe: Recipe) -> Remembering:
 
 
 def in_parts(said: Remembering) -> Sequence[Remembering]:
-    """The same in parts of 64 candidates, each of which is a commit: in one each is compared with all others.
+    """The same in parts of 16 candidates, each of which is a commit: in one each is compared with all others.
 
     What was said, word for word, and what is to be told of the rest go with the last.
     """

@@ -59,7 +59,7 @@ _TO_OTHERS = rule(
     r"一律|只能|被要求|永远)",
 )
 _ORDERS = rule(
-    r"^(?:important|urgent|attention|note|notice|warning|critical|reminder|nb)?\W*(?:please |now |also |"
+    r"^(?:important|urgent|attention|note|notice|warning|critical|reminder|nb)?\W*+(?:please |now |also |"
     r"and |always |never )*(?:remember|memori[sz]e|don't forget|do not forget|"
     r"keep in mind|note for (?:the )?(?:memory|future)|store (?:this|that|in memory)|save (?:this|that|"
     r"to memory)|add to (?:your )?memory|write to memory)\b",
@@ -81,7 +81,7 @@ _ORDERS = rule(
     r"\b(?:the )?user (?:wants|asked|prefers|requires|authori[sz]ed|approved|agreed|consents?|has (?:asked|"
     r"authori[sz]ed|approved|agreed)|is (?:an )?admin\w*)\b.{0,80}\b(?:from now on|always|never|all|"
     r"permanently|forever|without asking|automatically)\b",
-    r"^(?:重要|紧急|注意|提醒|警告|通知)?\W*(?:请|务必|一定要?|你要|,)*(?:记住|牢记|记下来?|写入记忆|"
+    r"^(?:重要|紧急|注意|提醒|警告|通知)?\W*+(?:请|务必|一定要?|你要|,)*(?:记住|牢记|记下来?|写入记忆|"
     r"存入记忆|保存到记忆|不要忘记|别忘了)",
     r"(?:从现在(?:起|开始)|从今以后|今后|从此|自此|以后)[,， ]*(?:所有|你|请|都|一律|必须|务必|不要|不得|"
     r"始终|永远|凡是|把|将|对|每)",

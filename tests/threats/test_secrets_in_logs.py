@@ -56,7 +56,7 @@ def test_free_text_in_an_event_is_redacted(backend: MemoryBackend) -> None:
     (row,) = backend.audit.tail(1)
     assert CANARY.encode() not in row.payload
     assert row.op == row.event["reason"] == row.event["actor"] == REDACTED
-    assert row.event["run_id"] == backend.audit.run_name(f"run {CANARY}")
+    assert row.event["run_id"] == backend.audit.run_pseudonym("ada", f"run {CANARY}")
     assert b"\n" not in row.payload
 
 
