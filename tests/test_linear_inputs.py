@@ -261,9 +261,6 @@ def of_lines(memory: SupervisorMemory, count: int, line: str) -> str:
 LINES = ["x", "a b", "- a", "1", "表", "a: b"]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="lines that find no room are taken off one by one, and all is joined anew for each"
-)
 @pytest.mark.parametrize("line", LINES)
 def test_many_lines_that_are_appended_to_a_record_of_many(line: str) -> None:
     def append(memory: SupervisorMemory, count: int) -> None:
