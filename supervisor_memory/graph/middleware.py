@@ -16,7 +16,7 @@ from supervisor_memory.graph.checkpoints import Checkpoints
 from supervisor_memory.graph.hooks import Hooks, Visit
 from supervisor_memory.graph.identity import Resolver
 from supervisor_memory.graph.observing import Result
-from supervisor_memory.graph.prompts import Placement, check_placement, install, placed
+from supervisor_memory.graph.prompts import Placement, check_placement, install, is_left_alone, placed
 from supervisor_memory.graph.state import as_keys, without_calls
 from supervisor_memory.recall.format import FENCE
 from supervisor_memory.records import check_name
@@ -149,7 +149,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             self._hooks.begin_agent(state, there)
 
     def _informed(self, request: ModelRequest[Any]) -> tuple[ModelRequest[Any], Visit | None]:
-        if not self._acts():
+        if not self._acts() or is_left_alone(request.model, get_config()):
             return request, None
         agent = self._calls.agent_id
         visit = self._hooks.enter(request.state, get_config(), agent)

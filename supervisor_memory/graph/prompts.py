@@ -32,6 +32,7 @@ __all__ = [
     "check_placement",
     "install",
     "is_explaining",
+    "is_left_alone",
     "placed",
     "silent",
     "telling",
@@ -257,7 +258,7 @@ def _told(
     model: BaseChatModel, messages: list[BaseMessage], told: Telling | None, call: Mapping[str, Any]
 ) -> list[BaseMessage]:
     """The prompt of one call as its model reads it."""
-    if told is not None and not _is_left_alone(model, call):
+    if told is not None and not is_left_alone(model, call):
         if told.hidden:
             messages = without_calls(messages, told.hidden)
         if told.note and told.placement != "state":
@@ -270,9 +271,13 @@ def _told(
     return messages
 
 
-def _is_left_alone(model: BaseChatModel, call: Mapping[str, Any]) -> bool:
-    """Whether the host wants no note there, or LangChain itself makes the call, such as to summarise."""
-    tags = (*(call.get("tags") or ()), *(model.tags or ()))
+def is_left_alone(model: Any, call: Mapping[str, Any]) -> bool:
+    """Whether the host wants no note there, or LangChain itself makes the call, such as to summarise.
+
+    Args:
+        call: The tags and the metadata of a call, such as its config.
+    """
+    tags = (*(call.get("tags") or ()), *(getattr(model, "tags", None) or ()))
     return _SILENT.get() or _OFF in tags or "lc_source" in (call.get("metadata") or {})
 
 

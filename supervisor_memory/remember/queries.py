@@ -1,6 +1,6 @@
 """Which SQL a record carries, and when two statements are one query.
 
-With sqlglot they are when their syntax trees are, but for layout, case of names and aliases; without it when
+With sqlglot they are when their syntax trees are, but for layout, case of names and aliases of tables; without it when
 they are equal but for spaces and the case of SQL's own words.
 """
 
@@ -101,8 +101,8 @@ def _parsed(sql: str) -> str | None:
 
 
 def _without_aliases(tree: Any) -> Any:
-    """A plain SELECT with its tables named by their place, and its columns not at all. In one with others
-    inside, a name may be used anywhere, so that names stay."""
+    """A plain SELECT with its tables named by their place. In one with others inside, a name may be used
+    anywhere, so that names stay; the names of its columns are what it answers with."""
     from sqlglot import exp
 
     if not isinstance(tree, exp.Select) or sum(1 for _ in tree.find_all(exp.Query)) > 1:
@@ -118,16 +118,4 @@ def _without_aliases(tree: Any) -> Any:
             column.set("table", None)
         elif column.table in places:
             column.set("table", exp.to_identifier(places[column.table]))
-    aliases = {each.alias: each.this for each in tree.expressions if isinstance(each, exp.Alias)}
-    behind = [part for name in ("group", "having", "order") if (part := tree.args.get(name)) is not None]
-    used = [column for part in behind for column in part.find_all(exp.Column) if not column.table]
-    elsewhere = {c.name for c in tree.find_all(exp.Column)} - {c.name for c in used}
-    if elsewhere & aliases.keys():
-        return tree  # the name of a column, too
-    for column in used:
-        if column.name in aliases:
-            column.replace(exp.Paren(this=aliases[column.name].copy()))
-    for each in list(tree.expressions):
-        if isinstance(each, exp.Alias):
-            each.replace(each.this)
     return tree
