@@ -58,6 +58,7 @@ __all__ = [
     "check_name",
     "content_hash",
     "family_for",
+    "is_hash_of",
     "is_id",
     "named_speaker",
     "new_id",
@@ -219,11 +220,19 @@ def content_hash(text: str) -> str:
 
     The case of `cased_words` does.
     """
+    return hashlib.sha256(" ".join((_seen(text), *sorted(cased_words(text)))).encode()).hexdigest()
+
+
+def is_hash_of(text: str, given: object) -> bool:
+    """Whether a hash is that of a text, as it is made now or was made before the case of words counted."""
+    return given in (content_hash(text), hashlib.sha256(_seen(text).encode()).hexdigest())
+
+
+def _seen(text: str) -> str:
     seen = unicodedata.normalize("NFKC", text).casefold()
     if not seen.isascii():
         seen = "".join(c for c in seen if unicodedata.category(c) != "Cf")
-    seen = " ".join(seen.split()).rstrip(".。!！ ")
-    return hashlib.sha256(" ".join((seen, *sorted(cased_words(text)))).encode()).hexdigest()
+    return " ".join(seen.split()).rstrip(".。!！ ")
 
 
 def family_for(

@@ -1,7 +1,7 @@
 """Which SQL a record carries, and when two statements are one query.
 
-With sqlglot they are when their syntax trees are, but for layout, case of names and aliases of tables; without
-it when they are equal but for spaces and the case of SQL's own words.
+With sqlglot they are when their syntax trees are, but for layout, case of names and aliases of tables;
+without it when they are equal but for spaces and the case of SQL's own words.
 """
 
 import re

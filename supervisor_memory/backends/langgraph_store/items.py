@@ -29,7 +29,7 @@ from supervisor_memory.records import (
     Namespace,
     Record,
     Status,
-    content_hash,
+    is_hash_of,
 )
 
 __all__ = ["Found", "Layout", "Owner", "label", "part_of", "parts"]
@@ -190,7 +190,7 @@ class Layout:
                 raise ValueError("it is another record's")
         except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
             raise _damaged(item, f"{type(error).__name__}: {error}") from error
-        if value.get("content_hash") == content_hash(record.content):
+        if is_hash_of(record.content, value.get("content_hash")):
             return Found(record, vector)
         status: Status = record.status if record.status == "deleted" else "quarantined"
         return Found(replace(record, status=status, content_hash="", embedder=None), is_altered=True)
