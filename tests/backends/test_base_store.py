@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, TypedDict
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.config import get_store
 from langgraph.graph import END, START, StateGraph
@@ -52,6 +52,7 @@ from supervisor_memory.testing.backend_contract import (
     tea,
     with_vector,
 )
+from supervisor_memory.testing.scripted import ScriptedModel
 from tests.backends.test_filters import STEPS, Step, filters, outcome, records, search, state
 
 WORDS_ONLY = Settings(embedding_model="none")
@@ -709,12 +710,16 @@ class Team:
     """A graph of one node that leads nobody, keeps what its model would see, and uses its store itself."""
 
     def __init__(self, store: BaseStore, memory: SupervisorMemory) -> None:
-        self.seen: list[str] = []
+        self._model = ScriptedModel(script=["Noted."] * 9)
         builder = StateGraph(Chat)
         builder.add_node("supervisor", RunnableLambda(self._answer, self._aanswer))
         builder.add_edge(START, "supervisor")
         builder.add_edge("supervisor", END)
         self._graph = memory.attach(builder.compile(store=store))
+
+    @property
+    def seen(self) -> list[str]:
+        return self._model.prompts
 
     def asks(self, text: str, *, user: str, thread: str) -> str:
         return self._said(self._graph.invoke(*self._turn(text, user, thread)))
@@ -738,8 +743,7 @@ class Team:
         return self._noted(state)
 
     def _noted(self, state: Chat) -> dict[str, Any]:
-        self.seen.append("\n".join(str(message.content) for message in state["messages"]))
-        return {"messages": [AIMessage("Noted.")]}
+        return {"messages": [self._model.invoke(state["messages"])]}
 
 
 PREFERENCE = "From now on always answer in tables."
