@@ -64,7 +64,8 @@ _GRANT: ContextVar[_Grant | None] = ContextVar("supervisor_memory_grant", defaul
 
 def acting() -> Acting | None:
     """Who acts; None outside of everything that we wrapped."""
-    return _ACTING.get()
+    found = _ACTING.get()
+    return None if found is None or (found.told is not None and found.told.is_over) else found
 
 
 def acting_scope() -> Scope | IdentityError | None:
@@ -72,7 +73,7 @@ def acting_scope() -> Scope | IdentityError | None:
 
     None outside of one; the error when memory is off for the run.
     """
-    found = _ACTING.get()
+    found = acting()
     return None if found is None else found.scope
 
 

@@ -76,7 +76,7 @@ def attach(
         conclusions=as_keys(conclusion_key or ()),
         nested=nested,
         shape=_shape_of(builder.state_schema),
-        assigns_ids=_assigns_ids(builder, keys),
+        assigns_ids=frozenset(key for key in keys if _assigns_ids(builder, key)),
     )
     calls = ToolCalls(hooks, store_tools=frozenset(store_tools))
 
@@ -189,9 +189,9 @@ def _warn_without_messages(builder: Any, keys: Sequence[str]) -> None:
         )
 
 
-def _assigns_ids(builder: Any, keys: Sequence[str]) -> bool:
+def _assigns_ids(builder: Any, key: str) -> bool:
     """Whether the graph gives messages ids as it takes them up, as `add_messages` does."""
-    reducer = getattr(builder.channels.get(keys[0]), "operator", None)
+    reducer = getattr(builder.channels.get(key), "operator", None)
     probe = HumanMessage("a")
     guarded(lambda: reducer([], [probe]) if reducer else None, otherwise=lambda error: None)
     return probe.id is not None

@@ -13,7 +13,7 @@ from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
 
-from supervisor_memory.graph.beginning import KEY, Beginning, beginning_of
+from supervisor_memory.graph.beginning import KEY, Beginning
 from supervisor_memory.graph.hooks import Hooks
 from supervisor_memory.graph.prompts import install
 from supervisor_memory.graph.state import values_of
@@ -28,7 +28,7 @@ def attached(graph: Compiled, hooks: Hooks) -> Compiled:
     """The graph, whose runs have a beginning from now on. Its class says so, which copies keep."""
     install()
     bases = (type(graph),) if isinstance(graph, Attached) else (Attached, type(graph))
-    graph.__class__ = type("Attached", bases, {"hooks": hooks})
+    graph.__class__ = type("Attached", bases, {"hooks": hooks, "__module__": __name__})
     return graph
 
 
@@ -51,8 +51,9 @@ class Attached(CompiledStateGraph[Any, Any, Any, Any]):
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:
         whole = ensure_config(self.config, config)
-        if beginning_of(whole) is not None:  # of a graph around this one
-            yield from super().stream(input, config, **options)
+        around = self.hooks.around(whole, options.get("context"))
+        if around is not None:
+            yield from super().stream(input, patch_configurable(config, {KEY: around}), **options)
             return
         begun = self.hooks.begin(
             input, whole, thread=_Here(self), context=options.get("context"), is_nested=_is_nested(whole)
@@ -66,8 +67,9 @@ class Attached(CompiledStateGraph[Any, Any, Any, Any]):
         self, input: Any, config: RunnableConfig | None = None, **options: Any
     ) -> AsyncIterator[Any]:
         whole = ensure_config(self.config, config)
-        if beginning_of(whole) is not None:
-            async for chunk in super().astream(input, config, **options):
+        around = self.hooks.around(whole, options.get("context"))
+        if around is not None:
+            async for chunk in super().astream(input, patch_configurable(config, {KEY: around}), **options):
                 yield chunk
             return
         off_loop = self.hooks.memory.bridge.run

@@ -17,8 +17,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
 from supervisor_memory.errors import IdentityError
-from supervisor_memory.graph.identity import Resolver, checked, named, scope_of
-from supervisor_memory.graph.ledger import Known, Ledger
+from supervisor_memory.graph.identity import Resolver, anonymous, checked, named, scope_of
+from supervisor_memory.graph.ledger import Known, Ledger, plain
 from supervisor_memory.graph.state import messages_of, updates_of, value_of, values_of
 from supervisor_memory.ports import guarded
 from supervisor_memory.records import Scope
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["KEY", "Beginning", "Beginnings", "Thread", "beginning_of", "hosting", "new_words", "texts_in"]
 
-KEY = "__supervisor_memory_beginning"
-"""Where the beginning travels in a run's `configurable`: nodes inherit it, no checkpoint holds it."""
+KEY = "__pregel_supervisor_memory"
+"""Where the beginning travels in a run's `configurable`: nodes inherit it, no checkpoint holds it. By its
+first letters LangGraph tells what belongs to a run alone, and shows it in no stream."""
 
 _BY_HOST = ("update", "fork")
 _FARTHEST = 200  # checkpoints that are looked at
@@ -60,7 +61,9 @@ class Beginning:
     is_unsure: bool = False
     forgets: bool = False
     keeps_messages: bool | None = None
-    notes: "dict[tuple[str | None, str], Recalled]" = field(default_factory=dict)
+    is_over: bool = False
+    """Whether the turn has ended in which a host's own code runs; a context may outlive it."""
+    notes: "dict[tuple[SupervisorMemory, str | None, str], Recalled]" = field(default_factory=dict)
     """The notes of this run, by reader and question: an agent that speaks twice in a turn reads the same."""
     _unheard: list[BaseMessage] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -105,7 +108,10 @@ _HOSTED: ContextVar[Beginning | None] = ContextVar("supervisor_memory_hosted", d
 def beginning_of(config: RunnableConfig) -> Beginning | None:
     """The beginning of the run that a node or a graph is in."""
     found = (config.get("configurable") or {}).get(KEY)
-    return found if isinstance(found, Beginning) else _HOSTED.get()
+    if isinstance(found, Beginning):
+        return found
+    hosted = _HOSTED.get()
+    return None if hosted is None or hosted.is_over else hosted
 
 
 @contextmanager
@@ -169,6 +175,10 @@ class Beginnings:
     def ledger(self) -> Ledger:
         return Ledger(self.memory)
 
+    @property
+    def _key(self) -> bytes:
+        return self.memory.backend.audit.log_id.encode()
+
     def begin(
         self,
         input: Any,
@@ -198,8 +208,9 @@ class Beginnings:
         Raises:
             IdentityError: that cannot be told.
         """
-        key = self.memory.backend.audit.log_id.encode()
-        told = scope_of(state, config, agent_id=agent_id, resolver=self.identity, key=key, context=context)
+        told = scope_of(
+            state, config, agent_id=agent_id, resolver=self.identity, key=self._key, context=context
+        )
         return redacted_scope(told, self.memory.services.redactor.text)
 
     def _begin(
@@ -222,12 +233,16 @@ class Beginnings:
             words = [asked]  # by its id it is written once, whether or not the process got that far
         if value_of(given, "user_id") and found.is_kept:
             guarded(lambda: self.ledger.name_owner(scope), otherwise=lambda error: None)
+        answers = frozenset(texts_in(resume))
+        turn = asked.id if asked is not None else None
+        if answers and found.is_kept and turn is not None:
+            guarded(lambda: self.ledger.add_answers(answers, scope, turn=turn), otherwise=lambda error: None)
         return Beginning(
             scope,
             tuple(HumanMessage(m.text, id=m.id, name=m.name) for m in words),
-            frozenset(texts_in(resume)),
+            answers,
             asked.text if asked is not None else "",
-            asked.id if asked is not None else None,
+            turn,
             is_unsure,
             forgets=not found.is_kept,
             keeps_messages=(config.get("configurable") or {}).get("memory_keep_messages"),
@@ -253,7 +268,7 @@ class Beginnings:
             m
             for m in held
             if isinstance(m, HumanMessage)
-            and (texts.get(m.id) != m.text if m.id in known.ids else m.id or m.text not in known.texts)
+            and (texts.get(m.id) != m.text if m.id in known.ids else m.id or plain(m.text) not in known.texts)
         ]
         return Found(tuple(left), tuple(added), values_of(snapshot.values), is_kept=True)
 
@@ -288,8 +303,17 @@ class Beginnings:
         asked = [m for m in messages if isinstance(m, HumanMessage)]
         if not asked or (len(messages) == 1 and not asked[0].id):
             return Known(), False
-        known = guarded(lambda: self.ledger.known(asked, scope), otherwise=lambda error: None)
+        known = guarded(lambda: self._said(asked, scope), otherwise=lambda error: None)
         return (Known(), True) if known is None else (known, False)
+
+    def _said(self, messages: Sequence[BaseMessage], scope: Scope) -> Known:
+        """Which of these were said before, by the user or in the thread before the user had a name."""
+        known = self.ledger.known(messages, scope)
+        if scope.session_id is None or len(messages) == 1:
+            return known
+        return known | self.ledger.known(
+            messages, replace(scope, user_id=anonymous(scope.session_id, self._key))
+        )
 
     def _asked(self, sent: Sequence[BaseMessage], found: Found, scope: Scope) -> BaseMessage | None:
         """The user's latest message of an earlier run."""
@@ -315,14 +339,15 @@ def new_words(
         (
             at
             for at, message in enumerate(sent)
-            if not isinstance(message, HumanMessage) or (at < len(sent) - 1 and message.text in known.texts)
+            if not isinstance(message, HumanMessage)
+            or (at < len(sent) - 1 and plain(message.text) in known.others)
         ),
         default=-1,
     )
     for at, message in enumerate(sent):
         if not isinstance(message, HumanMessage) or not message.text.strip() or message.id in known.ids:
             continue
-        if at > last_reply or (trusts_digests and message.text not in known.texts):
+        if at > last_reply or (trusts_digests and plain(message.text) not in known.texts):
             yield message
 
 
@@ -333,7 +358,7 @@ def _is_unfinished(snapshot: Snapshot | None, config: RunnableConfig) -> bool:
 
 
 def _is_known(message: BaseMessage, known: Known) -> bool:
-    return message.id in known.ids or message.text in known.texts
+    return message.id in known.ids or plain(message.text) in known.texts
 
 
 def _joined(known: Known, left: Iterable[BaseMessage], sent: Iterable[BaseMessage] = ()) -> Known:
@@ -341,7 +366,7 @@ def _joined(known: Known, left: Iterable[BaseMessage], sent: Iterable[BaseMessag
     now = {m.id: m.text for m in sent if m.id}
     human = [m for m in left if isinstance(m, HumanMessage)]
     ids = known.ids.union(m.id for m in human if m.id and now.get(m.id, m.text) == m.text)
-    return Known(ids, known.texts.union(m.text for m in human))
+    return Known(ids, known.texts.union(plain(m.text) for m in human), known.others)
 
 
 def _merged(update: Any) -> dict[str, Any]:
@@ -349,11 +374,11 @@ def _merged(update: Any) -> dict[str, Any]:
 
 
 def texts_in(value: Any, left: int = _DEEPEST) -> Iterator[str]:
-    """The texts in what a run is resumed with, however they are nested."""
+    """The texts (`plain`) in what a run is resumed with, however they are nested."""
     if isinstance(value, str):
-        yield value
+        yield plain(value)
     elif isinstance(value, BaseMessage):
-        yield value.text
+        yield plain(value.text)
     elif left and isinstance(value, Mapping):
         for _, item in zip(range(_LEAVES), value.values(), strict=False):
             yield from texts_in(item, left - 1)

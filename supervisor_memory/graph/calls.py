@@ -144,7 +144,7 @@ class ToolCalls:
             is_known = isinstance(led.scope, IdentityError) or led.scope.agent_id == self.agent_id
             if is_known or self.agent_id is None:
                 return led.scope
-        agent = self.agent_id or self.hooks.agents_calls.get(str(request.tool_call["id"]))
+        agent = self.agent_id or self.hooks.caller(request.tool_call, request.runtime.config)
         return self.hooks.scope(request.state, request.runtime.config, agent)
 
     @contextmanager

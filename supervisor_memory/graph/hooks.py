@@ -4,6 +4,7 @@ A run of a graph, a node of it, a tool that runs an agent, an agent by itself, a
 all of them enter and leave through here. Nothing in here raises into the graph.
 """
 
+import itertools
 import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -16,14 +17,14 @@ from langchain_core.runnables import RunnableConfig
 from langgraph._internal._constants import CONFIG_KEY_RUNTIME, CONFIG_KEY_SCRATCHPAD
 from langgraph.pregel._read import ChannelRead
 
-from supervisor_memory.errors import IdentityError
+from supervisor_memory.errors import IdentityConflict, IdentityError
 from supervisor_memory.flow import Outcome
 from supervisor_memory.graph.acting import acting_scope
 from supervisor_memory.graph.beginning import Beginning, Beginnings, Thread, beginning_of, texts_in
 from supervisor_memory.graph.checkpoints import Checkpoints
 from supervisor_memory.graph.guard import notice_unguarded
-from supervisor_memory.graph.identity import Resolver, checked
-from supervisor_memory.graph.ledger import Ledger
+from supervisor_memory.graph.identity import Resolver, checked, placed_by_host, users_of
+from supervisor_memory.graph.ledger import Ledger, plain
 from supervisor_memory.graph.prompts import NO_NOTE, Placement, Telling, is_explaining
 from supervisor_memory.graph.state import (
     is_memory_name,
@@ -88,13 +89,14 @@ class Hooks:
     conclusions: tuple[str, ...] = ()
     nested: Literal["agent", "user"] = "agent"
     shape: Callable[[dict[str, Any]], Any] = dict
-    began: dict[str, Beginning] = field(default_factory=dict)
-    """The latest runs of agents that memory is a middleware of, by the message they began with."""
-    agents_calls: dict[str, str] = field(default_factory=dict)
-    """The latest tool calls that sub-agents' nodes left to a tool node: id → agent."""
+    began: dict[tuple[Any, ...], Beginning] = field(default_factory=dict)
+    """The latest runs of agents that memory is a middleware of, by where they run, for whom, and the message
+    they began with: two clients may give messages the same ids."""
+    agents_calls: dict[tuple[Any, ...], str] = field(default_factory=dict)
+    """The latest tool calls that sub-agents' nodes left to a tool node: where the run is and id → agent."""
     warned: set[str] = field(default_factory=set)
-    assigns_ids: bool = False
-    """Whether the graph gives each message an id of its own as it takes it up."""
+    assigns_ids: frozenset[str] = frozenset()
+    """The keys whose messages the graph gives ids of their own as it takes them up."""
 
     @property
     def ledger(self) -> Ledger:
@@ -121,6 +123,17 @@ class Hooks:
             self._report_off(begun.scope, None)
         return begun
 
+    def around(self, config: RunnableConfig, context: Any = None) -> Beginning | None:
+        """The beginning of the run that a run begins in. Where it is another user's, memory is off."""
+        found = beginning_of(config)
+        if found is None or isinstance(found.scope, IdentityError):
+            return found
+        if users_of(config, context) <= {found.scope.user_id}:
+            return found
+        error = IdentityConflict("a run names another user than the run it is in; memory is off for it")
+        self._report_off(error, None)
+        return Beginning(error)
+
     def begin_agent(self, state: Any, there: Checkpoints) -> None:
         """Settle the same for an agent with the middleware, at its first step; hear what was said."""
 
@@ -141,7 +154,7 @@ class Hooks:
         begun.settle(state, self.keys)
         anchors = [m.id for m in messages_of(state, self.keys) if isinstance(m, HumanMessage) and m.id]
         for each in anchors[-1:]:
-            self.began[each] = begun
+            self.began[*placed_by_host(there.config), each] = begun
         for oldest in list(self.began)[:-_MOST_CALLS]:
             self.began.pop(oldest, None)
         self.hear(begun)
@@ -151,8 +164,9 @@ class Hooks:
         found = beginning_of(config)
         if found is not None or not self.began:
             return found
+        place = placed_by_host(config)
         ids = (m.id for m in reversed(messages_of(state, self.keys)) if isinstance(m, HumanMessage))
-        return next((self.began[each] for each in ids if each in self.began), None)
+        return next((found for each in ids if (found := self.began.get((*place, each))) is not None), None)
 
     def answered(self, state: Any, config: RunnableConfig, agent_id: str | None) -> None:
         """Remember what an agent that memory is a middleware of has answered."""
@@ -167,8 +181,8 @@ class Hooks:
             since = list(takewhile(lambda m: not _begins(m, turn), reversed(held)))[::-1]
             made = [m for m in since if isinstance(m, HumanMessage)] if turn is not None else []
             if begun is not None and made:
-                said = begun.answers.union(word.text for word in begun.words)
-                others = [m for m in made if m.text not in said]
+                said = begun.answers.union(plain(word.text) for word in begun.words)
+                others = [m for m in made if plain(m.text) not in said]
                 self.ledger.add(others, replace(scope, agent_id=None), by=agent_id or "agent")
             if agent_id is not None:
                 self.brought(outcome_of({}, {self.keys[0]: since}, since), scope, NO_NOTE, begun)
@@ -284,10 +298,11 @@ class Hooks:
         def look() -> Note:
             if not read:
                 return NO_NOTE
-            told_before = begun.notes.get((scope.agent_id, query)) if begun is not None else None
+            reader = self.memory, scope.agent_id, query
+            told_before = begun.notes.get(reader) if begun is not None else None
             recalled = told_before or self.memory.recalled(read, scope, query=query)
             if begun is not None and not recalled.note.degraded:
-                begun.notes[scope.agent_id, query] = recalled
+                begun.notes[reader] = recalled
             found.append(recalled)
             return recalled.note
 
@@ -317,11 +332,11 @@ class Hooks:
             said = new_messages(state, result, self.keys)
             answers = _said(said) if leads else []
             begun = visit.begun
+            self._note_calls(said, scope.agent_id, config)
             if scope.agent_id is None:
                 if begun is not None:
                     self.hear(begun, answers, visit.note)
                 return
-            self._note_calls(said, scope.agent_id)
             # An agent that is spoken to repeats the user when it says what the user said, but not itself.
             if begun is not None:
                 self.hear(begun, (), visit.note)
@@ -364,25 +379,24 @@ class Hooks:
 
         def look() -> None:
             texts = {text for _, text in visit.seen}
-            made: list[BaseMessage] = [
-                m
-                for update in updates_of(result)
-                for m in messages_of(update, self.keys)
-                if isinstance(m, HumanMessage) and m.text not in texts
-            ]
+            made: list[BaseMessage] = []
+            for update, key in itertools.product(updates_of(result), self.keys):
+                new = [m for m in messages_of(update, (key,)) if isinstance(m, HumanMessage)]
+                new = [m for m in new if m.text not in texts]
+                for message in new if key in self.assigns_ids else ():
+                    message.id = message.id or str(uuid.uuid4())
+                made += new
             made += [m for m, text in visit.seen if m.text != text]
             if not made:
                 return
+            heard = {plain(word.text) for word in begun.words}
+            made = [m for m in made if plain(m.text) not in heard]
             answers = begun.answers | _resumed(config)
-            own = [m for m in made if m.text in answers]
-            heard = {word.text for word in begun.words}
-            if new := [m for m in own if m.text not in heard]:
-                begun.add(new)
-            others = [m for m in made if m.text not in answers and m.text not in heard]
-            if others:
-                for message in others:
-                    if message.id is None and self.assigns_ids:
-                        message.id = str(uuid.uuid4())
+            if begun.turn_id is not None:
+                answers |= self.ledger.answers(made, scope, turn=begun.turn_id)
+            if own := [m for m in made if plain(m.text) in answers]:
+                begun.add(own)
+            if others := [m for m in made if plain(m.text) not in answers]:
                 self.ledger.add(others, replace(scope, agent_id=None), by=scope.agent_id or checked(node))
 
         guarded(look, otherwise=lambda error: self.missed("remember", scope, error))
@@ -436,13 +450,20 @@ class Hooks:
                     turn_id=turn,
                 )
 
-    def _note_calls(self, said: Sequence[BaseMessage], agent: str) -> None:
-        """Whose the calls are that a tool node will find in the messages."""
+    def _note_calls(self, said: Sequence[BaseMessage], agent: str | None, config: RunnableConfig) -> None:
+        """Whose the calls are that a tool node will find in the messages. Models may count them from one."""
+        place = placed_by_host(config)
         for message in said:
             for call in message.tool_calls if isinstance(message, AIMessage) else ():
-                self.agents_calls[str(call["id"])] = agent
+                self.agents_calls.pop((*place, call["id"]), None)
+                if agent is not None:
+                    self.agents_calls[*place, call["id"]] = agent
         for oldest in list(self.agents_calls)[:-_MOST_CALLS]:
             self.agents_calls.pop(oldest, None)
+
+    def caller(self, call: Mapping[str, Any], config: RunnableConfig) -> str | None:
+        """The sub-agent whose node left a call to a tool node; None where none did."""
+        return self.agents_calls.get((*placed_by_host(config), call["id"]))
 
     def brought(self, outcome: Outcome, scope: Scope, note: Note, begun: Beginning | None) -> None:
         """Remember what a sub-agent brought."""

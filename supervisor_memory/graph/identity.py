@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
+from langgraph._internal._constants import CONFIG_KEY_RUNTIME
 from langgraph.runtime import get_runtime
 
 from supervisor_memory.errors import IdentityConflict, IdentityError, MissingUser
@@ -14,7 +15,7 @@ from supervisor_memory.graph.addresses import user_for
 from supervisor_memory.graph.state import value_of
 from supervisor_memory.records import Scope, check_name
 
-__all__ = ["Resolver", "checked", "named", "scope_of"]
+__all__ = ["Resolver", "anonymous", "checked", "named", "placed_by_host", "scope_of", "users_of"]
 
 Resolver: TypeAlias = Callable[[Any, RunnableConfig], str | None]
 """(the node's state, the run's config) → the user id; the first authority when given."""
@@ -58,7 +59,7 @@ def scope_of(
             f"two users in one run: {where} do not name the same; memory is off for it", claims=named
         )
     thread = configurable.get("thread_id")
-    user = users.pop() if users else _anonymous(thread, key)
+    user = users.pop() if users else anonymous(thread, key)
     metadata = config.get("metadata") or {}
     run = config.get("run_id") or metadata.get("run_id") or configurable.get("run_id") or _run()
     return Scope(
@@ -87,6 +88,23 @@ def _claims(
     claims.append(("the server", _identity_of(server_user)))
     claims.append(("state.user_id", value_of(state, "user_id")))
     return claims
+
+
+def users_of(config: RunnableConfig, context: Any = None) -> frozenset[str]:
+    """The users whom a config and a runtime context name, which no node can change."""
+    configurable = config.get("configurable") or {}
+    runtime = configurable.get(CONFIG_KEY_RUNTIME)
+    context = getattr(runtime, "context", None) if context is None else context
+    claims = _claims({}, config, configurable, None, context)
+    return frozenset(str(_as_id(user)) for _, user in claims if user not in (None, ""))
+
+
+def placed_by_host(config: RunnableConfig) -> tuple[Any, ...]:
+    """Where a run is and for whom: the same in all its steps, and in those of a run that goes on after an
+    interrupt."""
+    configurable = config.get("configurable") or {}
+    control = getattr(configurable.get(CONFIG_KEY_RUNTIME), "control", None)
+    return configurable.get("thread_id") or control, users_of(config)
 
 
 def _identity_of(server_user: Any) -> Any:
@@ -127,7 +145,8 @@ def _context() -> Any:
         return None
 
 
-def _anonymous(thread: Any, key: bytes) -> str:
+def anonymous(thread: Any, key: bytes) -> str:
+    """The user of a thread in which nobody is named."""
     if thread in (None, ""):
         raise MissingUser(
             "no user id and no thread id in this run, so memory is off for it; pass "

@@ -1,4 +1,4 @@
-"""Who said what is in a thread: a keyed digest of each human message that nobody but an agent can have said.
+"""Who said what is in a conversation: a keyed digest of each human message that only an agent can have said.
 
 A client that sends the whole conversation back sends it without saying who said what. So what nodes and tools
 add as human messages is remembered here, and, where the host keeps no checkpoints, what the user said too.
@@ -9,6 +9,7 @@ search, since their status is `compressed`: of a text its digest is kept.
 import functools
 import hashlib
 import hmac
+import unicodedata
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -22,20 +23,30 @@ from supervisor_memory.records import SESSION_FAMILY, Filter, Record, Scope, Sou
 if TYPE_CHECKING:
     from supervisor_memory.memory import SupervisorMemory
 
-__all__ = ["DIGEST", "Known", "Ledger"]
+__all__ = ["DIGEST", "Known", "Ledger", "plain"]
 
 DIGEST: Status = "compressed"
 _ROWS = uuid.UUID("4f3c6c2a-90c5-5b34-8d5e-9c1f0a8d7e11")
 _MOST = 2000
-Key: TypeAlias = Literal["id", "text", "owner"]
+Key: TypeAlias = Literal["id", "text", "answer", "owner"]
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of some messages: the ids and the texts that were said before, by whomever."""
+    """What is known of some messages: the ids and the texts (`plain`) that were said before, by whomever, and
+    the texts that agents said."""
 
     ids: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
+
+    def __or__(self, other: "Known") -> "Known":
+        return Known(self.ids | other.ids, self.texts | other.texts, self.others | other.others)
+
+
+def plain(text: str) -> str:
+    """A text without what clients change as they send it back: white space, and how accents are written."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +56,18 @@ class Ledger:
     memory: "SupervisorMemory"
 
     def known(self, messages: Iterable[BaseMessage], scope: Scope) -> Known:
-        """Which of these messages were said in this thread before."""
+        """Which of these messages were said before, in any thread of the user."""
         rows: dict[str, tuple[Key, str]] = {}
         for message in messages:
             if message.id:
                 rows[_row_id(scope, "id", message.id)] = "id", message.id
-            rows[_row_id(scope, "text", message.text)] = "text", message.text
-        found = [rows[id_] for id_ in self._held(rows, scope)]
+            text = plain(message.text)
+            rows[_row_id(scope, "text", text)] = "text", text
+        found = [(*rows[row.id], row.source.agent_id) for row in self._held(rows, scope)]
         return Known(
-            frozenset(value for key, value in found if key == "id"),
-            frozenset(value for key, value in found if key == "text"),
+            frozenset(value for key, value, _ in found if key == "id"),
+            frozenset(value for key, value, _ in found if key == "text"),
+            frozenset(value for key, value, by in found if key == "text" and by is not None),
         )
 
     def owns(self, scope: Scope) -> bool:
@@ -70,14 +83,24 @@ class Ledger:
         keys: list[tuple[Key, str]] = []
         for message in messages:
             keys += [("id", message.id)] if message.id else []
-            keys.append(("text", message.text))
+            keys.append(("text", plain(message.text)))
         self._write(keys, scope, by)
+
+    def answers(self, messages: Iterable[BaseMessage], scope: Scope, *, turn: str) -> frozenset[str]:
+        """Those of the texts that the user has answered in this turn, whichever run of it was resumed."""
+        texts = {plain(message.text) for message in messages}
+        rows = {_row_id(scope, "answer", f"{turn}\0{text}"): text for text in texts}
+        return frozenset(rows[row.id] for row in self._held(rows, scope))
+
+    def add_answers(self, texts: Iterable[str], scope: Scope, *, turn: str) -> None:
+        """Remember what the user has answered in a turn: a later run of it may say it."""
+        self._write([("answer", f"{turn}\0{text}") for text in texts], scope, None)
 
     def name_owner(self, scope: Scope) -> None:
         """Remember that a host named this user for this thread."""
         self._write([("owner", "")], scope, None)
 
-    def _held(self, ids: Iterable[str], scope: Scope) -> Iterator[str]:
+    def _held(self, ids: Iterable[str], scope: Scope) -> Iterator[Record]:
         """Those of the rows that there are."""
         wanted = list(ids)
         memory = self.memory
@@ -89,22 +112,26 @@ class Ledger:
                 seconds,
                 functools.partial(memory.backend.list, where, limit=len(part)),
             )
-            yield from (row.id for row in rows)
+            yield from rows
 
     def _write(self, keys: Iterable[tuple[Key, str]], scope: Scope, by: str | None) -> None:
         now = self.memory.services.clock()
         rows = {id_: _row(id_, scope, by, now) for key, value in keys if (id_ := _row_id(scope, key, value))}
-        for id_ in list(self._held(rows, scope)):
-            del rows[id_]
+        for row in list(self._held(rows, scope)):
+            del rows[row.id]
         if rows:
             self.memory.keep_digests(Remembering(scope, verbatim=tuple(rows.values())))
 
 
 def _row_id(scope: Scope, key: Key, value: str) -> str:
-    """The id of a row is the digest, keyed with the user and the thread."""
-    thread = f"{scope.user_id}\0{scope.session_id or ''}".encode("utf-8", "backslashreplace")
+    """The id of a row is the digest, keyed with the user and, of who owns a thread, the thread.
+
+    What was said is known in all threads of a user: a conversation may go on in another one.
+    """
+    thread = scope.session_id or "" if key == "owner" else ""
+    owner = f"{scope.user_id}\0{thread}".encode("utf-8", "backslashreplace")
     said = f"{key}\0{value}".encode("utf-8", "backslashreplace")
-    return str(uuid.uuid5(_ROWS, hmac.new(thread, said, hashlib.sha256).hexdigest()))
+    return str(uuid.uuid5(_ROWS, hmac.new(owner, said, hashlib.sha256).hexdigest()))
 
 
 def _row(id_: str, scope: Scope, by: str | None, now: float) -> Record:

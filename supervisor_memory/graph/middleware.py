@@ -1,7 +1,9 @@
 """Memory as a middleware of `create_agent` and of deepagents."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_core.messages import BaseMessage, SystemMessage
@@ -18,7 +20,6 @@ from supervisor_memory.graph.identity import Resolver
 from supervisor_memory.graph.observing import Result
 from supervisor_memory.graph.prompts import Placement, check_placement, install, is_left_alone, placed
 from supervisor_memory.graph.state import as_keys, without_calls
-from supervisor_memory.recall.format import FENCE
 from supervisor_memory.records import check_name
 
 try:
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MemoryMiddleware", "middleware"]
 
-FENCE_START = f"<{FENCE} id="
+_TOLD: ContextVar[bool] = ContextVar("supervisor_memory_told", default=False)
+"""Whether another memory's middleware has put its note into the call that is being made."""
 
 
 def middleware(
@@ -103,7 +105,8 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> ModelResponse[Any]:
         """Add the note to one call of the model."""
         informed, visit = self._informed(request)
-        response = handler(informed)
+        with _told(visit):
+            response = handler(informed)
         self._deliver(visit)
         return response
 
@@ -115,7 +118,8 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         """The async twin of `wrap_model_call`."""
         off_loop = self._hooks.memory.bridge.run
         informed, visit = await off_loop(self._informed, request)
-        response = await handler(informed)
+        with _told(visit):
+            response = await handler(informed)
         await off_loop(self._deliver, visit)
         return response
 
@@ -156,7 +160,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         told = visit.told
         if told.hidden:
             request = request.override(messages=_any(without_calls(request.messages, told.hidden)))
-        if not told.note or _has_note(request):
+        if not told.note or _TOLD.get():
             return request, visit
         system = request.system_message
         prompt = [*([] if system is None else [system]), *request.messages]
@@ -171,13 +175,14 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             self._hooks.deliver(visit, self.name)
 
 
-def _has_note(request: ModelRequest[Any]) -> bool:
-    """Whether another memory's middleware has told its note."""
-    system = request.system_message
-    if system is not None and FENCE_START in system.text:
-        return True
-    firsts = (m.content[0] for m in request.messages if isinstance(m.content, list) and m.content)
-    return any(isinstance(b, dict) and str(b.get("text")).startswith(FENCE_START) for b in firsts)
+@contextmanager
+def _told(visit: Visit | None) -> Iterator[None]:
+    """One call of a model, which holds one note."""
+    token = _TOLD.set(_TOLD.get() or (visit is not None and visit.told.is_delivered))
+    try:
+        yield
+    finally:
+        _TOLD.reset(token)
 
 
 def _any(messages: list[BaseMessage]) -> list[Any]:

@@ -75,6 +75,8 @@ class Telling:
     hidden: Collection[str] = ()
     is_delivered: bool = field(default=False, compare=False)
     """Whether a model call held the note."""
+    is_over: bool = field(default=False, compare=False)
+    """Whether whom it was told to has left; a context may outlive them."""
 
 
 class Explained(BaseException):
@@ -110,7 +112,8 @@ def check_placement(placement: Placement, *, allowed: Sequence[str] = _PLACEMENT
 
 def telling() -> Telling | None:
     """What the models that run here are told; None where nothing is."""
-    return _TELLING.get()
+    told = _TELLING.get()
+    return None if told is None or told.is_over else told
 
 
 @contextmanager
@@ -216,12 +219,15 @@ def _wrap(kind: type, name: str, around: Callable[[str, Callable[..., Any]], Cal
 def _prompting(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     """A method of a chat model whose prompt holds the note."""
     takes_lists = name in ("generate", "agenerate")
+    called = "messages" if takes_lists else "input"
 
     @functools.wraps(method)
-    def with_note(self: BaseChatModel, prompt: Any, *args: Any, **options: Any) -> Any:
-        told = _TELLING.get()
-        if told is None and _CAPTURED.get() is None:
-            return method(self, prompt, *args, **options)
+    def with_note(self: BaseChatModel, *args: Any, **options: Any) -> Any:
+        told = telling()
+        is_of_no_concern = told is None and _CAPTURED.get() is None
+        if is_of_no_concern or not (args or called in options):
+            return method(self, *args, **options)
+        prompt, args = (args[0], args[1:]) if args else (options.pop(called), args)
         if takes_lists:
             call = options
             prompt = [_told(self, list(each), told, call) for each in prompt]
@@ -239,14 +245,14 @@ def _hushing(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def run(self: BaseTool, *args: Any, **options: Any) -> Any:
-        if _TELLING.get() is None or runs_an_agent(self):
+        if telling() is None or runs_an_agent(self):
             return method(self, *args, **options)
         with tells(None):
             return method(self, *args, **options)
 
     @functools.wraps(method)
     async def arun(self: BaseTool, *args: Any, **options: Any) -> Any:
-        if _TELLING.get() is None or runs_an_agent(self):
+        if telling() is None or runs_an_agent(self):
             return await method(self, *args, **options)
         with tells(None):
             return await method(self, *args, **options)

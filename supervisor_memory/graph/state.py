@@ -5,7 +5,15 @@ import dataclasses
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage, convert_to_messages
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    ChatMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+    convert_to_messages,
+)
 from langgraph.types import Command, Overwrite
 from pydantic import BaseModel
 
@@ -80,6 +88,8 @@ def _is_short(item: Any) -> bool:
 
 def _as_message(item: Any) -> BaseMessage | None:
     """A message that somebody wrote in short: "text", ("user", "text") or {"role": "user", …}."""
+    if isinstance(item, ChatMessage) and item.role in ("user", "human"):
+        return HumanMessage(item.content, id=item.id)
     if isinstance(item, BaseMessage):
         return item
     if not (item and isinstance(item, (str, dict))) and not _is_short(item):

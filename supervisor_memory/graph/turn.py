@@ -1,7 +1,7 @@
 """One turn of a conversation in code of the host's own, such as an @entrypoint or a loop."""
 
 import uuid
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -52,7 +52,7 @@ class HostTurn:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._within.close()
+        self._leave()
         self._end()
 
     async def __aenter__(self) -> Self:
@@ -62,7 +62,7 @@ class HostTurn:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._within.close()
+        self._leave()
         await self._hooks.memory.bridge.run(self._end)
 
     def _recall(self) -> None:
@@ -76,6 +76,14 @@ class HostTurn:
         self._within.enter_context(acting_as(self._visit.scope, self._visit.told))
         self._within.enter_context(hosting(self._visit.begun))
         return self
+
+    def _leave(self) -> None:
+        """Nobody acts any more, in no context: a generator may end in another one than it began in."""
+        self._visit.told.is_over = True
+        if self._visit.begun is not None:
+            self._visit.begun.is_over = True
+        with suppress(ValueError):
+            self._within.close()
 
     def _end(self) -> None:
         visit = self._visit
