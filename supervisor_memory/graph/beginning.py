@@ -321,7 +321,8 @@ class Beginnings:
         known = Known()
         if human and found.is_kept:
             known = guarded(lambda: self.ledger.known(human, scope), otherwise=lambda error: Known())
-        return next((m for m in reversed(human) if not _is_known(m, known)), None)
+        own = (m for m in reversed(human) if m.id not in known.ids and plain(m.text) not in known.others)
+        return next(own, None)
 
 
 def new_words(

@@ -37,7 +37,7 @@ from supervisor_memory.graph.state import (
 )
 from supervisor_memory.messages import as_messages
 from supervisor_memory.ports import guarded
-from supervisor_memory.records import AuditEvent, Note, Scope
+from supervisor_memory.records import AuditEvent, Filter, Note, Scope
 
 if TYPE_CHECKING:
     from supervisor_memory.memory import Recalled, SupervisorMemory
@@ -300,6 +300,8 @@ class Hooks:
                 return NO_NOTE
             reader = self.memory, scope.agent_id, query
             told_before = begun.notes.get(reader) if begun is not None else None
+            if told_before is not None and not self._holds_still(told_before.note, scope):
+                told_before = None
             recalled = told_before or self.memory.recalled(read, scope, query=query)
             if begun is not None and not recalled.note.degraded:
                 begun.notes[reader] = recalled
@@ -311,6 +313,15 @@ class Hooks:
         told = Telling(note, scope.agent_id, self.placement, tuple(a for a in anchors if a), hidden)
         tell = (lambda: found[0].tell(scope)) if found and note else None
         return Visit(scope, told, begun, seen, tell)
+
+    def _holds_still(self, note: Note, scope: Scope) -> bool:
+        """Whether what a note tells is still known: nothing of it was deleted or erased meanwhile."""
+        where = Filter(user_id=scope.user_id, ids=note.ids)
+        seconds = self.memory.settings.search_timeout_ms / 1000
+        known = self.memory.bridge.within(
+            seconds, lambda: self.memory.backend.list(where, limit=len(note.ids))
+        )
+        return len(known) == len(note.ids)
 
     def leave(
         self, visit: Visit, state: Any, result: Any, config: RunnableConfig, *, node: str, leads: bool

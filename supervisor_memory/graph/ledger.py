@@ -11,14 +11,14 @@ import hashlib
 import hmac
 import unicodedata
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from langchain_core.messages import BaseMessage
 
 from supervisor_memory.flow import Remembering
-from supervisor_memory.records import SESSION_FAMILY, Filter, Record, Scope, Source, Status
+from supervisor_memory.records import SESSION_FAMILY, Filter, Record, Scope, Source, Status, content_hash
 
 if TYPE_CHECKING:
     from supervisor_memory.memory import SupervisorMemory
@@ -64,9 +64,11 @@ class Ledger:
             text = plain(message.text)
             rows[_row_id(scope, "text", text)] = "text", text
         found = [(*rows[row.id], row.source.agent_id) for row in self._held(rows, scope)]
+        texts = frozenset(value for key, value, _ in found if key == "text")
+        left = {value for key, value in rows.values() if key == "text"} - texts
         return Known(
             frozenset(value for key, value, _ in found if key == "id"),
-            frozenset(value for key, value, _ in found if key == "text"),
+            texts.union(text for text in left if self._is_kept(text, scope)),
             frozenset(value for key, value, by in found if key == "text" and by is not None),
         )
 
@@ -100,18 +102,25 @@ class Ledger:
         """Remember that a host named this user for this thread."""
         self._write([("owner", "")], scope, None)
 
+    def _is_kept(self, text: str, scope: Scope) -> bool:
+        """Whether the user's words are among the session messages, where they need no digest."""
+        kept = content_hash(self.memory.services.redactor.text(text))
+        where = Filter(user_id=scope.user_id, families=(SESSION_FAMILY,), content_hash=kept)
+        return any(row.source.source_class == "user" for row in self._listed(where, 1))
+
+    def _listed(self, where: Filter, most: int) -> Sequence[Record]:
+        seconds = self.memory.settings.search_timeout_ms / 1000
+        return self.memory.bridge.within(
+            seconds, functools.partial(self.memory.backend.list, where, limit=most)
+        )
+
     def _held(self, ids: Iterable[str], scope: Scope) -> Iterator[Record]:
         """Those of the rows that there are."""
         wanted = list(ids)
-        memory = self.memory
         for start in range(0, len(wanted), _MOST):
             part = tuple(wanted[start : start + _MOST])
             where = Filter(user_id=scope.user_id, families=(SESSION_FAMILY,), statuses=(DIGEST,), ids=part)
-            seconds = memory.settings.search_timeout_ms / 1000
-            rows = memory.bridge.within(
-                seconds,
-                functools.partial(memory.backend.list, where, limit=len(part)),
-            )
+            rows = self._listed(where, len(part))
             yield from rows
 
     def _write(self, keys: Iterable[tuple[Key, str]], scope: Scope, by: str | None) -> None:

@@ -224,11 +224,10 @@ def test_beginnings_and_classes_are_let_go(memory: SupervisorMemory) -> None:
     for _ in range(30):
         run()
     gc.collect()
-    assert len([each for each in begun if each() is not None]) <= 1
+    assert len([each for each in begun if each() is not None]) <= 3  # what threads of the pool did last
     assert len(Attached.__subclasses__()) - before <= 1
 
 
-@pytest.mark.xfail(strict=True, reason="a run keeps the notes it has told, whatever is erased meanwhile")
 def test_what_is_erased_in_the_middle_of_a_run_is_read_by_nobody_after_that(memory: SupervisorMemory) -> None:
     boss = model()
 

@@ -96,9 +96,6 @@ def test_a_history_that_comes_back_after_a_summary_is_heard_once(memory: Supervi
     assert_heard(memory, TABLES, ROUND, CHINESE)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the user's words are in the ledger only where there is no checkpointer"
-)
 def test_a_history_that_comes_back_after_the_checkpoints_are_lost_is_heard_once(
     memory: SupervisorMemory,
 ) -> None:
