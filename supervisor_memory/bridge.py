@@ -92,6 +92,7 @@ class _Workers:
                         return
                 continue
             job()
+            del job  # and the context that it keeps
             with lock:
                 self._busy -= 1
 

@@ -233,16 +233,12 @@ class Beginnings:
             words = [asked]  # by its id it is written once, whether or not the process got that far
         if value_of(given, "user_id") and found.is_kept:
             guarded(lambda: self.ledger.name_owner(scope), otherwise=lambda error: None)
-        answers = frozenset(texts_in(resume))
-        turn = asked.id if asked is not None else None
-        if answers and found.is_kept and turn is not None:
-            guarded(lambda: self.ledger.add_answers(answers, scope, turn=turn), otherwise=lambda error: None)
         return Beginning(
             scope,
             tuple(HumanMessage(m.text, id=m.id, name=m.name) for m in words),
-            answers,
+            frozenset(texts_in(resume)),
             asked.text if asked is not None else "",
-            turn,
+            asked.id if asked is not None else None,
             is_unsure,
             forgets=not found.is_kept,
             keeps_messages=(config.get("configurable") or {}).get("memory_keep_messages"),

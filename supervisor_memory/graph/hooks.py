@@ -94,6 +94,8 @@ class Hooks:
     they began with: two clients may give messages the same ids."""
     agents_calls: dict[tuple[Any, ...], str] = field(default_factory=dict)
     """The latest tool calls that sub-agents' nodes left to a tool node: where the run is and id → agent."""
+    answers: dict[tuple[Any, ...], frozenset[str]] = field(default_factory=dict)
+    """What the latest turns were resumed with, so that a later run of a turn may still say it."""
     warned: set[str] = field(default_factory=set)
     assigns_ids: frozenset[str] = frozenset()
     """The keys whose messages the graph gives ids of their own as it takes them up."""
@@ -121,6 +123,12 @@ class Hooks:
         begun = self.beginnings.begin(input, config, thread=thread, context=context, is_nested=is_nested)
         if isinstance(begun.scope, IdentityError):
             self._report_off(begun.scope, None)
+        if begun.answers and begun.turn_id is not None:
+            turn = (*placed_by_host(config), begun.turn_id)
+            begun.answers |= self.answers.pop(turn, frozenset())
+            self.answers[turn] = begun.answers
+            for oldest in list(self.answers)[:-_MOST_CALLS]:
+                self.answers.pop(oldest, None)
         return begun
 
     def around(self, config: RunnableConfig, context: Any = None) -> Beginning | None:
@@ -403,8 +411,6 @@ class Hooks:
             heard = {plain(word.text) for word in begun.words}
             made = [m for m in made if plain(m.text) not in heard]
             answers = begun.answers | _resumed(config)
-            if begun.turn_id is not None:
-                answers |= self.ledger.answers(made, scope, turn=begun.turn_id)
             if own := [m for m in made if plain(m.text) in answers]:
                 begun.add(own)
             if others := [m for m in made if plain(m.text) not in answers]:

@@ -28,7 +28,7 @@ __all__ = ["DIGEST", "Known", "Ledger", "plain"]
 DIGEST: Status = "compressed"
 _ROWS = uuid.UUID("4f3c6c2a-90c5-5b34-8d5e-9c1f0a8d7e11")
 _MOST = 2000
-Key: TypeAlias = Literal["id", "text", "answer", "owner"]
+Key: TypeAlias = Literal["id", "text", "owner"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +87,6 @@ class Ledger:
             keys += [("id", message.id)] if message.id else []
             keys.append(("text", plain(message.text)))
         self._write(keys, scope, by)
-
-    def answers(self, messages: Iterable[BaseMessage], scope: Scope, *, turn: str) -> frozenset[str]:
-        """Those of the texts that the user has answered in this turn, whichever run of it was resumed."""
-        texts = {plain(message.text) for message in messages}
-        rows = {_row_id(scope, "answer", f"{turn}\0{text}"): text for text in texts}
-        return frozenset(rows[row.id] for row in self._held(rows, scope))
-
-    def add_answers(self, texts: Iterable[str], scope: Scope, *, turn: str) -> None:
-        """Remember what the user has answered in a turn: a later run of it may say it."""
-        self._write([("answer", f"{turn}\0{text}") for text in texts], scope, None)
 
     def name_owner(self, scope: Scope) -> None:
         """Remember that a host named this user for this thread."""
