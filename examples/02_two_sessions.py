@@ -6,7 +6,6 @@ a real one; the memory is the real one. Another backend: MEMORY_BACKEND=json mak
 """
 
 import argparse
-import logging
 import os
 import shutil
 import subprocess
@@ -22,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # `agents` and `common` are 
 
 from agents.team import build_team
 from common.config import config
-from supervisor_memory import Note, Scope, Settings, SupervisorMemory
+from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.explain import why
 
 console = Console(highlight=False)
@@ -101,8 +100,7 @@ def run_session(session: str) -> None:
     user, asks = SESSIONS[session]
     console.rule(TITLES[session].format(pid=os.getpid()), align="left")
     with SupervisorMemory.from_env() as memory:
-        shown = ShowNotes(memory)
-        logging.getLogger("supervisor_memory").addHandler(shown)
+        notes = max((note.seq for note in memory.backend.audit.notes(1)), default=0)
         graph = memory.attach(build_team(tools=memory.tools())).compile()
         for turn, text in enumerate(asks):
             before = memory.backend.audit.count()
@@ -111,8 +109,7 @@ def run_session(session: str) -> None:
                 {"messages": [("user", text)], "user_id": user},
                 {"configurable": {"thread_id": f"session-{session}"}},
             )
-            if not shown.shown:
-                console.print("[yellow]nothing recalled for anybody[/]")
+            notes = show_notes(memory, notes)
             console.print(f"[bold green]supervisor:[/] {escape(state['final_answer'])}")
             for effect in state.get("side_effects") or ():
                 if "path" in effect:
@@ -120,31 +117,31 @@ def run_session(session: str) -> None:
             show_audit(memory, before, title=f"audit of turn {turn + 1}")
 
 
-class ShowNotes(logging.Handler):
-    """Prints every note as it is injected: for whom, what, and why each line is in it."""
+def show_notes(memory: SupervisorMemory, before: int) -> int:
+    """Every note that a model has read since: for whom, what, and why each line is in it.
 
-    def __init__(self, memory: SupervisorMemory) -> None:
-        super().__init__(logging.INFO)
-        logging.getLogger("supervisor_memory").setLevel(logging.INFO)
-        self.memory = memory
-        self.shown: set[tuple[str | None, tuple[str, ...]]] = set()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.levelno >= logging.WARNING:
-            console.print(f"[yellow]{escape(record.getMessage())}[/]")
-        note: Note | None = getattr(record, "note", None)
-        scope: Scope | None = getattr(record, "scope", None)
-        if not note or scope is None or (scope.agent_id, note.ids) in self.shown:
-            return
-        self.shown.add((scope.agent_id, note.ids))
+    Returns:
+        The number of the last one.
+    """
+    told = [note for note in memory.backend.audit.notes(100) if note.seq > before and note.op == "inject"]
+    if not told:
+        console.print("[yellow]nothing recalled for anybody[/]")
+    seen: set[tuple[str | None, tuple[str, ...]]] = set()
+    for note in reversed(told):
+        ids = tuple(each.record_id for each in note.shown)
+        if (note.agent_id, ids) in seen:
+            continue
+        seen.add((note.agent_id, ids))
         table = Table(box=None, padding=(0, 1), show_header=True, header_style="dim")
         for column in ("remembered", "why", "score"):
             table.add_column(column, overflow="fold", max_width={"remembered": 60}.get(column))
-        for hit in note.hits:
-            table.add_row(escape(clipped(hit.record.content)), why(hit.parts), f"{hit.score:.2f}")
-        reader = scope.agent_id or "supervisor"
-        title = f"recalled for [bold]{reader}[/], {note.tokens} tokens, before it speaks"
+        texts = {record.id: record.content for record in memory.backend.get(ids)}
+        for each in note.shown:
+            text = clipped(texts.get(each.record_id, ""))
+            table.add_row(escape(text), why(each.parts), f"{each.score:.2f}")
+        title = f"recalled for [bold]{note.agent_id or 'supervisor'}[/], {note.tokens} tokens"
         console.print(Panel(table, title=title, title_align="left", border_style="yellow"))
+    return max((note.seq for note in told), default=before)
 
 
 def clipped(text: str, most: int = 100) -> str:
@@ -166,6 +163,8 @@ def show_audit(memory: SupervisorMemory, before: int, *, title: str) -> None:
     for row in memory.backend.audit.tail(added):
         event = row.event
         live = memory.backend.get([row.record_id]) if row.record_id else []
+        if live and live[0].status == "compressed":  # a digest of who said what
+            continue
         text = live[0].content.replace("\n", " ") if live else ""
         shown = (
             event.get("agent_id") or event.get("actor"),

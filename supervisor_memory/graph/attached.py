@@ -1,6 +1,7 @@
 """Graphs with memory: each run of theirs has a beginning."""
 
 import asyncio
+import inspect
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from typing import Any, ClassVar, TypeAlias, TypeVar, cast
@@ -90,6 +91,11 @@ class Attached(CompiledStateGraph[Any, Any, Any, Any]):
             await cast("Any", steps).aclose()
             if sys.exc_info()[0] not in (asyncio.CancelledError, GeneratorExit):
                 await off_loop(self.hooks.end, begun)
+
+
+for _way in (Attached.stream, Attached.astream):  # as editors and checks of types see the graph's own
+    setattr(_way, "__signature__", inspect.signature(getattr(CompiledStateGraph, _way.__name__)))  # noqa: B010
+    _way.__doc__ = getattr(CompiledStateGraph, _way.__name__).__doc__
 
 
 class _Here:

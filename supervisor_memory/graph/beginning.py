@@ -190,10 +190,14 @@ class Beginnings:
     ) -> Beginning:
         """Settle who acts and what the user said. Never raises."""
         broken = IdentityError("memory is off for this run: its beginning could not be told")
-        return guarded(
-            lambda: self._begin(input, config, thread, context, is_nested=is_nested),
-            otherwise=lambda error: Beginning(error if isinstance(error, IdentityError) else broken),
-        )
+
+        def settled() -> Beginning:
+            try:
+                return self._begin(input, config, thread, context, is_nested=is_nested)
+            except IdentityError as error:  # such as a run of nobody, which is no fault
+                return Beginning(error)
+
+        return guarded(settled, otherwise=lambda error: Beginning(broken))
 
     def scope(
         self,
@@ -233,12 +237,15 @@ class Beginnings:
             words = [asked]  # by its id it is written once, whether or not the process got that far
         if value_of(given, "user_id") and found.is_kept:
             guarded(lambda: self.ledger.name_owner(scope), otherwise=lambda error: None)
+        turn = asked.id if asked is not None else None
+        if scope.run_id is None and turn is not None:
+            scope = replace(scope, run_id=checked(turn))
         return Beginning(
             scope,
             tuple(HumanMessage(m.text, id=m.id, name=m.name) for m in words),
             frozenset(texts_in(resume)),
             asked.text if asked is not None else "",
-            asked.id if asked is not None else None,
+            turn,
             is_unsure,
             forgets=not found.is_kept,
             keeps_messages=(config.get("configurable") or {}).get("memory_keep_messages"),

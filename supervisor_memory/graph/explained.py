@@ -5,7 +5,7 @@ import contextvars
 import copy
 import threading
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -55,7 +55,7 @@ def explained(graph: Any, input: Any, config: RunnableConfig | None) -> list[Pro
 
 def _explained(builder: Any, name: str, given: Any, config: RunnableConfig | None) -> Prompt:
     alone = copy.copy(builder)
-    alone.nodes = {name: builder.nodes[name]}
+    alone.nodes = {name: replace(builder.nodes[name], ends=())}  # where it may lead is not there
     alone.edges, alone.waiting_edges, alone.branches = {(START, name)}, set(), defaultdict(dict)
     agent = getattr(builder.nodes[name].runnable, AGENT, None)
     error = ""

@@ -17,7 +17,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph._internal._constants import CONFIG_KEY_RUNTIME, CONFIG_KEY_SCRATCHPAD
 from langgraph.pregel._read import ChannelRead
 
-from supervisor_memory.errors import IdentityConflict, IdentityError
+from supervisor_memory.errors import IdentityConflict, IdentityError, InvalidName
 from supervisor_memory.flow import Outcome
 from supervisor_memory.graph.acting import acting_scope
 from supervisor_memory.graph.beginning import Beginning, Beginnings, Thread, beginning_of, texts_in
@@ -502,7 +502,8 @@ class Hooks:
 
     def _report_off(self, error: IdentityError, agent_id: str | None) -> None:
         """Tell that memory is off for a run: the log without names, the audit with the reason."""
-        _log.warning("memory is off for this run: %s", type(error).__name__)
+        told = type(error).__name__ if isinstance(error, InvalidName) else error  # which quotes the name
+        _log.warning("memory is off for this run: %s", told)
         self.memory.report(
             AuditEvent("identity", outcome="denied", reason=type(error).__name__, agent_id=agent_id)
         )

@@ -25,6 +25,8 @@ class ScriptedModel(BaseChatModel):
         script: Texts, messages, or functions from the messages to a message.
         calls: The messages of every call so far: what reached the model.
         bound: The names of the tools of every `bind_tools` so far.
+        label: What the ids of its messages begin with. Where two models speak in one graph give each its own:
+            `add_messages` takes two messages of one id for one.
     """
 
     script: list[Any] = Field(default_factory=list)

@@ -118,6 +118,9 @@ def assert_it_is_the_demo(told: str) -> None:
     assert "text2sql" in first, "a handoff"
     assert "analysis" in first, "another"
     assert ".csv" in first
+    for told_in in (first, second):
+        assert "recalled for supervisor" in told_in, "the notes that models read"
+        assert "recalled for text2sql" in told_in
     assert "| Airline |" in second, "the table that session 1 asked for"
     assert "more than 15 minutes late" in second, "the definition of session 1"
     assert "| Airline |" not in third

@@ -3,17 +3,31 @@
 import json
 import logging
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START
+from langgraph.types import Command
 
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.audit.turns import turns
 from supervisor_memory.metrics import measure
-from tests.graph.graphs import ASK, CANARY, asking, audit_of, config, model, open_memory, seed, team
+from tests.graph.graphs import (
+    ASK,
+    CANARY,
+    Graph,
+    Team,
+    asking,
+    audit_of,
+    config,
+    model,
+    open_memory,
+    seed,
+    team,
+)
 from tests.graph.prompted import OWN, alone, fences, plain, row
 from tests.interfaces.conftest import Run, run
 
@@ -260,3 +274,28 @@ def test_what_was_explained_is_what_is_sent(memory: Any) -> None:
     graph.invoke(asking(), config(user_id="ada"))
     (prompt,) = memory.explain_prompt(graph, asking(), config("t2", user_id="ada"))
     assert plain(prompt.messages) == plain(boss.calls[0])
+
+
+async def test_explain_prompt_shows_nodes_that_route_by_command(memory: Any) -> None:
+    leading, writing = model(label="boss"), model(label="writer")
+
+    async def supervisor(state: Team) -> Command[Literal["writer"]]:
+        return Command(goto="writer", update={"messages": [await leading.ainvoke(state["messages"])]})
+
+    def writer(state: Team) -> Command[Literal["supervisor", "__end__"]]:
+        return Command(goto="__end__", update={"messages": [writing.invoke(state["messages"])]})
+
+    builder = Graph(Team).add_node("supervisor", supervisor).add_node("writer", writer)
+    graph = memory.attach(builder.add_edge(START, "supervisor")).compile()
+    prompts = await memory.aexplain_prompt(graph, asking(), config(user_id="ada"))
+    assert [(each.node, each.agent, each.error, fences(each.messages)) for each in prompts] == [
+        ("supervisor", None, "", 1),
+        ("writer", "writer", "", 1),
+    ]
+    assert leading.calls == writing.calls == []
+
+
+def test_a_run_is_known_by_the_message_it_answers_whoever_gave_it_its_id(memory: SupervisorMemory) -> None:
+    graph = memory.attach(alone(lambda state: {"messages": [model().invoke(state["messages"])]})).compile()
+    graph.invoke({"messages": [HumanMessage(ASK, id="msg_1")]}, config(user_id="ada"))
+    assert [note.run_id for note in memory.backend.audit.notes(5)] == ["msg_1"]
