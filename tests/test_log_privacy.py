@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -63,7 +64,7 @@ def test_a_recall_still_says_how_many_records_by_which_ids(
 
 
 def test_no_verb_prints_what_was_said_or_by_whom(
-    memory: SupervisorMemory, log: pytest.LogCaptureFixture
+    memory: SupervisorMemory, log: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     scope = Scope(USER, session_id="s1", run_id="r1")
     kept = memory.write(f"The {WORD} is striped.", user_id=USER, metadata={"tags": [WORD]})
@@ -77,7 +78,7 @@ def test_no_verb_prints_what_was_said_or_by_whom(
     memory.recall(f"the {WORD}?", Scope(USER, "analyst", "s1", "r1"))
     memory.preview(f"the {WORD}?", scope)
     memory.topics(user_id=USER)
-    memory.export("/dev/null", user_id=USER)
+    memory.export(tmp_path / "all.jsonl", user_id=USER)
     memory.delete(kept.id, user_id=USER)
     memory.forget(user_id=USER)
     memory.flush()

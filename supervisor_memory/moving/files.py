@@ -96,6 +96,8 @@ def _part_of(path: Path) -> Iterator[BufferedRandom]:
     """The file beside it that is written, for its owner alone to read."""
     if path.is_dir():
         raise InvalidContent(f"{path} is a directory; name a file in it", path=str(path))
+    if path.exists() and not path.is_file():  # it would be replaced, such as /dev/null for everybody
+        raise InvalidContent(f"{path} is no file but a device or a pipe; name a file", path=str(path))
     descriptor = os.open(_part_name(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     with open(descriptor, "r+b") as part:
         if not _is_alone(descriptor, path):

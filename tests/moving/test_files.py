@@ -268,3 +268,13 @@ def test_an_import_that_is_killed_again_and_again_ends_in_the_same_state(tmp_pat
         assert_chain(memory.backend.audit.tail(10**6), memory.backend.audit.log_id)
         hits = memory.search("number 807", user_id=f"user-{807 % 7}", threshold=0.0)
         assert "tea number 807 绿茶" in {hit.record.content for hit in hits}
+
+
+def test_what_is_no_file_is_refused_and_stays_what_it_is(memory: SupervisorMemory, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for place in (pipe, tmp_path):
+        with pytest.raises(InvalidContent, match="name a file"):
+            memory.export(place)
+    assert pipe.is_fifo()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pipe"]
