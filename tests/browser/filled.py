@@ -37,6 +37,9 @@ def filled(directory: Path) -> SupervisorMemory:
         }
         asked: Any = {"messages": [("user", text)], "user_id": user}
         graph.invoke(asked, config)
+    # A reader that sees all of the conversation: of the note is left out what stands there.
+    spoken = [("user", text) for user, text in TURNS if user == "ada"]
+    memory.recall(spoken, Scope("ada", "text2sql", session_id="session-ada", run_id="run-2"))
     office = memory.write(
         "The June report goes to the Porto office.", user_id="ada", created_at=time.time() - 20 * _DAY
     )
