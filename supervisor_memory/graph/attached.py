@@ -17,7 +17,7 @@ from langgraph.types import StateSnapshot
 from supervisor_memory.graph.beginning import KEY, Beginning
 from supervisor_memory.graph.hooks import Hooks
 from supervisor_memory.graph.prompts import install
-from supervisor_memory.graph.state import values_of
+from supervisor_memory.graph.state import with_input
 
 __all__ = ["Attached", "Compiled", "attached", "compiling"]
 
@@ -62,7 +62,7 @@ class Attached(CompiledStateGraph[Any, Any, Any, Any]):
         try:
             yield from super().stream(input, patch_configurable(config, {KEY: begun}), **options)
         finally:
-            self.hooks.end(begun)
+            self.hooks.hear(begun)
 
     async def astream(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
@@ -85,12 +85,12 @@ class Attached(CompiledStateGraph[Any, Any, Any, Any]):
             async for chunk in steps:
                 yield chunk
         except (asyncio.CancelledError, GeneratorExit):  # nobody waits any more
-            self.hooks.memory.bridge.background(lambda: self.hooks.end(begun))
+            self.hooks.memory.bridge.background(lambda: self.hooks.hear(begun))
             raise
         finally:
             await cast("Any", steps).aclose()
             if sys.exc_info()[0] not in (asyncio.CancelledError, GeneratorExit):
-                await off_loop(self.hooks.end, begun)
+                await off_loop(self.hooks.hear, begun)
 
 
 for _way in (Attached.stream, Attached.astream):  # as editors and checks of types see the graph's own
@@ -137,14 +137,8 @@ class _OnLoop(_Here):
 
 def _with_pending(held: StateSnapshot) -> StateSnapshot:
     """A thread whose last input has not been taken up yet, with that input."""
-    pending = values_of(held.tasks[0].result if held.tasks else None)
-    values = values_of(held.values)
-    lists = {
-        k: [*values[k], *v]
-        for k, v in pending.items()
-        if isinstance(v, list) and isinstance(values.get(k), list)
-    }
-    return held._replace(values={**values, **pending, **lists})
+    pending = held.tasks[0].result if held.tasks else None
+    return held._replace(values=with_input(held.values, pending))
 
 
 def _keeps(graph: Compiled) -> bool:

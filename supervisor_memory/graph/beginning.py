@@ -311,12 +311,12 @@ class Beginnings:
 
     def _said(self, messages: Sequence[BaseMessage], scope: Scope) -> Known:
         """Which of these were said before, by the user or in the thread before the user had a name."""
-        known = self.ledger.known(messages, scope)
-        if scope.session_id is None or len(messages) == 1:
+        is_history = len(messages) > 1
+        known = self.ledger.known(messages, scope, is_history=is_history)
+        if scope.session_id is None or not is_history:
             return known
-        return known | self.ledger.known(
-            messages, replace(scope, user_id=anonymous(scope.session_id, self._key))
-        )
+        nameless = replace(scope, user_id=anonymous(scope.session_id, self._key))
+        return known | self.ledger.known(messages, nameless, is_history=True)
 
     def _asked(self, sent: Sequence[BaseMessage], found: Found, scope: Scope) -> BaseMessage | None:
         """The user's latest message of an earlier run."""

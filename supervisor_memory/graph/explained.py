@@ -18,7 +18,7 @@ from langgraph.pregel.remote import RemoteGraph
 from supervisor_memory.errors import GraphError
 from supervisor_memory.graph.observing import WRAPPED
 from supervisor_memory.graph.prompts import Captured, Explained, capturing
-from supervisor_memory.graph.state import values_of
+from supervisor_memory.graph.state import with_input
 
 __all__ = ["Prompt", "explained"]
 
@@ -109,8 +109,5 @@ def _with_thread(graph: Any, input: Any, config: RunnableConfig | None) -> Any:
         return input
     if not (config or {}).get("configurable", {}).get("thread_id"):
         return input
-    held, new = values_of(graph.get_state(config or {}).values), values_of(input)
-    both = {
-        k: [*held[k], *v] for k, v in new.items() if isinstance(v, list) and isinstance(held.get(k), list)
-    }
-    return {**held, **new, **both} if held else input
+    held = graph.get_state(config or {}).values
+    return with_input(held, input) if held else input

@@ -199,10 +199,6 @@ class Hooks:
 
         guarded(keep, otherwise=lambda error: self.missed("remember", scope, error))
 
-    def end(self, begun: Beginning) -> None:
-        """Hear what the user said, where nobody has while it ran."""
-        self.hear(begun)
-
     def hear(self, begun: Beginning, answers: Sequence[BaseMessage] = (), note: Note = NO_NOTE) -> None:
         """Remember what the user said, once, and what was finally answered."""
         scope = begun.scope
@@ -251,18 +247,12 @@ class Hooks:
         except IdentityError as error:
             return error
 
-    def enter(
-        self, state: Any, config: RunnableConfig, agent_id: str | None, *, task: str | None = None
-    ) -> Visit:
-        """Who acts, and what their models are told.
-
-        Args:
-            task: Given: all that a sub-agent will see; it does not read the state.
-        """
+    def enter(self, state: Any, config: RunnableConfig, agent_id: str | None) -> Visit:
+        """Who acts, and what their models are told."""
         broken = Visit(IdentityError("memory is off for this step: it could not be entered"))
-        return guarded(lambda: self._enter(state, config, agent_id, task), otherwise=lambda error: broken)
+        return guarded(lambda: self._enter(state, config, agent_id), otherwise=lambda error: broken)
 
-    def _enter(self, state: Any, config: RunnableConfig, agent_id: str | None, task: str | None) -> Visit:
+    def _enter(self, state: Any, config: RunnableConfig, agent_id: str | None) -> Visit:
         runtime = (config.get("configurable") or {}).get(CONFIG_KEY_RUNTIME)
         notice_unguarded(self.memory, getattr(runtime, "store", None), graph=_graph_of(config))
         begun = self.begun(state, config)
@@ -272,7 +262,7 @@ class Hooks:
         seen = self.seen(state, config)
         if isinstance(scope, IdentityError):
             return Visit(scope, begun=begun, seen=seen)
-        return self.visit(state, scope, begun, seen=seen, task=task)
+        return self.visit(state, scope, begun, seen=seen)
 
     def look(self, state: Any, config: RunnableConfig, agent_id: str | None) -> Visit:
         """Who acts and what is there, where nobody is told a note."""
@@ -295,7 +285,11 @@ class Hooks:
         seen: tuple[tuple[BaseMessage, str], ...] = (),
         task: str | None = None,
     ) -> Visit:
-        """A visit of somebody who is known, with a note."""
+        """A visit of somebody who is known, with a note.
+
+        Args:
+            task: Given: all that a sub-agent will see; it does not read the state.
+        """
         messages = messages_of(state, self.keys)
         asked = begun.asked if begun is not None else _last_human(messages)
         hidden = memory_calls(messages) if scope.agent_id is not None else frozenset()

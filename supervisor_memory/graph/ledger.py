@@ -55,8 +55,12 @@ class Ledger:
 
     memory: "SupervisorMemory"
 
-    def known(self, messages: Iterable[BaseMessage], scope: Scope) -> Known:
-        """Which of these messages were said before, in any thread of the user."""
+    def known(self, messages: Iterable[BaseMessage], scope: Scope, *, is_history: bool = False) -> Known:
+        """Which of these messages were said before, in any thread of the user.
+
+        Args:
+            is_history: Whether the session messages are asked too, one request for each text without a row.
+        """
         rows: dict[str, tuple[Key, str]] = {}
         for message in messages:
             if message.id:
@@ -68,7 +72,7 @@ class Ledger:
         left = {value for key, value in rows.values() if key == "text"} - texts
         return Known(
             frozenset(value for key, value, _ in found if key == "id"),
-            texts.union(text for text in left if self._is_kept(text, scope)),
+            texts.union(text for text in left if is_history and self._is_kept(text, scope)),
             frozenset(value for key, value, by in found if key == "text" and by is not None),
         )
 

@@ -32,6 +32,7 @@ __all__ = [
     "value_of",
     "values_of",
     "with_first",
+    "with_input",
     "without_calls",
     "without_first",
 ]
@@ -200,6 +201,17 @@ def values_of(state: Any) -> dict[str, Any]:
     if not is_state(state):
         return {}
     return {each.name: getattr(state, each.name, None) for each in dataclasses.fields(state)}
+
+
+def with_input(held: Any, given: Any) -> dict[str, Any]:
+    """The values of a state with those of an input: of two lists both, else what the input says."""
+    old, new = values_of(held), values_of(given)
+    both = {
+        name: [*old[name], *value]
+        for name, value in new.items()
+        if isinstance(value, list) and isinstance(old.get(name), list)
+    }
+    return {**old, **new, **both}
 
 
 def is_state(result: Any) -> bool:

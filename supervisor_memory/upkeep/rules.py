@@ -82,7 +82,7 @@ class Extent:
 
 
 BY_HAND: Final = Extent()
-WITHIN_CAPACITY: Final = Extent(frozenset({"over-capacity"}), spare=10)
+WITHIN_CAPACITY: Final = Extent(frozenset({"over-capacity"}), spare=5)
 """What else runs in the background: each time as many records were added as had a place."""
 BY_ITSELF: Final[Mapping[str, Extent]] = MappingProxyType(
     {
