@@ -1,0 +1,1 @@
+"""What memory decides today, frozen: a move or a rename inside the package changes no byte of it."""
