@@ -23,6 +23,7 @@ from supervisor_memory.records import (
     Hit,
     Hits,
     Message,
+    Namespace,
     Note,
     Query,
     Record,
@@ -116,12 +117,12 @@ class Remembering:
 
     `candidates` are compared and merged; `verbatim` records are stored as they are; `skipped` are
     the codes of what could not be kept, for the audit, and `unkept` why each other sentence was left out,
-    which makes one row of it. `turn_id` says what all this answers: with it,
-    the same is written once, and `is_repeated` says that some of it had been. `note` is what an agent
-    had been told, which it may repeat; None where nobody was told anything. `is_reviewed`: a person has
-    approved it, so that nothing of it waits for review. `is_unsure`: it could not be checked who said it, so
-    that all of it does. `keeps_messages`: whether `messages` are kept, word for word; None: as the setting
-    says.
+    which makes one row of it. `added` has the namespace of each new record. `turn_id` says what all this
+    answers: with it, the same is written once, and `is_repeated` says that some of it had been. `note` is
+    what an agent had been told, which it may repeat; None where nobody was told anything. `is_reviewed`: a
+    person has approved it, so that nothing of it waits for review. `is_unsure`: it could not be checked who
+    said it, so that all of it does. `keeps_messages`: whether `messages` are kept, word for word; None: as
+    the setting says.
     """
 
     scope: Scope
@@ -130,6 +131,7 @@ class Remembering:
     candidates: tuple[Candidate, ...] = ()
     verbatim: tuple[Record, ...] = ()
     results: tuple[WriteResult, ...] = ()
+    added: tuple[Namespace, ...] = ()
     family: str | None = None
     created_at: float | None = None
     skipped: tuple[str, ...] = ()

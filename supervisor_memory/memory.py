@@ -1228,8 +1228,7 @@ class SupervisorMemory:
 
     def _keep_up(self, said: Remembering) -> None:
         if any(result.id for result in said.results):
-            added = sum(result.status == "added" for result in said.results)
-            self._rarely.after_a_write(said.scope.user_id, added=added)
+            self._rarely.after_a_write(said.scope.user_id, added=said.added)
 
     def _note_use(self, said: Remembering) -> None:
         """Log how much of a note the answer took up: a number."""

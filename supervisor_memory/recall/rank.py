@@ -34,14 +34,13 @@ _IDENTIFIED = 0.3  # what a record adds to its match that holds all identifiers 
 _SAYS_WHEN = 0.25  # what it adds where the question is when, and the record names a time
 
 
-@lru_cache(maxsize=8192)
 def _term_set(text: str) -> frozenset[str]:
     return frozenset(terms(text))
 
 
-_identifiers = lru_cache(maxsize=8192)(identifiers)
-_named_dates = lru_cache(maxsize=8192)(named_dates)
-_mentions_time = lru_cache(maxsize=8192)(mentions_time)
+_identifiers = lru_cache(maxsize=2_048)(identifiers)
+_named_dates = lru_cache(maxsize=2_048)(named_dates)
+_mentions_time = lru_cache(maxsize=2_048)(mentions_time)
 
 
 def coverage(asked: Collection[str], record: Record) -> float:

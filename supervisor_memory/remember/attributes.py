@@ -8,7 +8,6 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from supervisor_memory.remember.people import SURNAMES
 
@@ -155,7 +154,6 @@ _PLACES = re.compile(
 )
 
 
-@lru_cache(maxsize=4_096)
 def stated(text: str) -> Stated | None:
     """The value that a text states of one attribute, and nothing else; None when it states no such thing."""
     plain = " ".join(unicodedata.normalize("NFKC", text[:_LONGEST]).replace("’", "'").split())

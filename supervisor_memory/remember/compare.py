@@ -6,10 +6,10 @@ text that merely says more differs in nothing. Two exceptions: dates and negatio
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from supervisor_memory.remember.figures import plain
 from supervisor_memory.remember.sides import OPPOSITE, sides
@@ -27,6 +27,7 @@ __all__ = [
     "slots",
 ]
 
+T = TypeVar("T")
 Number: TypeAlias = tuple[str, str]
 """(value, unit); the unit is "" when none is said."""
 
@@ -78,17 +79,25 @@ def slots(text: str) -> Slots:
     numbers, unnumbered = _numbers(rest)
     directions, undirected = _directions(rest)
     return Slots(
-        numbers=frozenset(numbers),
-        dates=frozenset(dates),
+        numbers=_set(numbers),
+        dates=_set(dates),
         is_negative=_is_negative(undirected),
-        directions=frozenset(directions),
-        sides=frozenset(sides(rest)),
-        identifiers=frozenset(_identifiers(quoted, codes, unnumbered)),
-        rates=frozenset(rates),
-        halves=frozenset(halves),
-        limits=frozenset(limits),
-        labels=frozenset(" ".join(label.casefold().split()) for label in labels),
+        directions=_set(directions),
+        sides=_set(sides(rest)),
+        identifiers=_set(_identifiers(quoted, codes, unnumbered)),
+        rates=_set(rates),
+        halves=_set(halves),
+        limits=_set(limits),
+        labels=_set(" ".join(label.casefold().split()) for label in labels),
     )
+
+
+_EMPTY: Final[frozenset[Any]] = frozenset()
+
+
+def _set(found: Iterable[T]) -> frozenset[T]:
+    """A frozen set; all empty ones are one object, since most slots of most texts are empty."""
+    return frozenset(found) or _EMPTY
 
 
 def same_slots(a: str, b: str) -> bool:

@@ -138,7 +138,8 @@ def decide(
             replace(result, saved=result.saved and done.saved, applied=done.applied)
             for result in draft.results
         )
-        return replace(said, results=tuple(results))
+        added = tuple(change.record.namespace for change in draft.changes if change.expects is None)
+        return replace(said, results=tuple(results), added=added)
 
 
 def _in_order(said: Remembering, view: Deciding) -> Remembering:

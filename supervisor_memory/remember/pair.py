@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from supervisor_memory.records import cased_words
 from supervisor_memory.remember.attributes import Stated, same_attribute, stated
@@ -235,9 +235,8 @@ _FEELING = frozenset("我你很太都也真对已经就最更非常特别挺") |
 )
 
 
-@dataclass(frozen=True, slots=True)
 class Reading:
-    """A text as pairs are compared: read once, compared with many.
+    """A text as pairs are compared: each trait is found when it is first asked for, and compared with many.
 
     `attitude` is 1 where something is liked, -1 where disliked, 0 where it is said not to matter, None where
     nothing of that is said; `liked` are the words that are left then: what is liked, and by whom.
@@ -246,49 +245,79 @@ class Reading:
     `announces` says that a change is told, `ends` that something holds no more.
     """
 
-    text: str
-    slots: Slots
-    terms: frozenset[str]
-    first: tuple[str, ...]
-    tokens: tuple[str, ...]
-    subject: int
-    numbered: tuple[str, ...]
-    counts: Mapping[str, int]
-    topic: frozenset[str]
-    announces: bool
-    ends: bool
-    states_one: bool
-    attitude: int | None
-    liked: frozenset[str]
-    people: People
-    stated: Stated | None
-    opening: Slots
+    def __init__(self, text: str) -> None:
+        self._said = text
+        self.text = plain(text)
+
+    @cached_property
+    def slots(self) -> Slots:
+        return slots(self.text)
+
+    @cached_property
+    def opening(self) -> Slots:
+        return slots(self.text[: _opening(self.text)])
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        return frozenset(terms(self.text))
+
+    @cached_property
+    def first(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(terms(self.text)))[:_FIRST]
+
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        return _tokens(_CHANGES.sub(" ", self.text) or self.text)[:_MOST_TOKENS]
+
+    @cached_property
+    def subject(self) -> int:
+        return _subject(self.text)
+
+    @property
+    def numbered(self) -> tuple[str, ...]:
+        return tuple(filter(_is_number, self.tokens[: self.subject]))
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        return Counter(self.tokens)
+
+    @cached_property
+    def topic(self) -> frozenset[str]:
+        return _topic(self.text)
+
+    @cached_property
+    def announces(self) -> bool:
+        return _CHANGES.search(self.text) is not None
+
+    @cached_property
+    def ends(self) -> bool:
+        return _ENDS.search(self.text) is not None
+
+    @cached_property
+    def states_one(self) -> bool:
+        return _STATES_ONE.search(self.text) is not None
+
+    @cached_property
+    def attitude(self) -> int | None:
+        return _attitude(self.text)
+
+    @cached_property
+    def liked(self) -> frozenset[str]:
+        return frozenset(_tokens(_ATTITUDES.sub(" ", _CHANGES.sub(" ", self.text)))) - _FEELING
+
+    @cached_property
+    def people(self) -> People:
+        return people(self._said)
+
+    @cached_property
+    def stated(self) -> Stated | None:
+        return stated(self._said)
 
 
-@lru_cache(maxsize=4_096)
+@lru_cache(maxsize=1_024)
 def read(text: str) -> Reading:
-    said, text = text, plain(text)
-    found = terms(text)
-    tokens = _tokens(_CHANGES.sub(" ", text) or text)[:_MOST_TOKENS]
-    return Reading(
-        text=text,
-        slots=slots(text),
-        terms=frozenset(found),
-        first=tuple(dict.fromkeys(found))[:_FIRST],
-        tokens=tokens,
-        subject=(subject := _subject(text)),
-        numbered=tuple(filter(_is_number, tokens[:subject])),
-        counts=Counter(tokens),
-        topic=_topic(text),
-        announces=_CHANGES.search(text) is not None,
-        ends=_ENDS.search(text) is not None,
-        states_one=_STATES_ONE.search(text) is not None,
-        attitude=_attitude(text),
-        liked=frozenset(_tokens(_ATTITUDES.sub(" ", _CHANGES.sub(" ", text)))) - _FEELING,
-        people=people(said),
-        stated=stated(said),
-        opening=slots(text[: _opening(text)]),
-    )
+    """A text as pairs are compared; equal texts may give the same object."""
+    return Reading(text)
 
 
 def _tokens(text: str) -> tuple[str, ...]:

@@ -6,7 +6,6 @@
 import re
 import unicodedata
 from dataclasses import dataclass
-from functools import lru_cache
 
 from supervisor_memory.terms import has_cjk
 
@@ -144,7 +143,6 @@ _FIRST_ZH = 8
 """Characters within which a Chinese text has begun."""
 
 
-@lru_cache(maxsize=4_096)
 def people(text: str) -> People:
     """Of whom a text speaks."""
     plain = " ".join(unicodedata.normalize("NFKC", text[:2_000]).replace("’", "'").split())

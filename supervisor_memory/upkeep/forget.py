@@ -9,8 +9,8 @@ lost: each record keeps its versions, and can be restored from them.
 import heapq
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final, TypeAlias, TypeVar
 
@@ -68,13 +68,13 @@ class Forgotten:
         taken: Each record, with the rule and why.
         summaries: The ids of the records that others were merged into; None yet in a dry run.
         left: The ids of those that were changed meanwhile, or did not fit into a summary.
-        room: How many records more the fullest namespace has place for; None: no one counted.
+        free: How many records more each namespace has place for that was held against MEMORY_CAPACITY.
     """
 
     taken: tuple[Planned, ...] = ()
     summaries: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
-    room: int | None = None
+    free: Mapping[Namespace, int] = field(default_factory=dict)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -111,7 +111,7 @@ def forget(
         run.of_user(each)
     if not dry_run:
         run.end(user_id)
-    return Forgotten(tuple(run.taken), tuple(run.summaries), tuple(run.left), run.room)
+    return Forgotten(tuple(run.taken), tuple(run.summaries), tuple(run.left), run.free)
 
 
 class _Run:
@@ -125,7 +125,7 @@ class _Run:
         self.taken: list[Planned] = []
         self.summaries: list[str] = []
         self.left: list[str] = []
-        self.room: int | None = None
+        self.free: dict[Namespace, int] = {}
         self._gone: set[str] = set()
 
     def users(self) -> Sequence[str]:
@@ -211,21 +211,21 @@ class _Run:
                         yield _planned(record, "decayed", why)
 
     def _over_capacity(self, user_id: str) -> Iterator[Planned]:
-        for where in _everywhere(Filter(user_id)):
-            total = self._count(where)
-            if total <= self._settings.capacity:
-                self._has_room(self._settings.capacity - total)
-                continue  # then no namespace in it can be over
-            sizes = Counter(record.namespace for record in self._visible(where))
-            for namespace, size in sizes.items():
+        for namespace in self._held_to_capacity(user_id):
+            size, too_many = self._count(_within(namespace)), 0
+            if size > self._settings.capacity:  # of those counted, some may have expired
+                size = sum(1 for _ in self._visible(_within(namespace)))
+            if size > self._settings.capacity:
                 too_many = size - self._settings.capacity
-                if too_many > 0:
-                    too_many += self._extent.spare * (self._settings.capacity // 100)
-                    yield from self._least_worth(namespace, size, too_many)
-                self._has_room(self._settings.capacity - size + max(0, too_many))
+                too_many += self._extent.spare * (self._settings.capacity // 100)
+                yield from self._least_worth(namespace, size, too_many)
+            self.free[namespace] = self._settings.capacity - size + too_many
 
-    def _has_room(self, places: int) -> None:
-        self.room = places if self.room is None else min(self.room, places)
+    def _held_to_capacity(self, user_id: str) -> Collection[Namespace]:
+        if self._extent.namespaces is not None:
+            return self._extent.namespaces
+        over = (each for each in _everywhere(Filter(user_id)) if self._count(each) > self._settings.capacity)
+        return {record.namespace for where in over for record in self._visible(where)}
 
     def _least_worth(self, namespace: Namespace, size: int, too_many: int) -> Iterator[Planned]:
         """Of a namespace what has no place in it; of equal worth the oldest first."""

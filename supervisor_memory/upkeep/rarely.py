@@ -2,12 +2,14 @@
 
 import logging
 import threading
-from collections import OrderedDict
-from dataclasses import dataclass
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final
 
 from supervisor_memory.ports import Services, guarded
+from supervisor_memory.records import Namespace
 from supervisor_memory.upkeep.forget import forget
 from supervisor_memory.upkeep.rules import BY_ITSELF, WITHIN_CAPACITY, Extent
 
@@ -20,11 +22,18 @@ _log = logging.getLogger("supervisor_memory")
 
 @dataclass(slots=True)
 class _Look:
-    """When somebody's records were looked at, how many were added since, and how many had a place."""
+    """When a user's records were looked at, how many each namespace got since then, and its places for more.
+
+    `places` counts from the same beginning as `added`, and is infinite while somebody counts.
+    """
 
     at: float
-    added: int = 0
-    room: float = inf
+    added: Counter[Namespace] = field(default_factory=Counter)
+    places: dict[Namespace, float] = field(default_factory=dict)
+
+    def may_be_full(self) -> frozenset[Namespace]:
+        """The namespaces in which more was added than had a place, or whose places nobody has counted."""
+        return frozenset(name for name, added in self.added.items() if added > self.places.get(name, 0))
 
 
 class Rarely:
@@ -39,22 +48,24 @@ class Rarely:
         self._lock = threading.Lock()
         self._looks: OrderedDict[str, _Look] = OrderedDict()
 
-    def after_a_write(self, user_id: str, *, added: int) -> None:
+    def after_a_write(self, user_id: str, *, added: Sequence[Namespace]) -> None:
         """Look in the background where that is due; does not wait, and never raises.
 
         Args:
-            added: How many records are new.
+            added: The namespace of each new record.
         """
         if self._services.settings.forget not in BY_ITSELF:
             return
         look, is_hourly = self._look_of(user_id)
         with self._lock:
-            look.added += added
-            if not is_hourly and look.added <= look.room:
+            look.added.update(added)
+            full = look.may_be_full()
+            if not is_hourly and not full:
                 return
-            look.room = inf  # until it is counted
+            look.places.update(dict.fromkeys(full, inf))
         by_itself = BY_ITSELF[self._services.settings.forget]
-        extents = (by_itself, WITHIN_CAPACITY) if is_hourly else (WITHIN_CAPACITY,)
+        within = replace(WITHIN_CAPACITY, namespaces=full)
+        extents = (by_itself, WITHIN_CAPACITY, within) if is_hourly else (within,)
         self._services.bridge.background(lambda: self._look(user_id, look, extents))
 
     def _look_of(self, user_id: str) -> tuple[_Look, bool]:
@@ -75,14 +86,15 @@ class Rarely:
         milliseconds = settings.write_timeout_ms + (settings.llm_timeout_ms if self._services.complete else 0)
 
         def once(extent: Extent) -> None:
-            seconds, before = milliseconds / 1000, look.added
+            with self._lock:
+                before = look.added.copy()
+            seconds = milliseconds / 1000
             done = forget(self._services, user_id, extent=extent, actor="supervisor", seconds=seconds)
             if done.taken:
                 counts = ", ".join(f"{count} {rule}" for rule, count in done.counts.items())
                 _log.info("set aside %d records: %s", len(done.taken), counts)
-            if done.room is not None:
-                with self._lock:
-                    look.room = before + done.room
+            with self._lock:
+                look.places.update({name: before[name] + free for name, free in done.free.items()})
 
         for extent in extents:
             guarded(lambda extent=extent: once(extent), otherwise=lambda error: None)  # type: ignore[misc]

@@ -68,6 +68,7 @@ class Extent:
         most: Records that a rule takes at most of one user; None: all.
         settled_days: What was changed since is not merged into a summary.
         groups: How often the oldest of a kind are merged at most; None: until there are few enough.
+        namespaces: Those that are held against MEMORY_CAPACITY; None: all.
         spare: How many places of each hundred a namespace that was over MEMORY_CAPACITY has free afterwards,
             so that the next record is not over it again.
     """
@@ -78,12 +79,13 @@ class Extent:
     most: int | None = None
     settled_days: float = 0.0
     groups: int | None = None
+    namespaces: frozenset[Namespace] | None = None
     spare: int = 0
 
 
 BY_HAND: Final = Extent()
 WITHIN_CAPACITY: Final = Extent(frozenset({"over-capacity"}), spare=5)
-"""What else runs in the background: each time as many records were added as had a place."""
+"""What else runs in the background, over each namespace to which more was added than had a place."""
 BY_ITSELF: Final[Mapping[str, Extent]] = MappingProxyType(
     {
         "expired": Extent(frozenset({"expired", "compressed-for-long"}), most=500),

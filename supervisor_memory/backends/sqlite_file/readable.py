@@ -15,7 +15,7 @@ from supervisor_memory.records import Filter, Query, Record
 
 __all__ = ["Kept", "Readable"]
 
-MOST: Final = 4_096
+MOST: Final = 2_048
 LONGEST: Final = 2_000  # characters of a row
 _UNKNOWN: Final = (None, "", 0)
 _As: TypeAlias = tuple[Record, str, int]  # in a namespace of that revision

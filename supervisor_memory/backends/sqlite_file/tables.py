@@ -87,7 +87,7 @@ def _read(data: str) -> Record:
 
 
 _LONGEST_KNOWN: Final = 2_000
-_known = lru_cache(maxsize=4_096)(_read)  # the same rows are found again and again
+_known = lru_cache(maxsize=2_048)(_read)  # the same rows are found again and again
 
 
 class Writing:
