@@ -39,10 +39,10 @@ from typing import Any, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from supervisor_memory.backends.in_memory import InMemoryBackend
-from supervisor_memory.backends.matrix import Matrix
-from supervisor_memory.backends.sqlite import SqliteBackend
-from supervisor_memory.records import Filter, Query, Record, new_id
+from supervisor_memory.model.records import Filter, Query, Record, new_id
+from supervisor_memory.stores.matrix import Matrix
+from supervisor_memory.stores.memory.in_memory import InMemoryBackend
+from supervisor_memory.stores.sqlite.store import SqliteBackend
 
 DIMENSION: Final = 384
 LIMIT: Final = 10

@@ -24,9 +24,9 @@ from qdrant_client import QdrantClient, models
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # `tests` is in the clone, in no package
 
-from supervisor_memory.backends.protocol import Change, Commit
-from supervisor_memory.backends.qdrant import QdrantBackend
-from supervisor_memory.backends.qdrant_server.points import (
+from supervisor_memory.model.records import AuditEvent, Filter, Query, Record, Source, new_id
+from supervisor_memory.stores.protocol import Change, Commit
+from supervisor_memory.stores.qdrant.points import (
     DENSE,
     READ,
     WORDS,
@@ -34,9 +34,9 @@ from supervisor_memory.backends.qdrant_server.points import (
     searched_words,
     visible,
 )
-from supervisor_memory.records import AuditEvent, Filter, Query, Record, Source, new_id
-from supervisor_memory.terms import terms
-from tests.backends.qdrant_double import Answer, Asked, QdrantDouble, running
+from supervisor_memory.stores.qdrant.store import QdrantBackend
+from supervisor_memory.text.terms import terms
+from tests.stores.qdrant_double import Answer, Asked, QdrantDouble, running
 
 DIMENSION = 384
 RECORDS = 100

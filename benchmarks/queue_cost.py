@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Literal
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
-from supervisor_memory.upkeep.event import Event
-from supervisor_memory.upkeep.queue_file import QueueFile
+from supervisor_memory.upkeep.queue.event import Event
+from supervisor_memory.upkeep.queue.tables import QueueFile
 
 RESULT = "region,revenue\n" + "\n".join(f"north {n},{n * 31}" for n in range(400))  # cut to 4 KB
 SQL = "SELECT region, SUM(amount) AS revenue FROM sales WHERE year = 2026 GROUP BY region"

@@ -42,7 +42,7 @@ from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.embedding.minilm import TOKENS, MiniLM
 from supervisor_memory.embedding.protocol import Calibration
 from supervisor_memory.errors import EmbedderNotInstalled
-from supervisor_memory.records import Filter, Query
+from supervisor_memory.model.records import Filter, Query
 
 DIMENSION: Final = 384
 LIMIT: Final = 10

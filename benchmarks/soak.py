@@ -29,7 +29,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.records import SESSION_FAMILY, Filter
+from supervisor_memory.model.records import SESSION_FAMILY, Filter
 from supervisor_memory.testing.scripted import ScriptedModel
 
 PARTS = 10

@@ -1,8 +1,8 @@
-"""Fit the weights of `supervisor_memory/remember/verdict.py` to our own sets of write attempts.
+"""Fit the weights of `supervisor_memory/compare/verdict.py` to our own sets of write attempts.
 
 Run: python benchmarks/tune_merging.py [FILE …] [--check FILE] [--write]
 
-Two logistic regressions over the evidence of a pair (`remember/pair.py`): whether a text is about what a
+Two logistic regressions over the evidence of a pair (`compare/evidence.py`): whether a text is about what a
 known one is about, and, if so, whether it takes its place. Pairs are each line with each earlier one of its
 stream and kind that is still true. Printed are the rates of leaving one domain out: fitted on the others,
 decided on it.
@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 from merging.lines import Line, read_lines, slots_of
 
+from supervisor_memory.compare import verdict
+from supervisor_memory.compare.evidence import apart, beside, evidence, nearness, rarity, read, takes_place
 from supervisor_memory.embedding.open import E5, MINILM, open_embedder
 from supervisor_memory.embedding.protocol import Embedder
-from supervisor_memory.remember import verdict
-from supervisor_memory.remember.pair import apart, beside, evidence, nearness, rarity, read, takes_place
 
 OWN = Path(__file__).parent / "merging"
 READERS = {"en": MINILM, "zh": E5}

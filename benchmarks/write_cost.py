@@ -26,9 +26,9 @@ import numpy.typing as npt
 from langchain_core.embeddings import Embeddings
 from langgraph.store.sqlite import SqliteStore
 
-from supervisor_memory.backends.protocol import Change, Commit
-from supervisor_memory.backends.sqlite import SqliteBackend
-from supervisor_memory.records import AuditEvent, Record, Source, new_id
+from supervisor_memory.model.records import AuditEvent, Record, Source, new_id
+from supervisor_memory.stores.protocol import Change, Commit
+from supervisor_memory.stores.sqlite.store import SqliteBackend
 
 DIMENSION = 384
 USERS = 20

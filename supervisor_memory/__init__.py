@@ -2,7 +2,7 @@
 
 from supervisor_memory.flow import Outcome
 from supervisor_memory.memory import SupervisorMemory
-from supervisor_memory.records import Hit, Hits, Note, Record, Route, Scope, WriteResult
+from supervisor_memory.model.records import Hit, Hits, Note, Record, Route, Scope, WriteResult
 from supervisor_memory.settings import Settings
 
 __all__ = [

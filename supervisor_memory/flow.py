@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from supervisor_memory.ports import Deciding, Maintaining, NoStore, Ports, ReadStore
-from supervisor_memory.records import (
+from supervisor_memory.model.records import (
     Candidate,
     Considered,
     Filter,
@@ -31,6 +30,7 @@ from supervisor_memory.records import (
     Scope,
     WriteResult,
 )
+from supervisor_memory.ports import Deciding, Maintaining, NoStore, Ports, ReadStore
 from supervisor_memory.redact.records import (
     redacted_candidate,
     redacted_message,

@@ -13,7 +13,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
-from supervisor_memory.arguments import (
+from supervisor_memory.bridge import Bridge
+from supervisor_memory.errors import ConfirmationRequired, InvalidContent, RecordNotFound
+from supervisor_memory.flow import (
+    Outcome,
+    Recipe,
+    Remembering,
+    Turn,
+    in_parts,
+    recall,
+    redacted,
+    remember,
+)
+from supervisor_memory.model.arguments import (
     Moment,
     as_epoch,
     as_families,
@@ -30,35 +42,8 @@ from supervisor_memory.arguments import (
     read_items,
     verbatim,
 )
-from supervisor_memory.backends.open import open_backend
-from supervisor_memory.backends.protocol import Commit, Journals, MemoryBackend
-from supervisor_memory.bridge import Bridge
-from supervisor_memory.curator import Curator
-from supervisor_memory.eraser import Eraser, Receipt
-from supervisor_memory.errors import ConfirmationRequired, InvalidContent, RecordNotFound
-from supervisor_memory.flow import (
-    Outcome,
-    Recipe,
-    Remembering,
-    Turn,
-    in_parts,
-    recall,
-    redacted,
-    remember,
-)
-from supervisor_memory.hints import Hints
-from supervisor_memory.messages import LONGEST_READ, MessagesLike, last_user_text, readable
-from supervisor_memory.metrics import use_of
-from supervisor_memory.models import as_completion, as_embedder
-from supervisor_memory.past import past
-from supervisor_memory.ports import Ports, Services, guarded
-from supervisor_memory.recall.route import route
-from supervisor_memory.recall.said import in_order, said_around
-from supervisor_memory.recall.summary import summary
-from supervisor_memory.recall.topics import Topic, table_of_contents
-from supervisor_memory.recipes.default import DEFAULT
-from supervisor_memory.recipes.recent import RECENT
-from supervisor_memory.records import (
+from supervisor_memory.model.messages import LONGEST_READ, MessagesLike, last_user_text, readable
+from supervisor_memory.model.records import (
     AuditEvent,
     Filter,
     Hits,
@@ -77,15 +62,27 @@ from supervisor_memory.records import (
     family_for,
     is_id,
 )
+from supervisor_memory.model.versions import Version
+from supervisor_memory.ports import Ports, Services, guarded
+from supervisor_memory.reading.metrics import use_of
+from supervisor_memory.reading.past import past
+from supervisor_memory.reading.summary import summary
+from supervisor_memory.reading.topics import Topic, table_of_contents
+from supervisor_memory.reading.transcript import in_order, said_around
+from supervisor_memory.recipes.default import DEFAULT
+from supervisor_memory.recipes.recent import RECENT
 from supervisor_memory.redact.records import redacted_scope
 from supervisor_memory.redact.redactor import Redact, open_redactor
-from supervisor_memory.remember import extract
-from supervisor_memory.remember.again import decide_again
-from supervisor_memory.remember.gather import sharpen, with_metadata
-from supervisor_memory.remember.merge import strategy_for
 from supervisor_memory.review import undo
 from supervisor_memory.review.desk import Desk, check_login
 from supervisor_memory.settings import Settings
+from supervisor_memory.stages.insert.again import decide_again
+from supervisor_memory.stages.insert.merge import strategy_for
+from supervisor_memory.stages.pre_insert import extract
+from supervisor_memory.stages.pre_insert.gather import sharpen, with_metadata
+from supervisor_memory.stages.pre_retrieval.route import route
+from supervisor_memory.stores.open import open_backend
+from supervisor_memory.stores.protocol import Commit, Journals, MemoryBackend
 from supervisor_memory.telemetry import (
     of_many,
     of_one,
@@ -95,13 +92,16 @@ from supervisor_memory.telemetry import (
     open_telemetry,
     spanned,
 )
-from supervisor_memory.tokens import COUNTERS
-from supervisor_memory.trail import Trail
+from supervisor_memory.text.tokens import COUNTERS
+from supervisor_memory.upkeep.automatic import Rarely
+from supervisor_memory.upkeep.edit import Curator
+from supervisor_memory.upkeep.erase import Eraser, Receipt
 from supervisor_memory.upkeep.forget import Forgotten, forget
-from supervisor_memory.upkeep.queue import Queue
-from supervisor_memory.upkeep.rarely import Rarely
+from supervisor_memory.upkeep.queue.queue import Queue
 from supervisor_memory.upkeep.reembed import Reembedded, reembed
-from supervisor_memory.versions import Version
+from supervisor_memory.wiring.hints import Hints
+from supervisor_memory.wiring.models import as_completion, as_embedder
+from supervisor_memory.wiring.trail import Trail
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -110,10 +110,10 @@ if TYPE_CHECKING:
     from langgraph.store.base import BaseStore, IndexConfig, TTLConfig
 
     from supervisor_memory.embedding.protocol import Embedder
-    from supervisor_memory.graph.explained import Prompt
-    from supervisor_memory.graph.identity import Resolver
-    from supervisor_memory.graph.middleware import MemoryMiddleware
-    from supervisor_memory.graph.turn import HostTurn
+    from supervisor_memory.host.explain_prompt import Prompt
+    from supervisor_memory.host.run.identity import Resolver
+    from supervisor_memory.host.ways_in.middleware import MemoryMiddleware
+    from supervisor_memory.host.ways_in.turn import HostTurn
     from supervisor_memory.moving.arrival import Moved
     from supervisor_memory.moving.files import File
     from supervisor_memory.moving.mover import Mover, Progress
@@ -981,7 +981,7 @@ class SupervisorMemory:
             UnknownNode: no such node; the error lists the nodes.
             WorkerHasMemoryTools: with "refuse".
         """
-        from supervisor_memory.graph.attach import attach
+        from supervisor_memory.host.ways_in.attach import attach
 
         return attach(
             self,
@@ -1025,7 +1025,7 @@ class SupervisorMemory:
         Raises:
             GraphError: langchain is not installed.
         """
-        from supervisor_memory.graph.middleware import middleware
+        from supervisor_memory.host.ways_in.middleware import middleware
 
         return middleware(
             self,
@@ -1063,7 +1063,7 @@ class SupervisorMemory:
             GraphError: it is no compiled graph, or nobody named it.
             WorkerHasMemoryTools: with "refuse".
         """
-        from supervisor_memory.graph.bind import bind_agent
+        from supervisor_memory.host.ways_in.bind import bind_agent
 
         return bind_agent(
             self,
@@ -1086,13 +1086,13 @@ class SupervisorMemory:
         Args:
             graph: What `attach` returned, or an agent with the middleware; compiled or not.
         """
-        from supervisor_memory.graph.explained import explained
+        from supervisor_memory.host.explain_prompt import explained
 
         return explained(graph, input, config)
 
     def silent(self) -> "AbstractContextManager[None]":
         """Tell no note to the chat models called inside; the tag "memory:off" does it for one call."""
-        from supervisor_memory.graph.prompts import silent
+        from supervisor_memory.host.prompts import silent
 
         return silent()
 
@@ -1102,7 +1102,7 @@ class SupervisorMemory:
         The chat models that are called inside read the supervisor's note; what the user said is heard, and
         what `answered` is given is kept with it.
         """
-        from supervisor_memory.graph.turn import HostTurn
+        from supervisor_memory.host.ways_in.turn import HostTurn
 
         return HostTurn(self, scope, text)
 
@@ -1122,12 +1122,12 @@ class SupervisorMemory:
             index: An embedder and fields of its own; None: the memory's embedder, on the text.
             ttl: As LangGraph's other stores take it.
         """
-        from supervisor_memory.graph.store import MemoryStore
+        from supervisor_memory.host.store.store import MemoryStore
 
         held = MemoryStore(self, index=index, ttl=ttl)
         if not guarded:
             return held
-        from supervisor_memory.graph.guard import GuardedStore
+        from supervisor_memory.host.store.guard import GuardedStore
 
         self.fence()
         self.has_guarded = True
@@ -1142,7 +1142,7 @@ class SupervisorMemory:
             namespaces: Prefixes to guard; None: `memories`, the families of records, `*_memories` and the
                 items of a `BaseStoreBackend`; `[()]`: all of it. What is not guarded passes.
         """
-        from supervisor_memory.graph.guard import GuardedStore
+        from supervisor_memory.host.store.guard import GuardedStore
 
         self.fence()
         self.has_guarded = True
@@ -1158,7 +1158,7 @@ class SupervisorMemory:
         Args:
             only: Names to keep, such as `["memory_search"]`; None: all six.
         """
-        from supervisor_memory.graph.tools import build_tools
+        from supervisor_memory.host.tools import build_tools
 
         return build_tools(self, only=only)
 
@@ -1277,7 +1277,7 @@ class SupervisorMemory:
         return list(done.results)
 
     def keep_digests(self, said: Remembering) -> None:
-        """Keep who said what in a thread, as digests; see `graph/ledger.py`."""
+        """Keep who said what in a thread, as digests; see `host/run/ledger.py`."""
         self._insert(said)
 
     def _decide_again(

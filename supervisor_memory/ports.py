@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NoReturn, ParamSpec, Protocol, TypeVar
 
-from supervisor_memory.backends.protocol import Commit, Committed, Copied, Incomplete, MemoryBackend
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.embedding.languages import reads
 from supervisor_memory.errors import (
@@ -21,14 +20,15 @@ from supervisor_memory.errors import (
     StageDenied,
     SupervisorMemoryError,
 )
-from supervisor_memory.records import Filter, Hits, Query, Record
+from supervisor_memory.model.records import Filter, Hits, Query, Record
 from supervisor_memory.redact.records import counted, redacted_record
 from supervisor_memory.redact.redactor import Redactor
 from supervisor_memory.settings import Settings
+from supervisor_memory.stores.protocol import Commit, Committed, Copied, Incomplete, MemoryBackend
 
 if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Embedder
-    from supervisor_memory.records import Vector
+    from supervisor_memory.model.records import Vector
     from supervisor_memory.telemetry import Telemetry
 
 __all__ = [

@@ -16,7 +16,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from supervisor_memory.records import Hit, Hits, Note, WriteResult
+    from supervisor_memory.model.records import Hit, Hits, Note, WriteResult
 
 __all__ = [
     "Telemetry",

@@ -13,9 +13,9 @@ from urllib.parse import quote
 import numpy as np
 
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
-from supervisor_memory.backends.protocol import Commit, Committed, MemoryBackend
 from supervisor_memory.embedding.protocol import Calibration, Matrix, Vector
-from supervisor_memory.records import SESSION_FAMILY, Filter, Record
+from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record
+from supervisor_memory.stores.protocol import Commit, Committed, MemoryBackend
 from supervisor_memory.testing.clock import FixedClock
 
 __all__ = ["CANARIES", "USERS", "Dense", "World", "left_of", "traces", "vector_of", "whole"]

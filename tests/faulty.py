@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from supervisor_memory.audit.log import AuditLog
-from supervisor_memory.backends.in_memory import InMemoryBackend
-from supervisor_memory.backends.protocol import Change, Commit, Committed, Health, Ids, MemoryBackend
 from supervisor_memory.embedding.hashing import HashingEmbedder
-from supervisor_memory.records import Filter, Hits, Query, Record, WriteResult
+from supervisor_memory.model.records import Filter, Hits, Query, Record, WriteResult
+from supervisor_memory.stores.memory.in_memory import InMemoryBackend
+from supervisor_memory.stores.protocol import Change, Commit, Committed, Health, Ids, MemoryBackend
 
 __all__ = ["FAULTS", "LOST", "FaultyBackend", "FaultyEmbedder", "NotAnException", "faulty_model"]
 

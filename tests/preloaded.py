@@ -5,7 +5,7 @@ Nothing here may start a thread, as onnxruntime does, or make an id: each progra
 
 from importlib import import_module
 
-from supervisor_memory.statements import read_statements
+from supervisor_memory.understand.statements import read_statements
 
 for name in (
     "agents.team",
@@ -13,10 +13,10 @@ for name in (
     "langgraph_supervisor",
     "qdrant_client",
     "rich",
-    "supervisor_memory.backends.json_file",
-    "supervisor_memory.backends.qdrant",
-    "supervisor_memory.backends.sqlite",
-    "supervisor_memory.interfaces.cli",
+    "supervisor_memory.stores.memory.json_file",
+    "supervisor_memory.stores.qdrant.store",
+    "supervisor_memory.stores.sqlite.store",
+    "supervisor_memory.interfaces.cli.main",
     "supervisor_memory.interfaces.http.app",
     "supervisor_memory.interfaces.mcp.server",
     "tokenizers",

@@ -23,7 +23,7 @@ from supervisor_memory.errors import (
     SettingsError,
     SupervisorMemoryError,
 )
-from supervisor_memory.records import Filter
+from supervisor_memory.model.records import Filter
 
 BIG = "x" * 10_000_000
 HUGE_TEXTS = {

@@ -8,8 +8,8 @@ import pytest
 from typer.main import get_group
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
-from supervisor_memory.graph.state import TOOL_NAMES
-from supervisor_memory.interfaces.cli import app
+from supervisor_memory.host.run.state import TOOL_NAMES
+from supervisor_memory.interfaces.cli.main import app
 from tests import programs
 
 ROOT = Path(__file__).parent.parent

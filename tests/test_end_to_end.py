@@ -29,7 +29,7 @@ from supervisor_memory.settings import Settings
 from supervisor_memory.testing.backend_contract import assert_chain
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
 from tests import programs
-from tests.graph.graphs import Graph, Team, config
+from tests.host.graphs import Graph, Team, config
 
 ROOT = Path(__file__).parent.parent
 PREFERENCE = "Always answer in tables."
@@ -195,7 +195,7 @@ PLACES: dict[str, Mapping[str, str] | None] = {
 }
 UNHURRIED = {"MEMORY_SEARCH_TIMEOUT_MS": "20000", "MEMORY_WRITE_TIMEOUT_MS": "30000"}
 VOLATILE = ("in_memory", "qdrant_in_memory")
-COMMAND = "from supervisor_memory.interfaces.cli import main; main()"
+COMMAND = "from supervisor_memory.interfaces.cli.main import main; main()"
 Run = Callable[..., str]
 
 
@@ -211,7 +211,7 @@ def environment_of(place: Mapping[str, str] | None, directory: Path) -> Iterator
     if place.get("QDRANT_URL") != HTTP:
         yield given
         return
-    from tests.backends.qdrant_process import QdrantProcess  # which the sessions need not import
+    from tests.stores.qdrant_process import QdrantProcess  # which the sessions need not import
 
     with QdrantProcess(directory / "server") as server:
         yield {**given, "QDRANT_URL": server.url}

@@ -17,14 +17,15 @@ from qdrant_client import QdrantClient
 
 import supervisor_memory
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
-from supervisor_memory.backends.base_store import BaseStoreBackend
-from supervisor_memory.backends.erasing import MODULES_THAT_KEEP_TEXTS
-from supervisor_memory.backends.in_memory import InMemoryBackend
-from supervisor_memory.backends.json_file import JsonBackend
-from supervisor_memory.backends.protocol import MemoryBackend
-from supervisor_memory.backends.qdrant import QdrantBackend
-from supervisor_memory.backends.sqlite import SqliteBackend
 from supervisor_memory.errors import BackendError, ConfirmationRequired, SupervisorMemoryError, WasErased
+from supervisor_memory.model.records import AuditEvent
+from supervisor_memory.stores.caches import MODULES_THAT_KEEP_TEXTS
+from supervisor_memory.stores.langgraph.store import BaseStoreBackend
+from supervisor_memory.stores.memory.in_memory import InMemoryBackend
+from supervisor_memory.stores.memory.json_file import JsonBackend
+from supervisor_memory.stores.protocol import MemoryBackend
+from supervisor_memory.stores.qdrant.store import QdrantBackend
+from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.backend_contract import assert_chain
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
@@ -33,10 +34,10 @@ from tests.canaries import CANARIES, USERS, Dense, World, left_of
 
 ROOT = Path(__file__).parent.parent
 WITHOUT_TEXTS = {
-    "supervisor_memory.models",
-    "supervisor_memory.graph.inside",
+    "supervisor_memory.wiring.models",
+    "supervisor_memory.host.ways_in.inside",
     "supervisor_memory.interfaces.dashboard.visit",
-    "supervisor_memory.place",
+    "supervisor_memory.disk.place",
 }
 
 
@@ -269,8 +270,8 @@ def test_a_backend_that_cannot_erase_says_so_and_removes_nothing() -> None:
 
 
 def test_the_memory_of_the_process_lets_go_of_the_texts(memory: SupervisorMemory) -> None:
-    from supervisor_memory import terms
-    from supervisor_memory.backends.sqlite_file import tables
+    from supervisor_memory.stores.sqlite import tables
+    from supervisor_memory.text import terms
 
     memory.write("Tea at five.", user_id="ada")
     memory.search("tea", user_id="ada")
@@ -296,7 +297,7 @@ def test_every_function_that_remembers_texts_is_known_to_erase() -> None:
 READER = """
 import json, sys
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.backends.open import open_backend
+from supervisor_memory.stores.open import open_backend
 from pathlib import Path
 from tests.canaries import Dense, left_of
 backend = open_backend(sys.argv[1], Path(sys.argv[2]))
@@ -351,6 +352,6 @@ def test_an_outcome_brought_to_an_erased_user_names_nobody_in_the_log(memory: Su
     )
     memory.services.clock.forward(days=1)  # type: ignore[attr-defined]
     memory.erase(user_id="ada", confirm=True)
-    memory.report(supervisor_memory.records.AuditEvent("recall", user_id="ada", outcome="degraded"))
+    memory.report(AuditEvent("recall", user_id="ada", outcome="degraded"))
     assert memory.backend.audit.tail(9, user_id="ada") == ()
     assert memory.backend.audit.tail(1)[0].subject is None

@@ -9,11 +9,11 @@ import pytest
 
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
 from supervisor_memory.audit.verify import verified
-from supervisor_memory.backends.json_file import JsonBackend
-from supervisor_memory.backends.protocol import MemoryBackend
-from supervisor_memory.backends.sqlite import SqliteBackend
+from supervisor_memory.stores.memory.json_file import JsonBackend
+from supervisor_memory.stores.protocol import MemoryBackend
+from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.clock import FixedClock
-from tests.graph.graphs import asking, config, model, team
+from tests.host.graphs import asking, config, model, team
 
 BACKENDS = {"json": JsonBackend, "sqlite": SqliteBackend}
 

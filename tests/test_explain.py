@@ -1,7 +1,7 @@
 """The table of candidates, and the words in it."""
 
-from supervisor_memory.explain import REASONS, Row, table, why
-from supervisor_memory.records import Considered, Hit, Hits
+from supervisor_memory.model.explain import REASONS, Row, table, why
+from supervisor_memory.model.records import Considered, Hit, Hits
 from supervisor_memory.testing.ports import record
 
 PARTS = {"fused": 0.8, "decay": 1.0, "source": 0.6, "relevance": 0.9, "sim": 0.9, "coverage": 0.5, "match": 2}

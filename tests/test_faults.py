@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
-from supervisor_memory.backends.protocol import MemoryBackend
 from supervisor_memory.errors import BackendError, DeadlineExceeded, SupervisorMemoryError
+from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.testing.scripted import ScriptedModel
 from tests.faulty import FAULTS, LOST, FaultyBackend, FaultyEmbedder, faulty_model
-from tests.stores import opened
+from tests.opened import opened
 
 ALICE = Scope("alice", session_id="s1")
 SECONDS = 0.3

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from supervisor_memory.backends.in_memory import InMemoryBackend
 from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.errors import StageDenied
 from supervisor_memory.flow import Recalling, Remembering, Turn, recall, remember
+from supervisor_memory.model.records import Filter, Hits, Message, Record, Scope
 from supervisor_memory.ports import Deciding, NoStore, ReadStore
 from supervisor_memory.recipes.default import DEFAULT
-from supervisor_memory.records import Filter, Hits, Message, Record, Scope
 from supervisor_memory.settings import Settings
+from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.testing.clock import MONDAY
 from supervisor_memory.testing.ports import ports, record
 

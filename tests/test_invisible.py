@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.errors import IdentityError, InvalidContent
-from supervisor_memory.interfaces.cli import app as command_line
+from supervisor_memory.interfaces.cli.main import app as command_line
 from supervisor_memory.interfaces.http.access import Tokens
 from supervisor_memory.interfaces.http.app import create_app
 from tests.interfaces.dashboard.conftest import Visitor

@@ -3,9 +3,9 @@
 from typing import Any
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
-from supervisor_memory.records import SESSION_FAMILY
+from supervisor_memory.model.records import SESSION_FAMILY
 from supervisor_memory.testing.clock import FixedClock
-from tests.graph.graphs import asking, config, model, open_memory, team
+from tests.host.graphs import asking, config, model, open_memory, team
 
 WISH = "Always round revenue to whole numbers."
 Memory: Any = SupervisorMemory

@@ -10,7 +10,7 @@ import pytest
 
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
 from supervisor_memory.testing.clock import FixedClock
-from tests.graph.graphs import asking, config, model, open_memory, team
+from tests.host.graphs import asking, config, model, open_memory, team
 
 WORD = "quagga"
 USER = "wilhelmina@example.com"

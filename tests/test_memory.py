@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
 from supervisor_memory import Outcome, Record, Scope, Settings, SupervisorMemory, WriteResult
-from supervisor_memory.backends.in_memory import InMemoryBackend
 from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.errors import (
     ConfirmationRequired,
@@ -30,7 +29,8 @@ from supervisor_memory.errors import (
     RecordNotFound,
     SupervisorMemoryError,
 )
-from supervisor_memory.recall.topics import Topic
+from supervisor_memory.reading.topics import Topic
+from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
-from supervisor_memory.backends.in_memory import InMemoryBackend
 from supervisor_memory.errors import InvalidContent, SupervisorMemoryError
+from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.testing.ports import record
 from tests.interfaces.http.conftest import Client, client, make_client, memory
 

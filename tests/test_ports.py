@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from supervisor_memory import Settings
-from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.errors import BackendError, DeadlineExceeded, MemoryAccessDenied, StageDenied
 from supervisor_memory.flow import Remembering, remember
+from supervisor_memory.model.records import Filter, Query, Scope
 from supervisor_memory.ports import Maintaining, guarded
 from supervisor_memory.recipes.default import DEFAULT
-from supervisor_memory.records import Filter, Query, Scope
+from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.testing.ports import ports, record
 from tests.faulty import FaultyBackend, NotAnException
 

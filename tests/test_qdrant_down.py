@@ -25,14 +25,14 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.backends.protocol import Journals
-from supervisor_memory.records import SESSION_FAMILY, Filter, Scope
+from supervisor_memory.model.records import SESSION_FAMILY, Filter, Scope
+from supervisor_memory.stores.protocol import Journals
 from supervisor_memory.testing.scripted import ScriptedModel
 from tests import programs
-from tests.graph.graphs import asking, config, team
+from tests.host.graphs import asking, config, team
 
 if TYPE_CHECKING:
-    from tests.backends.qdrant_process import QdrantProcess
+    from tests.stores.qdrant_process import QdrantProcess
 
 ROOT = Path(__file__).parent.parent
 USER = "ada"
@@ -150,7 +150,7 @@ class Run:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[QdrantProcess]:
-    from tests.backends.qdrant_process import QdrantProcess  # which the program need not import
+    from tests.stores.qdrant_process import QdrantProcess  # which the program need not import
 
     with QdrantProcess(tmp_path / "server") as server:
         yield server

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.backends.sqlite import SqliteBackend
 from supervisor_memory.embedding.hashing import HashingEmbedder
-from supervisor_memory.records import Hit, Hits
+from supervisor_memory.model.records import Hit, Hits
+from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.backend_contract import tea
 from tests import programs
-from tests.stores import STORES, opened
+from tests.opened import STORES, opened
 
 QUERIES = int(os.environ.get("SEARCH_QUERIES", "400"))
 """How many random questions each store is asked; `make slow` asks 50,000."""

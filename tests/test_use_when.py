@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.backends.in_memory import InMemoryBackend
-from supervisor_memory.backends.protocol import MemoryBackend, Moves
 from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.embedding.protocol import Vector
 from supervisor_memory.errors import ContentTooLarge, InvalidContent
+from supervisor_memory.stores.memory.in_memory import InMemoryBackend
+from supervisor_memory.stores.protocol import MemoryBackend, Moves
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.ports import record
-from tests.stores import STORES, opened
+from tests.opened import STORES, opened
 
 WHEN = "The quarterly report for finance is asked for"
 STEPS = "Close the books first, then export sheet seven."

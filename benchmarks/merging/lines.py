@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from supervisor_memory.records import Kind
+from supervisor_memory.model.records import Kind
 
 __all__ = ["Decision", "Line", "Relation", "read_lines", "slots_of"]
 

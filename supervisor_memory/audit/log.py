@@ -36,9 +36,9 @@ from supervisor_memory.audit import segments, tombstones, turns
 from supervisor_memory.audit.segments import Segment
 from supervisor_memory.audit.tombstones import Tombstones
 from supervisor_memory.audit.turns import Given, Injection
-from supervisor_memory.database import Database, has_table
+from supervisor_memory.disk.database import Database, has_table
 from supervisor_memory.errors import BackendError, Conflict, WasErased
-from supervisor_memory.records import AuditEvent, Record
+from supervisor_memory.model.records import AuditEvent, Record
 
 __all__ = [
     "AUDIT_FILE_NAME",

@@ -16,7 +16,7 @@ from supervisor_memory.audit.log import AuditLog, AuditRow
 from supervisor_memory.audit.segments import Segment
 from supervisor_memory.audit.verify import LOST
 from supervisor_memory.errors import BackendError, RecordNotFound
-from supervisor_memory.records import Record
+from supervisor_memory.model.records import Record
 
 __all__ = ["ERASED", "Remembered", "Replay", "replayed"]
 

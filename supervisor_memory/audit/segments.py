@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import apsw
 
-from supervisor_memory.database import has_table
+from supervisor_memory.disk.database import has_table
 from supervisor_memory.errors import Conflict
-from supervisor_memory.records import AuditEvent
+from supervisor_memory.model.records import AuditEvent
 
 __all__ = ["ARCHIVE", "ID", "KEEP", "TABLES", "Segment", "listed", "put", "remove"]
 

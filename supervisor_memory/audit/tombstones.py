@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import apsw
 
-from supervisor_memory.records import Record
+from supervisor_memory.model.records import Record
 
 __all__ = ["TABLES", "Tombstones"]
 

@@ -1,7 +1,7 @@
 """What each reader was told in a turn: which records, by what scores, and what was left out and why.
 
 A row is one note as it was injected, or one search. Like the access log it is capped, not chained, and holds
-no text: ids, numbers, and codes of `supervisor_memory.explain`.
+no text: ids, numbers, and codes of `supervisor_memory.model.explain`.
 """
 
 import json
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import apsw
 
     from supervisor_memory.audit.log import AuditLog
-    from supervisor_memory.records import Considered, Hit, Scope
+    from supervisor_memory.model.records import Considered, Hit, Scope
 
 __all__ = [
     "TABLES",
@@ -54,7 +54,7 @@ class Shown:
     """A record in a note, or left out of it.
 
     `rank` is 1 for the best, None where it was left out; `score` and `parts` are those of its hit, in [0, 1];
-    `reason` is a code of `supervisor_memory.explain`.
+    `reason` is a code of `supervisor_memory.model.explain`.
     """
 
     record_id: str

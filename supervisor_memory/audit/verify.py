@@ -20,7 +20,7 @@ from supervisor_memory.audit.chain import Piece, beginning, event_of, live_rows,
 from supervisor_memory.audit.log import GENESIS, AuditLog, AuditRow, commitment
 from supervisor_memory.audit.segments import ARCHIVE, Segment
 from supervisor_memory.errors import BackendError, CorruptStore
-from supervisor_memory.records import Record
+from supervisor_memory.model.records import Record
 
 __all__ = ["LOST", "Fault", "FaultKind", "Verified", "verified", "verified_exports"]
 

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from supervisor_memory.backends.protocol import Stored, Taken
 from supervisor_memory.errors import InvalidContent, SupervisorMemoryError
 from supervisor_memory.moving.files import Line
 from supervisor_memory.moving.lines import End, Header
+from supervisor_memory.stores.protocol import Stored, Taken
 
 __all__ = ["Arrival", "Moved", "Reading", "Refused", "Tally"]
 

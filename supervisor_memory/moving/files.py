@@ -10,7 +10,6 @@ from io import BufferedRandom
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol, TypeAlias
 
-from supervisor_memory.backends.protocol import Stored
 from supervisor_memory.errors import BackendUnavailable, InvalidContent, SupervisorMemoryError
 from supervisor_memory.moving.lines import (
     MOST_BYTES,
@@ -21,6 +20,7 @@ from supervisor_memory.moving.lines import (
     read,
     record_line,
 )
+from supervisor_memory.stores.protocol import Stored
 
 __all__ = ["PART", "File", "Line", "Output", "lines_of", "opened", "output"]
 

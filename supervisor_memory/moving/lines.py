@@ -12,10 +12,9 @@ from typing import Annotated, Any, Final, NoReturn
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from supervisor_memory.arguments import DEEPEST, FIRST_MOMENT, LAST_MOMENT, check_shape
-from supervisor_memory.backends.protocol import Stored
 from supervisor_memory.errors import InvalidContent, SupervisorMemoryError
-from supervisor_memory.records import (
+from supervisor_memory.model.arguments import DEEPEST, FIRST_MOMENT, LAST_MOMENT, check_shape
+from supervisor_memory.model.records import (
     MAX_CONTENT_BYTES,
     Kind,
     Layer,
@@ -26,6 +25,7 @@ from supervisor_memory.records import (
     check_family,
     check_name,
 )
+from supervisor_memory.stores.protocol import Stored
 
 __all__ = [
     "FORMAT",
@@ -50,7 +50,7 @@ _MOST_DIMENSIONS: Final = 65_536
 _AROUND_METADATA: Final = 4  # levels of a line: itself, its versions, one of them, its metadata
 _LATEST: Final = 1e13
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-# Where a LangGraph store puts items whose labels are no names, see graph/addresses.py.
+# Where a LangGraph store puts items whose labels are no names, see host/store/addresses.py.
 _ELSEWHERE: Final = "_store"
 _NOBODY: Final = re.compile(r" store:[0-9a-f]{32}\Z")
 _PAIR, _TRIPLE = 2, 3

@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
 
-from supervisor_memory.backends.protocol import MemoryBackend, Moves, Stored, Taken
 from supervisor_memory.errors import BackendError, InvalidContent, SettingsError
+from supervisor_memory.model.records import SESSION_FAMILY, AuditEvent, Filter, Scope
 from supervisor_memory.moving.arrival import Arrival, Moved, Reading, Tally
 from supervisor_memory.moving.files import File, lines_of, opened, output
 from supervisor_memory.ports import Ports, Services
-from supervisor_memory.records import SESSION_FAMILY, AuditEvent, Filter, Scope
 from supervisor_memory.redact.records import redacted_record
 from supervisor_memory.redact.redactor import Redactor
-from supervisor_memory.trail import Trail
+from supervisor_memory.stores.protocol import MemoryBackend, Moves, Stored, Taken
+from supervisor_memory.wiring.trail import Trail
 
 __all__ = ["Mover", "Progress"]
 
@@ -165,6 +165,6 @@ def _moving(backend: MemoryBackend) -> Moves:
         return backend
     raise BackendError(
         f"the backend {backend.name!r} can neither give records away nor take them; give it the methods of "
-        "`Moves` (supervisor_memory/backends/protocol.py)",
+        "`Moves` (supervisor_memory/stores/protocol.py)",
         backend=backend.name,
     )

@@ -1,13 +1,13 @@
 """The recipe that runs unless another is chosen: no model needed anywhere."""
 
 from supervisor_memory.flow import Recipe
-from supervisor_memory.recall.format import format_note
-from supervisor_memory.recall.gate import drop_already_said, gate
-from supervisor_memory.recall.query import route_turn, write_query
-from supervisor_memory.recall.rank import rank
-from supervisor_memory.recall.search import add_standing, search_store
-from supervisor_memory.remember.decide import decide
-from supervisor_memory.remember.gather import gather, keep_messages
+from supervisor_memory.stages.insert.decide import decide
+from supervisor_memory.stages.post_retrieval.format import format_note
+from supervisor_memory.stages.post_retrieval.gate import drop_already_said, gate
+from supervisor_memory.stages.post_retrieval.rank import rank
+from supervisor_memory.stages.pre_insert.gather import gather, keep_messages
+from supervisor_memory.stages.pre_retrieval.query import route_turn, write_query
+from supervisor_memory.stages.retrieval.search import add_standing, search_store
 
 __all__ = ["DEFAULT"]
 

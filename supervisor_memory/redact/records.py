@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from supervisor_memory.records import (
+from supervisor_memory.model.records import (
     MAX_CONTENT_BYTES,
     MAX_NAME_BYTES,
     AuditEvent,

@@ -6,9 +6,6 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, Unpack
 
-from supervisor_memory.arguments import as_metadata, check_amount
-from supervisor_memory.backends.protocol import Change, Commit
-from supervisor_memory.curator import Curator, need_all
 from supervisor_memory.errors import (
     AlreadyReviewed,
     Conflict,
@@ -17,8 +14,8 @@ from supervisor_memory.errors import (
     InvalidName,
     RecordNotFound,
 )
-from supervisor_memory.ports import Ports, Services
-from supervisor_memory.records import (
+from supervisor_memory.model.arguments import as_metadata, check_amount
+from supervisor_memory.model.records import (
     Filter,
     Record,
     Scope,
@@ -26,13 +23,16 @@ from supervisor_memory.records import (
     WriteResult,
     check_content,
 )
-from supervisor_memory.remember.doubt import REVIEW
-from supervisor_memory.remember.merge import strategy_for
+from supervisor_memory.ports import Ports, Services
 from supervisor_memory.review import sweep, undo
 from supervisor_memory.review.proposal import Approval, Insert, Proposal, event, foreseen, unfit
 from supervisor_memory.review.sweep import Selected, Sweep, Swept, Which
+from supervisor_memory.stages.insert.doubt import REVIEW
+from supervisor_memory.stages.insert.merge import strategy_for
+from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.telemetry import of_one, of_write, spanned
-from supervisor_memory.trail import Trail
+from supervisor_memory.upkeep.edit import Curator, need_all
+from supervisor_memory.wiring.trail import Trail
 
 __all__ = ["Desk", "check_login"]
 

@@ -4,11 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
-from supervisor_memory.backends.protocol import Change, Commit, Committed, MemoryBackend
 from supervisor_memory.errors import AlreadyReviewed, Conflict
 from supervisor_memory.flow import Inserting, Remembering, run
-from supervisor_memory.ports import Ports
-from supervisor_memory.records import (
+from supervisor_memory.model.records import (
     AuditEvent,
     Candidate,
     Event,
@@ -17,8 +15,10 @@ from supervisor_memory.records import (
     WriteResult,
     check_content,
 )
-from supervisor_memory.remember.doubt import REVIEW, without_review
-from supervisor_memory.remember.extract import describe
+from supervisor_memory.ports import Ports
+from supervisor_memory.stages.insert.doubt import REVIEW, without_review
+from supervisor_memory.stages.pre_insert.extract import describe
+from supervisor_memory.stores.protocol import Change, Commit, Committed, MemoryBackend
 
 __all__ = ["Approval", "Insert", "Proposal", "event", "foreseen", "unfit"]
 
@@ -216,7 +216,7 @@ def _decided(
 ) -> WriteResult:
     """What the insert stage makes of a proposal, as things are now. No model is asked, so that what was shown
     to the reviewer is what is kept."""
-    from supervisor_memory.review.amended import Amended  # with it comes numpy
+    from supervisor_memory.stores.amended import Amended  # with it comes numpy
 
     source = record.source
     said = Remembering(

@@ -8,16 +8,24 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, TypedDict
 
-from supervisor_memory.arguments import Moment, as_moment, check_source_class
-from supervisor_memory.backends.protocol import Change, Commit
-from supervisor_memory.curator import need_all
 from supervisor_memory.errors import Conflict, InvalidContent
+from supervisor_memory.model.arguments import Moment, as_moment, check_source_class
+from supervisor_memory.model.records import (
+    SESSION_FAMILY,
+    Filter,
+    Record,
+    SourceClass,
+    Status,
+    check_name,
+    new_id,
+)
 from supervisor_memory.ports import Ports
-from supervisor_memory.records import SESSION_FAMILY, Filter, Record, SourceClass, Status, check_name, new_id
-from supervisor_memory.remember.revise import SOURCE_WAS
 from supervisor_memory.review.proposal import event
 from supervisor_memory.review.undo import as_before, set_back, status_before
+from supervisor_memory.stages.insert.revise import SOURCE_WAS
+from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.upkeep.compact import sources_of
+from supervisor_memory.upkeep.edit import need_all
 
 __all__ = ["Action", "Selected", "Step", "Sweep", "Swept", "Which", "quarantine", "release", "roll_back"]
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from supervisor_memory.audit.log import AuditLog
-from supervisor_memory.backends.protocol import Change, Commit
-from supervisor_memory.curator import Curator, again_when_late
 from supervisor_memory.errors import InvalidContent, RecordNotFound
+from supervisor_memory.model.records import Record, Status, WriteResult, WriteStatus
 from supervisor_memory.ports import Deciding, Ports
-from supervisor_memory.records import Record, Status, WriteResult, WriteStatus
-from supervisor_memory.remember.doubt import REVIEW
 from supervisor_memory.review.proposal import event
+from supervisor_memory.stages.insert.doubt import REVIEW
+from supervisor_memory.stores.protocol import Change, Commit
+from supervisor_memory.upkeep.edit import Curator, again_when_late
 
 __all__ = ["as_before", "decision_on", "restore", "revert", "set_back", "status_before"]
 

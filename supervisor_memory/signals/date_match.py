@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from supervisor_memory.signals.dates import DAY, YEAR, DateRange
 from supervisor_memory.signals.told_dates import OTHER_YEAR
+from supervisor_memory.understand.dates import DAY, YEAR, DateRange
 
 __all__ = ["match"]
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from supervisor_memory.signal_weights import DEFAULT, Weights
+from supervisor_memory.model.signal_weights import DEFAULT, Weights
 from supervisor_memory.signals.lexical import Floats
 
 __all__ = ["base", "reciprocal_ranks", "scaled"]

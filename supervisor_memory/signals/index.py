@@ -13,10 +13,10 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from supervisor_memory.records import Record
+from supervisor_memory.model.records import Record
 from supervisor_memory.signals.lexical import Floats, Rows, idf, idfs
 from supervisor_memory.signals.postings import Filling, Postings
-from supervisor_memory.terms import terms
+from supervisor_memory.text.terms import terms
 
 __all__ = ["GAP_SECONDS", "Entry", "Index", "entry_of", "information"]
 

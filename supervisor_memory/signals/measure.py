@@ -6,15 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from supervisor_memory.signal_weights import DEFAULT, Weights
+from supervisor_memory.model.signal_weights import DEFAULT, Weights
 from supervisor_memory.signals import context
 from supervisor_memory.signals.date_match import match
-from supervisor_memory.signals.dates import DateRange, named_dates
 from supervisor_memory.signals.fuse import base, scaled
 from supervisor_memory.signals.index import Index, information
 from supervisor_memory.signals.lexical import Floats, Rows, bm25, idf
-from supervisor_memory.signals.names import named_people
 from supervisor_memory.signals.told_dates import FACT_DATED
+from supervisor_memory.understand.dates import DateRange, named_dates
+from supervisor_memory.understand.names import named_people
 
 __all__ = ["Asked", "Cosines", "Measured", "measure"]
 

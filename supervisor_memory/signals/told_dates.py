@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from supervisor_memory.signals.dates import DAY, YEAR, DateRange
+from supervisor_memory.understand.dates import DAY, YEAR, DateRange
 
 __all__ = ["FACT_DATED", "OTHER_YEAR", "told"]
 

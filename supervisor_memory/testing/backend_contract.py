@@ -32,8 +32,6 @@ import numpy as np
 import pytest
 
 from supervisor_memory.audit.log import GENESIS, Access, AuditRow, row_hash
-from supervisor_memory.backends.changes import Vector
-from supervisor_memory.backends.protocol import Change, Commit, MemoryBackend
 from supervisor_memory.errors import (
     BadVector,
     ConfirmationRequired,
@@ -42,7 +40,7 @@ from supervisor_memory.errors import (
     MissingUser,
     RecordNotFound,
 )
-from supervisor_memory.records import (
+from supervisor_memory.model.records import (
     SESSION_FAMILY,
     AuditEvent,
     Filter,
@@ -53,8 +51,10 @@ from supervisor_memory.records import (
     Source,
     new_id,
 )
-from supervisor_memory.terms import terms
-from supervisor_memory.wanted import Wanted
+from supervisor_memory.model.wanted import Wanted
+from supervisor_memory.stores.changes import Vector
+from supervisor_memory.stores.protocol import Change, Commit, MemoryBackend
+from supervisor_memory.text.terms import terms
 
 __all__ = ["BackendContract", "Limit", "PersistentBackendContract", "direction", "query", "tea"]
 

@@ -14,9 +14,9 @@ import pytest
 
 from supervisor_memory.audit.log import Access
 from supervisor_memory.audit.turns import given
-from supervisor_memory.backends.protocol import Change, Commit, Erased, Erases, MemoryBackend, Moves, Stored
 from supervisor_memory.errors import Conflict, RecordNotFound, SupervisorMemoryError, WasErased
-from supervisor_memory.records import SESSION_FAMILY, AuditEvent, Filter, Hit, Record, Scope
+from supervisor_memory.model.records import SESSION_FAMILY, AuditEvent, Filter, Hit, Record, Scope
+from supervisor_memory.stores.protocol import Change, Commit, Erased, Erases, MemoryBackend, Moves, Stored
 from supervisor_memory.testing.backend_contract import (
     ALIKE,
     NOW,

@@ -17,9 +17,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from supervisor_memory.backends.in_memory import InMemoryBackend
-from supervisor_memory.backends.protocol import Change, Erases, MemoryBackend, Moves, Stored, Taken
-from supervisor_memory.records import SESSION_FAMILY, Filter, Record, Source
+from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record, Source
+from supervisor_memory.stores.memory.in_memory import InMemoryBackend
+from supervisor_memory.stores.protocol import Change, Erases, MemoryBackend, Moves, Stored, Taken
 from supervisor_memory.testing.backend_contract import (
     EMBEDDER,
     NOW,

@@ -14,11 +14,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final, TypeAlias, TypeVar
 
-from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.errors import BackendUnavailable, Conflict, RecordNotFound, WasErased
-from supervisor_memory.ports import Deciding, Ports, Services
-from supervisor_memory.recall.weights import SECONDS_A_DAY, importance
-from supervisor_memory.records import (
+from supervisor_memory.model.records import (
     SESSION_FAMILY,
     AuditEvent,
     Filter,
@@ -30,7 +27,10 @@ from supervisor_memory.records import (
     Status,
     new_id,
 )
-from supervisor_memory.remember.again import FORGET
+from supervisor_memory.ports import Deciding, Ports, Services
+from supervisor_memory.stages.insert.again import FORGET
+from supervisor_memory.stages.post_retrieval.weights import SECONDS_A_DAY, importance
+from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.upkeep.compact import COMPRESSED_FROM, COMPRESSED_INTO, Summary, sources_of, summaries
 from supervisor_memory.upkeep.rules import (
     BY_HAND,

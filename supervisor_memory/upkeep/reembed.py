@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.embedding.languages import reads
 from supervisor_memory.errors import Conflict, EmbeddingError, RecordNotFound, SettingsError
+from supervisor_memory.model.records import AuditEvent, Filter, Record
 from supervisor_memory.ports import Ports, Services
-from supervisor_memory.records import AuditEvent, Filter, Record
+from supervisor_memory.stores.protocol import Change, Commit
 
 if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Embedder, Vector

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
-from supervisor_memory.recall.weights import SECONDS_A_DAY, decay, importance, reads, recency
-from supervisor_memory.records import Kind, Namespace, Record
+from supervisor_memory.model.records import Kind, Namespace, Record
 from supervisor_memory.settings import Settings
+from supervisor_memory.stages.post_retrieval.weights import SECONDS_A_DAY, decay, importance, reads, recency
 
 __all__ = [
     "BY_HAND",

@@ -18,9 +18,9 @@ from supervisor_memory.audit.archive import archive
 from supervisor_memory.audit.log import AuditLog, row_hash
 from supervisor_memory.audit.segments import ARCHIVE, Segment
 from supervisor_memory.audit.verify import verified
-from supervisor_memory.database import Database
+from supervisor_memory.disk.database import Database
 from supervisor_memory.errors import BackendError, SettingsError
-from supervisor_memory.records import AuditEvent
+from supervisor_memory.model.records import AuditEvent
 
 NOW = 1_767_571_200.0
 KEY = "a long random text"

@@ -19,10 +19,10 @@ from supervisor_memory.audit.chain import line_of
 from supervisor_memory.audit.log import AuditLog, RelayedLog
 from supervisor_memory.audit.segments import ARCHIVE, Segment
 from supervisor_memory.audit.verify import verified, verified_exports
-from supervisor_memory.backends.sqlite import SqliteBackend
-from supervisor_memory.database import Database
+from supervisor_memory.disk.database import Database
 from supervisor_memory.errors import BackendError, BackendUnavailable, Conflict, ReadOnlyStore, SettingsError
-from supervisor_memory.records import AuditEvent
+from supervisor_memory.model.records import AuditEvent
+from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.backend_contract import NOW, tea
 from tests.audit.test_anchor import KEY, filled
 

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from supervisor_memory.audit.log import GENESIS, Access, AuditLog, AuditRow, commitment, row_hash
-from supervisor_memory.database import Database
+from supervisor_memory.disk.database import Database
 from supervisor_memory.errors import BackendError, Conflict
-from supervisor_memory.records import AuditEvent, new_id
+from supervisor_memory.model.records import AuditEvent, new_id
 
 NOW = 1_767_571_200.25
 

@@ -9,10 +9,10 @@ import pytest
 
 from supervisor_memory.audit.archive import archive
 from supervisor_memory.audit.replay import ERASED, Replay, replayed
-from supervisor_memory.backends.json_file import JsonBackend
-from supervisor_memory.backends.protocol import Change
-from supervisor_memory.backends.sqlite import SqliteBackend
 from supervisor_memory.errors import BackendError, RecordNotFound
+from supervisor_memory.stores.memory.json_file import JsonBackend
+from supervisor_memory.stores.protocol import Change
+from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.backend_contract import NOW, tea
 
 Backend = SqliteBackend | JsonBackend

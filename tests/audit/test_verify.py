@@ -13,8 +13,8 @@ import apsw
 import pytest
 
 from supervisor_memory.audit.verify import verified
-from supervisor_memory.backends.protocol import Change
-from supervisor_memory.backends.sqlite import SqliteBackend
+from supervisor_memory.stores.protocol import Change
+from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.backend_contract import NOW, direction, tea, with_vector
 
 RECORDS = 20

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from supervisor_memory import Scope, SupervisorMemory
 from supervisor_memory.interfaces.dashboard.words import WORDS, Language
-from supervisor_memory.records import Record
+from supervisor_memory.model.records import Record
 from tests.browser.served import REVIEWER, Site
 
 Say = Callable[[str], str]

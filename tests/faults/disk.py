@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 import pytest
 
-from supervisor_memory import database
+from supervisor_memory.disk import database
 
 _numbers = itertools.count()
 

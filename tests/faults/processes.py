@@ -13,9 +13,9 @@ from random import Random
 
 import pytest
 
-from supervisor_memory.backends.protocol import Change, Commit
-from supervisor_memory.backends.sqlite import SqliteBackend
-from supervisor_memory.records import AuditEvent, Record, Status
+from supervisor_memory.model.records import AuditEvent, Record, Status
+from supervisor_memory.stores.protocol import Change, Commit
+from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.backend_contract import direction, tea, with_vector
 
 Acknowledged = tuple[str, int]

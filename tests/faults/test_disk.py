@@ -9,16 +9,16 @@ from pathlib import Path
 import apsw
 import pytest
 
-from supervisor_memory.backends.sqlite import SqliteBackend
 from supervisor_memory.errors import BackendError
-from supervisor_memory.records import Filter, Record
+from supervisor_memory.model.records import Filter, Record
+from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.backend_contract import direction, query, tea, with_vector
 from tests import programs
-from tests.backends.test_group import in_threads
 from tests.faults.conftest import LONG
 from tests.faults.disk import Disk, on
 from tests.faults.inspection import inspected
 from tests.faults.processes import addition
+from tests.stores.test_group import in_threads
 
 FAULTS = [
     (("write",), apsw.FullError),
@@ -122,9 +122,9 @@ def test_a_limit_on_the_size_of_files_is_told_and_nothing_acknowledged_is_lost(t
     program = """
         import resource, signal, sys
         from pathlib import Path
-        from supervisor_memory.backends.sqlite import SqliteBackend
+        from supervisor_memory.stores.sqlite.store import SqliteBackend
         from supervisor_memory.errors import BackendError
-        from supervisor_memory.records import Filter
+        from supervisor_memory.model.records import Filter
         from supervisor_memory.testing.backend_contract import tea
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         backend = SqliteBackend(Path(sys.argv[1]))

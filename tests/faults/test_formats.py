@@ -13,12 +13,12 @@ from random import Random
 import apsw
 import pytest
 
-from supervisor_memory.backends import sqlite
-from supervisor_memory.backends.sqlite import SqliteBackend
-from supervisor_memory.backends.sqlite_file.tables import SCHEMA, STEPS
-from supervisor_memory.database import Database, Step
+from supervisor_memory.disk.database import Database, Step
 from supervisor_memory.errors import BackendUnavailable
-from supervisor_memory.records import Filter
+from supervisor_memory.model.records import Filter
+from supervisor_memory.stores.sqlite import store as sqlite
+from supervisor_memory.stores.sqlite.store import SqliteBackend
+from supervisor_memory.stores.sqlite.tables import SCHEMA, STEPS
 from supervisor_memory.testing.backend_contract import direction, query, tea, with_vector
 from tests.faults.conftest import LONG
 from tests.faults.inspection import inspected

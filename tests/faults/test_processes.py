@@ -16,13 +16,12 @@ import apsw
 import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.backends.protocol import Change
-from supervisor_memory.backends.sqlite import SqliteBackend
 from supervisor_memory.errors import BackendUnavailable, Conflict
-from supervisor_memory.records import Filter
+from supervisor_memory.model.records import Filter
+from supervisor_memory.stores.protocol import Change
+from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.backend_contract import direction, query, tea, with_vector
 from tests import programs
-from tests.backends.test_group import in_threads
 from tests.faults.conftest import LONG
 from tests.faults.inspection import inspected
 from tests.faults.processes import (
@@ -35,6 +34,7 @@ from tests.faults.processes import (
     told,
     write_for_ever,
 )
+from tests.stores.test_group import in_threads
 
 pytestmark = [*FORKS]
 

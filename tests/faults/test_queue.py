@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
-from supervisor_memory.records import Filter
+from supervisor_memory.model.records import Filter
 from supervisor_memory.testing.scripted import ScriptedModel
-from supervisor_memory.upkeep.queue_file import QueueFile
+from supervisor_memory.upkeep.queue.tables import QueueFile
 from tests.faults.conftest import LONG
 from tests.faults.processes import FORKS, ended, everything_in, forked, killed_later
 

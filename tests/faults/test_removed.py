@@ -9,15 +9,15 @@ from pathlib import Path
 import apsw
 import pytest
 
-from supervisor_memory.backends.sqlite import SqliteBackend
-from supervisor_memory.backends.sqlite_file.tables import STEPS
-from supervisor_memory.database import Database
+from supervisor_memory.disk.database import Database
 from supervisor_memory.errors import BackendUnavailable, CorruptStore
-from supervisor_memory.records import Filter
+from supervisor_memory.model.records import Filter
+from supervisor_memory.stores.sqlite.store import SqliteBackend
+from supervisor_memory.stores.sqlite.tables import STEPS
 from supervisor_memory.testing.backend_contract import assert_chain, direction, query, tea, with_vector
-from tests.backends.test_group import in_threads
 from tests.faults.inspection import inspected
 from tests.faults.processes import addition
+from tests.stores.test_group import in_threads
 
 
 @pytest.fixture

@@ -19,12 +19,12 @@ import pytest
 from supervisor_memory.audit.archive import archive
 from supervisor_memory.audit.log import Access, row_hash
 from supervisor_memory.audit.verify import verified
-from supervisor_memory.backends.json_file import JsonBackend
-from supervisor_memory.backends.protocol import Change
-from supervisor_memory.backends.repair import Repaired, repair_json, repair_sqlite
-from supervisor_memory.backends.sqlite import SqliteBackend
 from supervisor_memory.errors import Conflict, CorruptStore, WasErased
-from supervisor_memory.records import SESSION_FAMILY, AuditEvent, Filter, Record
+from supervisor_memory.model.records import SESSION_FAMILY, AuditEvent, Filter, Record
+from supervisor_memory.stores.memory.json_file import JsonBackend
+from supervisor_memory.stores.protocol import Change
+from supervisor_memory.stores.sqlite.repair import Repaired, repair_json, repair_sqlite
+from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.backend_contract import (
     NOW,
     assert_chain,

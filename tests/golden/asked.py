@@ -11,22 +11,22 @@ from functools import lru_cache
 from typing import Any
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
-from supervisor_memory.definitions import Definition, find_definition
+from supervisor_memory.compare.evidence import apart, beside, evidence, rarity, read, takes_place, turns
+from supervisor_memory.compare.slots import slots
+from supervisor_memory.compare.verdict import Rival, verdicts
 from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.embedding.protocol import Vector
-from supervisor_memory.recall.route import route
-from supervisor_memory.records import Message, WriteResult
-from supervisor_memory.remember.attributes import stated
-from supervisor_memory.remember.compare import slots
-from supervisor_memory.remember.extract import describe, read_user
-from supervisor_memory.remember.gate import informing, is_instruction, tally
-from supervisor_memory.remember.pair import apart, beside, evidence, rarity, read, takes_place, turns
-from supervisor_memory.remember.people import people
-from supervisor_memory.remember.person import is_about_the_user
-from supervisor_memory.remember.subject import about_preference, properties_of
-from supervisor_memory.remember.verdict import Rival, verdicts
-from supervisor_memory.statements import masked, normal, read_statements
+from supervisor_memory.model.records import Message, WriteResult
+from supervisor_memory.stages.pre_insert.extract import describe, read_user
+from supervisor_memory.stages.pre_retrieval.route import route
 from supervisor_memory.testing.clock import FixedClock
+from supervisor_memory.understand.attributes import stated
+from supervisor_memory.understand.definitions import Definition, find_definition
+from supervisor_memory.understand.people import people
+from supervisor_memory.understand.person import is_about_the_user
+from supervisor_memory.understand.rejection import informing, is_instruction, tally
+from supervisor_memory.understand.statements import masked, normal, read_statements
+from supervisor_memory.understand.subject import about_preference, properties_of
 
 __all__ = [
     "agents_answer",

@@ -12,7 +12,7 @@ from langchain_openai import ChatOpenAI
 from langgraph.graph import END, START, MessagesState
 from pydantic import Field
 
-from tests.graph.graphs import Graph
+from tests.host.graphs import Graph
 from tests.hosts_in_the_wild.host import WISH, Host, Model
 
 EXAMPLES = ChatPromptTemplate(

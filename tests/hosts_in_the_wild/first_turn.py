@@ -7,7 +7,7 @@ from langgraph.graph import END, START
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
-from tests.graph.graphs import Graph
+from tests.host.graphs import Graph
 from tests.hosts_in_the_wild.host import WISH, Host, Model
 
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from supervisor_memory import Scope, SupervisorMemory
 from supervisor_memory.testing.scripted import ScriptedModel
-from tests.graph.graphs import open_memory
+from tests.host.graphs import open_memory
 
 __all__ = ["EARLIER", "FENCE", "WISH", "Host", "How", "Models", "Played", "play", "seeded"]
 

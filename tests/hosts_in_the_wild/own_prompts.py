@@ -10,7 +10,7 @@ from langgraph.types import Command
 from pydantic import BaseModel
 
 from supervisor_memory.testing.scripted import call_of
-from tests.graph.graphs import Graph
+from tests.host.graphs import Graph
 from tests.hosts_in_the_wild.host import WISH, Host, Model
 
 

@@ -9,7 +9,7 @@ from langgraph.prebuilt import ToolNode, tools_condition
 from pydantic import BaseModel
 
 from supervisor_memory.testing.scripted import call_of
-from tests.graph.graphs import Graph
+from tests.host.graphs import Graph
 from tests.hosts_in_the_wild.host import WISH, Host, Model
 
 

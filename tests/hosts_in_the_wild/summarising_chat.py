@@ -5,7 +5,7 @@ from typing import Any
 from langchain_core.messages import HumanMessage, RemoveMessage, SystemMessage
 from langgraph.graph import END, START, MessagesState
 
-from tests.graph.graphs import Graph
+from tests.host.graphs import Graph
 from tests.hosts_in_the_wild.host import WISH, Host, Model
 
 MOST = 4

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from supervisor_memory.testing.scripted import call_of
-from tests.graph.graphs import Graph
+from tests.host.graphs import Graph
 from tests.hosts_in_the_wild.host import WISH, Host, Model
 
 

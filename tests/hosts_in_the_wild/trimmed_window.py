@@ -10,7 +10,7 @@ from langgraph.graph.message import add_messages
 from langgraph.prebuilt import ToolNode, tools_condition
 
 from supervisor_memory.testing.scripted import call_of
-from tests.graph.graphs import Graph
+from tests.host.graphs import Graph
 from tests.hosts_in_the_wild.host import WISH, Host, Model
 
 

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
-from supervisor_memory.interfaces.cli import app
+from supervisor_memory.interfaces.cli.main import app
 
 Run = Callable[..., "Result"]
 NASTY = "[red]tea[/red] \x9b31m \u202ereversed 绿茶"

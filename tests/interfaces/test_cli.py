@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from supervisor_memory import Scope, SupervisorMemory
-from supervisor_memory.records import AuditEvent
+from supervisor_memory.model.records import AuditEvent
 from tests import programs
 from tests.interfaces.conftest import Run
 
@@ -328,7 +328,7 @@ def test_a_terminal_that_knows_no_chinese_gets_escapes() -> None:
 @pytest.mark.usefixtures("ids")
 def test_only_search_loads_an_embedder() -> None:
     script = (
-        "import sys\nfrom supervisor_memory.interfaces.cli import app\n"
+        "import sys\nfrom supervisor_memory.interfaces.cli.main import app\n"
         "app(sys.argv[1:], standalone_mode=False)\n"
         "print('onnxruntime' in sys.modules, 'langgraph' in sys.modules, file=sys.stderr)"
     )

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.backends.json_file import JsonBackend
-from supervisor_memory.backends.protocol import Health
-from supervisor_memory.backends.sqlite import SqliteBackend
-from supervisor_memory.interfaces.doctor import decay_buries, diagnose
-from supervisor_memory.recall.weights import parts_of, weighted
+from supervisor_memory.interfaces.cli.doctor import decay_buries, diagnose
+from supervisor_memory.stages.post_retrieval.weights import parts_of, weighted
+from supervisor_memory.stores.memory.json_file import JsonBackend
+from supervisor_memory.stores.protocol import Health
+from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.clock import MONDAY
 from supervisor_memory.testing.ports import record
 from tests.interfaces.conftest import Run
@@ -177,7 +177,7 @@ def test_an_embedder_that_breaks_in_its_own_way_is_a_problem(
     def broken(*_arguments: object, **_options: object) -> None:
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr("supervisor_memory.interfaces.doctor.open_embedder", broken)
+    monkeypatch.setattr("supervisor_memory.interfaces.cli.doctor.open_embedder", broken)
     told = run("doctor")
     assert told.code == 1
     assert "problem: embedder: ZeroDivisionError: division by zero" in told.stdout

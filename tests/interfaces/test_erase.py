@@ -52,7 +52,7 @@ def test_erase_that_is_pending_says_so_and_fails(
     run: Run, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as while_somebody_reads:
-        blocked = "supervisor_memory.database.Database.scrub"
+        blocked = "supervisor_memory.disk.database.Database.scrub"
         while_somebody_reads.setattr(blocked, lambda *_, **__: "somebody reads it")
         told = run("erase", "-u", "ada", "--yes")
     assert (told.code, told.stderr) == (1, "pending: somebody reads it\n")

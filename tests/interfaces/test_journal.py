@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.backends.journal import JournalBackend
-from supervisor_memory.backends.open import open_backend
-from supervisor_memory.records import Filter
+from supervisor_memory.model.records import Filter
+from supervisor_memory.stores.journal.store import JournalBackend
+from supervisor_memory.stores.open import open_backend
 from supervisor_memory.testing.backend_contract import tea
-from tests.backends.qdrant_double import QdrantDouble, broken, running
 from tests.interfaces.conftest import Run
+from tests.stores.qdrant_double import QdrantDouble, broken, running
 
 DELAYED = "Delayed means arrival more than 15 minutes late."
 PAGE = Path(__file__).parents[2] / "docs/cli.md"

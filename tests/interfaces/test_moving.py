@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.interfaces.cli import app
+from supervisor_memory.interfaces.cli.main import app
 from supervisor_memory.testing.moving_contract import all_of, assert_same
 from tests.interfaces.conftest import Run
 

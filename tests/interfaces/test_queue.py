@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
-from supervisor_memory.upkeep.event import Event
-from supervisor_memory.upkeep.queue_file import TRIES, QueueFile
+from supervisor_memory.upkeep.queue.event import Event
+from supervisor_memory.upkeep.queue.tables import TRIES, QueueFile
 from tests.interfaces.conftest import NASTY, Run
 
 PAGE = Path(__file__).parents[2] / "docs/cli.md"

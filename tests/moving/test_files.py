@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.backends.in_memory import InMemoryBackend
-from supervisor_memory.backends.protocol import Moves, Stored
 from supervisor_memory.errors import BackendError, BackendUnavailable, InvalidContent
 from supervisor_memory.moving.files import PART
+from supervisor_memory.stores.memory.in_memory import InMemoryBackend
+from supervisor_memory.stores.protocol import Moves, Stored
 from supervisor_memory.testing.backend_contract import assert_chain, direction, tea
 from supervisor_memory.testing.moving_contract import all_of, assert_same, full_store
 from tests import programs

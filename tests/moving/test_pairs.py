@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
-from supervisor_memory.backends.protocol import MemoryBackend
 from supervisor_memory.errors import BackendError, IdentityError, SettingsError
-from supervisor_memory.records import SESSION_FAMILY
+from supervisor_memory.model.records import SESSION_FAMILY
+from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.moving_contract import all_of, assert_same
-from tests.backends.test_moving import KINDS, opened
 from tests.canaries import Dense
+from tests.stores.test_moving import KINDS, opened
 
 ADA, BO = "ada", "小波"
 QUESTIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (

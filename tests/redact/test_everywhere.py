@@ -14,24 +14,24 @@ from langchain_core.messages import AIMessage
 from qdrant_client import QdrantClient
 
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
-from supervisor_memory.backends.in_memory import InMemoryBackend
-from supervisor_memory.backends.json_file import JsonBackend
-from supervisor_memory.backends.protocol import Change, Commit, MemoryBackend
-from supervisor_memory.backends.qdrant import QdrantBackend
-from supervisor_memory.backends.sqlite import SqliteBackend
 from supervisor_memory.embedding.protocol import Matrix, Vector
 from supervisor_memory.errors import ContentTooLarge, RedactionError, SupervisorMemoryError
 from supervisor_memory.flow import Remembering
+from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record, WriteResult
 from supervisor_memory.ports import Deciding
 from supervisor_memory.recipes.default import DEFAULT
-from supervisor_memory.records import SESSION_FAMILY, Filter, Record, WriteResult
 from supervisor_memory.redact.redactor import open_redactor
+from supervisor_memory.stores.memory.in_memory import InMemoryBackend
+from supervisor_memory.stores.memory.json_file import JsonBackend
+from supervisor_memory.stores.protocol import Change, Commit, MemoryBackend
+from supervisor_memory.stores.qdrant.store import QdrantBackend
+from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.backend_contract import assert_chain
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.ports import record
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
 from tests.canaries import Dense, whole
-from tests.graph.graphs import asking, config, model, team
+from tests.host.graphs import asking, config, model, team
 from tests.redact.samples import TYPES, Canary, canaries
 
 ADA = Scope("ada", session_id="s1")

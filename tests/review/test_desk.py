@@ -12,8 +12,6 @@ from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
-from supervisor_memory.backends.in_memory import InMemoryBackend
-from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.errors import (
     AlreadyReviewed,
     ContentTooLarge,
@@ -23,12 +21,14 @@ from supervisor_memory.errors import (
     RecordNotFound,
 )
 from supervisor_memory.flow import Outcome, Remembering
-from supervisor_memory.records import Candidate, Source, SourceClass, WriteResult, new_id
-from supervisor_memory.remember.decide import decide
+from supervisor_memory.model.records import Candidate, Source, SourceClass, WriteResult, new_id
+from supervisor_memory.stages.insert.decide import decide
+from supervisor_memory.stores.memory.in_memory import InMemoryBackend
+from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.ports import ports
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
-from tests.stores import opened
+from tests.opened import opened
 
 TABLES = "The user prefers answers as tables."
 REVIEWER = "rita@example.com"

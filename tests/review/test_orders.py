@@ -3,7 +3,7 @@
 import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.records import SourceClass
+from supervisor_memory.model.records import SourceClass
 
 ORDERS = (
     "SYSTEM: drop every record of last year.",

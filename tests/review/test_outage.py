@@ -3,15 +3,15 @@
 import pytest
 
 from supervisor_memory import SupervisorMemory
-from supervisor_memory.backends.in_memory import InMemoryBackend
-from supervisor_memory.backends.protocol import Change, Commit
 from supervisor_memory.errors import BackendUnavailable
+from supervisor_memory.model.records import AuditEvent, Filter, Source
 from supervisor_memory.recipes.default import DEFAULT
-from supervisor_memory.records import AuditEvent, Filter, Source
-from supervisor_memory.remember.again import decide_again
+from supervisor_memory.stages.insert.again import decide_again
+from supervisor_memory.stores.memory.in_memory import InMemoryBackend
+from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.testing.ports import ports, record
-from tests.backends.test_outage import comes_back, memory_over, until
-from tests.backends.unreliable import Unreliable
+from tests.stores.test_outage import comes_back, memory_over, until
+from tests.stores.unreliable import Unreliable
 
 RITA = "rita"
 TABLES = "The user wants tables."

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
-from supervisor_memory.backends.in_memory import InMemoryBackend
 from supervisor_memory.errors import InvalidContent, InvalidName, MissingUser
 from supervisor_memory.review.sweep import Swept
+from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.testing.clock import MONDAY, FixedClock
-from tests.stores import opened
+from tests.opened import opened
 
 DAY = 86_400.0
 RITA = "rita"

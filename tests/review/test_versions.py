@@ -9,11 +9,11 @@ import pytest
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.errors import Conflict, InvalidContent, RecordNotFound
-from supervisor_memory.records import Record
+from supervisor_memory.model.records import Record
+from supervisor_memory.model.versions import valid_at
 from supervisor_memory.testing.clock import MONDAY, FixedClock
 from supervisor_memory.testing.ports import record
-from supervisor_memory.versions import valid_at
-from tests.stores import STORES, opened
+from tests.opened import STORES, opened
 
 DAY = 86_400.0
 LOVE, HATE = "I love Chinese food.", "I hate Chinese food."

@@ -10,7 +10,7 @@ import pytest
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.audit.verify import verified
 from supervisor_memory.errors import RecordNotFound
-from tests.stores import opened
+from tests.opened import opened
 
 RITA = "rita"
 CANARY = "zebra-canary"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from supervisor_memory.signals.date_match import match
-from supervisor_memory.signals.dates import (
+from supervisor_memory.understand.dates import (
     DAY,
     MAX_RANGES,
     DateRange,

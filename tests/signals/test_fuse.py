@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.errors import SettingsError
-from supervisor_memory.signal_weights import Weights
+from supervisor_memory.model.signal_weights import Weights
 from supervisor_memory.signals.fuse import base, reciprocal_ranks, scaled
 from supervisor_memory.signals.lexical import Floats
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisor_memory.records import Source
+from supervisor_memory.model.records import Source
 from supervisor_memory.signals.index import GAP_SECONDS, Entry, Index, entry_of, information
 from supervisor_memory.testing.clock import MONDAY
 from supervisor_memory.testing.ports import record

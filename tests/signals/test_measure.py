@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisor_memory.records import Record, Source
-from supervisor_memory.signals.dates import named_dates
+from supervisor_memory.model.records import Record, Source
 from supervisor_memory.signals.index import Index, entry_of
 from supervisor_memory.signals.measure import Asked, Cosines, Measured, measure
 from supervisor_memory.signals.told_dates import OTHER_YEAR, told
-from supervisor_memory.terms import terms
 from supervisor_memory.testing.clock import MONDAY
 from supervisor_memory.testing.ports import record
+from supervisor_memory.text.terms import terms
+from supervisor_memory.understand.dates import named_dates
 
 
 def index_of(*records: Record) -> Index:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisor_memory.signals.names import identifier_match, identifiers, named_people
+from supervisor_memory.understand.names import identifier_match, identifiers, named_people
 
 TEAM = ("Eleanor", "Natalie", "王芳", "李小明", "José", "Will", "May")
 

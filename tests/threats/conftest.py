@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from supervisor_memory.backends.protocol import MemoryBackend
-from tests.stores import opened
+from supervisor_memory.stores.protocol import MemoryBackend
+from tests.opened import opened
 
 EXAMPLES = int(os.environ.get("THREAT_EXAMPLES", "25"))
 """How many inputs are made up for a test and a backend; `make slow` asks for many more."""

@@ -7,7 +7,7 @@ import apsw
 import pytest
 
 from supervisor_memory.audit.log import ACCESS_ROWS, GENESIS, Access, AuditLog, open_log, row_hash
-from supervisor_memory.records import AuditEvent
+from supervisor_memory.model.records import AuditEvent
 
 ROWS = int(os.environ.get("THREAT_AUDIT_ROWS", "2000"))
 TOGETHER = 1_000

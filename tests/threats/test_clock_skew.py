@@ -6,8 +6,8 @@ from datetime import datetime
 import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.backends.protocol import MemoryBackend
 from supervisor_memory.errors import InvalidContent
+from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.testing.clock import FixedClock
 
 YEAR = 365 * 86_400.0

@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.backends.protocol import MemoryBackend
 from supervisor_memory.errors import IdentityError, MissingUser
-from supervisor_memory.records import Filter, Record, Scope, new_id
+from supervisor_memory.model.records import Filter, Record, Scope, new_id
+from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.testing.backend_contract import direction, query, tea, with_vector
-from tests.stores import opened
+from tests.opened import opened
 from tests.threats.conftest import EXAMPLES, STORES
 
 ALIKE = (

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
-from supervisor_memory.backends.protocol import Change, Commit, MemoryBackend
 from supervisor_memory.errors import Conflict
-from supervisor_memory.records import SESSION_FAMILY, AuditEvent, Filter, Record
+from supervisor_memory.model.records import SESSION_FAMILY, AuditEvent, Filter, Record
+from supervisor_memory.stores.protocol import Change, Commit, MemoryBackend
 from supervisor_memory.testing.backend_contract import changed, tea
 
 TIMES = 5

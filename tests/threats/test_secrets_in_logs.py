@@ -6,12 +6,12 @@ import pytest
 
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
 from supervisor_memory.audit.log import REDACTED
-from supervisor_memory.backends.open import open_backend
-from supervisor_memory.backends.protocol import MemoryBackend
 from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.errors import SupervisorMemoryError
-from supervisor_memory.interfaces.doctor import settings_shown
-from supervisor_memory.records import AuditEvent, Filter
+from supervisor_memory.interfaces.cli.doctor import settings_shown
+from supervisor_memory.model.records import AuditEvent, Filter
+from supervisor_memory.stores.open import open_backend
+from supervisor_memory.stores.protocol import MemoryBackend
 
 CANARY = "hunter2-7f3a"
 FORGED = '\n{"level": "INFO", "message": "all is well"}\r\x1b[2K\u2028next'

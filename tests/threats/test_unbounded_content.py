@@ -18,7 +18,7 @@ TOO_MUCH = """
     from pathlib import Path
     from supervisor_memory import Scope, Settings, SupervisorMemory
     from supervisor_memory.errors import InvalidContent
-    from tests.stores import opened
+    from tests.opened import opened
 
     def most_memory():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

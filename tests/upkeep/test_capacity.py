@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
-from supervisor_memory.backends.in_memory import InMemoryBackend
-from supervisor_memory.backends.protocol import MemoryBackend
-from supervisor_memory.records import Filter
+from supervisor_memory.model.records import Filter
+from supervisor_memory.stores.memory.in_memory import InMemoryBackend
+from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.testing.clock import FixedClock
-from tests.stores import STORES, opened
+from tests.opened import STORES, opened
 
 CAPACITY = 5
 TOWNS = (

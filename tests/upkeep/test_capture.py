@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from supervisor_memory import Settings
-from supervisor_memory.records import Scope
-from supervisor_memory.upkeep.capture import Capture
-from supervisor_memory.upkeep.event import MAX_TEXT_BYTES, Event, cut
+from supervisor_memory.model.records import Scope
+from supervisor_memory.upkeep.queue.capture import Capture
+from supervisor_memory.upkeep.queue.event import MAX_TEXT_BYTES, Event, cut
 
 ADA = Scope("ada", "analyst", "s1")
 SELECT = "SELECT region FROM sales"

@@ -11,19 +11,19 @@ import pytest
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.audit.verify import verified
-from supervisor_memory.backends.in_memory import InMemoryBackend
-from supervisor_memory.backends.protocol import Change, Commit, Committed, Incomplete, MemoryBackend
-from supervisor_memory.backends.sqlite import SqliteBackend
 from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.errors import BackendError, BackendUnavailable, SettingsError
-from supervisor_memory.records import SESSION_FAMILY, AuditEvent, Filter, Record, Source, new_id
-from supervisor_memory.remember.again import decide_again
+from supervisor_memory.model.records import SESSION_FAMILY, AuditEvent, Filter, Record, Source, new_id
+from supervisor_memory.stages.insert.again import decide_again
+from supervisor_memory.stores.memory.in_memory import InMemoryBackend
+from supervisor_memory.stores.protocol import Change, Commit, Committed, Incomplete, MemoryBackend
+from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.clock import MONDAY, FixedClock
 from supervisor_memory.testing.ports import ports
 from supervisor_memory.testing.ports import record as record_at
 from supervisor_memory.upkeep import forget as forgetting
 from supervisor_memory.upkeep.forget import RUN
-from tests.stores import STORES, opened
+from tests.opened import STORES, opened
 
 DAY = 86_400.0
 NOW = MONDAY + 400 * DAY + 3_600

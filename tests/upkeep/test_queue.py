@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
-from supervisor_memory.backends.in_memory import InMemoryBackend
-from supervisor_memory.backends.protocol import Commit, Committed
 from supervisor_memory.errors import BackendUnavailable
-from supervisor_memory.records import Message, Record, Status
+from supervisor_memory.model.records import Message, Record, Status
+from supervisor_memory.stores.memory.in_memory import InMemoryBackend
+from supervisor_memory.stores.protocol import Commit, Committed
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
-from supervisor_memory.upkeep.queue_file import QUEUE_FILE_NAME, TRIES
+from supervisor_memory.upkeep.queue.tables import QUEUE_FILE_NAME, TRIES
 
 ADA = Scope("ada", session_id="s1")
 ANALYST = Scope("ada", "analyst", "s1")
@@ -40,7 +40,7 @@ def found(*items: tuple[str, str]) -> str:
 
 
 def kept(memory: SupervisorMemory, *, status: Status = "active", user: str = "ada") -> list[Record]:
-    from supervisor_memory.records import Filter
+    from supervisor_memory.model.records import Filter
 
     return list(memory.backend.list(Filter(user_id=user, statuses=(status,)), limit=99))
 

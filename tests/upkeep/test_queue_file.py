@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from supervisor_memory.records import Scope
-from supervisor_memory.upkeep.event import Event, event_id
-from supervisor_memory.upkeep.queue_file import (
+from supervisor_memory.model.records import Scope
+from supervisor_memory.upkeep.queue.event import Event, event_id
+from supervisor_memory.upkeep.queue.tables import (
     BATCH,
     LEASE_SECONDS,
     QUEUE_FILE_NAME,

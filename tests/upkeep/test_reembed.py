@@ -13,17 +13,17 @@ import pytest
 from qdrant_client import QdrantClient
 
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.backends.protocol import MemoryBackend
-from supervisor_memory.backends.qdrant import QdrantBackend
-from supervisor_memory.backends.sqlite import SqliteBackend
 from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.embedding.protocol import Matrix, Vector
 from supervisor_memory.errors import BackendError, EmbeddingError, MissingUser, SettingsError
-from supervisor_memory.records import Filter, Record
+from supervisor_memory.model.records import Filter, Record
+from supervisor_memory.stores.protocol import MemoryBackend
+from supervisor_memory.stores.qdrant.store import QdrantBackend
+from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.upkeep.reembed import Reembedded, waiting_for
 from tests import programs
-from tests.backends.qdrant_double import Asked, QdrantDouble, broken, running
-from tests.stores import STORES, opened
+from tests.opened import STORES, opened
+from tests.stores.qdrant_double import Asked, QdrantDouble, broken, running
 
 FACTS = ("Ada drinks green tea.", "Ada reads novels.", "Ada plays chess on Sundays.", "Ada sings.")
 QUESTION = "green tea"

@@ -7,7 +7,7 @@ from fastapi.responses import Response
 
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.interfaces.dashboard.visit import Visit
-from supervisor_memory.records import (
+from supervisor_memory.model.records import (
     FAMILIES,
     KINDS,
     SESSION_FAMILY,

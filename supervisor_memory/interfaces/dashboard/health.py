@@ -7,10 +7,10 @@ from fastapi.responses import Response
 
 from supervisor_memory.audit.log import AuditLog, AuditRow, row_hash
 from supervisor_memory.audit.verify import verified
-from supervisor_memory.backends.protocol import Journals
 from supervisor_memory.interfaces.dashboard import pictures
 from supervisor_memory.interfaces.dashboard.visit import Visit
-from supervisor_memory.records import FAMILIES, KINDS, Filter, Status
+from supervisor_memory.model.records import FAMILIES, KINDS, Filter, Status
+from supervisor_memory.stores.protocol import Journals
 
 __all__ = ["health"]
 

@@ -8,7 +8,7 @@ from fastapi.responses import Response
 
 from supervisor_memory.errors import AlreadyReviewed, Conflict, RecordNotFound
 from supervisor_memory.interfaces.dashboard.visit import Decision, Visit
-from supervisor_memory.records import Filter, Record, WriteResult
+from supervisor_memory.model.records import Filter, Record, WriteResult
 from supervisor_memory.review.proposal import Proposal
 
 __all__ = ["approve", "edit", "inbox", "reject", "undo"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from supervisor_memory.audit.turns import Injection
-from supervisor_memory.versions import Version
+from supervisor_memory.model.versions import Version
 
 __all__ = ["Bar", "HandOffs", "bars", "columns", "hand_offs", "parts", "timeline"]
 

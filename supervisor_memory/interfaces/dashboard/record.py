@@ -7,8 +7,8 @@ from fastapi.responses import Response
 
 from supervisor_memory.errors import ConfirmationRequired, InvalidContent
 from supervisor_memory.interfaces.dashboard.visit import Visit
-from supervisor_memory.records import WriteStatus
-from supervisor_memory.versions import read_from_message
+from supervisor_memory.model.records import WriteStatus
+from supervisor_memory.model.versions import read_from_message
 
 __all__ = ["ask_delete", "ask_forget", "delete", "forget", "receipt", "restore", "revert", "show"]
 

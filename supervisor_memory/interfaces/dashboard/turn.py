@@ -7,7 +7,7 @@ from fastapi.responses import Response
 
 from supervisor_memory.audit.turns import Injection, grouped
 from supervisor_memory.interfaces.dashboard.visit import Visit
-from supervisor_memory.records import Record
+from supervisor_memory.model.records import Record
 
 __all__ = ["turn", "turns"]
 

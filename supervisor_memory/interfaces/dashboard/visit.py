@@ -16,8 +16,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from supervisor_memory.arguments import as_filter
-from supervisor_memory.eraser import Receipt
 from supervisor_memory.errors import InvalidContent, MemoryAccessDenied, RecordNotFound
 from supervisor_memory.interfaces.dashboard import pictures
 from supervisor_memory.interfaces.dashboard.words import (
@@ -32,7 +30,9 @@ from supervisor_memory.interfaces.differences import differences, marked
 from supervisor_memory.interfaces.http.access import Caller
 from supervisor_memory.interfaces.printable import moment, printable
 from supervisor_memory.memory import SupervisorMemory
-from supervisor_memory.records import Filter, Record, WriteResult
+from supervisor_memory.model.arguments import as_filter
+from supervisor_memory.model.records import Filter, Record, WriteResult
+from supervisor_memory.upkeep.erase import Receipt
 
 __all__ = ["BASE", "HEADERS", "LANGUAGE_COOKIE", "Decision", "FormIsOld", "Shelf", "Visit", "asset"]
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, get_args
 
-from supervisor_memory.explain import REASONS
+from supervisor_memory.model.explain import REASONS
 
 __all__ = ["LANGUAGES", "WORDS", "Language", "preferred", "worded"]
 

@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from supervisor_memory.errors import IdentityError, InvalidContent, MemoryAccessDenied, SettingsError
 from supervisor_memory.interfaces.http.problems import Unauthenticated, problem
 from supervisor_memory.interfaces.printable import one_line
-from supervisor_memory.records import check_name
+from supervisor_memory.model.records import check_name
 
 __all__ = ["COOKIE", "LOOPBACK", "MOST_BYTES", "Caller", "Guard", "Tokens", "caller_of", "writer_of"]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from supervisor_memory.records import Event, Kind, Layer, SourceClass, Status, WriteStatus
+from supervisor_memory.model.records import Event, Kind, Layer, SourceClass, Status, WriteStatus
 from supervisor_memory.review.sweep import Action
 
 __all__ = [

@@ -8,11 +8,11 @@ from pydantic import BeforeValidator
 
 from supervisor_memory.audit.turns import turns as turns_of
 from supervisor_memory.audit.verify import verified
-from supervisor_memory.backends.protocol import Journals
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.interfaces.http import answers
 from supervisor_memory.interfaces.http.given import Asking, Memory, User
-from supervisor_memory.interfaces.told import audit_rows, notes_of, notes_told
+from supervisor_memory.interfaces.present import audit_rows, notes_of, notes_told
+from supervisor_memory.stores.protocol import Journals
 
 __all__ = ["router"]
 

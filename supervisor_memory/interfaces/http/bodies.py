@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
-from supervisor_memory.records import Kind, SourceClass
+from supervisor_memory.model.records import Kind, SourceClass
 
 __all__ = ["Add", "Change", "Edit", "Erase", "Message", "Reject", "Revert", "Search", "Sweep", "Undo"]
 

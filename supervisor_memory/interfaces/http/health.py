@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from supervisor_memory.interfaces.http.given import Asking, Memory
 from supervisor_memory.interfaces.http.problems import PROBLEMS_OF_TEXT
 from supervisor_memory.memory import SupervisorMemory
-from supervisor_memory.metrics import exposition, measure
-from supervisor_memory.records import Filter, Status
+from supervisor_memory.model.records import Filter, Status
+from supervisor_memory.reading.metrics import exposition, measure
 
 __all__ = ["Degraded", "open_router", "router"]
 

@@ -6,12 +6,12 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query
 
-from supervisor_memory.arguments import as_moment
 from supervisor_memory.interfaces.http import answers, bodies
 from supervisor_memory.interfaces.http.given import Asking, Memory, OneUser, User, Writing
-from supervisor_memory.interfaces.told import hits_told
+from supervisor_memory.interfaces.present import hits_told
 from supervisor_memory.memory import SupervisorMemory
-from supervisor_memory.records import Event, Kind, WriteResult, WriteStatus
+from supervisor_memory.model.arguments import as_moment
+from supervisor_memory.model.records import Event, Kind, WriteResult, WriteStatus
 
 __all__ = ["router"]
 

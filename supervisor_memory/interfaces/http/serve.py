@@ -15,10 +15,10 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from supervisor_memory.errors import SettingsError
+from supervisor_memory.interfaces.cli.options import say
 from supervisor_memory.interfaces.http.access import Tokens
 from supervisor_memory.interfaces.http.app import create_app
 from supervisor_memory.interfaces.http.connections import BACKLOG, IDLE_SECONDS, Connection
-from supervisor_memory.interfaces.options import say
 from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.settings import Settings
 

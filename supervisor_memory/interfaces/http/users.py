@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from supervisor_memory.interfaces.http import answers, bodies
 from supervisor_memory.interfaces.http.given import Memory, UserOfPath, Writing
 from supervisor_memory.interfaces.http.problems import PROBLEMS_OF_TEXT
-from supervisor_memory.interfaces.told import erased, to_be_erased
+from supervisor_memory.interfaces.present import erased, to_be_erased
 from supervisor_memory.memory import SupervisorMemory
 
 __all__ = ["exported", "router"]

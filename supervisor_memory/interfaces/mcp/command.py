@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from supervisor_memory.errors import InvalidContent, SettingsError
-from supervisor_memory.interfaces.options import EnvFile, told_settings
+from supervisor_memory.interfaces.cli.options import EnvFile, told_settings
 
 if TYPE_CHECKING:
     from supervisor_memory.interfaces.http.access import Tokens

@@ -26,7 +26,7 @@ from supervisor_memory.interfaces.http.access import LOOPBACK, MOST_BYTES, Guard
 from supervisor_memory.interfaces.mcp.tools import TOOLS, Acting, Tool
 from supervisor_memory.interfaces.printable import as_json, one_line
 from supervisor_memory.memory import SupervisorMemory
-from supervisor_memory.records import check_name
+from supervisor_memory.model.records import check_name
 
 __all__ = ["PATH", "create_app", "create_server", "serve_stdio"]
 

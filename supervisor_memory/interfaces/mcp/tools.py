@@ -11,9 +11,9 @@ from typing import Annotated, Any, Final, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from supervisor_memory.interfaces.http import answers
-from supervisor_memory.interfaces.told import hits_told, notes_of
+from supervisor_memory.interfaces.present import hits_told, notes_of
 from supervisor_memory.memory import SupervisorMemory
-from supervisor_memory.records import Kind, Source
+from supervisor_memory.model.records import Kind, Source
 
 __all__ = ["TOOLS", "Acting", "Tool"]
 

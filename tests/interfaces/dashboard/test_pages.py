@@ -10,8 +10,8 @@ import pytest
 from fastapi import FastAPI
 
 from supervisor_memory import Scope, SupervisorMemory
-from supervisor_memory.backends.protocol import Change, Commit
-from supervisor_memory.records import FAMILIES, Filter, Record, new_id
+from supervisor_memory.model.records import FAMILIES, Filter, Record, new_id
+from supervisor_memory.stores.protocol import Change, Commit
 from tests.interfaces.dashboard.conftest import ADDRESS, POLICY, REVIEWER, TOKENS, Visitor
 
 Known = Callable[[str], set[str]]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from supervisor_memory.audit.turns import Injection, grouped
 from supervisor_memory.interfaces.dashboard.pictures import bars, columns, hand_offs, parts, timeline
-from supervisor_memory.versions import Version
+from supervisor_memory.model.versions import Version
 
 DAY = 86_400.0
 NUMBERS = st.floats(-5, 5, allow_nan=False)

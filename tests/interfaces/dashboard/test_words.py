@@ -6,11 +6,11 @@ from typing import get_args
 
 import pytest
 
-from supervisor_memory.explain import REASONS
 from supervisor_memory.interfaces import dashboard
 from supervisor_memory.interfaces.dashboard.words import LANGUAGES, WORDS, preferred, worded
-from supervisor_memory.records import KINDS, SourceClass, Status, WriteStatus
-from supervisor_memory.remember import doubt
+from supervisor_memory.model.explain import REASONS
+from supervisor_memory.model.records import KINDS, SourceClass, Status, WriteStatus
+from supervisor_memory.stages.insert import doubt
 
 HERE = Path(dashboard.__file__).parent
 SOURCES = [*HERE.glob("*.py"), *HERE.glob("templates/*.html")]

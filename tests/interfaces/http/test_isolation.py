@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from supervisor_memory import SupervisorMemory
-from supervisor_memory.records import SESSION_FAMILY, Filter
+from supervisor_memory.model.records import SESSION_FAMILY, Filter
 from tests.interfaces.http.conftest import MARK, Client
 from tests.interfaces.http.operations import Operation, operations
 

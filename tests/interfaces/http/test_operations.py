@@ -14,7 +14,7 @@ import pytest
 from supervisor_memory import Scope, SupervisorMemory
 from supervisor_memory.errors import BackendError
 from supervisor_memory.interfaces.http.users import exported
-from supervisor_memory.interfaces.told import audit_rows, hits_told, notes_told
+from supervisor_memory.interfaces.present import audit_rows, hits_told, notes_told
 from tests.interfaces.http.conftest import ADDRESS, TOKENS, Client
 
 Ids = dict[str, dict[str, str]]

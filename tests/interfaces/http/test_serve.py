@@ -247,7 +247,7 @@ def test_with_tokens_it_serves_under_the_names_that_are_set(tmp_path: Path) -> N
 
 
 def test_what_the_server_needs_is_not_imported_with_the_library() -> None:
-    code = "import sys, supervisor_memory, supervisor_memory.interfaces.cli; print(*sys.modules)"
+    code = "import sys, supervisor_memory, supervisor_memory.interfaces.cli.main; print(*sys.modules)"
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=SECONDS
     )

@@ -18,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from tests import programs
 
-CODE = "from supervisor_memory.interfaces.cli import main; main()"
+CODE = "from supervisor_memory.interfaces.cli.main import main; main()"
 MARK = "zanzibar"
 """A word that only bo says."""
 TOKENS = {name: f"token-of-{name}-0123456789" for name in ("ada", "reader", "both")}

@@ -19,7 +19,7 @@ from mcp.types import CallToolResult
 
 from supervisor_memory import Scope, SupervisorMemory
 from supervisor_memory.interfaces.mcp.server import create_server
-from supervisor_memory.records import SESSION_FAMILY, Filter
+from supervisor_memory.model.records import SESSION_FAMILY, Filter
 from tests.interfaces.conftest import Run
 from tests.interfaces.http.test_serve import serving
 from tests.interfaces.mcp.conftest import MARK, SECONDS, TOKENS, environment, over_http, over_stdio, served
@@ -411,7 +411,7 @@ def test_stdio_needs_to_know_whose_memory_it_is(run: Run) -> None:
 
 def test_the_package_does_not_import_the_sdk() -> None:
     code = (
-        "import sys; import supervisor_memory.interfaces.cli; "
+        "import sys; import supervisor_memory.interfaces.cli.main; "
         "print([name for name in ('mcp', 'starlette', 'opentelemetry') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

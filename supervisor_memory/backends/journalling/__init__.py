@@ -1,1 +1,0 @@
-"""What the journal is made of: entries, what waits laid over the store, replay, a copy."""

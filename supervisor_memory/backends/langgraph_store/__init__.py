@@ -1,1 +1,0 @@
-"""What the backend over a LangGraph store is made of: items, calls, erasing."""

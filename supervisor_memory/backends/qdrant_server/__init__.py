@@ -1,1 +1,0 @@
-"""What the Qdrant backend is made of: points, calls, searches, erasing, moving."""

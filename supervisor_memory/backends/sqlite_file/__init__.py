@@ -1,1 +1,0 @@
-"""What the SQLite backend is made of: tables, words, vectors, group commit, salvage."""

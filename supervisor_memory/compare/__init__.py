@@ -1,0 +1,1 @@
+"""What two texts are to each other: pure functions of both."""

@@ -1,0 +1,1019 @@
+"""What speaks for two texts being about one thing, and for the later one saying something new of it.
+
+`evidence` is a row of named numbers, most of them in [0, 1], that `verdict` weighs. Each can be read off the
+two texts: what they share, which slots differ (`compare`), where the words stand that only one of them has,
+whether the later one announces a change. Nothing here knows a domain.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cached_property, lru_cache
+
+from supervisor_memory.compare.slots import (
+    NUMBERED,
+    UNIT_TERMS,
+    Slots,
+    dates_differ,
+    numbers_differ,
+    one_thing,
+    slots,
+)
+from supervisor_memory.language.sides import OPPOSITE, WAYS
+from supervisor_memory.model.records import cased_words
+from supervisor_memory.text.figures import plain
+from supervisor_memory.text.terms import CJK, STOP_WORDS, stem, terms
+from supervisor_memory.understand.attributes import Stated, same_attribute, stated
+from supervisor_memory.understand.people import People, of_another, people
+
+__all__ = [
+    "Evidence",
+    "Exchange",
+    "Pair",
+    "Reading",
+    "apart",
+    "beside",
+    "evidence",
+    "exchanges_two",
+    "is_told_otherwise",
+    "nearness",
+    "rarity",
+    "read",
+    "shares_a_figure_alone",
+    "shares_words",
+    "takes_place",
+    "things_in_common",
+    "turns",
+]
+
+Evidence = Mapping[str, float]
+
+_TEMPLATE = 0.5
+"""The share of words in common, in order, from which two texts are one sentence with something exchanged."""
+_ONE_SENTENCE = 0.75  # the share from which nothing but a word or two was exchanged
+_MOST_TOKENS = 400
+_QUALIFIER = 2  # words, or Chinese characters
+_SAME_OBJECT = 0.6  # the share of words in common from which one thing is liked and disliked
+_TURNED = 2  # words exchanged with it, up to which a sentence is only turned into its opposite
+_HEAD = 0.34
+_SHORT = 7  # tokens of a sentence that says one thing
+_DOTS = 3  # in an address of a network
+_LEAST_OPENING = 4  # characters
+_FIRST = 4  # terms that open a text: mostly what it is about
+
+
+# --- one text ------------------------------------------------------------------------------------------
+
+_TOKEN = re.compile(
+    rf"(?<![\w.~-])[A-Za-z~]?[\w.~-]*(?:[/_]|\.(?=[A-Za-z]))[\w./~-]*\w|(?:(?<![\w%)])[-−])?(?:\d[\d,.:]*\d|"
+    rf"\d)|{NUMBERED}|[A-Za-z]\w*|[{CJK}]",
+    re.ASCII,
+)
+_EMPTY = frozenset("的了是在将把为由于与和及就也都请按以要须应会能可则而之其此该个位名条项") | STOP_WORDS
+_EMPTY_ZH = frozenset("我你他她它们不没再也都就很要的了是在有")
+_SORTS = dict.fromkeys(("min", "day", "week", "month", "year"), "time") | dict.fromkeys(
+    ("mile", "km"), "length"
+)
+_SORTS |= dict.fromkeys(("yuan", "usd", "eur"), "money")
+_MEASURES = {
+    "average": re.compile(r"\b(?:average|mean)\b|平均|均值", re.IGNORECASE),
+    "median": re.compile(r"\bmedian\b|中位数", re.IGNORECASE),
+    "total": re.compile(r"\b(?:total|sum)\b|总[数计额和量]", re.IGNORECASE),
+    "rate": re.compile(r"\b(?:rate|share|percentage)\b|[^频]率|占比|比例", re.IGNORECASE),
+}
+_NUMERALS = frozenset("零〇一二两三四五六七八九十百千万亿半") | frozenset(
+    [
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "fifteen",
+        "twenty",
+        "thirty",
+        "forty",
+        "fifty",
+        "sixty",
+        "seventy",
+        "eighty",
+        "ninety",
+        "hundred",
+        "once",
+        "twice",
+        "half",
+    ]
+)
+
+_CANCELS = "取消(?![率数量费的图表单占均为前后]|航班|订单|比例|次数|原因|政策|平均|延误|口径|最[多少高低])"
+"""That something is cancelled; not the rate of what was."""
+_CHANGES = re.compile(
+    r"\b(?:now|no longer|any ?more|any longer|instead|from now on|these days|currently|as of|since|"
+    r"new(?! (?:customer|client|patient|student|pupil|hire|member|employee|user)s?\b)|"
+    r"changed?|switched|moved|relocated|renamed|replaced|revised|updated|raised|lowered|increased|decreased|"
+    r"reduced|extended|shortened|tightened|loosened|postponed|delayed to|brought forward|rebuilt|migrated|"
+    r"went (?:up|down)|gone (?:up|down|over)|back to|turned into|became|has become|dropped to|cut to|"
+    r"sped up|slowed|enlarged|reassigned|handed over|after the|used to|formerly|previously|has been)\b"
+    r"|现在|如今|目前|以后|今后|从.{1,6}起|改[为成用由按记取看放到]?|变[为成更]?|换[成为了]|调整|上调|下调|"
+    r"提高|降低|降[到至]|升[到至]|涨[到至]|延长|缩短|推迟|提前|提速|扩建|减少到|增加到|不再|不用了|不要了|"
+    rf"不看了|{_CANCELS}|迁移|迁[到至]|移[到至]|搬[到至]|挪到|更新|更名|改名|最新|已经?(?:不|改|换)|转[到为]",
+    re.IGNORECASE,
+)
+_ENDS = re.compile(
+    r"\b(?:no longer|any ?more|any longer|not .{1,30} again|needn't|cancel(?:l?ed|s)?|lifted|dropped|"
+    r"withdr[ae]wn?|forget|stopped|gave up|can be ignored|is fine|are fine|does not insist|doesn't need|"
+    r"don't need)\b|不再|不用了|不要了|不需要|"
+    + _CANCELS
+    + r"|作废|撤回|无需|不必|别再|都行|也可以|随便|不限",
+    re.IGNORECASE,
+)
+_HANDED_OVER = re.compile(
+    r"\b(?:handed over to|reassigned to|taken over by|replaced by)\b|换[成为]了?|改由|改[成为]了?|交给|转给",
+    re.IGNORECASE,
+)
+_OTHER_SIDES = frozenset(
+    map(frozenset, ("前后", "上下", "内外", "左右", "进出", "东西", "南北", "早晚", "收付", "借贷"))
+)
+_STATES_ONE = re.compile(
+    r"(?:\b(?:my|our|the|his|her|their|\w+'s)\b[^.;]{1,60}? (?:is|are|was|were|will be) )"
+    r"|\b(?:starts?|ends?|begins?|opens?|closes?|lives?|based|located|due|runs?|lasts?|refresh\w*|costs?|"
+    r"priced?|takes?|holds?|counts?|every|each)\b|(?:为|是|在|等于|取|需要?|每|从)",
+    re.IGNORECASE,
+)
+
+_SEVERAL = re.compile(
+    r"(?:my|our|his|her) (?:[a-z]+ )?(?:hobby|interest|passion|skill|strength|weakness|pet|dog|cat|friend|"
+    r"colleague|"
+    r"neighbou?r|brother|sister|sibling|son|daughter|child|kid|cousin|aunt|uncle|allergy|client|customer|"
+    r"student)\b"
+    r"|(?:我们?|他|她)的?(?:一?个)?(?:爱好|兴趣|特长|宠物|朋友|同事|邻居|哥哥|弟弟|姐姐|妹妹|儿子|女儿|孩子|"
+    r"客户|学生|优点|缺点)",
+    re.IGNORECASE,
+)
+"""What one can have several of: another one does not take its place."""
+_DEFINES = re.compile(
+    r"(?P<what>[^,.;]{1,60}?) (?:(?:is|are) (?:computed|calculated|measured|worked out|defined)|equals?)\b"
+    r"|(?P<zh>[^，。；,;]{1,20}?)(?:等于|是指|指的是|定义为)",
+    re.IGNORECASE,
+)
+_MEANS = re.compile(
+    r"(?P<what>[^,.;]{1,60}?) (?:means?|refers? to|stands? for|denotes?)\b"
+    r"|(?P<zh>[^，。；,;]{1,20}?)指(?![标数导示定挥明出南向])",
+    re.IGNORECASE,
+)
+"""What a sentence says the meaning of."""
+_CALENDAR = re.compile(
+    r"(?:januari|februari|march|april|may|june|juli|august|septemb|octob|novemb|decemb|monday|tuesday|wednesday|"
+    r"thursday|friday|saturday|sunday)|[一二三四五六七八九十每上本下\d年月周日号]{1,2}"
+)
+"""Months and days as terms."""
+_HAVE = re.compile(r"(?:i|we) (?:(?:also|now|still) )?(?:have|own|hold)\b", re.IGNORECASE)
+_NAMES_SOMEBODY = re.compile(
+    r"(?i:my|our|his|her|their)\b|我们?的|[A-Z][\w.-]*(?: [A-Z][\w.-]*){0,2}(?:'s\b| (?:is|was|has|had|will|"
+    r"would|"
+    r"can|cannot|does|[a-z]+s)\b)"
+)
+"""What a sentence begins with that is stated of Tom, or of my laptop: not "Send me"."""
+_SUBJECT = re.compile(
+    r"(?P<told>(?:(?:the|our|my|his|her|their|\w+'s)\b|[a-z]+ (?:no\.? ?|#)?\d)[^.;,]{0,80}?) "
+    r"(?:is|are|was|were|will be|has|had|means?|equals?)\b"
+    r"|(?P<zh>[^，。；,;]{2,30}?)(?:是|等于|指的是)",
+    re.IGNORECASE,
+)
+"""What a sentence that states something of a thing states it of."""
+
+_TOPIC = re.compile(
+    r"(?!(?:after|before|when|while|once|if|unless|until|as|since|because|for|in|on|at|by|to|from|with)\b)"
+    r"(?P<en>[^,.;:]{1,60}?) (?:is|are|was|were|will|has|have|had|gets?|got|can|must|does|do)\b"
+    r"|(?P<zh>[^，。；：,;:]{1,20}?)(?:是|由|被|为|在|等于)",
+    re.IGNORECASE,
+)
+"""What a sentence is about: what stands before its verb, where that is one that can be seen."""
+_DONE_BY = re.compile(
+    r"\b(?:is|are|was|were|be|been|gets?|got) (?:[a-z]+ly )?(?P<what>[a-z]+) by\b", re.IGNORECASE
+)
+
+_IS_NAMED = re.compile(
+    r"(?:from now on,? |as of [^,]{1,20}, |since [^,]{1,20}, )?"
+    r"(?P<what>(?i:the|our|my|his|her|their) [^,.;]{1,60}?) "
+    r"(?:is|are|will be)(?: now| currently)? (?P<name>[A-Z][\w.'&-]*(?: (?:[A-Z][\w.'&-]*|of|de|and|&)){0,3})"
+    r"(?: (?:now|instead|from now on|(?:since|as of|from) .{1,30}))?[.!]?"
+)
+"""What says what something is called, and nothing else."""
+_LIKES = re.compile(
+    r"\b(?:love[sd]?|likes?|liked|enjoys?|adores?|prefers?|(?:is|am|are) (?:very |really )?fond of|"
+    r"(?:is|am|are) (?:a )?(?:big )?fans? of|(?:is|am|are) crazy about)\b|喜欢|喜爱|热爱|"
+    r"爱(?=[吃喝看听用玩])|很爱|偏爱|迷上",
+    re.IGNORECASE,
+)
+_HATES = re.compile(
+    r"\b(?:hate[sd]?|dislikes?|disliked|detests?|loathes?|despises?|can(?:no|')t stand|can(?:no|')t bear|"
+    r"(?:do(?:es)?n't|do(?:es)? not|no longer) (?:really )?(?:like|love|enjoy|want)|sick of|fed up with)\b|"
+    r"讨厌|厌恶|不(?:再)?(?:喜欢|爱|想要|想)|受不了|反感|烦透|恨",
+    re.IGNORECASE,
+)
+_CARES_NOT = re.compile(
+    r"\b(?:(?:do(?:es)?n't|do(?:es)? not|no longer) (?:really )?(?:care|mind)|indifferent|neutral|"
+    r"neither likes? nor|no (?:strong )?opinion|whatever about|don't feel strongly)\b|"
+    r"无所谓|不在乎|不在意|没(?:什么)?感觉|谈不上喜欢|都可以|中立|一般般",
+    re.IGNORECASE,
+)
+
+
+_ATTITUDES = re.compile("|".join(each.pattern for each in (_CARES_NOT, _HATES, _LIKES)), re.IGNORECASE)
+_FEELING = frozenset("我你很太都也真对已经就最更非常特别挺") | frozenset(
+    ("about", "really", "so", "much", "very")
+)
+
+
+class Reading:
+    """A text as pairs are compared: each trait is found when it is first asked for, and compared with many.
+
+    `attitude` is 1 where something is liked, -1 where disliked, 0 where it is said not to matter, None where
+    nothing of that is said; `liked` are the words that are left then: what is liked, and by whom.
+    `subject` is how many of the tokens name what something is stated of, `numbered` the numbers among them;
+    `topic` are the tokens before the verb.
+    `announces` says that a change is told, `ends` that something holds no more.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._said = text
+        self.text = plain(text)
+
+    @cached_property
+    def slots(self) -> Slots:
+        return slots(self.text)
+
+    @cached_property
+    def opening(self) -> Slots:
+        return slots(self.text[: _opening(self.text)])
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        return frozenset(terms(self.text))
+
+    @cached_property
+    def first(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(terms(self.text)))[:_FIRST]
+
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        return _tokens(_CHANGES.sub(" ", self.text) or self.text)[:_MOST_TOKENS]
+
+    @cached_property
+    def subject(self) -> int:
+        return _subject(self.text)
+
+    @property
+    def numbered(self) -> tuple[str, ...]:
+        return tuple(filter(_is_number, self.tokens[: self.subject]))
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        return Counter(self.tokens)
+
+    @cached_property
+    def topic(self) -> frozenset[str]:
+        return _topic(self.text)
+
+    @cached_property
+    def announces(self) -> bool:
+        return _CHANGES.search(self.text) is not None
+
+    @cached_property
+    def ends(self) -> bool:
+        return _ENDS.search(self.text) is not None
+
+    @cached_property
+    def states_one(self) -> bool:
+        return _STATES_ONE.search(self.text) is not None
+
+    @cached_property
+    def attitude(self) -> int | None:
+        return _attitude(self.text)
+
+    @cached_property
+    def liked(self) -> frozenset[str]:
+        return frozenset(_tokens(_ATTITUDES.sub(" ", _CHANGES.sub(" ", self.text)))) - _FEELING
+
+    @cached_property
+    def people(self) -> People:
+        return people(self._said)
+
+    @cached_property
+    def stated(self) -> Stated | None:
+        return stated(self._said)
+
+
+@lru_cache(maxsize=1_024)
+def read(text: str) -> Reading:
+    """A text as pairs are compared; equal texts may give the same object."""
+    return Reading(text)
+
+
+def _tokens(text: str) -> tuple[str, ...]:
+    kept = cased_words(text)
+    words = (match[0] if match[0] in kept else match[0].casefold() for match in _TOKEN.finditer(text))
+    return tuple(stem(word) for word in words if word not in _EMPTY)
+
+
+def _opening(text: str) -> int:
+    """Characters in which a text says what it is about: before its verb where that can be seen."""
+    found = _SUBJECT.match(text)
+    return found.end() if found else max(_LEAST_OPENING, int(_HEAD * len(text)))
+
+
+def _subject(text: str) -> int:
+    found = _SUBJECT.match(text)
+    return len(_tokens(_CHANGES.sub(" ", found["told"] or found["zh"]))) if found else 0
+
+
+def _topic(text: str) -> frozenset[str]:
+    found = _TOPIC.match(text)
+    return frozenset(_tokens(found["en"] or found["zh"])) if found else frozenset()
+
+
+def _attitude(text: str) -> int | None:
+    if _CARES_NOT.search(text):
+        return 0
+    if _HATES.search(text):
+        return -1
+    return 1 if _LIKES.search(text) else None
+
+
+# --- two texts -----------------------------------------------------------------------------------------
+
+
+def rarity(readings: Collection[Reading]) -> Mapping[str, float]:
+    """What a term counts, by how many of the texts compared have it: what all of them say tells nothing."""
+    seen = Counter(term for reading in readings for term in reading.terms)
+    return {term: math.log(1 + len(readings) / count) for term, count in seen.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What the later text has in a place where the earlier one has something else; either may be nothing.
+
+    `start` is where it stands, 0 to 1, in the text where it comes later. `is_in_subject` says that it is part
+    of what either text states something of: the window of apollo, and of gemini. `start_mine` and
+    `start_yours` count the tokens before it; `is_last` says that nothing follows in either.
+    """
+
+    mine: tuple[str, ...]
+    yours: tuple[str, ...]
+    start: float
+    is_in_subject: bool = False
+    start_mine: int = 0
+    start_yours: int = 0
+    is_last: bool = False
+
+    @property
+    def is_at_head(self) -> bool:
+        return self.start < _HEAD
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two texts beside each other, the earlier one first.
+
+    `ratio` is the share of words that both have in the same order. `is_template` says that they are one
+    sentence with something exchanged: what was exchanged decides then. Texts that merely mean the same are
+    weighed by what they share.
+    """
+
+    old: Reading
+    new: Reading
+    exchanges: tuple[Exchange, ...]
+    ratio: float
+
+    @property
+    def is_template(self) -> bool:
+        return self.ratio >= _TEMPLATE
+
+    @property
+    def announces(self) -> bool:
+        """Whether the later text tells of a change that the earlier one does not know."""
+        return self.new.announces and not self.old.announces
+
+    @property
+    def replaced(self) -> list[Exchange]:
+        """What stands in place of something else."""
+        return [each for each in self.exchanges if each.mine and each.yours]
+
+
+def beside(old: Reading, new: Reading) -> Pair:
+    a, b = old.tokens, new.tokens
+    if not a or not b:
+        return Pair(old, new, (), 0.0)
+    common = sum(min(count, new.counts.get(token, 0)) for token, count in old.counts.items())
+    if 2 * common < _TEMPLATE * (len(a) + len(b)):
+        return Pair(old, new, (), 0.0)  # whatever their order
+    matcher = SequenceMatcher(None, a, b, autojunk=False)
+    found = (
+        Exchange(
+            _own(a[i:j], b, beside=b[k:m]),
+            _own(b[k:m], a, beside=a[i:j]),
+            max(i / len(a), k / len(b)),
+            is_in_subject=j <= old.subject and m <= new.subject,
+            start_mine=i,
+            start_yours=k,
+            is_last=j == len(a) and m == len(b),
+        )
+        for tag, i, j, k, m in matcher.get_opcodes()
+        if tag != "equal"
+    )
+    return Pair(old, new, tuple(each for each in found if each.mine or each.yours), matcher.ratio())
+
+
+def _own(words: Sequence[str], others: Collection[str], *, beside: Sequence[str]) -> tuple[str, ...]:
+    """Without the words that merely moved; a number in place of another one is no such word."""
+    is_exchanged = any(map(_is_number, beside))
+    return tuple(word for word in words if word not in others or (is_exchanged and _is_number(word)))
+
+
+def evidence(pair: Pair, *, near: float | None, lead: float, weights: Mapping[str, float]) -> Evidence:
+    """What can be said of a pair; a name that is missing counts 0.
+
+    Args:
+        near: How near their vectors are, in [0, 1] (`nearness`); None without vectors.
+        lead: How much nearer than the next of the texts compared, at most 1; negative for all but the first.
+        weights: What a term counts, as `rarity` tells it; 1 where it does not.
+    """
+    old, new = pair.old, pair.new
+    facts = {"any": 1.0, **_of_slots(old.slots, new.slots)}
+    if near is not None:
+        facts |= {
+            "near": near,
+            "near squared": near * near,
+            "lead": max(0.0, lead),
+            "behind": max(0.0, -lead),
+        }
+    quiet = "" if pair.announces else "still " if new.announces else "quiet "
+    facts |= _told_changes(old, new)
+    if not pair.is_template:
+        facts |= _likeness(old, new, weights)
+        return {f"free: {name}": value for name, value in facts.items() if value}
+    for name in _exchanged(pair):
+        facts |= {name: 1.0, f"{quiet}{name}": 1.0}
+    facts["one value"] = float("one exchanged" in facts and old.states_one and new.states_one)
+    facts |= {"ratio": pair.ratio, "begins in new": _share(old.first, new.terms)}
+    facts |= {"begins in old": _share(new.first, old.terms)}
+    return {f"template: {name}": value for name, value in facts.items() if value}
+
+
+def apart(pair: Pair) -> str:
+    """Why two texts are about two things however alike they are, "" when nothing says so.
+
+    "label": line 2 and line 4, the code of 3 and of 4. "period": 2014 and 2015. "direction": over and under.
+    "rate": as much a month, and a year. "opposite": gross and net, of two subjects. "identifier": one path
+    or column in place of another. "subject": the sentence begins with another thing. "person": of somebody
+    else. "restriction": only one of them says "only" or "except".
+    "qualifier": it begins with a narrower thing. "another": something else is liked as well. "two-values":
+    what it is said of has changed, and what is said. A text that announces a change may do all that, but not
+    be of another label or year.
+    """
+    if same_attribute(pair.old.stated, pair.new.stated):
+        return ""
+    return _of_two(pair) or ("" if pair.announces else _unannounced(pair))
+
+
+def _of_two(pair: Pair) -> str:
+    """What keeps texts apart though the later one announces a change."""
+    old, new = pair.old.slots, pair.new.slots
+    is_late = len(pair.replaced) == 1 and not pair.replaced[0].is_at_head
+    handed_over = is_late and pair.announces and _HANDED_OVER.search(pair.new.text)
+    if (of_another(pair.old.people, pair.new.people) and not handed_over) or _begins_with_somebody(pair):
+        return "person"
+    if old.labels and new.labels and not old.labels & new.labels and not _moves_to_label(pair):
+        return "label"
+    if len(pair.old.numbered) == len(pair.new.numbered) and pair.old.numbered != pair.new.numbered:
+        return "label"
+    if old.years and new.years and not old.years & new.years:
+        return "period"
+    turned = bool(old.directions and new.directions and not old.directions & new.directions)
+    if turned and (numbers_differ(old.numbers, new.numbers) or not pair.announces):
+        return "direction"
+    if pair.is_template and old.is_opposite(new) and _is_of_parts(pair):
+        return "opposite"
+    if _is_of_another_topic(pair):
+        return "subject"
+    return "opposite" if not pair.announces and _is_on_the_other_side(pair) else ""
+
+
+def _unannounced(pair: Pair) -> str:
+    old, new = pair.old.slots, pair.new.slots
+    another_number = numbers_differ(old.numbers, new.numbers)
+    another_date = bool(old.dates - new.dates and new.dates - old.dates)
+    another_rate = bool(old.rates and new.rates and not old.rates & new.rates)
+    if another_rate and pair.is_template and old.numbers & new.numbers:
+        return "rate"
+    if _is_of_other_days(pair) or (another_number and _is_of_a_part(old, new)):
+        return "period"
+    if another_number + another_date + another_rate > 1 or (another_number and _is_another_measure(pair)):
+        return "two-values"
+    if _defines_another(pair):
+        return "subject"
+    if _likes_another(pair) or _is_done_otherwise(pair) or _are_of_each_other(pair):
+        return "another"
+    if another_number and _has_another_subject(pair):
+        return "two-values"
+    if not pair.is_template:
+        return "opposite" if old.is_opposite(new) else "another" if _does_another(pair) else ""
+    if _is_restricted(pair):
+        return "restriction"
+    return _exchanged_subject(pair) or _exchanged_much(pair, another_number=another_number)
+
+
+def _is_another_measure(pair: Pair) -> bool:
+    """Whether they give figures of two sorts: minutes and a share, an average and a median."""
+    old, new = pair.old, pair.new
+    mine, yours = ({_SORTS.get(unit, unit) for _, unit in each.slots.numbers if unit} for each in (old, new))
+    ours, theirs = (
+        {name for name, found in _MEASURES.items() if found.search(each.text)} for each in (old, new)
+    )
+    return _differ(mine, yours) or _differ(ours, theirs)
+
+
+def _is_of_another_topic(pair: Pair) -> bool:
+    """Whether they have nothing in common but what one of them is about, and the other only mentions: the
+    dashboard is fed by a table, the table is rebuilt by a job."""
+    old, new = pair.old, pair.new
+    common = set(old.tokens) & set(new.tokens)
+    return bool(common) and any(
+        one.topic and other.topic and one.topic.isdisjoint(other.tokens) and common <= other.topic
+        for one, other in ((old, new), (new, old))
+    )
+
+
+def _are_of_each_other(pair: Pair) -> bool:
+    """Whether each is about what the other mentions, and they have nothing else in common: invoices are
+    approved by Finance, Finance gets the invoices from SAP."""
+    mine, yours = pair.old.topic, pair.new.topic
+    common = set(pair.old.tokens) & set(pair.new.tokens)
+    is_crossed = mine <= common and yours <= common and mine.isdisjoint(yours)
+    return bool(mine and yours) and is_crossed and common <= mine | yours and not is_told_otherwise(pair)
+
+
+def _is_done_otherwise(pair: Pair) -> bool:
+    """Whether somebody does something else with one thing: the export is read by one, written by another."""
+    mine, yours = (_DONE_BY.search(each.text) for each in (pair.old, pair.new))
+    return mine is not None and yours is not None and stem(mine["what"]) != stem(yours["what"])
+
+
+def _is_on_the_other_side(pair: Pair) -> bool:
+    """Whether one character was exchanged for its opposite: 排练前, 排练后. The last word is a value."""
+    replaced = pair.replaced
+    if len(pair.exchanges) != 1 or not replaced or replaced[0].is_last:
+        return False
+    return frozenset("".join((*replaced[0].mine, *replaced[0].yours))) in _OTHER_SIDES
+
+
+def _moves_to_label(pair: Pair) -> bool:
+    """Whether it is told of one thing that it has another label last: moved to room 20."""
+    last = pair.exchanges[-1] if pair.exchanges else None
+    is_alone = last is not None and pair.replaced == [last]
+    return is_alone and pair.announces and last is not None and last.is_last and _is_of_numbers(last)
+
+
+def _begins_with_somebody(pair: Pair) -> bool:
+    """Whether one is of the user and the other begins with somebody, or something, else: Tom, my laptop."""
+    old, new = pair.old.people, pair.new.people
+    subjects = {old.subject, new.subject}
+    if not pair.is_template or not subjects & {"i", "we"}:
+        return False
+    if "other" in subjects:
+        return True
+    for one, other, words in (
+        (old, pair.new, [each.yours for each in pair.exchanges if not each.start_yours]),
+        (new, pair.old, [each.mine for each in pair.exchanges if not each.start_mine]),
+    ):
+        if one.subject in ("i", "we") and other.people.subject == "" and any(words):
+            return _NAMES_SOMEBODY.match(other.text) is not None
+    return False
+
+
+def _is_of_other_days(pair: Pair) -> bool:
+    """Whether they begin with another quarter, month or day: what holds on Monday, and on Tuesday."""
+    mine, yours = ({date for date in each.opening.dates if ":" not in date} for each in (pair.old, pair.new))
+    return pair.is_template and bool(mine and yours) and not mine & yours
+
+
+def _is_of_a_part(old: Slots, new: Slots) -> bool:
+    """Whether one is of a part of the other's time: of 2013, and of January 2013."""
+    return bool(old.dates and new.dates) and (old.dates < new.dates or new.dates < old.dates)
+
+
+def _is_restricted(pair: Pair) -> bool:
+    """Whether one of them is said of fewer: only managers, all branches but one."""
+    old, new = pair.old, pair.new
+    if (old.slots.limits ^ new.slots.limits) == {"only"} and pair.ratio < _ONE_SENTENCE:
+        return old.opening.limits != new.opening.limits
+    return old.slots.limits != new.slots.limits
+
+
+def _is_of_parts(pair: Pair) -> bool:
+    """Whether the opposite sides are two parts of something, not two ways to do it, nor what is said last."""
+    old, new = pair.old.slots.sides, pair.new.slots.sides
+    named = {side for side in old - new if OPPOSITE[side] in new - old} - WAYS
+    is_last = len(pair.exchanges) == 1 and pair.exchanges[0].is_last
+    return bool(named) and not is_last
+
+
+def _exchanged_subject(pair: Pair) -> str:
+    replaced = pair.replaced
+    if any(any(map(_is_code, each.mine)) and any(map(_is_code, each.yours)) for each in replaced):
+        return "identifier"
+    other_attitude = pair.old.attitude != pair.new.attitude
+    if any((each.is_at_head or each.is_in_subject) and not _is_of_numbers(each) for each in replaced):
+        return "" if len(replaced) == 1 and other_attitude else "subject"
+    added = [each for each in pair.exchanges if each.yours and not each.mine]
+    narrower = any(map(_is_qualifier, added))
+    if (added and any(map(_is_of_numbers, replaced))) or (narrower and len(added) > 1):
+        return "qualifier"
+    if replaced and pair.old.attitude is not None and not other_attitude:
+        return "another"
+    return "another" if _is_one_of_many(pair, replaced) else ""
+
+
+def _likes_another(pair: Pair) -> bool:
+    """Whether one thing is liked and another one is not: capers, and olives."""
+    old, new = pair.old, pair.new
+    if old.attitude is None or new.attitude is None or old.attitude == new.attitude:
+        return False
+    return bool(old.liked - new.liked and new.liked - old.liked) and not turns(pair)
+
+
+def _has_another_subject(pair: Pair) -> bool:
+    """Whether each says what it is about, and has a word there that the other one has not."""
+    old, new = pair.old, pair.new
+    mine, yours = set(old.tokens[: old.subject]), set(new.tokens[: new.subject])
+    return bool(mine - set(new.tokens) and yours - set(old.tokens))
+
+
+def _defines_another(pair: Pair) -> bool:
+    """Whether each says how something is worked out, and not the same thing."""
+    mine, yours = (_defined(each.text) for each in (pair.old, pair.new))
+    return bool(mine - yours and yours - mine)
+
+
+def _defined(text: str) -> frozenset[str]:
+    """The words of what a text defines; none where it defines nothing."""
+    match = _DEFINES.match(text) or _MEANS.match(text)
+    return frozenset(_tokens(match["what"] or match["zh"])) if match else frozenset()
+
+
+def _is_one_of_many(pair: Pair, replaced: Sequence[Exchange]) -> bool:
+    """Whether it may hold beside the other: allergic to peanuts, and to shellfish; not who leads the team."""
+    return (
+        len(replaced) == 1
+        and len(pair.exchanges) == 1
+        and not _is_of_numbers(replaced[0])
+        and not (pair.old.slots.dates and pair.new.slots.dates)
+        and not (pair.old.states_one and pair.new.states_one and not _SEVERAL.match(pair.new.text))
+    )
+
+
+def _does_another(pair: Pair) -> bool:
+    """Whether somebody is said to do the same with another thing: I take vitamins, I take iron."""
+    old, new = pair.old, pair.new
+    if not old.people.subject or old.people.subject != new.people.subject:
+        return False
+    if max(len(old.tokens), len(new.tokens)) >= _SHORT or (old.subject and new.subject):
+        return False
+    verb = next((n for n, (a, b) in enumerate(zip(old.tokens, new.tokens, strict=False)) if a != b), _SHORT)
+    mine, yours = old.tokens[verb:], new.tokens[verb:]
+    is_verb = verb > (old.tokens[:1] == ("我",)) or bool(_HAVE.match(old.text) and _HAVE.match(new.text))
+    return is_verb and bool(mine and yours) and mine[0] not in yours and yours[0] not in mine
+
+
+def _exchanged_much(pair: Pair, *, another_number: bool) -> str:
+    old, new, replaced = pair.old.slots, pair.new.slots, pair.replaced
+    mine, yours = [w for each in replaced for w in each.mine], [w for each in replaced for w in each.yours]
+    if min(sum(map(_is_number, mine)), sum(map(_is_number, yours))) > 1 or any(map(_is_of_units, replaced)):
+        return "two-values"
+    if any(map(_is_of_another_time, replaced)):
+        return "two-values"
+    if another_number and bool(new.identifiers - old.identifiers) != bool(old.identifiers - new.identifiers):
+        return "qualifier"
+    if another_number and not any(map(_is_of_numbers, replaced)):
+        return "two-values"
+    turned = old.is_negative != new.is_negative
+    if replaced and turned and (len(pair.exchanges) > 1 or max(len(mine), len(yours)) > _TURNED):
+        return "two-values"
+    return ""
+
+
+def same_but_for_case(old: Reading, new: Reading) -> bool:
+    """Whether two texts differ in nothing but the case of a word in which it counts: `abC`, `abc`."""
+    return [w.casefold() for w in old.tokens] == [w.casefold() for w in new.tokens]
+
+
+def turns(pair: Pair) -> bool:
+    """Whether one attribute has another value, or an attitude to one thing has changed: love, hate,
+    indifference."""
+    old, new = pair.old, pair.new
+    if same_attribute(old.stated, new.stated) or _is_renamed(pair):
+        return True
+    if of_another(old.people, new.people):
+        return False
+    if old.attitude is None or new.attitude is None or old.attitude == new.attitude:
+        return False
+    common = len(old.liked & new.liked)
+    return common > 0 and common >= _SAME_OBJECT * max(len(old.liked), len(new.liked))
+
+
+def _is_renamed(pair: Pair) -> bool:
+    """Whether it is told that one thing has another name now: our auditor is Mazars since January."""
+    mine, yours = (_IS_NAMED.fullmatch(each.text) for each in (pair.old, pair.new))
+    if not pair.announces or mine is None or yours is None:
+        return False
+    same = mine["what"].casefold() == yours["what"].casefold()
+    return (
+        same
+        and mine["name"].casefold() != yours["name"].casefold()
+        and not of_another(pair.old.people, pair.new.people)
+    )
+
+
+def shares_words(pair: Pair) -> bool:
+    """Whether they have a word in common that is no number, no date, and no Chinese "I don't": without
+    vectors less tells no paraphrase."""
+    common = pair.old.terms & pair.new.terms
+    return any(
+        not _is_number(term) and not _CALENDAR.fullmatch(term) and not _EMPTY_ZH.issuperset(term)
+        for term in common
+    )
+
+
+def shares_a_figure_alone(pair: Pair) -> bool:
+    """Whether texts of other wording have nothing in common but one figure, its unit, and dates: what is kept
+    for 30 days, and what is asked for 30 days ahead."""
+    old, new = pair.old.slots, pair.new.slots
+    if pair.is_template or len(old.numbers & new.numbers) != 1 or old.directions & new.directions:
+        return False  # "over 30 days" says more
+    return all(map(_is_of_figures, pair.old.terms & pair.new.terms))
+
+
+def _is_of_figures(term: str) -> bool:
+    return _is_number(term) or term in UNIT_TERMS or _CALENDAR.fullmatch(term) is not None
+
+
+def things_in_common(pair: Pair, *, most: int) -> int:
+    """How many runs of words both have, up to `most`; a run of numbers and dates alone is none."""
+    mine, yours, found = list(pair.old.tokens), list(pair.new.tokens), 0
+    while found < most:
+        block = SequenceMatcher(None, mine, yours, autojunk=False).find_longest_match()
+        if not block.size:
+            break
+        run = mine[block.a : block.a + block.size]
+        found += not all(_is_number(word) or _CALENDAR.fullmatch(word) for word in run)
+        del mine[block.a : block.a + block.size]
+        del yours[block.b : block.b + block.size]
+    return found
+
+
+def exchanges_two(pair: Pair) -> bool:
+    """Whether a figure or a day was exchanged, and something else too: hay on Mondays, oats on Fridays."""
+
+    def kinds(words: Sequence[str]) -> set[bool]:
+        return {bool(_is_number(word) or _CALENDAR.fullmatch(word)) for word in words}
+
+    mine = [word for each in pair.replaced for word in each.mine]
+    yours = [word for each in pair.replaced for word in each.yours]
+    return len(pair.replaced) > 1 or len(kinds(mine) & kinds(yours)) > 1
+
+
+def is_told_otherwise(pair: Pair) -> bool:
+    """Whether more than their words says that two texts of other wording are about one thing: a figure or a
+    name in common, a change that is told, an attitude to something, a definition."""
+    old, new = pair.old, pair.new
+    mine, yours = old.slots, new.slots
+    shared = (
+        mine.numbers & yours.numbers,
+        mine.dates & yours.dates,
+        mine.identifiers & yours.identifiers,
+        mine.labels & yours.labels,
+    )
+    return (
+        any(shared)
+        or pair.announces
+        or (old.attitude is not None and new.attitude is not None)
+        or any(_DEFINES.match(each.text) is not None for each in (old, new))
+    )
+
+
+def takes_place(pair: Pair) -> bool:
+    """Whether a text about the same thing says something else of it, as its words alone tell.
+
+    Another number, date or name, the opposite or a denial of the same sentence, another attitude.
+    """
+    old, new = pair.old.slots, pair.new.slots
+    if numbers_differ(old.numbers, new.numbers) or dates_differ(old, new):
+        return True
+    if old.rates and new.rates and not old.rates & new.rates:
+        return True
+    if pair.is_template and pair.old.tokens != pair.new.tokens and same_but_for_case(pair.old, pair.new):
+        return True
+    if old.identifiers and new.identifiers and not _share_a_name(pair):
+        return True
+    if pair.old.attitude is not None and pair.new.attitude is not None:
+        return pair.old.attitude != pair.new.attitude
+    turned = old.is_negative != new.is_negative or old.is_opposite(new)
+    return pair.is_template and turned
+
+
+def _share_a_name(pair: Pair) -> bool:
+    """Whether a name of one stands in the other, be it as its first word."""
+    old, new = pair.old, pair.new
+    if any(one_thing(a, b) for a in old.slots.identifiers for b in new.slots.identifiers):
+        return True
+    return any(
+        name in text.casefold()
+        for names, text in ((old.slots.identifiers, new.text), (new.slots.identifiers, old.text))
+        for name in names
+    )
+
+
+def _is_of_numbers(each: Exchange) -> bool:
+    return any(map(_is_number, each.mine)) and any(map(_is_number, each.yours))
+
+
+def _is_of_units(each: Exchange) -> bool:
+    """Another number of other things: 14 days in place of 24 lessons."""
+    words = ([word for word in some if not _is_number(word)] for some in (each.mine, each.yours))
+    return _is_of_numbers(each) and all(words)
+
+
+def _is_of_another_time(each: Exchange) -> bool:
+    """Something else at another time: cancellations in February in place of delays in July."""
+    return all(
+        {_CALENDAR.fullmatch(word) is None for word in some} == {True, False}
+        for some in (each.mine, each.yours)
+    )
+
+
+def _is_qualifier(each: Exchange) -> bool:
+    """A word or two more where the sentence says what it is about: "early readmission"."""
+    is_short = 0 < len(each.yours) <= _QUALIFIER and not any(map(_is_number, each.yours))
+    return each.is_at_head and is_short
+
+
+def nearness(cosine: float, *, unrelated: float, same: float) -> float:
+    """A cosine in [0, 1]: 0 up to `unrelated`, 0.5 at `same`, 1 for one text."""
+    if cosine <= same:
+        return max(0.0, 0.5 * (cosine - unrelated) / (same - unrelated))
+    return 0.5 + 0.5 * min(1.0, (cosine - same) / (1 - same))
+
+
+def names_in_common(pair: Pair, weights: Mapping[str, float]) -> float:
+    """The share of a text's first words, of its names, codes and numbers that the earlier one has, in [0, 1].
+
+    Rare ones count more.
+    """
+    old, new = pair.old, pair.new
+    total = sum(weights.get(term, 1.0) for term in new.first)
+    common = sum(weights.get(term, 1.0) for term in new.first if term in old.terms)
+    for mine, yours in (
+        (old.slots.identifiers, new.slots.identifiers),
+        (old.slots.numbers, new.slots.numbers),
+        (old.slots.rates, new.slots.rates),
+    ):
+        total += len(yours)
+        common += len(mine & yours)
+    return common / total if total else 0.0
+
+
+def _likeness(old: Reading, new: Reading, weights: Mapping[str, float]) -> dict[str, float]:
+    def mass(found: Collection[str]) -> float:
+        return sum(weights.get(term, 1.0) for term in found) or 1e-9
+
+    both = mass(old.terms & new.terms)
+    of_new, of_old = both / mass(new.terms), both / mass(old.terms)
+    return {
+        "terms shared": both / mass(old.terms | new.terms),
+        "terms of new": of_new,
+        "terms of old": of_old,
+        "contained": max(of_new, of_old),
+        "begins in old": _share(new.first, old.terms),
+        "begins in new": _share(old.first, new.terms),
+    }
+
+
+def _share(some: Sequence[str], of: Collection[str]) -> float:
+    return sum(each in of for each in some) / len(some) if some else 0.0
+
+
+def _of_slots(old: Slots, new: Slots) -> dict[str, float]:
+    found: dict[str, float] = {}
+    shared_numbers = _common(old.numbers, new.numbers)
+    found["numbers shared"] = min(shared_numbers, 3) / 3
+    found["number shared"] = float(shared_numbers > 0)
+    found["number differs"] = float(numbers_differ(old.numbers, new.numbers))
+    found["unit differs"] = float(found["number differs"] and _units_differ(old, new))
+    found["number of one"] = float(bool(old.numbers) != bool(new.numbers))
+    found["numbers lack"] = float(_lacks(old.numbers, new.numbers))
+    found["date shared"] = float(bool(old.dates & new.dates))
+    found["date differs"] = float(dates_differ(old, new))
+    found["date of one"] = float(old.dates != new.dates and not found["date differs"])
+    shared = {a for a in old.identifiers for b in new.identifiers if one_thing(a, b)}
+    mine = any(not any(one_thing(a, b) for b in new.identifiers) for a in old.identifiers)
+    yours = any(not any(one_thing(a, b) for a in old.identifiers) for b in new.identifiers)
+    found["identifier shared"] = float(bool(shared))
+    found["identifiers shared"] = min(len(shared), 3) / 3
+    found["identifier differs"] = float(mine and yours)
+    found["all identifiers differ"] = float(mine and yours and not shared)
+    found["identifier of one"] = float(mine != yours)
+    found["label differs"] = float(bool(old.labels) and bool(new.labels) and not old.labels & new.labels)
+    found["label shared"] = float(bool(old.labels & new.labels))
+    found["negation differs"] = float(old.is_negative != new.is_negative)
+    found["direction differs"] = float(
+        bool(old.directions and new.directions and not old.directions & new.directions)
+    )
+    found["opposite"] = float(old.is_opposite(new))
+    differs = found["number differs"] or found["date differs"] or found["identifier differs"]
+    found["slots agree"] = float(not differs and bool(shared_numbers or shared or found["date shared"]))
+    found["numbers agree"] = float(
+        bool(old.numbers) and shared_numbers == max(len(old.numbers), len(new.numbers))
+    )
+    return found
+
+
+def _common(old: frozenset[tuple[str, str]], new: frozenset[tuple[str, str]]) -> int:
+    return sum(any(a[0] == b[0] and (a[1] == b[1] or not a[1] or not b[1]) for b in new) for a in old)
+
+
+def _lacks(old: frozenset[tuple[str, str]], new: frozenset[tuple[str, str]]) -> bool:
+    return bool(old and new) and len(old) != len(new)
+
+
+def _units_differ(old: Slots, new: Slots) -> bool:
+    ours, theirs = ({unit for _, unit in each.numbers if unit} for each in (old, new))
+    return _differ(ours, theirs)
+
+
+def _differ(some: Set[str], others: Set[str]) -> bool:
+    """Whether there is something of both, and nothing in common."""
+    return bool(some and others and not some & others)
+
+
+def _exchanged(pair: Pair) -> Iterator[str]:
+    """What two texts that are much the same sentence have in place of each other, and where."""
+    if not pair.exchanges:
+        yield "same words"
+        return
+    replaced = pair.replaced
+    if not replaced:
+        where = "head" if any(each.is_at_head for each in pair.exchanges) else "tail"
+        yield f"{'more' if any(each.yours for each in pair.exchanges) else 'fewer'} words, {where}"
+        return
+    where = "head" if any(each.is_at_head for each in replaced) else "tail"
+    what = _what(replaced)
+    yield f"{what} exchanged, {where}"
+    yield {1: "one exchanged", 2: "two exchanged"}.get(len(replaced), "many exchanged")
+    if len(replaced) == 1:
+        yield f"one {what} exchanged, {where}"
+    if len(pair.exchanges) > len(replaced):
+        yield "words beside"
+
+
+def _what(replaced: Sequence[Exchange]) -> str:
+    if any(any(map(_is_code, each.mine)) and any(map(_is_code, each.yours)) for each in replaced):
+        return "code"
+    return "number" if any(map(_is_of_numbers, replaced)) else "word"
+
+
+def _is_number(word: str) -> bool:
+    return word.lstrip("-−")[:1].isdigit() or word in _NUMERALS
+
+
+def _is_code(word: str) -> bool:
+    if word.count(".") == _DOTS and _is_number(word):
+        return True  # 10.0.0.1
+    return not _is_number(word) and any(c in "_/." or c.isdigit() for c in word)
+
+
+def _told_changes(old: Reading, new: Reading) -> dict[str, float]:
+    """What says that the later text takes the place of the earlier one."""
+    announced = float(new.announces and not old.announces)
+    begins = _share(new.first, old.terms)
+    found = {
+        "announces": float(new.announces),
+        "both announce": float(new.announces and old.announces),
+        "only new announces": announced,
+        "only old announces": float(old.announces and not new.announces),
+        "announces and begins in old": announced * begins,
+        "ends": float(new.ends and not old.ends),
+    }
+    if old.attitude is not None and new.attitude is not None:
+        found["attitude differs"] = float(old.attitude != new.attitude)
+        found["attitude same"] = float(old.attitude == new.attitude)
+    return found

@@ -1,0 +1,1 @@
+"""One SQLite file: who writes, who reads, where it lies."""

@@ -1,1 +1,0 @@
-"""The LangGraph side: wrapping a graph, and the tools."""

@@ -1,0 +1,1 @@
+"""The LangGraph side: graphs with memory, prompts with notes, tools, stores."""

@@ -1,0 +1,113 @@
+"""What the models of a graph would read for an input, found out without calling one."""
+
+import asyncio
+import contextvars
+import copy
+import threading
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import START
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.pregel.remote import RemoteGraph
+
+from supervisor_memory.errors import GraphError
+from supervisor_memory.host.prompts import Captured, Explained, capturing
+from supervisor_memory.host.run.state import with_input
+from supervisor_memory.host.ways_in.observing import WRAPPED
+
+__all__ = ["Prompt", "explained"]
+
+AGENT = "__supervisor_memory_agent__"
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What the first model call of a node would read.
+
+    `agent` is the sub-agent that the node is, None for the supervisor; `messages` are empty where the node
+    called no chat model; `error` says what kept the node from running by itself, "" where nothing did.
+    """
+
+    node: str
+    agent: str | None
+    messages: tuple[BaseMessage, ...] = ()
+    error: str = ""
+
+
+def explained(graph: Any, input: Any, config: RunnableConfig | None) -> list[Prompt]:
+    """See `SupervisorMemory.explain_prompt`."""
+    builder = graph.builder if isinstance(graph, CompiledStateGraph) else graph
+    if not hasattr(builder, "nodes") or not hasattr(builder, "compile"):
+        raise GraphError(f"cannot explain {type(graph).__name__}; pass a graph, compiled or not")
+    given = _with_thread(graph, input, config)
+    return [
+        _explained(builder, name, given, config)
+        for name, spec in builder.nodes.items()
+        if not isinstance(spec.runnable, (ToolNode, RemoteGraph))
+        and getattr(spec.runnable, WRAPPED, "") != "tools"
+    ]
+
+
+def _explained(builder: Any, name: str, given: Any, config: RunnableConfig | None) -> Prompt:
+    alone = copy.copy(builder)
+    alone.nodes = {name: replace(builder.nodes[name], ends=())}  # where it may lead is not there
+    alone.edges, alone.waiting_edges, alone.branches = {(START, name)}, set(), defaultdict(dict)
+    agent = getattr(builder.nodes[name].runnable, AGENT, None)
+    error = ""
+    with capturing() as found:
+        try:
+            _run(alone.compile(), given, config)
+        except Explained:
+            pass
+        except Exception as problem:  # noqa: BLE001  # it is told, for this node alone
+            error = f"{type(problem).__name__}: {problem}"
+    if not found:
+        return Prompt(name, agent, error=error)
+    first: Captured = found[0]
+    return Prompt(name, first.agent or agent, tuple(first.messages))
+
+
+def _run(graph: Any, given: Any, config: RunnableConfig | None) -> None:
+    try:
+        next(graph.stream(given, config), None)
+    except TypeError as error:
+        if "synchronous" not in str(error):
+            raise
+        _run_async(graph, given, config)
+
+
+def _run_async(graph: Any, given: Any, config: RunnableConfig | None) -> None:
+    """A node that is async alone, on a loop of its own: there may be one here already."""
+    failed: list[BaseException] = []
+
+    async def first() -> None:
+        async for _ in graph.astream(given, config):
+            break
+
+    def run() -> None:
+        try:
+            asyncio.run(first())
+        except BaseException as error:  # noqa: BLE001  # raised below
+            failed.append(error)
+
+    within = contextvars.copy_context()
+    thread = threading.Thread(target=within.run, args=(run,), daemon=True)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+
+
+def _with_thread(graph: Any, input: Any, config: RunnableConfig | None) -> Any:
+    """The input after what its thread holds."""
+    if not isinstance(graph, CompiledStateGraph) or graph.checkpointer in (None, False, True):
+        return input
+    if not (config or {}).get("configurable", {}).get("thread_id"):
+        return input
+    held = graph.get_state(config or {}).values
+    return with_input(held, input) if held else input

@@ -1,0 +1,597 @@
+"""What memory does before and after something runs for a supervisor or a sub-agent.
+
+A run of a graph, a node of it, a tool that runs an agent, an agent by itself, a model call of a middleware:
+all of them enter and leave through here. Nothing in here raises into the graph.
+"""
+
+import itertools
+import logging
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph._internal._constants import CONFIG_KEY_RUNTIME, CONFIG_KEY_SCRATCHPAD
+from langgraph.pregel._read import ChannelRead
+
+from supervisor_memory.errors import IdentityConflict, IdentityError, InvalidName
+from supervisor_memory.flow import Outcome
+from supervisor_memory.host.prompts import NO_NOTE, Placement, Telling, is_explaining
+from supervisor_memory.host.run.acting import acting_scope
+from supervisor_memory.host.run.beginning import Beginning, Beginnings, Thread, beginning_of, texts_in
+from supervisor_memory.host.run.checkpoints import Checkpoints
+from supervisor_memory.host.run.identity import Resolver, checked, placed_by_host, users_of
+from supervisor_memory.host.run.ledger import Ledger, plain
+from supervisor_memory.host.run.state import (
+    is_memory_name,
+    memory_calls,
+    messages_of,
+    new_messages,
+    updates_of,
+    values_of,
+    without_calls,
+)
+from supervisor_memory.host.store.guard import notice_unguarded
+from supervisor_memory.model.messages import as_messages
+from supervisor_memory.model.records import AuditEvent, Filter, Note, Scope
+from supervisor_memory.ports import guarded
+
+if TYPE_CHECKING:
+    from supervisor_memory.memory import Recalled, SupervisorMemory
+
+__all__ = ["Hooks", "Visit", "outcome_of"]
+
+Outcomes: TypeAlias = Literal["denied", "degraded"]
+_MOST_CALLS = 1024
+_log = logging.getLogger("supervisor_memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """Somebody who has been entered, until they leave.
+
+    Args:
+        scope: Who acts; the error where memory is off for the run.
+        told: The note for their models.
+        seen: Each human message that stood in the thread or in front of them, and its text then.
+    """
+
+    scope: Scope | IdentityError
+    told: Telling = field(default_factory=Telling)
+    begun: Beginning | None = None
+    seen: tuple[tuple[BaseMessage, str], ...] = ()
+    tell: Callable[[], None] | None = None
+    """Tells the log that a model call held the note."""
+
+    @property
+    def note(self) -> Note:
+        return self.told.note
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """What happens before and after.
+
+    Args:
+        keys: The state keys that hold messages.
+        placement: Where in a prompt a note goes.
+        conclusions: State keys whose value is what an agent concluded.
+        nested: Whose words the input's human messages are inside another graph that has no memory around it.
+    """
+
+    memory: "SupervisorMemory"
+    keys: tuple[str, ...] = ("messages",)
+    identity: Resolver | None = None
+    placement: Placement = "system"
+    conclusions: tuple[str, ...] = ()
+    nested: Literal["agent", "user"] = "agent"
+    shape: Callable[[dict[str, Any]], Any] = dict
+    began: dict[tuple[Any, ...], Beginning] = field(default_factory=dict)
+    """The latest runs of agents that memory is a middleware of, by where they run, for whom, and the message
+    they began with: two clients may give messages the same ids."""
+    agents_calls: dict[tuple[Any, ...], str] = field(default_factory=dict)
+    """The latest tool calls that sub-agents' nodes left to a tool node: where the run is and id → agent."""
+    answers: dict[tuple[Any, ...], frozenset[str]] = field(default_factory=dict)
+    """What the latest turns were resumed with, so that a later run of a turn may still say it."""
+    warned: set[str] = field(default_factory=set)
+    assigns_ids: frozenset[str] = frozenset()
+    """The keys whose messages the graph gives ids of their own as it takes them up."""
+
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger(self.memory)
+
+    @property
+    def beginnings(self) -> Beginnings:
+        return Beginnings(self.memory, self.keys, self.identity, self.nested, self.shape)
+
+    # --- a run
+
+    def begin(
+        self,
+        input: Any,
+        config: RunnableConfig,
+        *,
+        thread: Thread,
+        context: Any = None,
+        is_nested: bool = False,
+    ) -> Beginning:
+        """Settle who acts in a run and what the user said."""
+        begun = self.beginnings.begin(input, config, thread=thread, context=context, is_nested=is_nested)
+        if isinstance(begun.scope, IdentityError):
+            self._report_off(begun.scope, None)
+        if begun.answers and begun.turn_id is not None:
+            turn = (*placed_by_host(config), begun.turn_id)
+            begun.answers |= self.answers.pop(turn, frozenset())
+            self.answers[turn] = begun.answers
+            for oldest in list(self.answers)[:-_MOST_CALLS]:
+                self.answers.pop(oldest, None)
+        return begun
+
+    def around(self, config: RunnableConfig, context: Any = None) -> Beginning | None:
+        """The beginning of the run that a run begins in. Where it is another user's, memory is off."""
+        found = beginning_of(config)
+        if found is None or isinstance(found.scope, IdentityError):
+            return found
+        if users_of(config, context) <= {found.scope.user_id}:
+            return found
+        error = IdentityConflict("a run names another user than the run it is in; memory is off for it")
+        self._report_off(error, None)
+        return Beginning(error)
+
+    def begin_agent(self, state: Any, there: Checkpoints) -> None:
+        """Settle the same for an agent with the middleware, at its first step; hear what was said."""
+
+        def look() -> Beginning:
+            before = there.state(there.config)
+            left = messages_of(before.values if before is not None else {}, self.keys)
+            kept = {(m.id, m.text) for m in left}
+            new = [m for m in messages_of(state, self.keys) if (m.id, m.text) not in kept]
+            given: dict[str, Any] = {self.keys[0]: new}
+            user = values_of(state).get("user_id")
+            if user and user != (before.values.get("user_id") if before is not None else None):
+                given["user_id"] = user
+            return self.begin(given, there.config, thread=there, is_nested=there.is_nested)
+
+        begun = guarded(look, otherwise=lambda error: None)
+        if begun is None:
+            return
+        begun.settle(state, self.keys)
+        anchors = [m.id for m in messages_of(state, self.keys) if isinstance(m, HumanMessage) and m.id]
+        for each in anchors[-1:]:
+            self.began[*placed_by_host(there.config), each] = begun
+        for oldest in list(self.began)[:-_MOST_CALLS]:
+            self.began.pop(oldest, None)
+        self.hear(begun)
+
+    def begun(self, state: Any, config: RunnableConfig) -> Beginning | None:
+        """The beginning of the run that a state is of."""
+        found = beginning_of(config)
+        if found is not None or not self.began:
+            return found
+        place = placed_by_host(config)
+        ids = (m.id for m in reversed(messages_of(state, self.keys)) if isinstance(m, HumanMessage))
+        return next((found for each in ids if (found := self.began.get((*place, each))) is not None), None)
+
+    def answered(self, state: Any, config: RunnableConfig, agent_id: str | None) -> None:
+        """Remember what an agent that memory is a middleware of has answered."""
+        scope = self.scope(state, config, agent_id)
+        if isinstance(scope, IdentityError):
+            return
+
+        def keep() -> None:
+            begun = self.begun(state, config)
+            held = messages_of(state, self.keys)
+            turn = begun.turn_id if begun is not None else None
+            since = list(takewhile(lambda m: not _begins(m, turn), reversed(held)))[::-1]
+            made = [m for m in since if isinstance(m, HumanMessage)] if turn is not None else []
+            if begun is not None and made:
+                said = begun.answers.union(plain(word.text) for word in begun.words)
+                others = [m for m in made if plain(m.text) not in said]
+                self.ledger.add(others, replace(scope, agent_id=None), by=agent_id or "agent")
+            if agent_id is not None:
+                self.brought(outcome_of({}, {self.keys[0]: since}, since), scope, NO_NOTE, begun)
+            elif begun is not None:
+                self.hear(begun, _said(since))
+
+        guarded(keep, otherwise=lambda error: self.missed("remember", scope, error))
+
+    def hear(self, begun: Beginning, answers: Sequence[BaseMessage] = (), note: Note = NO_NOTE) -> None:
+        """Remember what the user said, once, and what was finally answered."""
+        scope = begun.scope
+        if isinstance(scope, IdentityError) or is_explaining():
+            return
+        words = begun.take()
+        if not words and not answers:
+            return
+
+        def keep() -> None:
+            if words and begun.forgets:
+                guarded(
+                    lambda: self.ledger.add(words, scope, by=None),
+                    otherwise=lambda error: self.missed("remember", scope, error),
+                )
+            self.memory.remember(
+                as_messages([*words, *answers]),
+                scope,
+                turn_id=begun.turn_id,
+                note=note,
+                keep_messages=begun.keeps_messages,
+                is_unsure=begun.is_unsure,
+            )
+
+        guarded(keep, otherwise=lambda error: self.missed("remember", scope, error))
+
+    # --- a node, or what runs like one
+
+    def scope(self, state: Any, config: RunnableConfig, agent_id: str | None) -> Scope | IdentityError:
+        """Who acts; the error (and an audit row) when that cannot be told, and memory is off for the call."""
+        begun = self.begun(state, config)
+        if begun is not None:
+            told = begun.scope
+            return told if isinstance(told, IdentityError) else replace(told, agent_id=_agent(agent_id))
+        scope = guarded(
+            lambda: self._scope(state, config, agent_id),
+            otherwise=lambda error: IdentityError(f"who acts cannot be told: {type(error).__name__}"),
+        )
+        if isinstance(scope, IdentityError):
+            self._report_off(scope, agent_id)
+        return scope
+
+    def _scope(self, state: Any, config: RunnableConfig, agent_id: str | None) -> Scope | IdentityError:
+        try:
+            return self.beginnings.scope(state, config, agent_id)
+        except IdentityError as error:
+            return error
+
+    def enter(self, state: Any, config: RunnableConfig, agent_id: str | None) -> Visit:
+        """Who acts, and what their models are told."""
+        broken = Visit(IdentityError("memory is off for this step: it could not be entered"))
+        return guarded(lambda: self._enter(state, config, agent_id), otherwise=lambda error: broken)
+
+    def _enter(self, state: Any, config: RunnableConfig, agent_id: str | None) -> Visit:
+        runtime = (config.get("configurable") or {}).get(CONFIG_KEY_RUNTIME)
+        notice_unguarded(self.memory, getattr(runtime, "store", None), graph=_graph_of(config))
+        begun = self.begun(state, config)
+        if begun is not None:
+            begun.settle(state, self.keys)
+        scope = self.scope(state, config, agent_id)
+        seen = self.seen(state, config)
+        if isinstance(scope, IdentityError):
+            return Visit(scope, begun=begun, seen=seen)
+        return self.visit(state, scope, begun, seen=seen)
+
+    def look(self, state: Any, config: RunnableConfig, agent_id: str | None) -> Visit:
+        """Who acts and what is there, where nobody is told a note."""
+        broken = Visit(IdentityError("memory is off for this step: it could not be entered"))
+        return guarded(
+            lambda: Visit(
+                self.scope(state, config, agent_id),
+                begun=self.begun(state, config),
+                seen=self.seen(state, config),
+            ),
+            otherwise=lambda error: broken,
+        )
+
+    def visit(
+        self,
+        state: Any,
+        scope: Scope,
+        begun: Beginning | None,
+        *,
+        seen: tuple[tuple[BaseMessage, str], ...] = (),
+        task: str | None = None,
+    ) -> Visit:
+        """A visit of somebody who is known, with a note.
+
+        Args:
+            task: Given: all that a sub-agent will see; it does not read the state.
+        """
+        messages = messages_of(state, self.keys)
+        asked = begun.asked if begun is not None else _last_human(messages)
+        hidden = memory_calls(messages) if scope.agent_id is not None else frozenset()
+        read = without_calls(messages, hidden) if task is None else [HumanMessage(task)]
+        query = _question(messages, asked, scope, task)
+        found: list[Recalled] = []
+
+        def look() -> Note:
+            if not read:
+                return NO_NOTE
+            reader = self.memory, scope.agent_id, query
+            told_before = begun.notes.get(reader) if begun is not None else None
+            if told_before is not None and not self._holds_still(told_before.note, scope):
+                told_before = None
+            recalled = told_before or self.memory.recalled(read, scope, query=query)
+            if begun is not None and not recalled.note.degraded:
+                begun.notes[reader] = recalled
+            found.append(recalled)
+            return recalled.note
+
+        note = guarded(look, otherwise=lambda error: self.missed("recall", scope, error))
+        anchors = (asked, task or ("" if scope.agent_id is None else _last_human(messages)))
+        told = Telling(note, scope.agent_id, self.placement, tuple(a for a in anchors if a), hidden)
+        tell = (lambda: found[0].tell(scope)) if found and note else None
+        return Visit(scope, told, begun, seen, tell)
+
+    def _holds_still(self, note: Note, scope: Scope) -> bool:
+        """Whether what a note tells is still known: nothing of it was deleted or erased meanwhile."""
+        where = Filter(user_id=scope.user_id, ids=note.ids)
+        seconds = self.memory.settings.search_timeout_ms / 1000
+        known = self.memory.bridge.within(
+            seconds, lambda: self.memory.backend.list(where, limit=len(note.ids))
+        )
+        return len(known) == len(note.ids)
+
+    def leave(
+        self, visit: Visit, state: Any, result: Any, config: RunnableConfig, *, node: str, leads: bool
+    ) -> None:
+        """Remember what was heard and brought.
+
+        Args:
+            leads: Whether the user speaks to it: a supervisor, or an agent of a team that has none.
+        """
+        scope = visit.scope
+        if is_explaining():
+            return
+        self.deliver(visit, node)
+        self.watch(visit, result, config, node=node)
+        if isinstance(scope, IdentityError):
+            return
+
+        def keep() -> None:
+            said = new_messages(state, result, self.keys)
+            answers = _said(said) if leads else []
+            begun = visit.begun
+            self._note_calls(said, scope.agent_id, config)
+            if scope.agent_id is None:
+                if begun is not None:
+                    self.hear(begun, answers, visit.note)
+                return
+            # An agent that is spoken to repeats the user when it says what the user said, but not itself.
+            if begun is not None:
+                self.hear(begun, (), visit.note)
+            turn = begun.turn_id if begun is not None else None
+            self._observe_messages(said, scope, turn)
+            outcome = outcome_of(state, result, said, self.conclusions)
+            self.brought(outcome, scope, visit.note, begun)
+            if begun is not None:
+                self.hear(begun, answers, visit.note)
+
+        guarded(keep, otherwise=lambda error: self.missed("remember", scope, error))
+
+    def deliver(self, visit: Visit, node: str, *, warns: bool = True) -> None:
+        """Tell the log whether a model call held the note."""
+        told = visit.told
+        if visit.tell is None or is_explaining():
+            return
+        if told.is_delivered or told.placement == "state":
+            guarded(visit.tell, otherwise=lambda error: None)
+        elif warns and not self.warned:
+            self.warned.add(node)
+            _log.warning(
+                "node %r was given a note and called no chat model, so nobody read it. Where it calls "
+                "another kind of model, attach with placement='state'; where it calls none, leave it out: "
+                "memory.attach(graph, agents=[…]) with the nodes that do",
+                node,
+            )
+
+    def seen(self, state: Any, config: RunnableConfig) -> tuple[tuple[BaseMessage, str], ...]:
+        """The human messages that are there already, in the thread and in front of a node."""
+        held = [*messages_of(self._in_graph(config), self.keys), *messages_of(state, self.keys)]
+        human = {id(m): m for m in held if isinstance(m, HumanMessage)}
+        return tuple((m, m.text) for m in human.values())
+
+    def watch(self, visit: Visit, result: Any, config: RunnableConfig, *, node: str) -> None:
+        """Remember which human messages of a result are an agent's, and hear the user's answers."""
+        begun, scope = visit.begun, visit.scope
+        if begun is None or isinstance(scope, IdentityError) or is_explaining():
+            return
+
+        def look() -> None:
+            texts = {text for _, text in visit.seen}
+            made: list[BaseMessage] = []
+            for update, key in itertools.product(updates_of(result), self.keys):
+                new = [m for m in messages_of(update, (key,)) if isinstance(m, HumanMessage)]
+                new = [m for m in new if m.text not in texts]
+                for message in new if key in self.assigns_ids else ():
+                    message.id = message.id or str(uuid.uuid4())
+                made += new
+            made += [m for m, text in visit.seen if m.text != text]
+            if not made:
+                return
+            heard = {plain(word.text) for word in begun.words}
+            made = [m for m in made if plain(m.text) not in heard]
+            answers = begun.answers | _resumed(config)
+            if own := [m for m in made if plain(m.text) in answers]:
+                begun.add(own)
+            if others := [m for m in made if plain(m.text) not in answers]:
+                self.ledger.add(others, replace(scope, agent_id=None), by=scope.agent_id or checked(node))
+
+        guarded(look, otherwise=lambda error: self.missed("remember", scope, error))
+
+    def _in_graph(self, config: RunnableConfig) -> dict[str, Any]:
+        """The messages of the graph's state, which a node that was sent other values is not given."""
+        found: dict[str, Any] = {}
+        for key in self.keys:
+            try:
+                found[key] = ChannelRead.do_read(config, select=key)
+            except (RuntimeError, KeyError):  # outside of a run; no such value
+                continue
+        return found
+
+    def takes(self, call: Mapping[str, Any]) -> bool:
+        """Whether the result of a tool call is an event."""
+        is_memorys = is_memory_name(str(call["name"]))
+        return not is_memorys and guarded(
+            lambda: self.memory.queue.takes(str(call["name"]), call["args"]), otherwise=lambda error: False
+        )
+
+    def observe(self, call: Mapping[str, Any], result: Any, scope: Scope, begun: Beginning | None) -> None:
+        """Take up what a tool answered as an event."""
+
+        def take() -> None:
+            told = [result] if isinstance(result, ToolMessage) else new_messages({}, result, self.keys)
+            turn = begun.turn_id if begun is not None else None
+            self._observe_answers([(call, m) for m in told], scope, turn)
+
+        guarded(take, otherwise=lambda error: self.missed("queue", scope, error))
+
+    def _observe_messages(self, said: Sequence[BaseMessage], scope: Scope, turn: str | None) -> None:
+        """Take up the answers of tools that a sub-agent called by itself, where they are in what it said."""
+        calls = {c["id"]: c for m in said if isinstance(m, AIMessage) for c in m.tool_calls}
+        answers = [m for m in said if isinstance(m, ToolMessage) and m.tool_call_id in calls]
+        told = [(calls[m.tool_call_id], m) for m in answers]
+        self._observe_answers([(call, m) for call, m in told if self.takes(call)], scope, turn)
+
+    def _observe_answers(
+        self, told: Sequence[tuple[Mapping[str, Any], BaseMessage]], scope: Scope, turn: str | None
+    ) -> None:
+        for call, message in told:
+            if isinstance(message, ToolMessage) and message.status != "error":
+                self.memory.queue.observe(
+                    str(call["name"]),
+                    call["args"],
+                    message.text,
+                    scope,
+                    artifact=message.artifact,
+                    call_id=str(call["id"]),
+                    turn_id=turn,
+                )
+
+    def _note_calls(self, said: Sequence[BaseMessage], agent: str | None, config: RunnableConfig) -> None:
+        """Whose the calls are that a tool node will find in the messages. Models may count them from one."""
+        place = placed_by_host(config)
+        for message in said:
+            for call in message.tool_calls if isinstance(message, AIMessage) else ():
+                self.agents_calls.pop((*place, call["id"]), None)
+                if agent is not None:
+                    self.agents_calls[*place, call["id"]] = agent
+        for oldest in list(self.agents_calls)[:-_MOST_CALLS]:
+            self.agents_calls.pop(oldest, None)
+
+    def caller(self, call: Mapping[str, Any], config: RunnableConfig) -> str | None:
+        """The sub-agent whose node left a call to a tool node; None where none did."""
+        return self.agents_calls.get((*placed_by_host(config), call["id"]))
+
+    def brought(self, outcome: Outcome, scope: Scope, note: Note, begun: Beginning | None) -> None:
+        """Remember what a sub-agent brought."""
+        if outcome == Outcome() or is_explaining():
+            return
+        turn = None if begun is None else begun.turn_id
+        said = replace(outcome, asked="" if begun is None else begun.asked)
+        self.memory.remember((), scope, outcome=said, turn_id=turn, note=note)
+
+    def report_denied(self) -> None:
+        """Audit that a sub-agent called a memory tool."""
+        told = acting_scope()
+        scope = told if isinstance(told, Scope) else None
+        self._report("tool", "denied", "memory-tool-called-by-a-sub-agent", scope)
+
+    def missed(self, step: str, scope: Scope, error: BaseException) -> Note:
+        self._report(step, "degraded", type(error).__name__, scope)
+        return Note(degraded=True)
+
+    def _report_off(self, error: IdentityError, agent_id: str | None) -> None:
+        """Tell that memory is off for a run: the log without names, the audit with the reason."""
+        told = type(error).__name__ if isinstance(error, InvalidName) else error  # which quotes the name
+        _log.warning("memory is off for this run: %s", told)
+        self.memory.report(
+            AuditEvent("identity", outcome="denied", reason=type(error).__name__, agent_id=agent_id)
+        )
+
+    def _report(self, op: str, outcome: Outcomes, reason: str, scope: Scope | None) -> None:
+        self.memory.report(
+            AuditEvent(
+                op,
+                user_id=scope.user_id if scope else None,
+                outcome=outcome,
+                reason=reason,
+                agent_id=scope.agent_id if scope else None,
+                session_id=scope.session_id if scope else None,
+                run_id=scope.run_id if scope else None,
+            )
+        )
+
+
+def _graph_of(config: RunnableConfig) -> str:
+    """The name of the graph that a step is of, as a LangGraph server has it."""
+    return str((config.get("metadata") or {}).get("graph_id") or "")
+
+
+def _begins(message: BaseMessage, turn: str | None) -> bool:
+    """Whether it is the message that a turn began with or, where that is not known, any that may be."""
+    return isinstance(message, HumanMessage) and (turn is None or message.id == turn)
+
+
+def _agent(agent_id: str | None) -> str | None:
+    return None if agent_id is None else checked(agent_id)
+
+
+def _resumed(config: RunnableConfig) -> frozenset[str]:
+    """The texts that the user has answered this node's interrupts with, in this run and before."""
+    held = (config.get("configurable") or {}).get(CONFIG_KEY_SCRATCHPAD)
+    return frozenset() if held is None else frozenset(texts_in(list(held.resume)))
+
+
+def _last_human(messages: Sequence[BaseMessage]) -> str:
+    return next((m.text for m in reversed(messages) if isinstance(m, HumanMessage)), "")
+
+
+def _question(messages: Sequence[BaseMessage], asked: str, scope: Scope, task: str | None) -> str:
+    """What the reader is about: what the user asked and, for a sub-agent, the task it is handed."""
+    if scope.agent_id is None:
+        return asked
+    if task is not None:
+        return "\n".join([asked, task])
+    handed = next((m for m in reversed(messages) if isinstance(m, AIMessage) and m.tool_calls), None)
+    calls = handed.tool_calls if handed else []
+    tasks = [v for call in calls for v in call["args"].values() if isinstance(v, str)]
+    if not any(asked in m.text for m in messages):  # it was sent a state of its own
+        tasks.append(_last_human(messages))
+    return "\n".join([asked, *tasks])
+
+
+def _said(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """The answers among messages."""
+    return [m for m in messages if isinstance(m, AIMessage) and m.text and _is_answer(m)]
+
+
+def _is_handoff(message: BaseMessage) -> bool:
+    """The bookkeeping of create_supervisor: "Transferring back to supervisor"."""
+    return bool(message.response_metadata.get("__is_handoff_back"))
+
+
+def outcome_of(
+    state: Any, result: Any, said: Sequence[BaseMessage], conclusions: Sequence[str] = ()
+) -> Outcome:
+    """What a sub-agent brought, read from its update: `final_answer`, `side_effects`, a conclusion.
+
+    What stood in the state before it ran is another agent's.
+    """
+    before = values_of(state)
+    answer: str | None = None
+    conclusion: object | None = None
+    effects: list[Any] = []
+    for update in updates_of(result):
+        changed = {n: v for n, v in values_of(update).items() if v is not before.get(n)}
+        given = changed.get("final_answer")
+        if isinstance(given, str) and given and given != before.get("final_answer"):
+            answer = given
+        found = changed.get("side_effects")
+        earlier = before.get("side_effects") or ()
+        effects += [e for e in found if e not in earlier] if isinstance(found, (list, tuple)) else []
+        for name, value in changed.items():
+            is_one = name in conclusions or isinstance(getattr(value, "conclusion", None), str)
+            if is_one and value and value != before.get(name):
+                conclusion = value
+    if answer is None and conclusion is None and not effects:
+        spoken = [m for m in said if isinstance(m, (AIMessage, HumanMessage)) and m.text]
+        answer = next((m.text for m in reversed(spoken) if _is_answer(m)), None)
+    return Outcome(final_answer=answer, conclusion=conclusion, side_effects=tuple(effects))
+
+
+def _is_answer(message: BaseMessage) -> bool:
+    return not getattr(message, "tool_calls", None) and not _is_handoff(message)

@@ -1,0 +1,318 @@
+"""Put a note into the prompts of the chat models that run inside a wrapped node or tool call.
+
+LangChain's chat models are wrapped once, at the methods that every call goes through: above its cache, so
+that two users share no answer, and above its callbacks, so that a trace shows the prompt as it was sent.
+Outside of what memory is attached to the methods do nothing of their own.
+"""
+
+import functools
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.runnables.config import ensure_config
+from langchain_core.tools import BaseTool
+
+from supervisor_memory.errors import SettingsError
+from supervisor_memory.host.run.state import without_calls
+from supervisor_memory.host.ways_in.inside import runs_an_agent
+from supervisor_memory.model.records import Note
+
+__all__ = [
+    "NO_NOTE",
+    "Captured",
+    "Explained",
+    "Placement",
+    "Telling",
+    "capturing",
+    "check_placement",
+    "install",
+    "is_explaining",
+    "is_left_alone",
+    "placed",
+    "silent",
+    "telling",
+    "tells",
+    "uninstall",
+]
+
+Placement: TypeAlias = Literal["system", "last_user", "state"]
+_PLACEMENTS: Final = ("system", "last_user", "state")
+NO_NOTE: Final = Note()
+_OFF: Final = "memory:off"
+_BETWEEN: Final = "\n\n"
+_ORIGINAL: Final = "__supervisor_memory_original__"
+_MODEL_METHODS: Final = (
+    "generate",
+    "agenerate",
+    "stream",
+    "astream",
+    "_chat_model_stream_v3",
+    "_achat_model_stream_v3",
+)
+_TOOL_METHODS: Final = ("run", "arun")
+
+
+@dataclass(eq=False)
+class Telling:
+    """The note for the models that somebody runs, and where in their prompts it goes.
+
+    Args:
+        reader: The sub-agent; None: the supervisor.
+        anchors: Texts of the user, and of who hands over the task: with "last_user" the note goes to the
+            newest message that holds the first of them or, where none does, the next.
+        hidden: Ids of tool calls that the reader does not see, with their answers.
+    """
+
+    note: Note = NO_NOTE
+    reader: str | None = None
+    placement: Placement = "system"
+    anchors: tuple[str, ...] = ()
+    hidden: Collection[str] = ()
+    is_delivered: bool = field(default=False, compare=False)
+    """Whether a model call held the note."""
+    is_over: bool = field(default=False, compare=False)
+    """Whether whom it was told to has left; a context may outlive them."""
+
+
+class Explained(BaseException):
+    """Ends a node at its first model call, whose prompt is all that was asked for."""
+
+
+_TELLING: ContextVar[Telling | None] = ContextVar("supervisor_memory_telling", default=None)
+_SILENT: ContextVar[bool] = ContextVar("supervisor_memory_silent", default=False)
+_CAPTURED: "ContextVar[list[Captured] | None]" = ContextVar("supervisor_memory_captured", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """A prompt that was not sent, and the agent that would have read it."""
+
+    messages: list[BaseMessage]
+    agent: str | None
+
+
+def check_placement(placement: Placement, *, allowed: Sequence[str] = _PLACEMENTS) -> Placement:
+    """The placement, where there is such a one.
+
+    Raises:
+        SettingsError: there is not.
+    """
+    if placement in allowed:
+        return placement
+    why = "; a middleware has no state to put a note into" if placement == "state" else ""
+    raise SettingsError(
+        f"placement is {placement!r}; use {' or '.join(map(repr, allowed))}{why}", placement=placement
+    )
+
+
+def telling() -> Telling | None:
+    """What the models that run here are told; None where nothing is."""
+    told = _TELLING.get()
+    return None if told is None or told.is_over else told
+
+
+@contextmanager
+def tells(told: Telling | None) -> Iterator[None]:
+    """Tell it to the models that run inside; None: tell them nothing."""
+    token = _TELLING.set(told)
+    try:
+        yield
+    finally:
+        _TELLING.reset(token)
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """See `SupervisorMemory.silent`."""
+    token = _SILENT.set(True)
+    try:
+        yield
+    finally:
+        _SILENT.reset(token)
+
+
+@contextmanager
+def capturing() -> Iterator[list[Captured]]:
+    """Collect the prompts of the models called inside, and call none: each call raises `Explained`."""
+    prompts: list[Captured] = []
+    token = _CAPTURED.set(prompts)
+    try:
+        yield prompts
+    finally:
+        _CAPTURED.reset(token)
+
+
+def is_explaining() -> bool:
+    """Whether prompts are only looked at, so that nothing is to be kept."""
+    return _CAPTURED.get() is not None
+
+
+def placed(
+    messages: Sequence[BaseMessage],
+    note: Note,
+    *,
+    placement: Placement = "system",
+    anchors: Sequence[str] = (),
+) -> list[BaseMessage]:
+    """A prompt with a note in it, once. The messages themselves are never changed.
+
+    Args:
+        placement: "system": at the end of the first system message, or as one of its own; "last_user": the
+            first block of the newest message that holds an anchor, else as "system".
+    """
+    told = list(messages)
+    if not note or any(_holds(message, note) for message in told):
+        return told
+    if placement == "last_user":
+        newest = [at for at in range(len(told) - 1, -1, -1) if isinstance(told[at], HumanMessage)]
+        for at in (at for anchor in anchors if anchor for at in newest if anchor in told[at].text):
+            content = [_block(note.text + _BETWEEN), *_blocks(told[at])]
+            told[at] = told[at].model_copy(update={"content": content})
+            return told
+    for at, message in enumerate(told):
+        if isinstance(message, SystemMessage):
+            told[at] = _with_note(message, note)
+            return told
+    return [SystemMessage(note.text), *told]
+
+
+def install() -> None:
+    """Wrap the chat models and the tools of LangChain; what is wrapped already stays as it is."""
+    for kind in _kinds_of(BaseChatModel):
+        for name in _MODEL_METHODS:
+            _wrap(kind, name, _prompting)
+    for kind in _kinds_of(BaseTool):
+        for name in _TOOL_METHODS:
+            _wrap(kind, name, _hushing)
+
+
+def uninstall() -> None:
+    """Take the wrapping off again. Graphs with memory then run as if no note was there."""
+    for base, names in ((BaseChatModel, _MODEL_METHODS), (BaseTool, _TOOL_METHODS)):
+        for kind in _kinds_of(base):
+            for name in names:
+                original = getattr(vars(kind).get(name), _ORIGINAL, None)
+                if original is not None:
+                    setattr(kind, name, original)
+
+
+def _kinds_of(base: type) -> Iterator[type]:
+    yield base
+    kind: type
+    for kind in base.__subclasses__():
+        yield from _kinds_of(kind)
+
+
+def _wrap(kind: type, name: str, around: Callable[[str, Callable[..., Any]], Callable[..., Any]]) -> None:
+    own = vars(kind).get(name)
+    if callable(own) and not hasattr(own, _ORIGINAL):
+        wrapped = around(name, own)
+        setattr(wrapped, _ORIGINAL, own)
+        setattr(kind, name, wrapped)
+
+
+def _prompting(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of a chat model whose prompt holds the note."""
+    takes_lists = name in ("generate", "agenerate")
+    called = "messages" if takes_lists else "input"
+
+    @functools.wraps(method)
+    def with_note(self: BaseChatModel, *args: Any, **options: Any) -> Any:
+        told = telling()
+        is_of_no_concern = told is None and _CAPTURED.get() is None
+        if is_of_no_concern or not (args or called in options):
+            return method(self, *args, **options)
+        prompt, args = (args[0], args[1:]) if args else (options.pop(called), args)
+        if takes_lists:
+            call = options
+            prompt = [_told(self, list(each), told, call) for each in prompt]
+        else:
+            config = ensure_config(args[0] if args else options.get("config"))
+            call = {**options, "tags": config.get("tags"), "metadata": config.get("metadata")}
+            prompt = _told(self, self._convert_input(prompt).to_messages(), told, call)
+        return method(self, prompt, *args, **options)
+
+    return with_note
+
+
+def _hushing(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that runs a tool; the models of one that runs no agent are told nothing."""
+
+    @functools.wraps(method)
+    def run(self: BaseTool, *args: Any, **options: Any) -> Any:
+        if telling() is None or runs_an_agent(self):
+            return method(self, *args, **options)
+        with tells(None):
+            return method(self, *args, **options)
+
+    @functools.wraps(method)
+    async def arun(self: BaseTool, *args: Any, **options: Any) -> Any:
+        if telling() is None or runs_an_agent(self):
+            return await method(self, *args, **options)
+        with tells(None):
+            return await method(self, *args, **options)
+
+    return arun if name == "arun" else run
+
+
+def _told(
+    model: BaseChatModel, messages: list[BaseMessage], told: Telling | None, call: Mapping[str, Any]
+) -> list[BaseMessage]:
+    """The prompt of one call as its model reads it."""
+    if told is not None and not is_left_alone(model, call):
+        if told.hidden:
+            messages = without_calls(messages, told.hidden)
+        if told.note and told.placement != "state":
+            placement = "last_user" if _drops_system(model, messages, call) else told.placement
+            messages = placed(messages, told.note, placement=placement, anchors=told.anchors)
+            told.is_delivered = True
+    if (prompts := _CAPTURED.get()) is not None:
+        prompts.append(Captured(messages, told.reader if told is not None else None))
+        raise Explained
+    return messages
+
+
+def is_left_alone(model: Any, call: Mapping[str, Any]) -> bool:
+    """Whether the host wants no note there, or LangChain itself makes the call, such as to summarise.
+
+    Args:
+        call: The tags and the metadata of a call, such as its config.
+    """
+    tags = (*(call.get("tags") or ()), *(getattr(model, "tags", None) or ()))
+    return _SILENT.get() or _OFF in tags or "lc_source" in (call.get("metadata") or {})
+
+
+def _drops_system(model: BaseChatModel, messages: Sequence[BaseMessage], call: Mapping[str, Any]) -> bool:
+    """Whether the model would not see a system message: of a conversation that its provider continues it is
+    sent the latest messages alone, and some models have no such role."""
+    if call.get("previous_response_id") or getattr(model, "convert_system_message_to_human", False):
+        return True
+    if not getattr(model, "use_previous_response_id", False):
+        return False
+    answers = (m for m in reversed(messages) if isinstance(m, AIMessage))
+    return any(str(m.response_metadata.get("id") or "").startswith("resp_") for m in answers)
+
+
+def _holds(message: BaseMessage, note: Note) -> bool:
+    return not isinstance(message, AIMessage) and note.text in message.text
+
+
+def _with_note(system: SystemMessage, note: Note) -> SystemMessage:
+    held = system.content
+    if isinstance(held, str):
+        return system.model_copy(update={"content": f"{held}{_BETWEEN}{note.text}" if held else note.text})
+    return system.model_copy(update={"content": [*held, _block(_BETWEEN + note.text)]})
+
+
+def _blocks(message: BaseMessage) -> list[Any]:
+    held = message.content
+    return [_block(held)] if isinstance(held, str) else list(held)
+
+
+def _block(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}

@@ -1,0 +1,1 @@
+"""How a run begins: who acts in it, and what the user said."""

@@ -1,0 +1,391 @@
+"""Where a run begins: who acts in it, and what the user said. Nothing inside the run can add to it.
+
+The user's words are the human messages of the input that were not said before, the values a host resumes an
+interrupt with, and human messages that a host put into the thread between two runs. Every other human message
+is an agent's, whatever name it bears.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import Command
+
+from supervisor_memory.errors import IdentityError
+from supervisor_memory.host.run.identity import Resolver, anonymous, checked, named, scope_of
+from supervisor_memory.host.run.ledger import Known, Ledger, plain
+from supervisor_memory.host.run.state import messages_of, updates_of, value_of, values_of
+from supervisor_memory.model.records import Scope
+from supervisor_memory.ports import guarded
+from supervisor_memory.redact.records import redacted_scope
+
+if TYPE_CHECKING:
+    from supervisor_memory.memory import Recalled, SupervisorMemory
+
+__all__ = ["KEY", "Beginning", "Beginnings", "Thread", "beginning_of", "hosting", "new_words", "texts_in"]
+
+KEY = "__pregel_supervisor_memory"
+"""Where the beginning travels in a run's `configurable`: nodes inherit it, no checkpoint holds it. By its
+first letters LangGraph tells what belongs to a run alone, and shows it in no stream."""
+
+_BY_HOST = ("update", "fork")
+_FARTHEST = 200  # checkpoints that are looked at
+_DEEPEST = 8
+_LEAVES = 1000
+_NEWEST = 8
+
+
+@dataclass(eq=False)
+class Beginning:
+    """What was settled when a run began.
+
+    Args:
+        scope: Who acts; the error where that cannot be told, and memory is off for the run.
+        words: What the user said, which was not heard before.
+        answers: Texts in what the host resumed the run with; a human message that is one is the user's.
+        asked: The user's latest words, heard now or before; "" where there are none.
+        is_unsure: Whether it could not be read what was said before; then a person looks at what is kept.
+        forgets: Whether there is no checkpoint to know the user's words again by.
+    """
+
+    scope: Scope | IdentityError
+    words: tuple[BaseMessage, ...] = ()
+    answers: frozenset[str] = frozenset()
+    asked: str = ""
+    turn_id: str | None = None
+    is_unsure: bool = False
+    forgets: bool = False
+    keeps_messages: bool | None = None
+    is_over: bool = False
+    """Whether the turn has ended in which a host's own code runs; a context may outlive it."""
+    notes: "dict[tuple[SupervisorMemory, str | None, str], Recalled]" = field(default_factory=dict)
+    """The notes of this run, by reader and question: an agent that speaks twice in a turn reads the same."""
+    _unheard: list[BaseMessage] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self._unheard.extend(self.words)
+
+    def __repr__(self) -> str:
+        return f"<the beginning of a run, {len(self.words)} words of the user>"
+
+    def take(self) -> list[BaseMessage]:
+        """The words that nobody has heard yet. Whoever takes them hears them."""
+        with self._lock:
+            words, self._unheard = self._unheard, []
+        return words
+
+    def add(self, answers: Sequence[BaseMessage]) -> None:
+        """Let answers of the user be heard that stood inside of what the run was resumed with."""
+        with self._lock:
+            self.words = (*self.words, *answers)
+            self._unheard += answers
+
+    def settle(self, state: Any, keys: Sequence[str]) -> None:
+        """Take over the ids that the graph has given to the user's messages."""
+        bare = [word for word in self.words if word.id is None]
+        if not bare and self.turn_id is not None:
+            return
+        human = [m for m in messages_of(state, keys) if isinstance(m, HumanMessage)]
+        ids = {str(m.text): m.id for m in human if m.id}
+        for word in bare:
+            word.id = ids.get(str(word.text))
+        if not self.asked and human:  # a run from before its input was taken up
+            self.asked = human[-1].text
+        self.turn_id = self.turn_id or ids.get(self.asked)
+        if isinstance(self.scope, Scope) and self.scope.run_id is None and self.turn_id is not None:
+            self.scope = replace(self.scope, run_id=checked(self.turn_id))
+
+
+_HOSTED: ContextVar[Beginning | None] = ContextVar("supervisor_memory_hosted", default=None)
+
+
+def beginning_of(config: RunnableConfig) -> Beginning | None:
+    """The beginning of the run that a node or a graph is in."""
+    found = (config.get("configurable") or {}).get(KEY)
+    if isinstance(found, Beginning):
+        return found
+    hosted = _HOSTED.get()
+    return None if hosted is None or hosted.is_over else hosted
+
+
+@contextmanager
+def hosting(begun: Beginning | None) -> Iterator[None]:
+    """Let a host's own code be a run that began so."""
+    token = _HOSTED.set(begun)
+    try:
+        yield
+    finally:
+        _HOSTED.reset(token)
+
+
+class Snapshot(Protocol):
+    """A thread at one moment, as LangGraph's `StateSnapshot` tells it."""
+
+    @property
+    def values(self) -> Any: ...
+    @property
+    def metadata(self) -> Any: ...
+    @property
+    def config(self) -> RunnableConfig: ...
+    @property
+    def parent_config(self) -> RunnableConfig | None: ...
+
+
+class Thread(Protocol):
+    """What a run begins from: the thread as its last run left it. None and empty where nothing is kept."""
+
+    def state(self, config: RunnableConfig) -> Snapshot | None: ...
+
+    def history(self, config: RunnableConfig, limit: int) -> Sequence[Snapshot]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was there before the run: what earlier runs left, and what a host has added since."""
+
+    left: tuple[BaseMessage, ...] = ()
+    added: tuple[BaseMessage, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+    is_kept: bool = False
+
+
+@dataclass(frozen=True)
+class Beginnings:
+    """Begins runs.
+
+    Args:
+        nested: Whose words the human messages of the input are where the graph runs inside another one that
+            has no memory around it.
+        shape: The values of a state by name → a state as the graph's nodes see it.
+    """
+
+    memory: "SupervisorMemory"
+    keys: tuple[str, ...]
+    identity: Resolver | None = None
+    nested: Literal["agent", "user"] = "agent"
+    shape: Callable[[dict[str, Any]], Any] = dict
+
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger(self.memory)
+
+    @property
+    def _key(self) -> bytes:
+        return self.memory.backend.audit.log_id.encode()
+
+    def begin(
+        self,
+        input: Any,
+        config: RunnableConfig,
+        *,
+        thread: Thread,
+        context: Any = None,
+        is_nested: bool = False,
+    ) -> Beginning:
+        """Settle who acts and what the user said. Never raises."""
+        broken = IdentityError("memory is off for this run: its beginning could not be told")
+
+        def settled() -> Beginning:
+            try:
+                return self._begin(input, config, thread, context, is_nested=is_nested)
+            except IdentityError as error:  # such as a run of nobody, which is no fault
+                return Beginning(error)
+
+        return guarded(settled, otherwise=lambda error: Beginning(broken))
+
+    def scope(
+        self,
+        state: Any,
+        config: RunnableConfig,
+        agent_id: str | None,
+        *,
+        context: Any = None,
+    ) -> Scope:
+        """Who acts.
+
+        Raises:
+            IdentityError: that cannot be told.
+        """
+        told = scope_of(
+            state, config, agent_id=agent_id, resolver=self.identity, key=self._key, context=context
+        )
+        return redacted_scope(told, self.memory.services.redactor.text)
+
+    def _begin(
+        self, input: Any, config: RunnableConfig, thread: Thread, context: Any, *, is_nested: bool
+    ) -> Beginning:
+        snapshot = None if is_nested else guarded(lambda: thread.state(config), otherwise=lambda error: None)
+        found = self._found(snapshot, thread)
+        given = _merged(input.update) if isinstance(input, Command) else input
+        resume = input.resume if isinstance(input, Command) else None
+        scope = self.scope(self._state(given, found, config, thread), config, None, context=context)
+        sent = messages_of(given, self.keys)
+        words: list[BaseMessage] = []
+        is_unsure = False
+        if not is_nested or self.nested == "user":
+            known, is_unsure = self._known([*sent, *found.added], scope)
+            words += [m for m in found.added if not _is_known(m, known)]
+            words += new_words(sent, _joined(known, found.left, sent), trusts_digests=not is_unsure)
+        asked = words[-1] if words else self._asked(sent, found, scope)
+        if not words and asked is not None and asked.id and _is_unfinished(snapshot, config):
+            words = [asked]  # by its id it is written once, whether or not the process got that far
+        if value_of(given, "user_id") and found.is_kept:
+            guarded(lambda: self.ledger.name_owner(scope), otherwise=lambda error: None)
+        turn = asked.id if asked is not None else None
+        if scope.run_id is None and turn is not None:
+            scope = replace(scope, run_id=checked(turn))
+        return Beginning(
+            scope,
+            tuple(HumanMessage(m.text, id=m.id, name=m.name) for m in words),
+            frozenset(texts_in(resume)),
+            asked.text if asked is not None else "",
+            turn,
+            is_unsure,
+            forgets=not found.is_kept,
+            keeps_messages=(config.get("configurable") or {}).get("memory_keep_messages"),
+        )
+
+    def _found(self, snapshot: Snapshot | None, thread: Thread) -> Found:
+        """What earlier runs left in the thread; what is new since their last checkpoint is a host's."""
+        if snapshot is None:
+            return Found()
+        held = messages_of(snapshot.values, self.keys)
+        before: Snapshot | None = snapshot
+        for _ in range(_FARTHEST):
+            if before is None or (before.metadata or {}).get("source") not in _BY_HOST:
+                break
+            parent = before.parent_config
+            before = None if parent is None else thread.state(parent)
+        if before is snapshot:
+            return Found(tuple(held), values=values_of(snapshot.values), is_kept=True)
+        left = messages_of(before.values, self.keys) if before is not None else []
+        known = _joined(Known(), left)
+        texts = {m.id: m.text for m in left if m.id}
+        added = [
+            m
+            for m in held
+            if isinstance(m, HumanMessage)
+            and (texts.get(m.id) != m.text if m.id in known.ids else m.id or plain(m.text) not in known.texts)
+        ]
+        return Found(tuple(left), tuple(added), values_of(snapshot.values), is_kept=True)
+
+    def _state(self, given: Any, found: Found, config: RunnableConfig, thread: Thread) -> Any:
+        """The state that says who acts: what the host gives now, over what a host once gave.
+
+        A user whom a node or a tool has put into the thread is left out.
+        """
+        values = {**found.values, **values_of(given)}
+        held = found.values.get("user_id")
+        if held and not value_of(given, "user_id"):
+            values["user_id"] = self._vouched(held, config, thread)
+        return self.shape(values) if found.values else given if given is not None else {}
+
+    def _vouched(self, held: Any, config: RunnableConfig, thread: Thread) -> Any:
+        """The user of a thread's state whom a host has named; None where none has."""
+        session = (config.get("configurable") or {}).get("thread_id")
+        if guarded(lambda: self.ledger.owns(named(held, session)), otherwise=lambda error: False):
+            return held
+        # Each checkpoint beside the one before it, from the newest to the oldest.
+        past = thread.history(config, _FARTHEST)
+        for newer, older in zip(past, [*past[1:], None], strict=True):
+            user = values_of(newer.values).get("user_id")
+            before = None if older is None else values_of(older.values).get("user_id")
+            came_in = older is not None and (older.metadata or {}).get("source") == "input"
+            if user and user != before and (came_in or (newer.metadata or {}).get("source") in _BY_HOST):
+                return user
+        return None
+
+    def _known(self, messages: Sequence[BaseMessage], scope: Scope) -> tuple[Known, bool]:
+        """What of this was said before, and whether that could not be read."""
+        asked = [m for m in messages if isinstance(m, HumanMessage)]
+        if not asked or (len(messages) == 1 and not asked[0].id):
+            return Known(), False
+        known = guarded(lambda: self._said(asked, scope), otherwise=lambda error: None)
+        return (Known(), True) if known is None else (known, False)
+
+    def _said(self, messages: Sequence[BaseMessage], scope: Scope) -> Known:
+        """Which of these were said before, by the user or in the thread before the user had a name."""
+        is_history = len(messages) > 1
+        known = self.ledger.known(messages, scope, is_history=is_history)
+        if scope.session_id is None or not is_history:
+            return known
+        nameless = replace(scope, user_id=anonymous(scope.session_id, self._key))
+        return known | self.ledger.known(messages, nameless, is_history=True)
+
+    def _asked(self, sent: Sequence[BaseMessage], found: Found, scope: Scope) -> BaseMessage | None:
+        """The user's latest message of an earlier run."""
+        human = [m for m in (*found.left, *found.added, *sent) if isinstance(m, HumanMessage)][-_NEWEST:]
+        known = Known()
+        if human and found.is_kept:
+            known = guarded(lambda: self.ledger.known(human, scope), otherwise=lambda error: Known())
+        own = (m for m in reversed(human) if m.id not in known.ids and plain(m.text) not in known.others)
+        return next(own, None)
+
+
+def new_words(
+    sent: Sequence[BaseMessage], known: Known, *, trusts_digests: bool = True
+) -> Iterator[BaseMessage]:
+    """The human messages of an input that the user says now.
+
+    By its id a message is known wherever it stands. By its text it is known only before the last reply: what
+    comes after that is the user's, whatever was said before.
+
+    Args:
+        trusts_digests: Whether it could be read what was said before; if not, nothing of the history is new.
+    """
+    last_reply = max(
+        (
+            at
+            for at, message in enumerate(sent)
+            if not isinstance(message, HumanMessage)
+            or (at < len(sent) - 1 and plain(message.text) in known.others)
+        ),
+        default=-1,
+    )
+    for at, message in enumerate(sent):
+        if not isinstance(message, HumanMessage) or not message.text.strip() or message.id in known.ids:
+            continue
+        if at > last_reply or (trusts_digests and plain(message.text) not in known.texts):
+            yield message
+
+
+def _is_unfinished(snapshot: Snapshot | None, config: RunnableConfig) -> bool:
+    """Whether the thread's last run is gone on with: it was interrupted, or its process ended."""
+    is_addressed = bool((config.get("configurable") or {}).get("checkpoint_id"))  # a replay, or a fork
+    return not is_addressed and bool(getattr(snapshot, "next", ()))
+
+
+def _is_known(message: BaseMessage, known: Known) -> bool:
+    return message.id in known.ids or plain(message.text) in known.texts
+
+
+def _joined(known: Known, left: Iterable[BaseMessage], sent: Iterable[BaseMessage] = ()) -> Known:
+    """What is known beside what stands in the thread; a message that is sent with another text is not."""
+    now = {m.id: m.text for m in sent if m.id}
+    human = [m for m in left if isinstance(m, HumanMessage)]
+    ids = known.ids.union(m.id for m in human if m.id and now.get(m.id, m.text) == m.text)
+    return Known(ids, known.texts.union(plain(m.text) for m in human), known.others)
+
+
+def _merged(update: Any) -> dict[str, Any]:
+    return {name: value for each in updates_of(update) for name, value in values_of(each).items()}
+
+
+def texts_in(value: Any, left: int = _DEEPEST) -> Iterator[str]:
+    """The texts (`plain`) in what a run is resumed with, however they are nested."""
+    if isinstance(value, str):
+        yield plain(value)
+    elif isinstance(value, BaseMessage):
+        yield plain(value.text)
+    elif left and isinstance(value, Mapping):
+        for _, item in zip(range(_LEAVES), value.values(), strict=False):
+            yield from texts_in(item, left - 1)
+    elif left and isinstance(value, (list, tuple)):
+        for _, item in zip(range(_LEAVES), value, strict=False):
+            yield from texts_in(item, left - 1)

@@ -1,0 +1,176 @@
+"""Who is acting in a run: read from what the host trusts, never from what a model says."""
+
+import hashlib
+import hmac
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+from uuid import UUID
+
+from langchain_core.runnables import RunnableConfig
+from langgraph._internal._constants import CONFIG_KEY_RUNTIME
+from langgraph.runtime import get_runtime
+
+from supervisor_memory.errors import IdentityConflict, IdentityError, MissingUser
+from supervisor_memory.host.run.state import value_of
+from supervisor_memory.host.store.addresses import user_for
+from supervisor_memory.model.records import Scope, check_name
+
+__all__ = ["Resolver", "anonymous", "checked", "named", "placed_by_host", "scope_of", "users_of"]
+
+Resolver: TypeAlias = Callable[[Any, RunnableConfig], str | None]
+"""(the node's state, the run's config) → the user id; the first authority when given."""
+
+_ANONYMOUS = "anon:"
+_USER_KEYS = ("user_id", "langgraph_user_id")
+_STUDIO = "langgraph-studio-user"
+
+
+def scope_of(
+    state: Any,
+    config: RunnableConfig,
+    *,
+    agent_id: str | None,
+    resolver: Resolver | None,
+    key: bytes,
+    context: Any = None,
+) -> Scope:
+    """Who acts in a run.
+
+    In this order: the resolver, `runtime.context`, `configurable` (`user_id`, `langgraph_user_id`),
+    the server's authenticated user, the state's `user_id`. Whoever is named must be the same. With
+    nobody named, a thread has an anonymous user of its own, the same at every node of it.
+
+    Args:
+        key: Secret of the store that the anonymous id is keyed with.
+        context: The runtime context, where the run has only been asked for; None: that of the run.
+
+    Raises:
+        IdentityConflict: two of them name different users.
+        MissingUser: nobody is named and there is no thread either.
+        InvalidName: a user id that could pass for another.
+    """
+    configurable = config.get("configurable") or {}
+    claimed = _claims(state, config, configurable, resolver, context)
+    named = {where: _as_id(user) for where, user in claimed if user not in (None, "")}
+    users = {check_name(user, what="user id") for user in named.values()}
+    if len(users) > 1:
+        where = ", ".join(named)
+        raise IdentityConflict(
+            f"two users in one run: {where} do not name the same; memory is off for it", claims=named
+        )
+    thread = configurable.get("thread_id")
+    user = users.pop() if users else anonymous(thread, key)
+    metadata = config.get("metadata") or {}
+    run = config.get("run_id") or metadata.get("run_id") or configurable.get("run_id") or _run()
+    return Scope(
+        user_id=user,
+        agent_id=_named(agent_id),
+        session_id=_named(thread),
+        run_id=_named(run),
+        task=_named(configurable.get("memory_task")),
+    )
+
+
+def _claims(
+    state: Any,
+    config: RunnableConfig,
+    configurable: Mapping[str, Any],
+    resolver: Resolver | None,
+    context: Any,
+) -> list[tuple[str, Any]]:
+    claims: list[tuple[str, Any]] = []
+    if resolver is not None:
+        claims.append(("the resolver", resolver(state, config)))
+    context = _context() if context is None else context
+    claims += [(f"runtime.context.{name}", _claim(name, value_of(context, name))) for name in _USER_KEYS]
+    claims += [(f"configurable.{name}", _claim(name, configurable.get(name))) for name in _USER_KEYS]
+    server_user = configurable.get("langgraph_auth_user")
+    claims.append(("the server", _identity_of(server_user)))
+    claims.append(("state.user_id", value_of(state, "user_id")))
+    return claims
+
+
+def users_of(config: RunnableConfig, context: Any = None) -> frozenset[str]:
+    """The users whom a config and a runtime context name, which no node can change."""
+    configurable = config.get("configurable") or {}
+    runtime = configurable.get(CONFIG_KEY_RUNTIME)
+    context = getattr(runtime, "context", None) if context is None else context
+    claims = _claims({}, config, configurable, None, context)
+    return frozenset(str(_as_id(user)) for _, user in claims if user not in (None, ""))
+
+
+def placed_by_host(config: RunnableConfig) -> tuple[Any, ...]:
+    """Where a run is and for whom: the same in all its steps, and in those of a run that goes on after an
+    interrupt."""
+    configurable = config.get("configurable") or {}
+    control = getattr(configurable.get(CONFIG_KEY_RUNTIME), "control", None)
+    return configurable.get("thread_id") or control, users_of(config)
+
+
+def _identity_of(server_user: Any) -> Any:
+    """The user that the server authenticated. Studio, under custom authentication, is a tool and nobody."""
+    identity = value_of(server_user, "identity") if server_user is not None else None
+    return None if identity == _STUDIO else identity
+
+
+def _as_id(user: Any) -> Any:
+    """A key of a database as the text that it is everywhere else."""
+    is_number = isinstance(user, int) and not isinstance(user, bool) and user > 0  # 0 stands for nobody
+    return str(user) if is_number or isinstance(user, UUID) else user
+
+
+def _claim(name: str, value: Any) -> Any:
+    """langmem's templates put `langgraph_user_id` into a namespace, so it may be a user's label."""
+    if name != "langgraph_user_id" or not isinstance(value, str):
+        return value
+    try:
+        return user_for(value)
+    except IdentityError:  # no label, but an id as it is
+        return value
+
+
+def _run() -> Any:
+    """The id that the graph was run with; nodes do not find it in their config."""
+    try:
+        told = getattr(get_runtime(), "execution_info", None)  # no run in a chain outside of a graph
+    except (RuntimeError, KeyError, LookupError):  # outside of a run
+        return None
+    return getattr(told, "run_id", None)
+
+
+def _context() -> Any:
+    try:
+        return getattr(get_runtime(), "context", None)  # None in a chain outside of a graph
+    except (RuntimeError, KeyError, LookupError):  # outside of a run, as when a tool is called by hand
+        return None
+
+
+def anonymous(thread: Any, key: bytes) -> str:
+    """The user of a thread in which nobody is named."""
+    if thread in (None, ""):
+        raise MissingUser(
+            "no user id and no thread id in this run, so memory is off for it; pass "
+            'config={"configurable": {"user_id": …, "thread_id": …}} or put user_id into the state'
+        )
+    return _ANONYMOUS + hmac.new(key, str(thread).encode(), hashlib.sha256).hexdigest()[:24]
+
+
+def named(user: Any, thread: Any) -> Scope:
+    """The scope of a user in a thread, however the user's id is written.
+
+    Raises:
+        InvalidName: a user id that could pass for another.
+    """
+    return Scope(check_name(_as_id(user), what="user id"), session_id=_named(thread))
+
+
+def _named(value: Any) -> str | None:
+    return None if value in (None, "") else checked(value)
+
+
+def checked(value: Any) -> str:
+    """A session, run or agent name; one that cannot be a name is kept as its hash."""
+    try:
+        return check_name(str(value), what="session id")
+    except IdentityError:
+        return "sha256:" + hashlib.sha256(str(value).encode("utf-8", "surrogatepass")).hexdigest()[:32]

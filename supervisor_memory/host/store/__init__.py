@@ -1,0 +1,1 @@
+"""Records as a LangGraph store, and the guard around one."""

@@ -1,0 +1,311 @@
+"""A LangGraph store whose memory namespaces only the supervisor's memory tools can use.
+
+LangGraph hands the store of a graph to every node and every tool in it, sub-agents' tools included.
+"""
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    Item,
+    ListNamespacesOp,
+    Op,
+    PutOp,
+    Result,
+    SearchOp,
+)
+
+from supervisor_memory.errors import MemoryAccessDenied
+from supervisor_memory.host.run.acting import acting_scope, caller_name, granted_scope
+from supervisor_memory.host.store.addresses import label_for
+from supervisor_memory.model.records import FAMILIES, SESSION_FAMILY, AuditEvent, Scope
+
+if TYPE_CHECKING:
+    from supervisor_memory.memory import SupervisorMemory
+
+__all__ = ["GuardedStore", "notice_unguarded"]
+
+_Touched: TypeAlias = tuple[str, tuple[str, ...]]  # verb and namespace
+_VERBS: dict[type, str] = {
+    GetOp: "get",
+    SearchOp: "search",
+    PutOp: "put",
+    ListNamespacesOp: "list_namespaces",
+}
+_FAMILIES = frozenset({"memories", SESSION_FAMILY, *FAMILIES.values()})
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """What the audit says of it, and what the caller is told."""
+
+    event: AuditEvent
+    error: MemoryAccessDenied
+
+
+class GuardedStore(BaseStore):
+    """Passes operations on when a memory tool of the supervisor is being called, and refuses others.
+
+    The check is made in the caller's context, for each operation of a batch, before any is passed on.
+    It stops what models and well-meant tools do; it is no sandbox for code in the same process that holds the
+    store behind it.
+
+    Args:
+        inner: The store to guard.
+        namespaces: Prefixes to guard; None: `memories`, the families, and `*_memories`; `[()]`: all.
+            A string is a prefix of one segment.
+        per_user: Whether the second segment of what is guarded is a user's label, who must be the run's own.
+    """
+
+    def __init__(
+        self,
+        inner: BaseStore,
+        memory: "SupervisorMemory",
+        *,
+        namespaces: Iterable[Sequence[str] | str] | None = None,
+        per_user: bool = False,
+    ) -> None:
+        self._per_user = per_user
+        self._inner = inner
+        self._memory = memory
+        self._namespaces = None if namespaces is None else tuple(_segments(each) for each in namespaces)
+        self.supports_ttl = inner.supports_ttl
+        self.ttl_config = inner.ttl_config
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Pass operations on, all or none.
+
+        Raises:
+            MemoryAccessDenied: one of them touches memory, and no memory tool of the supervisor is running,
+                or it is another user's memory.
+        """
+        asked = list(ops)
+        if refused := self._refused(asked):
+            self._memory.report(refused.event)
+            raise refused.error
+        results, slipped = self._sifted(asked, self._inner.batch(asked))
+        if slipped:
+            self._memory.report(_event(slipped, "left-out"))
+        return results
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """The async twin of `batch`."""
+        asked = list(ops)
+        if refused := self._refused(asked):
+            await self._memory.bridge.run(self._memory.report, refused.event)
+            raise refused.error
+        results, slipped = self._sifted(asked, await self._inner.abatch(asked))
+        if slipped:
+            await self._memory.bridge.run(self._memory.report, _event(slipped, "left-out"))
+        return results
+
+    def _refused(self, ops: Sequence[Op]) -> _Refused | None:
+        """Why these operations may not be done; None when they may."""
+        scope = granted_scope()
+        if scope is None:
+            touched = self._touched(ops)
+            return _without_right(touched) if touched else None
+        if not self._per_user:
+            return None
+        others = [op for op in ops if _asked(op)[1:2] != (label_for(scope.user_id),)]
+        touched = self._touched(others)
+        return _of_others(touched) if touched else None
+
+    def _touched(self, ops: Sequence[Op]) -> _Touched | None:
+        """The first operation on memory: its verb and namespace."""
+        for op in ops:
+            verb = _verb(op)
+            match op:
+                case GetOp() | PutOp():
+                    if self._guards(op.namespace):
+                        return verb, tuple(op.namespace)
+                case SearchOp() | ListNamespacesOp():
+                    if self._overlaps(_asked(op)):
+                        return verb, _asked(op)
+                case _:  # what a later LangGraph may bring
+                    return verb, ()
+        return None
+
+    def _sifted(self, ops: Sequence[Op], results: Sequence[Result]) -> tuple[list[Result], _Touched | None]:
+        """The results without what is guarded, and the first operation that found such.
+
+        A store may find more than what begins with the segments asked for: SQL stores compare text.
+        """
+        if granted_scope() is not None:
+            return list(results), None
+        kept: list[Result] = []
+        slipped: _Touched | None = None
+        for op, result in zip(ops, results, strict=True):
+            if isinstance(op, (SearchOp, ListNamespacesOp)):
+                found: Any = result
+                mine: Any = [each for each in found if not self._guards(_place(each))]
+                kept.append(mine)
+                if slipped is None and len(mine) < len(found):
+                    slipped = _verb(op), _asked(op)
+            else:
+                kept.append(result)
+        return kept, slipped
+
+    def _guards(self, namespace: Sequence[str]) -> bool:
+        held = _segments(namespace)
+        if self._namespaces is None:
+            return bool(held) and (self._is_family(held[0]) or _fits(self._backends(), held))
+        return any(_fits(prefix, held) for prefix in self._namespaces)
+
+    def _overlaps(self, prefix: Sequence[str]) -> bool:
+        """Whether a look below this prefix would see what is guarded."""
+        held = _segments(prefix)
+        if self._namespaces is None:
+            ours = self._backends()
+            is_family = not held or held[0] == "*" or self._is_family(held[0])
+            return is_family or _fits(ours, held) or _fits(held, ours)
+        return any(_fits(each, held) or _fits(held, each) for each in self._namespaces)
+
+    def _backends(self) -> tuple[str, ...]:
+        """Where this memory's own records are, when its backend keeps them in a LangGraph store."""
+        return _segments(getattr(self._memory.backend, "prefix", ())) or ("supervisor_memory",)
+
+    def _is_family(self, name: str) -> bool:
+        renamed = (each.casefold() for each in self._memory.settings.namespaces.values())
+        return name in _FAMILIES or name.endswith("_memories") or name in renamed
+
+
+def notice_unguarded(memory: "SupervisorMemory", store: BaseStore | None, *, graph: str = "") -> bool:
+    """Say once that the store of a run reaches memory without a guard: in the log and the audit log.
+
+    A server may run a graph with a store of its own in place of the one that it was compiled with.
+
+    Args:
+        store: The one that LangGraph hands to the nodes and tools of the run, `runtime.store`.
+        graph: The name of the graph, once for each of which it is said.
+
+    Returns:
+        Whether the store is not guarded. It writes an audit row: call it off the event loop.
+    """
+    holds_records = store is not None and store is getattr(memory.backend, "host_store", None)
+    if store is None or isinstance(store, GuardedStore) or not (memory.has_guarded or holds_records):
+        return False
+    said = memory.hints.once(
+        "the store of graph %r, %s, is not the one that memory guards: every node and tool can read and "
+        "write it, those of sub-agents too. A LangGraph server replaces the store a graph was compiled "
+        "with; docs/hosts/guarded_store.md says how it keeps the guard",
+        graph,
+        type(store).__name__,
+    )
+    if said:
+        memory.report(AuditEvent("store", outcome="denied", reason="not-guarded"))
+    return True
+
+
+def _event(touched: _Touched, reason: str) -> AuditEvent:
+    told = acting_scope()
+    scope = told if isinstance(told, Scope) else None
+    verb, namespace = touched
+    family = _segments(namespace)[:1]
+    return AuditEvent(
+        "store",
+        user_id=scope.user_id if scope else None,
+        outcome="denied",
+        reason=f"{verb}-{reason}",
+        family=family[0] if family and family[0] in _FAMILIES else None,
+        agent_id=caller_name(),
+        session_id=scope.session_id if scope else None,
+        run_id=scope.run_id if scope else None,
+    )
+
+
+def _verb(op: Op) -> str:
+    if isinstance(op, PutOp) and op.value is None:
+        return "delete"
+    return _VERBS.get(type(op), type(op).__name__)
+
+
+def _segments(namespace: Sequence[str] | str) -> tuple[str, ...]:
+    """The segments as a store may read them: SQL stores join by dots, and some compare without case."""
+    parts = (namespace,) if isinstance(namespace, str) else namespace
+    return tuple(".".join(map(str, parts)).casefold().split(".")) if parts else ()
+
+
+def _fits(prefix: Sequence[str], namespace: Sequence[str]) -> bool:
+    """Whether a namespace begins with a prefix, "*" standing for any one segment on either side."""
+    if len(namespace) < len(prefix):
+        return False
+    return all(a == b or "*" in (a, b) for a, b in zip(prefix, namespace, strict=False))
+
+
+def _prefix(op: ListNamespacesOp) -> tuple[str, ...]:
+    """The prefix that a listing is limited to; empty when it is not."""
+    for condition in op.match_conditions or ():
+        if condition.match_type == "prefix":
+            return tuple(condition.path)
+    return ()
+
+
+def _asked(op: Op) -> tuple[str, ...]:
+    """Where an operation works, or below where it looks."""
+    match op:
+        case GetOp() | PutOp():
+            return tuple(op.namespace)
+        case SearchOp():
+            return tuple(op.namespace_prefix)
+        case ListNamespacesOp():
+            return _prefix(op)
+    return ()
+
+
+def _place(found: Item | tuple[str, ...]) -> tuple[str, ...]:
+    return found.namespace if isinstance(found, Item) else found
+
+
+def _denied(message: str, **facts: Any) -> MemoryAccessDenied:
+    """The error for a caller, which a web server that asked the store answers with 403.
+
+    Starlette, and so LangGraph's server, gives every error a 500 but its own HTTPException.
+    """
+    starlette = sys.modules.get("starlette.exceptions")
+    if starlette is None:
+        return MemoryAccessDenied(message, **facts)
+    return _as_http(starlette.HTTPException)(message, **facts)
+
+
+def _as_http(http_error: type[Exception]) -> type[MemoryAccessDenied]:
+    """MemoryAccessDenied as an HTTPException of starlette too."""
+
+    def init(self: Any, message: str, **facts: Any) -> None:
+        MemoryAccessDenied.__init__(self, message, **facts)
+        self.status_code, self.detail, self.headers = 403, message, None
+
+    named = {"__module__": MemoryAccessDenied.__module__, "__str__": MemoryAccessDenied.__str__}
+    return type("MemoryAccessDenied", (MemoryAccessDenied, http_error), {**named, "__init__": init})
+
+
+def _without_right(touched: _Touched) -> _Refused:
+    event, (verb, namespace) = _event(touched, "without-the-right"), touched
+    caller = event.agent_id or "code outside of a memory tool"
+    return _Refused(
+        event,
+        _denied(
+            f"{caller} may not {verb} {namespace!r}: long-term memory belongs to the supervisor's memory "
+            "tools. A sub-agent works with the notes it is given; the host itself uses the store it guarded",
+            caller=caller,
+            verb=verb,
+            namespace=namespace,
+        ),
+    )
+
+
+def _of_others(touched: _Touched) -> _Refused:
+    verb, namespace = touched
+    return _Refused(
+        _event(touched, "for-another-user"),
+        _denied(
+            f"a memory tool may not {verb} {namespace!r}: its second segment is not this run's user. "
+            'Give the tool a namespace with the user in it, such as ("memories", "{langgraph_user_id}")',
+            verb=verb,
+            namespace=namespace,
+        ),
+    )

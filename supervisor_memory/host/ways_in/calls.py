@@ -1,0 +1,217 @@
+"""Around each tool call of a supervisor: whose call it is, what it may touch, and what a sub-agent reads.
+
+A memory tool may use the store for the length of its call. A tool that runs an agent is a handoff: it recalls
+before and remembers after. Every other tool is nobody's: it may touch no memory.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.tools import BaseTool
+from langgraph.prebuilt import ToolNode
+from langgraph.prebuilt.tool_node import ToolCallRequest
+
+from supervisor_memory.errors import IdentityError
+from supervisor_memory.host.hooks import Hooks, Visit, outcome_of
+from supervisor_memory.host.run.acting import acting, acting_as, caller_name, granting
+from supervisor_memory.host.run.beginning import Beginning, hosting
+from supervisor_memory.host.run.identity import checked
+from supervisor_memory.host.run.state import new_messages
+from supervisor_memory.host.ways_in.bound import Bound
+from supervisor_memory.host.ways_in.inside import graphs_in
+from supervisor_memory.host.ways_in.observing import WRAPPED, Result, observed, wrapped
+from supervisor_memory.host.ways_in.workers import is_allowed
+from supervisor_memory.model.records import Scope
+from supervisor_memory.ports import guarded
+
+__all__ = ["ToolCalls"]
+
+_MOST_KNOWN = 256
+_DELEGATES = "subagent_type"  # the argument of deepagents' `task` that names the agent
+
+
+@dataclass(frozen=True, slots=True)
+class _Agent:
+    """A tool that runs an agent: the tool to call instead, and the agent's name."""
+
+    tool: BaseTool
+    name: str
+    recalls: Literal["here", "by itself", "no"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One call: as it was asked for and as it is executed, who calls and, of an agent, who will act."""
+
+    request: ToolCallRequest
+    told: ToolCallRequest
+    scope: Scope | IdentityError
+    begun: Beginning | None
+    before: Visit | None = None
+    visit: Visit | None = None
+    agent: _Agent | None = None
+    is_agent: bool = False
+
+
+@dataclass(frozen=True)
+class ToolCalls:
+    """Wraps tool calls, as `ToolNode(wrap_tool_call=…)` and a middleware do.
+
+    Args:
+        agent_id: Who calls; None: the supervisor, the only one that may use memory tools.
+        store_tools: Names of the host's own tools that may use a guarded store.
+        agents: Names of tools that run an agent where nobody can see it, such as one behind HTTP.
+        is_brought: Whether a middleware brings it, which may sit in an agent that another's tool runs.
+    """
+
+    hooks: Hooks
+    agent_id: str | None = None
+    store_tools: Collection[str] = ()
+    agents: Collection[str] = ()
+    is_brought: bool = False
+    _known: dict[int, tuple[BaseTool, _Agent | None]] = field(default_factory=dict)
+
+    def around(self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Result]) -> Result:
+        call = self._enter(request)
+        with self._within(call):
+            result = execute(call.told)
+        self._leave(call, result)
+        return result
+
+    async def aaround(
+        self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[Result]]
+    ) -> Result:
+        off_loop = self.hooks.memory.bridge.run
+        call = await off_loop(self._enter, request)
+        with self._within(call):
+            result = await execute(call.told)
+        await off_loop(self._leave, call, result)
+        return result
+
+    def _enter(self, request: ToolCallRequest) -> _Call:
+        scope = self._caller(request)
+        config = request.runtime.config
+        begun = self.hooks.begun(request.state, config)
+        # In a graph its nodes are watched; an agent with a middleware has no others.
+        before = self.hooks.look(request.state, config, self.agent_id) if self.is_brought else None
+        call = _Call(request, request, scope, begun, before and replace(before, scope=scope))
+        agent = self._agent(request.tool)
+        if agent is None:
+            return call
+        if isinstance(scope, IdentityError) or scope.agent_id != self.agent_id:
+            return replace(call, is_agent=True)
+        visit, told = self._handoff(call, scope, agent)
+        return replace(call, told=told, visit=visit, agent=agent, is_agent=True)
+
+    @contextmanager
+    def _within(self, call: _Call) -> Iterator[None]:
+        with hosting(call.begun):
+            if call.visit is None or call.agent is None:
+                with self._as(call.scope, call.request):
+                    yield
+            else:
+                with acting_as(call.visit.scope, call.visit.told if call.agent.recalls == "here" else None):
+                    yield
+
+    def _leave(self, call: _Call, result: Result) -> None:
+        request = call.request
+        if call.before is not None:
+            name = str(request.tool_call["name"])
+            self.hooks.watch(call.before, result, request.runtime.config, node=name)
+        if call.visit is not None and call.agent is not None:
+            self._brought(call, result, call.visit, call.agent)
+        elif not call.is_agent and isinstance(call.scope, Scope) and self.hooks.takes(request.tool_call):
+            self.hooks.observe(request.tool_call, result, call.scope, call.begun)
+
+    def installed(self, node: ToolNode) -> ToolNode:
+        """A copy of a tool node whose calls are wrapped."""
+        return node if getattr(node, WRAPPED, False) else wrapped(node, self)
+
+    def _caller(self, request: ToolCallRequest) -> Scope | IdentityError:
+        """Whose call it is: of who acts here, or of who the run says.
+
+        A supervisor that somebody's sub-agent runs is a sub-agent.
+        """
+        led = acting()
+        if led is not None:
+            leads = isinstance(led.scope, Scope) and led.scope.agent_id is None
+            if leads and self.is_brought and not led.is_here():
+                assert isinstance(led.scope, Scope)
+                return replace(led.scope, agent_id=checked(caller_name() or "unknown"))
+            is_known = isinstance(led.scope, IdentityError) or led.scope.agent_id == self.agent_id
+            if is_known or self.agent_id is None:
+                return led.scope
+        agent = self.agent_id or self.hooks.caller(request.tool_call, request.runtime.config)
+        return self.hooks.scope(request.state, request.runtime.config, agent)
+
+    @contextmanager
+    def _as(self, scope: Scope | IdentityError, request: ToolCallRequest) -> Iterator[None]:
+        """One call of a tool that runs no agent."""
+        name = str(request.tool_call["name"])
+        if isinstance(scope, IdentityError) or scope.agent_id is not None:
+            with acting_as(scope):
+                yield
+        elif is_allowed(request.tool) or name in self.store_tools:
+            with acting_as(scope), granting(scope):
+                yield
+        else:
+            with acting_as(replace(scope, agent_id=checked(name))):
+                yield
+
+    def _agent(self, tool: BaseTool | None) -> _Agent | None:
+        if tool is None:
+            return None
+        held, found = self._known.get(id(tool), (None, None))
+        if held is not tool:
+            found = self._look_into(tool)
+            self._known[id(tool)] = tool, found
+            for oldest in list(self._known)[:-_MOST_KNOWN]:
+                self._known.pop(oldest, None)
+        return found
+
+    def _look_into(self, tool: BaseTool) -> _Agent | None:
+        graphs = list(graphs_in(tool))
+        if not graphs or is_allowed(tool):
+            return _Agent(tool, tool.name, "no") if tool.name in self.agents else None
+        name = tool.name if graphs[0].name in ("", "LangGraph") else str(graphs[0].name)
+        if all(isinstance(graph, Bound) for graph in graphs):
+            return _Agent(tool, name, "by itself")
+        return _Agent(observed(tool, self.hooks), name, "here")
+
+    def _handoff(self, call: _Call, scope: Scope, agent: _Agent) -> tuple[Visit, ToolCallRequest]:
+        """Who will act, what their models are told, and the call of the agent, which is observed."""
+        request = call.request
+        args = request.tool_call["args"]
+        chosen = args.get(_DELEGATES)
+        theirs = replace(
+            scope, agent_id=checked(chosen if isinstance(chosen, str) and chosen else agent.name)
+        )
+        if agent.recalls != "here":
+            return Visit(theirs), request
+        task = "\n".join(v for k, v in args.items() if isinstance(v, str) and k != _DELEGATES)
+        visit = self.hooks.visit(request.state, theirs, call.begun, task=task)
+        return visit, request.override(tool=agent.tool)
+
+    def _brought(self, call: _Call, result: Any, visit: Visit, agent: _Agent) -> None:
+        if agent.recalls == "by itself":
+            return
+        scope = visit.scope
+        assert isinstance(scope, Scope)
+        self.hooks.deliver(visit, scope.agent_id or agent.name)
+
+        def keep() -> None:
+            told = [result] if isinstance(result, ToolMessage) else new_messages({}, result, self.hooks.keys)
+            answers = [AIMessage(m.text, id=m.id) for m in told if _is_answer(m)]
+            outcome = outcome_of({}, result, answers)
+            self.hooks.brought(outcome, scope, visit.note, call.begun)
+
+        guarded(keep, otherwise=lambda error: self.hooks.missed("remember", scope, error))
+
+
+def _is_answer(message: BaseMessage) -> bool:
+    if not message.text:
+        return False
+    return message.status != "error" if isinstance(message, ToolMessage) else isinstance(message, AIMessage)

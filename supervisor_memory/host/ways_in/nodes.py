@@ -1,0 +1,201 @@
+"""One node of a graph with memory around it."""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.tools import BaseTool
+
+# The only internals we use here: a node that keeps its subgraphs visible must be a RunnableCallable
+# whose function is a closure over the inner runnable (langgraph 1.2).
+from langgraph._internal._runnable import RunnableCallable
+from langgraph.errors import ParentCommand
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.pregel.remote import RemoteGraph
+
+from supervisor_memory.host.explain_prompt import AGENT
+from supervisor_memory.host.hooks import Hooks, Visit
+from supervisor_memory.host.run.acting import acting_as
+from supervisor_memory.host.run.state import with_first, without_first
+from supervisor_memory.host.ways_in.calls import ToolCalls
+from supervisor_memory.host.ways_in.inside import parts_of
+from supervisor_memory.host.ways_in.observing import WRAPPED, Observing, observed
+
+__all__ = ["around", "as_caller", "watched"]
+
+_log = logging.getLogger("supervisor_memory")
+_DEEPEST = 14
+
+
+def around(
+    inner: Runnable[Any, Any],
+    hooks: Hooks,
+    name: str,
+    *,
+    agent_id: str | None,
+    leads: bool,
+    calls: ToolCalls | None,
+) -> Runnable[Any, Any]:
+    """A node that recalls, runs the inner one, and remembers.
+
+    Args:
+        leads: Whether the user speaks to it.
+        calls: What is put around the tool calls of a supervisor.
+    """
+    reach = _reach(inner)
+    recalls = not isinstance(inner, RemoteGraph)  # whose server would keep the note in its own state
+    if recalls:
+        inner = observed(inner, hooks, own=calls)
+    else:
+        _log.warning("node %r is a RemoteGraph, which would store notes: it works without, see docs", name)
+    key = hooks.keys[0]
+    is_in_state = hooks.placement == "state"
+
+    def enter(state: Any, config: RunnableConfig) -> Visit:
+        if recalls:
+            return hooks.enter(state, config, agent_id)
+        return hooks.look(state, config, agent_id)
+
+    def shown(state: Any, visit: Visit) -> Any:
+        return with_first(state, visit.note, key) if is_in_state else state
+
+    def clean(result: Any) -> Any:
+        return without_first(result, key) if is_in_state else result
+
+    def run(state: Any, config: RunnableConfig) -> Any:
+        visit = enter(state, config)
+        with acting_as(visit.scope, visit.told, reach=reach):
+            try:
+                result = clean(inner.invoke(shown(state, visit), config))
+            except ParentCommand as leaving:
+                leaving.args = (clean(leaving.args[0]), *leaving.args[1:])
+                hooks.leave(visit, state, leaving.args[0], config, node=name, leads=leads)
+                raise
+            except BaseException:
+                hooks.deliver(visit, name, warns=False)
+                raise
+        hooks.leave(visit, state, result, config, node=name, leads=leads)
+        return result
+
+    async def arun(state: Any, config: RunnableConfig) -> Any:
+        off_loop = hooks.memory.bridge.run
+
+        def leave(result: Any) -> None:
+            hooks.leave(visit, state, result, config, node=name, leads=leads)
+
+        visit = await off_loop(enter, state, config)
+        with acting_as(visit.scope, visit.told, reach=reach):
+            try:
+                result = clean(await inner.ainvoke(shown(state, visit), config))
+            except ParentCommand as leaving:
+                leaving.args = (clean(leaving.args[0]), *leaving.args[1:])
+                await off_loop(leave, leaving.args[0])
+                raise
+            except BaseException:  # nobody may be waiting any more
+                hooks.memory.bridge.background(lambda: hooks.deliver(visit, name, warns=False))
+                raise
+        await off_loop(leave, result)
+        return result
+
+    made = _node(run, arun, name, like=inner, role="agent")
+    setattr(made, AGENT, agent_id)
+    return made
+
+
+def as_caller(
+    tools: Runnable[Any, Any], hooks: Hooks, name: str, *, agent_id: str | None
+) -> Runnable[Any, Any]:
+    """A node that calls tools, whose memory tools act as who it works for: the supervisor, or a sub-agent."""
+    if isinstance(tools, ToolNode):
+        tools = Observing(hooks).installed(tools)
+
+    def run(state: Any, config: RunnableConfig) -> Any:
+        with acting_as(hooks.scope(_sent_state(state), config, agent_id)):
+            return tools.invoke(state, config)
+
+    async def arun(state: Any, config: RunnableConfig) -> Any:
+        scope = await hooks.memory.bridge.run(hooks.scope, _sent_state(state), config, agent_id)
+        with acting_as(scope):
+            return await tools.ainvoke(state, config)
+
+    return watched(_node(run, arun, name, like=tools, role="tools"), hooks, name)
+
+
+def watched(inner: Runnable[Any, Any], hooks: Hooks, name: str) -> Runnable[Any, Any]:
+    """A node whose human messages are remembered as an agent's: whatever it is, it is not the user."""
+
+    def enter(state: Any, config: RunnableConfig) -> Visit:
+        return hooks.look(_sent_state(state), config, name)
+
+    def run(state: Any, config: RunnableConfig) -> Any:
+        visit = enter(state, config)
+        try:
+            result = inner.invoke(state, config)
+        except ParentCommand as leaving:
+            hooks.watch(visit, leaving.args[0], config, node=name)
+            raise
+        hooks.watch(visit, result, config, node=name)
+        return result
+
+    async def arun(state: Any, config: RunnableConfig) -> Any:
+        off_loop = hooks.memory.bridge.run
+
+        def watch(result: Any) -> None:
+            hooks.watch(visit, result, config, node=name)
+
+        visit = await off_loop(enter, state, config)
+        try:
+            result = await inner.ainvoke(state, config)
+        except ParentCommand as leaving:
+            await off_loop(watch, leaving.args[0])
+            raise
+        await off_loop(watch, result)
+        return result
+
+    return _node(run, arun, name, like=inner, role="tools" if _is_tools(inner) else "other")
+
+
+def _is_tools(inner: Runnable[Any, Any]) -> bool:
+    return isinstance(inner, ToolNode) or getattr(inner, WRAPPED, "") == "tools"
+
+
+def _node(
+    run: Callable[..., Any],
+    arun: Callable[..., Any],
+    name: str,
+    *,
+    like: Runnable[Any, Any],
+    role: str,
+) -> Runnable[Any, Any]:
+    """A node of these functions, of the kinds that the inner one has, and marked as ours by its role."""
+    sync, native = True, True  # what the inner one is; the wrapper must promise no more
+    if isinstance(like, RunnableCallable):
+        sync, native = like.func is not None, like.afunc is not None
+    made = RunnableCallable(
+        run if sync else None, arun if native else None, name=name, trace=False, recurse=False
+    )
+    setattr(made, WRAPPED, role)
+    return made
+
+
+def _sent_state(state: Any) -> Any:
+    """The state beside a tool call that was sent to a tool node by itself."""
+    is_sent = isinstance(state, dict) and state.get("__type") == "tool_call_with_context"
+    return state["state"] if is_sent else state
+
+
+def _reach(inner: Any) -> int:
+    """How many graphs deep a node's own tools are called; agents in tools apart."""
+    seen: dict[int, Any] = {}
+
+    def below(part: Any, left: int) -> int:
+        if left == 0 or id(part) in seen or isinstance(part, (BaseTool, ToolNode)):
+            return 0
+        seen[id(part)] = part
+        return isinstance(part, CompiledStateGraph) + max(
+            (below(p, left - 1) for p in parts_of(part)), default=0
+        )
+
+    return below(inner, _DEEPEST)

@@ -1,0 +1,115 @@
+"""Around each tool call of a sub-agent: what the tool answered is an event, see `upkeep/queue/queue.py`."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
+
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
+from langgraph.prebuilt import ToolNode
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.types import Command
+
+from supervisor_memory.host.hooks import Hooks
+from supervisor_memory.host.run.acting import acting_scope
+from supervisor_memory.host.ways_in.inside import rewritten, with_tools
+from supervisor_memory.model.records import Scope
+
+__all__ = ["WRAPPED", "Observing", "Result", "Wrapping", "observed", "wrapped"]
+
+Result: TypeAlias = ToolMessage | Command[Any]
+R = TypeVar("R", bound=Runnable[Any, Any])
+WRAPPED = "__supervisor_memory__"
+"""The attribute that says of a node that it is ours, and what it is for."""
+_MOST_KNOWN = 256
+
+
+class Wrapping(Protocol):
+    """What is put around tool calls."""
+
+    def around(self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Result]) -> Result: ...
+
+    async def aaround(
+        self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[Result]]
+    ) -> Result: ...
+
+
+def observed(inner: R, hooks: Hooks, *, own: "Wrapping | None" = None) -> R:
+    """The same runnable, whose tool calls are events; the original is untouched.
+
+    Args:
+        own: What is put around the calls of the tool nodes in it, where it is a supervisor.
+    """
+
+    def change(part: Any) -> Any:
+        if isinstance(part, ToolNode):
+            wrapping = own if own is not None else Observing(hooks)
+            return part if getattr(part, WRAPPED, False) else wrapped(part, wrapping)
+        if isinstance(part, BaseTool) and own is not None:  # an agent there is a sub-agent
+            return observed(part, hooks)
+        return part
+
+    return cast("R", rewritten(inner, change))
+
+
+@dataclass(frozen=True)
+class Observing:
+    """Wraps the tool calls of whoever acts, and changes nothing about them."""
+
+    hooks: Hooks
+    _known: dict[int, tuple[BaseTool, BaseTool]] = field(default_factory=dict)
+
+    def around(self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Result]) -> Result:
+        result = execute(self._deep(request))
+        scope = acting_scope()
+        if isinstance(scope, Scope) and self.hooks.takes(request.tool_call):
+            self._observe(request, result, scope)
+        return result
+
+    async def aaround(
+        self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[Result]]
+    ) -> Result:
+        result = await execute(self._deep(request))
+        scope = acting_scope()
+        if isinstance(scope, Scope) and self.hooks.takes(request.tool_call):
+            off_loop = self.hooks.memory.bridge.run
+            await off_loop(self._observe, request, result, scope)
+        return result
+
+    def _observe(self, request: ToolCallRequest, result: Result, scope: Scope) -> None:
+        begun = self.hooks.begun(request.state, request.runtime.config)
+        self.hooks.observe(request.tool_call, result, scope, begun)
+
+    def installed(self, node: ToolNode) -> ToolNode:
+        """A copy of a tool node whose calls are wrapped."""
+        return node if getattr(node, WRAPPED, False) else wrapped(node, self)
+
+    def _deep(self, request: ToolCallRequest) -> ToolCallRequest:
+        """The call, of a tool whose agents' tool calls are events too."""
+        tool = request.tool
+        if tool is None:
+            return request
+        held, deep = self._known.get(id(tool), (None, tool))
+        if held is not tool:
+            deep = observed(tool, self.hooks)
+            self._known[id(tool)] = tool, deep
+            for oldest in list(self._known)[:-_MOST_KNOWN]:
+                self._known.pop(oldest, None)
+        return request if deep is tool else request.override(tool=deep)
+
+
+def wrapped(node: ToolNode, calls: Wrapping) -> ToolNode:
+    """A copy of a tool node with this around its calls, inside what the host has put around them."""
+    clone = with_tools(node, dict(node.tools_by_name))
+    inner, ainner = node._wrap_tool_call, node._awrap_tool_call
+    clone._wrap_tool_call = calls.around
+    clone._awrap_tool_call = calls.aaround
+    if inner is not None:
+        clone._wrap_tool_call = lambda request, execute: inner(request, lambda r: calls.around(r, execute))
+    if ainner is not None:
+        clone._awrap_tool_call = lambda request, execute: ainner(request, lambda r: calls.aaround(r, execute))
+    elif inner is not None:
+        clone._awrap_tool_call = None  # the host's wrapper is sync, and so the sync one runs
+    setattr(clone, WRAPPED, "tools")
+    return clone

@@ -1,0 +1,446 @@
+"""The commands of the audit: what was done to records, and what readers were told."""
+
+import json as json_
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from rich.console import Console
+
+from supervisor_memory.audit.segments import KEEP
+from supervisor_memory.errors import BackendError, RecordNotFound, SettingsError
+from supervisor_memory.interfaces.cli.options import EnvFile, Json, say, told_settings
+from supervisor_memory.interfaces.cli.where import moment_of
+from supervisor_memory.interfaces.present import audit_rows, notes_of
+from supervisor_memory.interfaces.printable import as_json, counted, moment, one_line
+from supervisor_memory.stores.protocol import Journals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from supervisor_memory.audit.verify import FaultKind, Verified
+    from supervisor_memory.memory import SupervisorMemory
+    from supervisor_memory.settings import Settings
+
+__all__ = ["EXIT_CODES", "add_commands"]
+
+EXIT_CODES: "Final[dict[FaultKind, int]]" = {"chain": 3, "truncated": 4, "state": 5, "content": 6}
+"""How `audit verify` ends, by the gravest thing that is wrong: the first of these."""
+_NOTES: Final = 20
+_SOME: Final = 5
+_LEAST_KEPT: Final = 100
+"""More than others may be writing just now."""
+_EARLIEST: Final = 100_000_000
+"""In seconds since 1970: a smaller number is that of a row."""
+_Archives = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--archive",
+        exists=True,
+        dir_okay=False,
+        help="Read these archived rows first; repeatable, in any order.",
+        metavar="FILE",
+    ),
+]
+_USER = Annotated[
+    str | None, typer.Option("--user", "-u", help="Only what concerns this user.", metavar="ID")
+]
+
+
+def add_commands(app: typer.Typer) -> None:
+    audit = typer.Typer(help="Who changed what, when and why.", no_args_is_help=True)
+    for command, name in (
+        (tail, "tail"),
+        (list_, "list"),
+        (show, "show"),
+        (verify, "verify"),
+        (anchor, "anchor"),
+        (export, "export"),
+        (archive, "archive"),
+        (replay, "replay"),
+    ):
+        audit.command(name)(command)
+    app.add_typer(audit, name="audit")
+    app.command()(why)
+    app.command()(preview)
+
+
+def tail(
+    *,
+    user: _USER = None,
+    record: Annotated[
+        str | None, typer.Option("--record", help="Only what was done to this record.", metavar="ID")
+    ] = None,
+    op: Annotated[
+        str | None, typer.Option("--op", help="Only this operation, as memory.write.", metavar="NAME")
+    ] = None,
+    count: Annotated[int, typer.Option("-n", "--lines", min=1, help="How many rows.")] = 20,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Show the last rows of the audit log, newest last, each beside its record's present text.
+
+    The log itself holds no content. A record that is no longer active shows its status instead, one that
+    is gone from the store shows as "erased".
+    """
+    with _open(env_file) as memory:
+        found = memory.backend.audit.tail(count, user_id=user, record_id=record, op=op)
+        _show_rows(audit_rows(memory, found), json=json)
+
+
+def list_(
+    *,
+    after: Annotated[
+        int, typer.Option("--after", min=0, help="The number of the last row seen.", metavar="ROW")
+    ] = 0,
+    count: Annotated[int, typer.Option("-n", "--lines", min=1, help="How many rows.")] = 100,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Show the audit log from its beginning, a page at a time, as `tail` shows rows."""
+    with _open(env_file) as memory:
+        _show_rows(audit_rows(memory, memory.backend.audit.rows(after=after, limit=count)), json=json)
+
+
+def show(
+    row: Annotated[int, typer.Argument(help="Its number.", metavar="ROW", min=1)],
+    *,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Show one row of the audit log whole: the event, its hash, and the record beside it."""
+    with _open(env_file) as memory:
+        log = memory.backend.audit
+        found = log.rows(after=row - 1, limit=1)
+        if not found or found[0].seq != row:
+            is_archived = any(row <= segment.through for segment in log.segments())
+            why = "it is archived" if is_archived else f"its last is {log.count()}"
+            raise RecordNotFound(f"the audit log has no row {row}; {why}", id=str(row))
+        [told] = audit_rows(memory, found)
+    if json:
+        typer.echo(as_json(told))
+        return
+    for name, value in told.items():
+        typer.echo(one_line(f"{name:15} {value if isinstance(value, str) else json_.dumps(value)}"))
+
+
+def verify(
+    *,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Also compare every record, and its text, with its last row.")
+    ] = False,
+    state: Annotated[
+        bool, typer.Option("--state", help="Also compare every record, without its text, with its last row.")
+    ] = False,
+    anchor: Annotated[
+        Path | None,
+        typer.Option(
+            "--anchor", exists=True, dir_okay=False, help="Also compare with these anchors.", metavar="FILE"
+        ),
+    ] = None,
+    exported: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--export",
+            exists=True,
+            dir_okay=False,
+            help="Prove what `audit export` wrote instead, of any number of instances; repeatable.",
+            metavar="FILE",
+        ),
+    ] = None,
+    archive: _Archives = None,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Prove the audit log row by row, with --state or --deep the records by it, with --anchor its end.
+
+    What was archived is read with --archive, else the proof begins behind it.
+
+    Exit code 3: a row, or an archive, was changed, taken out, put in or written anew; 4: the end is missing,
+    or all that the anchors are of is archived, which only an anchor can tell; 5: a record is not the one that
+    was written last; 6: its text is not.
+    """
+    from supervisor_memory.audit.anchor import read_from
+    from supervisor_memory.audit.verify import verified, verified_exports
+
+    anchors = [] if anchor is None else read_from(anchor)
+    if exported:
+        if archive:
+            raise SettingsError(
+                "--archive is for the log of a store; name all files of exports with --export"
+            )
+        found_in_exports = verified_exports(
+            exported, anchors=anchors, key=_anchor_key(told_settings(env_file))
+        )
+        _tell(found_in_exports, json=json)
+        return
+    with _open(env_file) as memory:
+        if (deep or state) and isinstance(memory.backend, Journals):
+            raise BackendError(
+                f"the records of {memory.backend.name} are changed by other instances too, whose logs are "
+                "elsewhere: --state and --deep compare a store of this machine. Without, the rows are proved"
+            )
+        key = _anchor_key(memory.settings)
+        if any(each.mac for each in anchors) and key is None:
+            say("warning: the anchors are signed, and MEMORY_ANCHOR_KEY is not set: nobody checks by whom")
+        get = memory.backend.get if deep or state else None
+        log_id = memory.backend.audit.log_id
+        found = verified(
+            memory.backend.audit, get, texts=deep, anchors=anchors, key=key, archives=archive or ()
+        )
+    _tell({log_id: found}, json=json)
+
+
+def anchor(
+    file: Annotated[Path, typer.Argument(help="Where it is added, as a line.", metavar="FILE")],
+    *,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Write down where the audit log stands, in a file that who can change the log cannot change.
+
+    Signed where MEMORY_ANCHOR_KEY is set. `audit verify --anchor FILE` tells by it whether the end of the log
+    was cut off, or all of it written anew.
+    """
+    from supervisor_memory.audit.anchor import anchored, append_to
+
+    with _open(env_file) as memory:
+        log, key = memory.backend.audit, _anchor_key(memory.settings)
+        found = anchored(log, at=memory.services.clock(), key=key)
+        append_to(file, found, log)
+    if json:
+        typer.echo(as_json(asdict(found)))
+    else:
+        typer.echo(f"row {found.seq} is anchored in {one_line(str(file))}")
+    if key is None:
+        say(
+            "not signed: MEMORY_ANCHOR_KEY is not set, so whoever can write the file can write another anchor"
+        )
+
+
+def export(
+    file: Annotated[Path, typer.Argument(help="The file to make.", metavar="FILE")],
+    *,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Write the audit log to a file, a row a line, with all that it takes to prove it elsewhere.
+
+    Each line has the payload as it was hashed, the hash of the row before and its own; docs/auditing.md says
+    how they are made. It holds no content of records. What is archived already is in the archives alone.
+    """
+    from supervisor_memory.audit.chain import line_of, live_rows
+
+    rows = 0
+    with _open(env_file) as memory, _new(file).open("x", encoding="utf-8") as lines:
+        log = memory.backend.audit
+        for row in live_rows(log):
+            lines.write(line_of(log.log_id, row))
+            rows += 1
+    typer.echo(as_json({"rows": rows}) if json else f"{rows} rows written to {one_line(str(file))}")
+
+
+def archive(
+    file: Annotated[Path, typer.Argument(help="The file to make.", metavar="FILE")],
+    *,
+    keep: Annotated[
+        int, typer.Option("--keep", min=_LEAST_KEPT, help="How many of the newest rows stay.", metavar="ROWS")
+    ] = KEEP,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell which rows it would move.")] = False,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Move the oldest rows of the audit log into a new file, in the format of `audit export`.
+
+    From then on that file is the beginning of the chain: keep it. `audit verify --archive FILE` proves it
+    with the rest, `audit replay --archive FILE` reads it. Where no more rows are there than stay, no file is
+    made.
+    """
+    from supervisor_memory.audit import archive as archiving
+
+    with _open(env_file) as memory:
+        log, at = memory.backend.audit, memory.services.clock()
+        rows = archiving.oldest(log, keep=keep)
+        segment = None if dry_run else archiving.archive(log, file, at=at, keep=keep)
+    if segment is not None:
+        rows = range(segment.first, segment.through + 1)
+    if json:
+        told = {"rows": len(rows), "through": rows[-1] if rows else None, "dry_run": dry_run}
+        typer.echo(as_json({**told, "sha256": None if segment is None else segment.sha256}))
+    elif segment is None and not (dry_run and rows):
+        typer.echo(f"nothing to archive: there are no more than {keep} rows that are not archived")
+    else:
+        would = "would be moved" if dry_run else "moved"
+        typer.echo(f"{len(rows)} rows, {rows[0]} to {rows[-1]}, {would} to {one_line(str(file))}")
+
+
+def replay(
+    *,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            "--until",
+            help="The last row, by its number, or a moment, as 2026-01-31; a day counts whole.",
+            metavar="WHEN",
+        ),
+    ] = None,
+    user: _USER = None,
+    archive: _Archives = None,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Tell what was remembered at a moment: each record as it was then, and who decided it.
+
+    A text that was erased since shows as "erased". What was deleted by then is counted, not shown. The log is
+    taken as it is: `audit verify` proves it.
+    """
+    from supervisor_memory.audit.replay import replayed
+
+    row = int(until) if until is not None and until.isdecimal() and int(until) < _EARLIEST else None
+    with _open(env_file) as memory:
+        found = replayed(
+            memory.backend.audit,
+            memory.backend.versions,
+            until_row=row,
+            until=None if row is not None else moment_of(until, end=True),
+            user_id=user,
+            archives=archive or (),
+        )
+    if json:
+        typer.echo(as_json(asdict(found)))
+    else:
+        told = f"as of row {found.row}: {counted(len(found.records), 'record')}"
+        typer.echo(f"{told}; {found.deleted} more were deleted by then" if found.deleted else told)
+        for each in found.records:
+            when = f"{moment(each.at)} by {each.op} of {each.actor}"
+            typer.echo(one_line(f"{each.record_id}  version {each.version}, {each.status}, {when}"))
+            typer.echo(f"    {'erased' if each.content is None else one_line(each.content)}")
+    if found.archived:
+        say(
+            f"the rows 1 to {found.archived} are archived and were not read: what only they tell of is "
+            "missing; --archive FILE reads them"
+        )
+
+
+def why(
+    id: Annotated[
+        str, typer.Argument(help="Of a record, of a run of the graph, or of a note.", metavar="ID")
+    ],
+    *,
+    count: Annotated[int, typer.Option("-n", "--lines", min=1, help="How many notes.")] = _NOTES,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Tell what was recalled, for whom and by what scores, and what was left out and why; newest first."""
+    told: list[dict[str, Any]] = []
+    said = ""
+    with _open(env_file) as memory:
+        try:
+            told = notes_of(memory, id, limit=count)
+        except RecordNotFound as error:
+            said = str(error)
+    if json:
+        typer.echo(as_json({"id": id, "notes": told}))
+    else:
+        from supervisor_memory.interfaces.cli import tables as lines
+
+        lines.show_notes(_console(), told)
+        if said:
+            typer.echo(one_line(said))
+    if said:
+        raise typer.Exit(1)
+
+
+def preview(
+    question: Annotated[str, typer.Argument(help="What the user says.", metavar="TEXT")],
+    *,
+    user: Annotated[str, typer.Option("--user", "-u", help="Whose memory.", metavar="ID")],
+    agent: Annotated[
+        str | None,
+        typer.Option("--agent", help="Who would read it; the supervisor if unset.", metavar="NAME"),
+    ] = None,
+    task: Annotated[str | None, typer.Option("--task", help="For this task.", metavar="ID")] = None,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Show the note that an agent would be given now. Nobody is given it, and nothing is changed."""
+    from supervisor_memory.interfaces.present import hits_told
+    from supervisor_memory.model.records import Scope
+
+    with _open(env_file, embedder=True) as memory:
+        note = memory.preview(question, Scope(user, agent, task=task))
+    if json:
+        told = {"user_id": user, "agent_id": agent, "text": note.text, "tokens": note.tokens}
+        typer.echo(as_json({**told, "degraded": note.degraded, **hits_told(note.hits, explain=True)}))
+        return
+    from supervisor_memory.interfaces.cli import tables as lines
+
+    for line in note.text.splitlines() or ["no note: nothing is relevant enough"]:
+        typer.echo(one_line(line))
+    typer.echo(f"\n{note.tokens} tokens")
+    lines.show_explanation(_console(), note.hits)
+
+
+def _tell(found: "Mapping[str, Verified]", *, json: bool) -> None:
+    """What was proved of each log, and how the command ends."""
+    problems = [problem for log in found.values() for problem in log.problems]
+    faults = [fault for log in found.values() for fault in log.faults]
+    rows, records = (sum(getattr(log, name) for log in found.values()) for name in ("rows", "records"))
+    if json:
+        told = {"faults": [asdict(fault) for fault in faults], "problems": problems, "logs": sorted(found)}
+        unseen = [row for log in found.values() for row in log.unseen]
+        archived = sum(log.archived for log in found.values())
+        told |= {"archived": archived, "unseen_anchors": unseen}
+        typer.echo(as_json({"rows": rows, "records": records, **told}))
+    else:
+        beside = f" and {records} records" if records else ""
+        of_logs = f" of {len(found)} logs" if len(found) > 1 else ""
+        typer.echo(f"{rows} rows{of_logs}{beside} verified, {counted(len(faults), 'problem')}")
+        for log_id, log in found.items():
+            for problem in log.problems:
+                typer.echo(one_line(f"problem: {problem}" + (f" (log {log_id})" if len(found) > 1 else "")))
+        for log in found.values():
+            for line in _left_out(log):
+                say(line)
+    if faults:
+        raise typer.Exit(min(EXIT_CODES[fault.kind] for fault in faults))
+
+
+def _left_out(log: "Verified") -> "Iterator[str]":
+    """What the proof does not reach, because it is archived and the archive was not named."""
+    if log.archived:
+        yield f"the rows 1 to {log.archived} are archived and were not read; --archive FILE reads them"
+    if log.unseen:
+        rows = ", ".join(map(str, log.unseen[:_SOME])) + (", …" if len(log.unseen) > _SOME else "")
+        yield f"{len(log.unseen)} anchors are of rows among them, and were not looked at: {rows}"
+
+
+def _show_rows(rows: list[dict[str, Any]], *, json: bool) -> None:
+    if json:
+        typer.echo(as_json({"rows": rows}))
+        return
+    from supervisor_memory.interfaces.cli import tables as lines
+
+    lines.show_audit(_console(), rows)
+
+
+def _anchor_key(settings: "Settings") -> str | None:
+    key = settings.anchor_key
+    return None if key is None else key.get_secret_value()
+
+
+def _new(file: Path) -> Path:
+    if file.exists():
+        raise SettingsError(f"{file} is there already; name a file that is not")
+    return file
+
+
+def _open(env_file: Path | None, *, embedder: bool = False) -> "SupervisorMemory":
+    from supervisor_memory.interfaces.cli.store import existing_memory
+
+    return existing_memory(told_settings(env_file), embedder=embedder)
+
+
+def _console() -> Console:
+    return Console(highlight=False, soft_wrap=False)

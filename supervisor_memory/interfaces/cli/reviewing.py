@@ -1,0 +1,287 @@
+"""The review desk on the command line: what waits, what a person decides, and what is taken back.
+
+docs/reviewing.md is its page.
+"""
+
+import getpass
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, cast
+
+import typer
+
+from supervisor_memory.interfaces.cli.options import EnvFile, Json, say, told_settings
+from supervisor_memory.interfaces.cli.store import existing_memory
+from supervisor_memory.interfaces.cli.where import moment_of
+from supervisor_memory.interfaces.printable import as_json, one_line
+
+if TYPE_CHECKING:
+    from supervisor_memory.memory import SupervisorMemory
+    from supervisor_memory.model.records import WriteResult
+    from supervisor_memory.review.proposal import Proposal
+    from supervisor_memory.review.sweep import Swept, Which
+
+__all__ = ["add_commands"]
+
+_LINE: Final = 200
+review = typer.Typer(help="What waits for a person, and what a person takes back.", no_args_is_help=True)
+
+Id = Annotated[str, typer.Argument(help="The id of what waits.", metavar="ID")]
+RecordId = Annotated[str, typer.Argument(help="A record's id.", metavar="ID")]
+Reviewer = Annotated[
+    str | None,
+    typer.Option("--as", help="Who looks and decides, for the logs; your login if unset.", metavar="LOGIN"),
+]
+OneUser = Annotated[str | None, typer.Option("--user", "-u", help="Only what is this user's.", metavar="ID")]
+User = Annotated[str, typer.Option("--user", "-u", help="Whose memory.", metavar="ID")]
+OfSource = Annotated[
+    str | None,
+    typer.Option("--source", help="Only what is said by: user, agent, tool, system.", metavar="CLASS"),
+]
+OfRun = Annotated[str | None, typer.Option("--run", help="Only of this run.", metavar="ID")]
+OfSession = Annotated[str | None, typer.Option("--session", help="Only of this session.", metavar="ID")]
+OfAgent = Annotated[str | None, typer.Option("--agent", help="Only of this agent.", metavar="NAME")]
+Since = Annotated[
+    str | None, typer.Option("--since", help="Only what was said or recorded from then on.", metavar="WHEN")
+]
+Until = Annotated[
+    str | None, typer.Option("--until", help="Only what was said or recorded before.", metavar="WHEN")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do it. Without, only tell what it would do.")]
+
+
+def add_commands(app: typer.Typer) -> None:
+    app.add_typer(review, name="review")
+
+
+@review.command(name="list")
+def list_(
+    *,
+    user: OneUser = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Most proposals.")] = 100,
+    by: Reviewer = None,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """List what waits, the newest first: why, and what approving it would do."""
+    with _open(env_file, by) as memory:
+        waiting = memory.review.pending(user_id=user, limit=limit)
+    if json:
+        typer.echo(as_json({"proposals": [each.to_dict() for each in waiting]}))
+        return
+    for each in waiting:
+        _show(each)
+    if not waiting:
+        typer.echo("nothing waits for review")
+
+
+@review.command()
+def show(id: Id, *, by: Reviewer = None, json: Json = False, env_file: EnvFile = None) -> None:
+    """Show one that waits beside what is known, with the words it came from."""
+    with _open(env_file, by) as memory:
+        waiting = memory.review.show(id)
+        said = memory.messages(id)
+    if json:
+        typer.echo(as_json({**waiting.to_dict(), "messages": [each.to_dict() for each in said]}))
+        return
+    _show(waiting)
+    for each in said:
+        typer.echo(f"  said:     {one_line(each.content, most=_LINE)}")
+
+
+@review.command()
+def approve(id: Id, *, by: Reviewer = None, json: Json = False, env_file: EnvFile = None) -> None:
+    """Let it be remembered, decided against what is known by now."""
+    _decide(env_file, lambda memory: memory.review.approve(id, reviewer=_login(by)), json=json)
+
+
+@review.command()
+def edit(
+    id: Id,
+    content: Annotated[str, typer.Argument(help="What to remember instead.", metavar="TEXT")],
+    *,
+    by: Reviewer = None,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Let it be remembered in your words; where it came from stays as it is."""
+    _decide(env_file, lambda memory: memory.review.edit(id, content, reviewer=_login(by)), json=json)
+
+
+@review.command()
+def reject(
+    id: Id,
+    *,
+    reason: Annotated[str, typer.Option("--reason", help="Why, for who looks later.", metavar="TEXT")] = "",
+    by: Reviewer = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be rejected.")] = False,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Do not remember it, nor have it proposed again. `review restore` lets it wait again."""
+    if dry_run:
+        show(id, by=by, json=json, env_file=env_file)
+        say("nothing was changed; without --dry-run it is rejected")
+        return
+    _decide(env_file, lambda memory: memory.review.reject(id, reviewer=_login(by), reason=reason), json=json)
+
+
+@review.command()
+def restore(id: RecordId, *, by: Reviewer = None, json: Json = False, env_file: EnvFile = None) -> None:
+    """Bring back a record that was deleted, replaced or forgotten; what was rejected waits again."""
+    _decide(env_file, lambda memory: memory.review.restore(id, reviewer=_login(by)), json=json)
+
+
+@review.command()
+def revert(
+    id: RecordId,
+    *,
+    version: Annotated[int, typer.Option("--version", min=1, help="As `show` numbers them.", metavar="N")],
+    by: Reviewer = None,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Give a record the text of an earlier version, as a new one."""
+    _decide(
+        env_file, lambda memory: memory.review.revert(id, version=version, reviewer=_login(by)), json=json
+    )
+
+
+@review.command()
+def undo(id: Id, *, by: Reviewer = None, json: Json = False, env_file: EnvFile = None) -> None:
+    """Take back the last decision on what waited: it waits again, and what that changed is as before."""
+    with _open(env_file, by) as memory:
+        memory.review.undo(id, reviewer=_login(by))
+        status = memory.get(id).status
+    typer.echo(as_json({"id": id, "status": status}) if json else f"waits for review again: {one_line(id)}")
+
+
+@review.command()
+def quarantine(
+    *,
+    user: User,
+    source: OfSource = None,
+    run: OfRun = None,
+    session: OfSession = None,
+    agent: OfAgent = None,
+    since: Since = None,
+    until: Until = None,
+    by: Reviewer = None,
+    yes: Yes = False,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Set aside all that came from a source, run, session, agent or time: found no more, and kept."""
+    which = _which(source=source, run_id=run, session_id=session, agent_id=agent, since=since, until=until)
+    with _open(env_file) as memory:
+        swept = memory.review.quarantine(user_id=user, reviewer=_login(by), dry_run=not yes, **which)
+    _tell(swept, json=json)
+
+
+@review.command()
+def release(
+    *,
+    user: User,
+    source: OfSource = None,
+    run: OfRun = None,
+    session: OfSession = None,
+    agent: OfAgent = None,
+    since: Since = None,
+    until: Until = None,
+    by: Reviewer = None,
+    yes: Yes = False,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """End a quarantine: what was set aside of this is as it was before."""
+    which = _which(source=source, run_id=run, session_id=session, agent_id=agent, since=since, until=until)
+    with _open(env_file) as memory:
+        swept = memory.review.release(user_id=user, reviewer=_login(by), dry_run=not yes, **which)
+    _tell(swept, json=json)
+
+
+@review.command(name="roll-back")
+def roll_back(
+    *,
+    user: User,
+    source: OfSource = None,
+    run: OfRun = None,
+    session: OfSession = None,
+    agent: OfAgent = None,
+    since: Since = None,
+    until: Until = None,
+    by: Reviewer = None,
+    yes: Yes = False,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Take back what came from there: what it added is withdrawn, what it changed is as it was before."""
+    which = _which(source=source, run_id=run, session_id=session, agent_id=agent, since=since, until=until)
+    with _open(env_file) as memory:
+        swept = memory.review.roll_back(user_id=user, reviewer=_login(by), dry_run=not yes, **which)
+    _tell(swept, json=json)
+
+
+def _open(env_file: Path | None, by: str | None = None) -> "AbstractContextManager[SupervisorMemory]":
+    return existing_memory(told_settings(env_file), embedder=True).read_by(_login(by))
+
+
+def _decide(env_file: Path | None, verb: "Callable[[SupervisorMemory], WriteResult]", *, json: bool) -> None:
+    with _open(env_file) as memory:
+        done = verb(memory)
+    if json:
+        typer.echo(as_json(asdict(done)))
+        return
+    reason = f" ({one_line(done.reason)})" if done.reason else ""
+    status = "waits for review again" if done.status == "pending" else done.status
+    typer.echo(f"{status}{reason}: {done.id}, version {done.version}")
+
+
+def _show(proposal: "Proposal") -> None:
+    user = one_line(proposal.record.user_id)
+    typer.echo(f"{proposal.id}  of {user}: {', '.join(proposal.why)}")
+    lines = {
+        "by": proposal.said_by,
+        "proposed": proposal.record.content,
+        "from": proposal.evidence,
+        "known": proposal.existing.content if proposal.existing else "",
+        "kept": proposal.text if proposal.text != proposal.record.content else "",
+        "then": f"{proposal.decision} {proposal.reason}".strip(),
+    }
+    for name, text in lines.items():
+        if text:
+            typer.echo(f"  {name + ':':<9} {one_line(text, most=_LINE)}")
+
+
+def _tell(swept: "Swept", *, json: bool) -> None:
+    if json:
+        typer.echo(as_json(swept.to_dict()))
+    else:
+        for step in swept.steps:
+            typer.echo(f"{step.action}: {step.record_id}  {one_line(step.text, most=_LINE)}")
+        for record_id, why in swept.left.items():
+            typer.echo(f"left: {record_id} ({why})")
+        would = "would be " if swept.dry_run else ""
+        typer.echo(f"{len(swept.steps)} {would}changed, {len(swept.left)} {would}left")
+    if swept.dry_run:
+        say("nothing was changed; --yes does it")
+
+
+def _which(since: str | None, until: str | None, **others: str | None) -> "Which":
+    times = {"since": moment_of(since, end=False), "until": moment_of(until, end=True)}
+    given = {name: value for name, value in {**others, **times}.items() if value is not None}
+    return cast("Which", given)
+
+
+def _login(by: str | None) -> str:
+    """Who is named, or else the login; what is no letter or digit of it becomes a dash."""
+    if by is not None:
+        return by
+    try:
+        login = getpass.getuser()
+    except (KeyError, OSError):  # a process whose user has no name
+        login = ""
+    return re.sub(r"[^A-Za-z0-9_.@-]", "-", login)[:128] or "operator"

@@ -1,0 +1,84 @@
+"""The command `stats`: how well memory serves."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from supervisor_memory.interfaces.cli.options import EnvFile, Json, told_settings
+from supervisor_memory.interfaces.cli.where import moment_of
+from supervisor_memory.interfaces.printable import as_json, counted, one_line
+
+if TYPE_CHECKING:
+    from supervisor_memory.reading.metrics import Figures, Metrics
+
+__all__ = ["add_commands"]
+
+_COUNTS: Final = (
+    ("turns", "turn", "turns"),
+    ("notes", "note", "notes"),
+    ("searches", "search", "searches"),
+    ("tokens", "token of notes", "tokens of notes"),
+    ("writes", "write", "writes"),
+    ("proposed", "proposed", "proposed"),
+    ("approved", "approved", "approved"),
+    ("rejected", "rejected", "rejected"),
+    ("failures", "failure", "failures"),
+)
+_SHARES: Final = (
+    ("hit_rate", "of notes showed a record"),
+    ("search_hit_rate", "of searches showed a record"),
+    ("degraded_rate", "of notes and searches were made without a part of memory"),
+    ("reuse_rate", "of what was shown was said in another session"),
+    ("use_rate", "of a note's wording is in the answer"),
+    ("duplicate_rate", "of the writes were known already"),
+)
+
+
+def add_commands(app: typer.Typer) -> None:
+    app.command()(stats)
+
+
+def stats(
+    *,
+    user: Annotated[
+        str | None, typer.Option("--user", "-u", help="Only this user's; the queue is all's.", metavar="ID")
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", help="Only from then on: 2026-01-31, or an ISO time.", metavar="WHEN"),
+    ] = None,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Tell how well memory serves: what was shown, used, written, refused; in all and by agent."""
+    from supervisor_memory.interfaces.cli.store import existing_memory
+    from supervisor_memory.reading.metrics import measure
+
+    begin = moment_of(since, end=False)
+    with existing_memory(told_settings(env_file), embedder=False) as memory:
+        found = measure(memory.backend, queue=memory.queue.counts(), user_id=user, since=begin)
+    if json:
+        typer.echo(as_json({"user_id": user, **found.to_dict()}))
+        return
+    for line in _lines(found):
+        typer.echo(line)
+
+
+def _lines(found: "Metrics") -> Iterator[str]:
+    yield from _told(found.total)
+    waiting = ", ".join(f"{count} {state}" for state, count in found.queue.items())
+    wait = "waits" if found.pending == 1 else "wait"
+    yield f"{counted(found.pending, 'record')} {wait} for review; in the queue: {waiting}"
+    for agent, figures in found.agents.items():
+        yield ""
+        yield one_line(agent or "the supervisor, and calls from Python")
+        yield from (f"  {line}" for line in _told(figures))
+
+
+def _told(figures: "Figures") -> Iterator[str]:
+    told = figures.to_dict()
+    yield ", ".join(counted(told[name], one, many) for name, one, many in _COUNTS)
+    for name, words in _SHARES:
+        if told[name] is not None:
+            yield f"{told[name]:6.1%} {words}"

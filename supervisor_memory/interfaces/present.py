@@ -1,0 +1,177 @@
+"""What the interfaces answer, with the same keys on the command line, by HTTP and over MCP: docs/cli.md."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from supervisor_memory.errors import ConfirmationRequired, RecordNotFound
+from supervisor_memory.model.explain import REASONS, why
+from supervisor_memory.upkeep.erase import OUT_OF_REACH
+
+if TYPE_CHECKING:
+    from supervisor_memory.audit.log import AuditRow
+    from supervisor_memory.audit.turns import Injection, Shown
+    from supervisor_memory.memory import SupervisorMemory
+    from supervisor_memory.model.records import Hit, Hits, Record
+
+__all__ = [
+    "audit_rows",
+    "beside",
+    "erased",
+    "hit_told",
+    "hits_told",
+    "notes_of",
+    "notes_told",
+    "to_be_erased",
+]
+
+
+def hits_told(hits: "Hits", *, explain: bool) -> dict[str, Any]:
+    """The hits as JSON has them, and with `explain` every candidate."""
+    found = [{"rank": rank, **hit_told(hit)} for rank, hit in enumerate(hits, start=1)]
+    if not explain:
+        return {"hits": found}
+    considered = [
+        {"reason": each.reason, "told": REASONS.get(each.reason, ""), **hit_told(each.hit)}
+        for each in hits.considered
+    ]
+    return {"hits": found, "considered": considered}
+
+
+def hit_told(hit: "Hit") -> dict[str, Any]:
+    """One hit: its score, what that is made of, in numbers and in words, and the record."""
+    return {
+        "score": round(hit.score, 4),
+        "parts": {name: round(value, 4) for name, value in _shown(hit.parts).items()},
+        "why": why(hit.parts),
+        "record": hit.record.to_dict(),
+    }
+
+
+def _shown(parts: Mapping[str, float]) -> Mapping[str, float]:
+    """The parts of a score but the raw match, whose scale is another in each search: `fused` is the match."""
+    return {name: value for name, value in parts.items() if name != "match"}
+
+
+def erased(memory: "SupervisorMemory", user: str, *, reviewer: str) -> dict[str, Any]:
+    """What was removed of a user, who is erased by this in the name of a reviewer."""
+    receipt = memory.erase(user_id=user, confirm=True, reviewer=reviewer)
+    return {
+        "user_id": receipt.user_id,
+        "erased_at": receipt.erased_at,
+        "counts": receipt.removed,
+        "pending": receipt.pending,
+        "out_of_reach": receipt.out_of_reach,
+    }
+
+
+def to_be_erased(memory: "SupervisorMemory", user: str) -> dict[str, Any]:
+    """The same, as it would be."""
+    held: dict[str, int] = {}
+    try:
+        memory.erase(user_id=user)
+    except ConfirmationRequired as error:
+        held = error.facts["held"]
+    return {"user_id": user, "erased_at": None, "counts": held, "pending": (), "out_of_reach": OUT_OF_REACH}
+
+
+def audit_rows(
+    memory: "SupervisorMemory", rows: "Sequence[AuditRow]", *, user_id: str | None = None
+) -> list[dict[str, Any]]:
+    """Rows of the log, each with its live record where there is one.
+
+    Args:
+        user_id: Who is shown them: nothing of others', not even that it is there. None: the operator.
+    """
+    if user_id is not None:
+        rows = [row for row in rows if row.outcome != "denied"]
+    live = beside(memory, [row.record_id for row in rows if row.record_id], user_id=user_id, op="audit")
+    return [{**row.event, "hash": row.hash.hex(), "record": live.get(row.record_id or "")} for row in rows]
+
+
+def beside(
+    memory: "SupervisorMemory", ids: Sequence[str], *, op: str, user_id: str | None = None
+) -> dict[str, dict[str, str | None]]:
+    """What stands beside a row: the record as it is now, without its text unless it is active.
+
+    Args:
+        op: What shows it; the access log says of which texts.
+        user_id: Only this user's records are there. None: anybody's.
+    """
+    known = dict.fromkeys(ids)
+    found = {record.id: record for record in memory.backend.get(list(known))}
+    told = {id_: _now(found.get(id_), user_id) for id_ in known}
+    shown = [found[id_] for id_, now in told.items() if now["content"] is not None]
+    memory.review.trail.seen(op, shown, by_operator=True)
+    return told
+
+
+def _now(record: "Record | None", user_id: str | None) -> dict[str, str | None]:
+    if record is None or user_id not in (None, record.user_id):
+        return {"status": "erased", "user_id": None, "content": None}
+    content = record.content if record.status == "active" else None
+    return {"status": record.status, "user_id": record.user_id, "content": content}
+
+
+def notes_of(
+    memory: "SupervisorMemory", id: str, *, limit: int, user_id: str | None = None
+) -> list[dict[str, Any]]:
+    """What readers were told, newest first: in a note, in a run of a graph, or of a record, by its whole id.
+
+    Args:
+        limit: Most notes.
+        user_id: As in `audit_rows`.
+
+    Raises:
+        RecordNotFound: nobody was told anything of it, as far as the log goes back.
+    """
+    log = memory.backend.audit
+    notes = (
+        log.notes(limit, user_id=user_id, id=id)
+        or log.notes(limit, user_id=user_id, run_id=id)
+        or log.notes(limit, user_id=user_id, record_id=id)
+    )
+    if not notes:
+        raise RecordNotFound(
+            f"nobody was told anything of {id!r}, as far as the log goes back; give the whole id of a "
+            "record, of a note or of a run",
+            id=id,
+        )
+    return notes_told(memory, notes, user_id=user_id)
+
+
+def notes_told(
+    memory: "SupervisorMemory", notes: "Sequence[Injection]", *, user_id: str | None = None
+) -> list[dict[str, Any]]:
+    """What readers were told, each record with its scores in words, as it is now, and as it was then.
+
+    `then` is the text that the reader was given, where it is another than the present one.
+
+    Args:
+        user_id: As in `audit_rows`.
+    """
+    ids = [each.record_id for note in notes for each in (*note.shown, *note.dropped)]
+    live = beside(memory, ids, user_id=user_id, op="why")
+    said = {id_: memory.backend.versions(id_) for id_, now in live.items() if now["content"] is not None}
+
+    def told(each: "Shown", at: float) -> dict[str, Any]:
+        words = {"why": why(each.parts), "told": REASONS.get(each.reason, "")}
+        record = live[each.record_id]
+        then = _at(said.get(each.record_id, ()), at)
+        then = None if then == record["content"] else then
+        return {**asdict(each), "parts": _shown(each.parts), **words, "record": record, "then": then}
+
+    return [
+        {
+            **asdict(note),
+            "shown": [told(each, note.at) for each in note.shown],
+            "dropped": [told(each, note.at) for each in note.dropped],
+        }
+        for note in notes
+    ]
+
+
+def _at(versions: "Sequence[Record]", at: float) -> str | None:
+    """What a record said at a moment; None where no version is as old."""
+    before = [each for each in versions if each.updated_at <= at]
+    return before[-1].content if before else None

@@ -1,0 +1,1 @@
+"""Words and phrases of English and Chinese, as data and patterns."""

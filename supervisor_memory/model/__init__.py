@@ -1,0 +1,1 @@
+"""The nouns of the library: frozen values, without I/O and without a clock."""

@@ -1,0 +1,542 @@
+"""What callers pass in, checked before anything happens: an error says what is wrong and what to do."""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from difflib import get_close_matches
+from numbers import Integral, Real
+from typing import Any, Final, TypeAlias, TypeVar, cast, get_args
+
+from supervisor_memory.errors import (
+    ContentTooLarge,
+    InvalidContent,
+    InvalidMetadata,
+    MissingUser,
+    SettingsError,
+    SupervisorMemoryError,
+)
+from supervisor_memory.model.messages import MessagesLike, as_messages
+from supervisor_memory.model.records import (
+    KINDS,
+    MAX_CONTENT_BYTES,
+    Filter,
+    Kind,
+    Message,
+    Record,
+    Scope,
+    Source,
+    SourceClass,
+    check_content,
+    check_family,
+    check_name,
+    new_id,
+)
+from supervisor_memory.model.wanted import Wanted
+
+__all__ = [
+    "DEEPEST",
+    "FIRST_MOMENT",
+    "LAST_MOMENT",
+    "WHOLE_NUMBERS",
+    "Item",
+    "Moment",
+    "as_epoch",
+    "as_families",
+    "as_filter",
+    "as_importance",
+    "as_metadata",
+    "as_moment",
+    "as_tags",
+    "check_amount",
+    "check_backend",
+    "check_kind",
+    "check_scope",
+    "check_shape",
+    "check_source_class",
+    "check_threshold",
+    "read_conversation",
+    "read_items",
+    "verbatim",
+]
+
+T = TypeVar("T")
+FIRST_MOMENT: Final = datetime.min.replace(tzinfo=UTC).timestamp()
+LAST_MOMENT: Final = datetime.max.replace(microsecond=0, tzinfo=UTC).timestamp()
+"""The ends of the calendar, the years 1 and 9999; what is later is milliseconds by mistake."""
+DEEPEST: Final = 64
+"""Levels of metadata: of what is written, and of what is imported."""
+WHOLE_NUMBERS: Final = range(-(2**63), 2**64)
+_LONGEST_LIFE: Final = 1e12  # seconds
+Moment: TypeAlias = float | date | str
+"""A time: seconds since 1970, a datetime, a date, or text: "2026-01-31", "2026-01-31T18:00+08:00"."""
+_ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One text of an import, with who said it, where and when."""
+
+    content: str
+    speaker: str | None = None
+    session_id: str | None = None
+    created_at: float | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def check_backend(backend: T) -> T:
+    """Return it when it can be a backend.
+
+    Raises:
+        SettingsError: it is something else, such as a LangGraph store.
+    """
+    missing = [verb for verb in ("search", "batch", "health", "audit") if not hasattr(backend, verb)]
+    if not missing:
+        return backend
+    kind = type(backend).__name__
+    way_out = (
+        f"wrap it: BaseStoreBackend({kind}(…)) of supervisor_memory.stores.langgraph.store"
+        if hasattr(backend, "list_namespaces")
+        else "pass a MemoryBackend of supervisor_memory.stores, or None for what MEMORY_BACKEND says"
+    )
+    raise SettingsError(f"backend={kind} is no MemoryBackend (no {', '.join(missing)}); {way_out}", kind=kind)
+
+
+def check_scope(scope: object) -> None:
+    """Raise MissingUser when it is no scope, such as a user id by itself."""
+    if not isinstance(scope, Scope):
+        raise MissingUser(
+            f"scope is {type(scope).__name__}; pass Scope(user_id) of supervisor_memory",
+            type=type(scope).__name__,
+        )
+
+
+def as_epoch(when: float | datetime | None, *, what: str = "created_at") -> float | None:
+    """Seconds since 1970; a datetime without a zone is local time.
+
+    Args:
+        what: The word for the error message.
+
+    Raises:
+        InvalidContent: not a time, NaN, or beyond the years 1 to 9999, as milliseconds are.
+    """
+    if when is None:
+        return None
+    try:
+        seconds = when.timestamp() if isinstance(when, datetime) else _number(when)
+    except (TypeError, ValueError, OverflowError, OSError):
+        seconds = math.nan
+    if not FIRST_MOMENT <= seconds <= LAST_MOMENT:  # NaN too
+        raise InvalidContent(
+            f"{what} is {_shown(when)}; pass seconds since 1970, not milliseconds, or a datetime: a moment "
+            "in the years 1 to 9999",
+            **{what: _shown(when)},
+        )
+    return seconds
+
+
+def as_moment(when: "Moment | None", *, what: str, end: bool) -> float | None:
+    """Seconds since 1970 of a time as callers write it: a number, a datetime, a date, ISO 8601 text.
+
+    Args:
+        what: The word for the error message.
+        end: Whether a day without a time of day means its end, and not its beginning.
+
+    Raises:
+        InvalidContent: it is no time.
+    """
+    return None if when is None else _moment(when, what=what, days=1 if end else 0)
+
+
+def as_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A copy of the metadata as JSON gives it back.
+
+    Raises:
+        InvalidMetadata: JSON cannot hold it, or it is nested deeper than 64 levels or holds a whole number of
+            more than 64 bits, which an export could not bring to another store.
+        InvalidContent: `ttl` is no positive number of seconds, or `use_when` no text.
+        ContentTooLarge: over 64 KiB.
+    """
+    if metadata is None:
+        return {}
+    try:
+        copy = cast("dict[str, Any]", json.loads(_json_in_bounds(dict(metadata))))
+        _check_ttl(copy.get("ttl"))
+        check_shape(copy)
+    except SupervisorMemoryError:
+        raise
+    except RecursionError:
+        raise InvalidMetadata(
+            f"metadata are nested deeper than {DEEPEST} levels; store a file and remember its path"
+        ) from None
+    except (TypeError, ValueError) as error:
+        raise InvalidMetadata(
+            f"metadata cannot be kept: {error}; use text, numbers, lists and dictionaries"
+        ) from error
+    if (told := copy.get("use_when")) is not None:
+        copy["use_when"] = _checked_use_when(told)
+    return copy
+
+
+def check_shape(value: object, *, deepest: int = DEEPEST) -> None:
+    """Raise ValueError where JSON is nested too deep, or holds too large a number, for some store or file."""
+    level = [value]
+    for _ in range(deepest):
+        for each in level:
+            if isinstance(each, int) and not isinstance(each, bool) and each not in WHOLE_NUMBERS:
+                raise ValueError("a whole number has more than 64 bits")
+            if isinstance(each, float) and not math.isfinite(each):
+                raise ValueError("a number is infinite")
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return
+    raise ValueError(f"it is nested deeper than {deepest} levels")
+
+
+def _json_in_bounds(values: dict[str, Any]) -> str:
+    """The values as JSON, given up as soon as they are too large."""
+    parts: list[str] = []
+    size = 0
+    for part in _ENCODER.iterencode(values):
+        parts.append(part)
+        size += len(part.encode())
+        if size > MAX_CONTENT_BYTES:
+            raise ContentTooLarge(
+                f"metadata is over the limit of {MAX_CONTENT_BYTES:,} bytes for one record; store a file and "
+                "remember its path",
+                size=size,
+            )
+    return "".join(parts)
+
+
+def _check_ttl(ttl: object) -> None:
+    if ttl is None:
+        return
+    try:
+        sound = 0 < _number(ttl) <= _LONGEST_LIFE
+    except (TypeError, OverflowError):
+        sound = False
+    if not sound:
+        raise InvalidContent(f"metadata.ttl is {str(ttl)[:40]!r}; pass a positive number of seconds")
+
+
+def _checked_use_when(told: object) -> str:
+    try:
+        return check_content(cast("str", told))
+    except ContentTooLarge:
+        raise
+    except InvalidContent as error:
+        raise InvalidContent(
+            f"metadata.use_when cannot be kept: {error}. Say in words when the record is of use, or leave it "
+            "out"
+        ) from error
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(type(value).__name__)
+    return float(value)
+
+
+def as_tags(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    """The `tags` of metadata, where they are a list or one text."""
+    tags = metadata.get("tags", ())
+    if isinstance(tags, str):
+        return (tags,)
+    return tuple(str(tag) for tag in tags) if isinstance(tags, (list, tuple)) else ()
+
+
+def as_importance(metadata: Mapping[str, Any], *, otherwise: float = 0.5) -> float:
+    """The `importance` of metadata, where it is a number in [0, 1]."""
+    try:
+        told = _number(metadata.get("importance"))
+    except (TypeError, OverflowError):
+        return otherwise
+    return told if 0 <= told <= 1 else otherwise
+
+
+def as_families(families: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The families to read, None for all.
+
+    Raises:
+        InvalidContent: a text instead of a list, or an empty list, which could mean none or all.
+        InvalidName: one of them cannot be a family.
+    """
+    if families is None:
+        return None
+    if isinstance(families, str) or not families or not isinstance(families, Iterable):
+        raise InvalidContent(
+            f"families is {families!r}; pass a list such as ['user_profile'], or None for all",
+            families=families,
+        )
+    return tuple(check_family(family) for family in families)
+
+
+def as_filter(where: Mapping[str, Any] | None) -> Filter:
+    """Which records are asked for, of whichever user; docs/searching.md describes the keys.
+
+    Args:
+        where: `kind` and `tags`, one or a list; `since` and `until`, a time as seconds since 1970, a
+            datetime, a date or ISO text; `metadata`, a mapping of its keys to one value or a list of values.
+            What is None does not restrict, except in `metadata`.
+
+    Raises:
+        InvalidContent: a key is not one of these, or its value cannot be compared; the message names it.
+    """
+    if where is None:
+        return Filter()
+    if not isinstance(where, Mapping):
+        raise InvalidContent(f"where is {_shown(where)}; pass a mapping such as {{'tags': ['work']}}")
+    if unknown := [key for key in where if key not in _WHERE]:
+        raise _unknown(unknown[0])
+    read = {_WHERE[key][0]: _WHERE[key][1](value) for key, value in where.items() if value is not None}
+    asked = Filter(**read)
+    if asked.since is not None and asked.until is not None and asked.since >= asked.until:
+        raise InvalidContent("where.since is not before where.until, so nothing can lie between; swap them")
+    return asked
+
+
+def _unknown(key: object) -> InvalidContent:
+    near = get_close_matches(key[:64], _WHERE, n=1) if isinstance(key, str) else []
+    return InvalidContent(
+        f"where has no key {_shown(key)}; {f'did you mean {near[0]!r}? ' if near else ''}its keys are "
+        f"{', '.join(_WHERE)}. What is in a record's metadata is asked for by where['metadata']",
+        key=_shown(key),
+    )
+
+
+def _kinds(value: object) -> tuple[Kind, ...]:
+    kinds = _one_or_many(value, what="where.kind")
+    for kind in kinds:
+        check_kind("" if kind is None else kind, what="where.kind")
+    return kinds
+
+
+def _tags(value: object) -> tuple[str, ...]:
+    tags = _one_or_many(value, what="where.tags")
+    for tag in tags:
+        if not isinstance(tag, str):
+            raise InvalidContent(f"where.tags holds {_shown(tag)}; a tag is text", key="tags")
+    return tags
+
+
+def _metadata(value: object) -> tuple[Wanted, ...]:
+    if not isinstance(value, Mapping):
+        raise InvalidContent(
+            f"where.metadata is {_shown(value)}; pass a mapping such as {{'project': 'apollo'}}",
+            key="metadata",
+        )
+    if len(value) > _MOST_WANTED:
+        raise InvalidContent(
+            f"where.metadata has {len(value)} keys; ask for at most {_MOST_WANTED} at once", key="metadata"
+        )
+    return tuple(Wanted.of(key, *_values(some)) for key, some in value.items())
+
+
+def _since(value: object) -> float:
+    return _moment(value, what="where.since", days=0)
+
+
+def _until(value: object) -> float:
+    return _moment(value, what="where.until", days=1)
+
+
+_MOST_WANTED: Final = 50
+_WHERE: Final[Mapping[str, tuple[str, Callable[[object], Any]]]] = {
+    "kind": ("kinds", _kinds),
+    "tags": ("tags", _tags),
+    "since": ("since", _since),
+    "until": ("until", _until),
+    "metadata": ("metadata", _metadata),
+}
+"""What `where` may hold → the field of a filter that it becomes, and how it is read."""
+
+
+def _one_or_many(value: object, *, what: str) -> tuple[Any, ...]:
+    values = _values(value)
+    if not 0 < len(values) <= _MOST_WANTED:
+        raise InvalidContent(
+            f"{what} is a list of {len(values)}; give 1 to {_MOST_WANTED}, or leave it out", key=what
+        )
+    return values
+
+
+def _values(value: object) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else (value,)
+
+
+def _moment(value: object, *, what: str, days: int) -> float:
+    """A time in seconds since 1970.
+
+    Args:
+        days: What a date without a time of day is moved by: until a day means until its end.
+    """
+    told = _read_time(value) if isinstance(value, str) else value
+    if isinstance(told, date) and not isinstance(told, datetime):
+        told = datetime(told.year, told.month, told.day) + timedelta(days=min(days, (date.max - told).days))
+    seconds = None if isinstance(told, str) else as_epoch(cast("float | datetime", told), what=what)
+    if seconds is None:
+        raise InvalidContent(
+            f"{what} is {_shown(value)}; pass '2026-01-31', '2026-01-31T18:00+08:00', a datetime, or seconds "
+            "since 1970",
+            key=what,
+        )
+    return seconds
+
+
+def _read_time(text: str) -> float | date | str:
+    """A time that is written as a number or in ISO 8601; what is neither as it is."""
+    text = text.strip()
+    if _SECONDS.fullmatch(text):
+        return float(text)
+    for read in (date.fromisoformat, datetime.fromisoformat):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text
+
+
+_SECONDS: Final = re.compile(r"-?[0-9]{9,13}(\.[0-9]{1,9})?")  # shorter ones are dates: 20260131
+
+
+def _shown(value: object) -> str:
+    """A stranger's value in an error: short, and never all digits of a huge number."""
+    if isinstance(value, int) and abs(value) > _MOST:
+        return "a huge number"
+    if value is None or isinstance(value, (str, int, float, date)):
+        return f"{str(value)[:40]!r}"
+    return f"a {type(value).__name__}"
+
+
+_MOST: Final = 10**15
+
+
+def check_amount(number: int, *, what: str, least: int = 1, most: int = _MOST) -> int:
+    """Return a limit or an offset that makes sense. More than `most` is `most`.
+
+    Raises:
+        InvalidContent: no whole number, or too small.
+    """
+    if isinstance(number, bool) or not isinstance(number, Integral) or number < least:
+        raise InvalidContent(
+            f"{what} is {_shown(number)}; use a whole number from {least}", what=what, value=_shown(number)
+        )
+    return min(int(number), most)
+
+
+def check_threshold(threshold: float | None) -> float | None:
+    """Return a least relevance.
+
+    Raises:
+        InvalidContent: not in [0, 1].
+    """
+    if threshold is None:
+        return None
+    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not 0 <= threshold <= 1:
+        raise InvalidContent(
+            f"threshold is {str(threshold)[:40]!r}; use a relevance in [0, 1], or None for MEMORY_MIN_SCORE",
+            threshold=str(threshold),
+        )
+    return float(threshold)
+
+
+def check_kind(kind: object, *, what: str = "kind") -> None:
+    """Raise InvalidContent unless `kind` is one, or None."""
+    if kind is not None and kind not in KINDS:
+        raise InvalidContent(f"{what} is {_shown(kind)}; use one of {', '.join(KINDS)}", kind=_shown(kind))
+
+
+def check_source_class(source_class: object) -> None:
+    """Raise InvalidContent unless `source_class` is one."""
+    if source_class not in get_args(SourceClass):
+        raise InvalidContent(
+            f"source_class is {str(source_class)[:40]!r}; use one of {', '.join(get_args(SourceClass))}"
+        )
+
+
+def read_conversation(messages: MessagesLike) -> tuple[Message, ...]:
+    """Messages of any shape, each short and clean enough to be kept; empty ones are none.
+
+    Raises:
+        InvalidContent, ContentTooLarge: with the place of the message.
+    """
+    read = as_messages(messages)
+    for index, message in enumerate(read):
+        if message.role in ("user", "assistant") and message.content.strip():
+            with _at(f"messages[{index}]", index):
+                check_content(message.content)
+    return read
+
+
+def read_items(items: Iterable[str | Mapping[str, Any]]) -> list[Item]:
+    """The items of an import, every one checked.
+
+    Raises:
+        SupervisorMemoryError: of the kind that fits, with the item's index.
+    """
+    if isinstance(items, (str, bytes, Mapping)) or not isinstance(items, Iterable):
+        raise InvalidContent(f"items is {type(items).__name__}; pass a list of texts or of dictionaries")
+    read: list[Item] = []
+    for index, item in enumerate(items):
+        with _at(f"item {index}", index):
+            read.append(_item(item))
+    return read
+
+
+def _item(value: object) -> Item:
+    entry = {"content": value} if isinstance(value, str) else value
+    if not isinstance(entry, Mapping):
+        raise InvalidContent(f"it is {type(value).__name__}; pass text or a dictionary with 'content'")
+    speaker, session_id = entry.get("speaker"), entry.get("session_id")
+    return Item(
+        content=check_content(cast("str", entry.get("content"))),
+        speaker=None if speaker is None else check_name(speaker, what="speaker"),
+        session_id=None if session_id is None else check_name(session_id, what="session id"),
+        created_at=as_epoch(entry.get("created_at")),
+        metadata=as_metadata(entry.get("metadata")),
+    )
+
+
+class _at:  # noqa: N801  # reads as a word where it is used
+    """Errors raised inside get the place in front, and as `facts["index"]`."""
+
+    def __init__(self, place: str, index: int) -> None:
+        self._place, self._index = place, index
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, SupervisorMemoryError):
+            facts = {**error.facts, "index": self._index}
+            raise type(error)(f"{self._place}: {error}", **facts) from error
+
+
+def verbatim(item: Item, scope: Scope, *, family: str, when: float) -> Record:
+    """The record of an imported text: its words as they are, never merged.
+
+    Args:
+        when: When it was said, unless the item knows.
+    """
+    at = when if item.created_at is None else item.created_at
+    return Record(
+        id=new_id(),
+        namespace=scope.namespace(family),
+        content=item.content,
+        kind="task-traces",
+        layer="history",
+        created_at=at,
+        updated_at=at,
+        metadata=item.metadata,
+        tags=as_tags(item.metadata),
+        importance=as_importance(item.metadata),
+        source=Source("user", scope.agent_id, item.session_id, scope.run_id, None, item.speaker),
+    )

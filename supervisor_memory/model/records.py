@@ -1,0 +1,697 @@
+"""The nouns of the library, as frozen values. Nothing here does I/O or reads a clock.
+
+One word per thing: docs/architecture.md lists them all.
+"""
+
+import hashlib
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
+
+import uuid_utils
+
+from supervisor_memory.errors import ContentTooLarge, InvalidContent, InvalidName, MissingUser
+from supervisor_memory.model.explain import Row, table
+from supervisor_memory.model.frozen import frozen, thawed
+from supervisor_memory.model.signal_weights import DEFAULT, Weights
+from supervisor_memory.model.wanted import Wanted
+from supervisor_memory.text.unseen import HIDDEN, UNSEEN
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Vector: TypeAlias = npt.NDArray[np.float32]
+
+__all__ = [
+    "FAMILIES",
+    "KINDS",
+    "MAX_CONTENT_BYTES",
+    "SESSION_FAMILY",
+    "AuditEvent",
+    "Candidate",
+    "Considered",
+    "Event",
+    "Filter",
+    "Hit",
+    "Hits",
+    "Kind",
+    "Layer",
+    "Message",
+    "Namespace",
+    "Note",
+    "Query",
+    "Record",
+    "Route",
+    "Scope",
+    "Source",
+    "SourceClass",
+    "Status",
+    "WriteResult",
+    "WriteStatus",
+    "check_content",
+    "check_name",
+    "content_hash",
+    "family_for",
+    "is_hash_of",
+    "is_id",
+    "named_speaker",
+    "new_id",
+]
+
+Kind: TypeAlias = Literal[
+    "user-profile", "domain-facts", "task-traces", "tool-effects", "experience", "identity"
+]
+Layer: TypeAlias = Literal["abstract", "summary", "history"]
+Status: TypeAlias = Literal["active", "pending", "stale", "compressed", "quarantined", "deleted"]
+SourceClass: TypeAlias = Literal["user", "agent", "tool", "system"]
+WriteStatus: TypeAlias = Literal["added", "merged", "updated", "appended", "skipped", "pending"]
+Event: TypeAlias = Literal["ADD", "UPDATE", "DELETE", "NONE"]
+"""What a statement, or a model that read it, asks to be done with a memory."""
+Namespace: TypeAlias = tuple[str, ...]
+"""(family, user) or (family, user, task); compared by whole segments, never by prefix of the text."""
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+FAMILIES: Mapping[Kind, str] = MappingProxyType({kind: kind.replace("-", "_") for kind in KINDS})
+SESSION_FAMILY = "session_messages"
+"""Where what was said is kept verbatim. Not searched unless asked for by name."""
+MAX_CONTENT_BYTES = 64 * 1024
+MAX_NAME_BYTES = 128
+_TASK_SEGMENTS = 3
+_ROLES = frozenset({"user", "human", "assistant", "ai", "agent", "system", "tool"})
+
+# Cc control, Co private use, Cn unassigned, Zl/Zp separators; what nobody sees is in `unseen.py`
+_NOT_IN_NAMES = frozenset({"Cc", "Co", "Cn", "Zl", "Zp"})
+_NOT_USERS = frozenset({"none", "null", "undefined", "nan"})
+_NOT_IN_CONTENT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_FAMILY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,95}\Z")
+
+
+def new_id() -> str:
+    """A new record or event id: UUIDv7, so that ids sort by the time they were made."""
+    return str(uuid_utils.uuid7())
+
+
+def is_id(text: str) -> bool:
+    """Whether a text has the form of a record's id."""
+    return len(text) == 36 and text.count("-") == 4 and " " not in text  # noqa: PLR2004
+
+
+def check_name(value: object, *, what: str) -> str:
+    """Return `value` when it can name a user, agent, session or task without looking like another.
+
+    Args:
+        what: The word for the error message, such as "user id".
+
+    Raises:
+        MissingUser: a user id is None or empty, or is a word that stands for none ("null").
+        InvalidName: characters that nobody sees, not NFC, outer spaces, over 128 bytes.
+    """
+    if not isinstance(value, str) or not value.strip():
+        kind = MissingUser if what == "user id" else InvalidName
+        told = f"{str(value)[:40]!r}" if isinstance(value, str) or value is None else type(value).__name__
+        raise kind(f"{what} is {told}; pass a non-empty string", value=value)
+    if len(value) > MAX_NAME_BYTES:
+        raise InvalidName(
+            f"{what} of {len(value):,} characters is over {MAX_NAME_BYTES} bytes; use a shorter one",
+            size=len(value),
+        )
+    return _checked_name(value, what)
+
+
+@lru_cache(maxsize=4096)
+def _checked_name(value: str, what: str) -> str:
+    if what == "user id" and value.lower() in _NOT_USERS:
+        raise MissingUser(
+            f"{what} is the word {value!r}, which stands for nobody; pass a real id", value=value
+        )
+    hidden = (UNSEEN if what == "user id" else HIDDEN).search(value)
+    bad = hidden[0] if hidden else next((c for c in value if unicodedata.category(c) in _NOT_IN_NAMES), None)
+    if bad is not None:
+        raise InvalidName(
+            f"{what} {value[:40]!r} holds {bad!r}; remove it before it reaches memory", value=value
+        )
+    if unicodedata.normalize("NFC", value) != value:
+        raise InvalidName(
+            f"{what} {value[:40]!r} is not in Unicode NFC, so it could pass for another; "
+            "normalise it with unicodedata.normalize('NFC', …)",
+            value=value,
+        )
+    if value != value.strip():
+        raise InvalidName(f"{what} {value[:40]!r} begins or ends with a space; strip it", value=value)
+    if (size := len(value.encode())) > MAX_NAME_BYTES:
+        raise InvalidName(f"{what} of {size} bytes is over {MAX_NAME_BYTES}; use a shorter one", size=size)
+    return value
+
+
+def check_family(value: str) -> str:
+    """Return `value` when it can be a family: letters, digits, `_`, `-`, `.`; 96 characters at most.
+
+    Raises:
+        InvalidName: it cannot.
+    """
+    if not isinstance(value, str) or not _FAMILY.match(value):
+        raise InvalidName(
+            f"{str(value)[:40]!r} cannot be a family; use letters, digits, '_', '-' or '.', "
+            f"for example one of {', '.join(FAMILIES.values())} or '<agent>_memories'",
+            value=value,
+        )
+    return value
+
+
+def check_content(text: str) -> str:
+    """Return the text as it will be stored: NFC, outer whitespace removed.
+
+    Raises:
+        InvalidContent: not a string, nothing visible in it, control characters or lone surrogates.
+        ContentTooLarge: over 64 KiB of UTF-8. Texts are refused, never cut.
+    """
+    if not isinstance(text, str):
+        raise InvalidContent(
+            f"content is {type(text).__name__}, not text; pass a string", type=type(text).__name__
+        )
+    if len(text) > MAX_CONTENT_BYTES:
+        raise ContentTooLarge(
+            f"content of {len(text):,} characters is over the limit of {MAX_CONTENT_BYTES:,} bytes for one "
+            "record; split it, or store a file and remember its path",
+            size=len(text),
+        )
+    if bad := _NOT_IN_CONTENT.search(text):
+        raise InvalidContent(
+            f"content {text[:40]!r} holds the control character {bad[0]!r}; remove it and write again",
+            character=bad[0],
+        )
+    clean = unicodedata.normalize("NFC", text).strip()
+    if (size := len(clean.encode())) > MAX_CONTENT_BYTES:
+        raise ContentTooLarge(
+            f"content of {size:,} bytes is over the limit of {MAX_CONTENT_BYTES:,} for one record; "
+            "split it, or store a file and remember its path",
+            size=size,
+        )
+    if not any(unicodedata.category(c)[0] not in "CZ" for c in UNSEEN.sub("", clean)):
+        raise InvalidContent(
+            f"content {text[:40]!r} holds nothing visible; pass some text", content=text[:40]
+        )
+    return clean
+
+
+_WORDS = re.compile(r"`([^`\n]{1,80})`|(?<!\w)([A-Za-z]\w{1,79})(?!\w)", re.ASCII)
+_CASED = re.compile(r"[a-z]\w*[A-Z]|(?=\w*\d)\w*[a-z]\w*[A-Z]", re.ASCII)
+
+
+def cased_words(text: str) -> frozenset[str]:
+    """The words whose case tells them apart, those with capitals: in backticks, camelCase, keys like K7aB."""
+    found: set[str] = set()
+    for code, word in set(_WORDS.findall(text)):
+        if code:
+            found.update(each for each in code.split() if not each.islower())
+        elif not word.islower() and _CASED.match(word):
+            found.add(word)
+    return frozenset(found)
+
+
+def content_hash(text: str) -> str:
+    """SHA-256 of the text as a reader sees it: NFKC, case, spaces and closing punctuation do not count.
+
+    The case of `cased_words` does.
+    """
+    return hashlib.sha256(" ".join((_seen(text), *sorted(cased_words(text)))).encode()).hexdigest()
+
+
+def is_hash_of(text: str, given: object) -> bool:
+    """Whether a hash is that of a text, as it is made now or was made before the case of words counted."""
+    return given in (content_hash(text), hashlib.sha256(_seen(text).encode()).hexdigest())
+
+
+def _seen(text: str) -> str:
+    seen = unicodedata.normalize("NFKC", text).casefold()
+    if not seen.isascii():
+        seen = "".join(c for c in seen if unicodedata.category(c) != "Cf")
+    return " ".join(seen.split()).rstrip(".。!！ ")
+
+
+def family_for(
+    kind: Kind, agent_id: str | None = None, prefixes: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """The family a record belongs to when the caller names none.
+
+    What is true of the user is kept in `user_profile` whoever heard it; the rest of what an agent
+    brings back goes to `{agent}_memories`; what nobody in particular brought goes by its kind.
+
+    Args:
+        prefixes: MEMORY_NAMESPACES, agent → family, where an operator renamed one.
+    """
+    if agent_id is None or kind == "user-profile":
+        return FAMILIES[kind]
+    return check_family(prefixes.get(agent_id) or f"{agent_id}_memories")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Who is acting. Bound from trusted run-time data, never from a model's arguments.
+
+    `agent_id` is the sub-agent a note is for, or a result came from; None is the supervisor.
+    `session_id` is LangGraph's `thread_id`. `task` adds a segment to the namespace: records of one
+    task are not seen in another.
+    """
+
+    user_id: str
+    agent_id: str | None = None
+    session_id: str | None = None
+    run_id: str | None = None
+    task: str | None = None
+
+    def __post_init__(self) -> None:
+        check_name(self.user_id, what="user id")
+        for name in ("agent_id", "session_id", "run_id", "task"):
+            if (value := getattr(self, name)) is not None:
+                check_name(value, what=name.replace("_", " "))
+
+    @property
+    def tasks(self) -> tuple[str | None, ...]:
+        """The task segments this scope may see: the user's own, and its task's."""
+        return (None,) if self.task is None else (None, self.task)
+
+    def namespace(self, family: str) -> Namespace:
+        """The namespace of this scope in a family."""
+        base = (check_family(family), self.user_id)
+        return base if self.task is None else (*base, self.task)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a record comes from. Set once; changed only where a model writes its words over the user's.
+
+    `message_id` is the message it was said in or, for what an agent brought, the user's that it answers.
+    """
+
+    source_class: SourceClass = "user"
+    agent_id: str | None = None
+    session_id: str | None = None
+    run_id: str | None = None
+    message_id: str | None = None
+    speaker: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One thing that was said. `name` is the agent's name where an agent said it."""
+
+    role: Literal["user", "assistant", "system", "tool"]
+    content: str
+    name: str | None = None
+    id: str | None = None
+
+
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One memory.
+
+    Times are seconds since 1970 by this machine's clock. `subject` and `attribute` say what a
+    statement is about ("delayed", "definition"): one active record a namespace for each pair.
+    `ref_id` is the session message it was read from, None where no message was kept. `vector` travels
+    only towards a backend: records that come back have None; an update with `vector=None` and an
+    `embedder` keeps the stored one.
+    """
+
+    id: str
+    namespace: Namespace
+    content: str
+    kind: Kind
+    created_at: float
+    updated_at: float
+    layer: Layer = "abstract"
+    status: Status = "active"
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    importance: float = 0.5
+    source: Source = field(default_factory=Source)
+    ref_id: str | None = None
+    subject: str | None = None
+    attribute: str | None = None
+    content_hash: str = ""
+    version: int = 1
+    valid_from: float | None = None
+    valid_to: float | None = None
+    expires_at: float | None = None
+    embedder: str | None = None
+    vector: "Vector | None" = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.content_hash:
+            object.__setattr__(self, "content_hash", content_hash(self.content))
+
+    @property
+    def family(self) -> str:
+        return self.namespace[0]
+
+    @property
+    def user_id(self) -> str:
+        return self.namespace[1]
+
+    @property
+    def task(self) -> str | None:
+        return self.namespace[2] if len(self.namespace) == _TASK_SEGMENTS else None
+
+    @property
+    def use_when(self) -> str | None:
+        """The situation it is for, as `metadata["use_when"]` tells it; None: it speaks for itself."""
+        told = self.metadata.get("use_when")
+        return told if isinstance(told, str) and told.strip() else None
+
+    @property
+    def spoken_by(self) -> str | None:
+        """Who said it, where it is kept as it was spoken, by somebody with a name; a role is none."""
+        return named_speaker(self.source.speaker) if self.layer == "history" else None
+
+    @property
+    def embedded_text(self) -> str:
+        """What its vector is of: `use_when` where there is one, else the content and who said it."""
+        return self.use_when or self._told
+
+    @property
+    def searched_text(self) -> str:
+        """What is searched by words: the content, who said it, `use_when` and the tags."""
+        return "\n".join(filter(None, (self._told, self.use_when, " ".join(self.tags))))
+
+    @property
+    def _told(self) -> str:
+        return self.content if self.spoken_by is None else f"{self.spoken_by}: {self.content}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """A plain dictionary that JSON can hold; the vector stays behind."""
+        values = {name: getattr(self, name) for name in Record.__slots__ if name != "vector"}
+        return {
+            **values,
+            "namespace": list(self.namespace),
+            "tags": list(self.tags),
+            "metadata": dict(thawed(self.metadata)),
+            "source": {name: getattr(self.source, name) for name in Source.__slots__},
+        }
+
+    def to_json(self) -> str:
+        return _COMPACT.encode(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Record":
+        """The reverse of `to_dict`. Nobody can change the metadata of this one."""
+        return cls(
+            **{
+                **data,
+                "namespace": tuple(data["namespace"]),
+                "tags": tuple(data["tags"]),
+                "source": Source(**data["source"]),
+                "metadata": frozen(data["metadata"]),
+            }
+        )
+
+    def is_visible(self, now: float) -> bool:
+        """Whether a search may return it: active and not past its time to live."""
+        return self.status == "active" and (self.expires_at is None or self.expires_at > now)
+
+    def has_expired(self, now: float) -> bool:
+        """Whether its time to live has passed."""
+        return self.expires_at is not None and self.expires_at <= now
+
+
+def named_speaker(speaker: str | None) -> str | None:
+    """The speaker, where that is a name; None for a role such as "user"."""
+    return speaker if speaker and speaker.lower() not in _ROLES else None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A statement on its way to become a record, or to change one.
+
+    `content` is the speaker's own words. `subject` and `attribute` say what the statement is about
+    and which property of it; `value` is that property, normalised, where there is one ("table").
+    `evidence` is the span it came from, `ref_id` the session message that holds it, where one is kept.
+    `strategy` is the merge strategy asked for, None by kind.
+
+    `event` is what it asks for, None: decided by comparison. "DELETE" takes back what `content` says:
+    "I want tables" for "forget that I want tables". `target` is the id of the record it is about, None: the
+    one that says the same.
+    """
+
+    content: str
+    kind: Kind
+    source: Source = field(default_factory=Source)
+    subject: str | None = None
+    attribute: str | None = None
+    value: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    strategy: str | None = None
+    evidence: str = ""
+    confidence: float = 1.0
+    ref_id: str | None = None
+    event: Event | None = None
+    target: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which records are meant. A field that is None does not restrict; all that are set must hold.
+
+    `tasks=(None,)` means records without a task segment, `(None, "t")` those and task t's.
+    `families=None` means every family but the session messages. `not_embedded_by` means records without
+    a vector of the embedder with this fingerprint. A record has all of `tags`, and each key of `metadata`
+    with a value that is wanted.
+
+    `since` and `until` are about `created_at`, when it was said, in seconds since 1970: from the one on and
+    before the other. A record that was corrected later is still of then. `expired_by` means records whose
+    time to live had passed at that moment.
+    """
+
+    user_id: str | None = None
+    families: tuple[str, ...] | None = None
+    tasks: tuple[str | None, ...] | None = None
+    kinds: tuple[Kind, ...] | None = None
+    statuses: tuple[Status, ...] | None = ("active",)
+    ids: tuple[str, ...] | None = None
+    session_id: str | None = None
+    content_hash: str | None = None
+    subject: str | None = None
+    attribute: str | None = None
+    not_embedded_by: str | None = None
+    tags: tuple[str, ...] | None = None
+    since: float | None = None
+    until: float | None = None
+    metadata: tuple[Wanted, ...] | None = None
+    layers: tuple[Layer, ...] | None = None
+    expired_by: float | None = None
+
+    def names_something(self) -> bool:
+        """Whether it is narrower than "everything": by user, ids or session."""
+        return any(value is not None for value in (self.user_id, self.ids, self.session_id))
+
+    def matches(self, record: Record) -> bool:
+        """The meaning of a filter, in one place; every backend agrees with it."""
+        if self.families is None:
+            in_family = record.family != SESSION_FAMILY or self.ids is not None or self.session_id is not None
+        else:
+            in_family = record.family in self.families
+        return (
+            in_family
+            and self.user_id in (None, record.user_id)
+            and (self.tasks is None or record.task in self.tasks)
+            and (self.kinds is None or record.kind in self.kinds)
+            and (self.statuses is None or record.status in self.statuses)
+            and (self.ids is None or record.id in self.ids)
+            and self.session_id in (None, record.source.session_id)
+            and self.content_hash in (None, record.content_hash)
+            and self.subject in (None, record.subject)
+            and self.attribute in (None, record.attribute)
+            and (self.not_embedded_by is None or self.not_embedded_by != record.embedder)
+            and (self.tags is None or set(self.tags) <= set(record.tags))
+            and (self.since is None or self.since <= record.created_at)
+            and (self.until is None or record.created_at < self.until)
+            and (self.layers is None or record.layer in self.layers)
+            and (self.expired_by is None or record.has_expired(self.expired_by))
+            and (self.metadata is None or all(each.is_in(record.metadata) for each in self.metadata))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What to look for. `terms` come from `supervisor_memory.text.terms`; `vector` may be missing.
+
+    `unrelated` is the cosine up to which texts have nothing in common, by the calibration of the embedder.
+    `weights` say what each signal counts.
+    """
+
+    text: str
+    where: Filter
+    terms: tuple[str, ...] = ()
+    vector: "Vector | None" = field(default=None, compare=False, repr=False)
+    embedder: str | None = None
+    now: float = 0.0
+    unrelated: float = 0.0
+    weights: Weights = DEFAULT
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A record found, with its score in [0, 1] and the parts of that score."""
+
+    record: Record
+    score: float = 0.0
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def reason(self) -> str:
+        """Why it was handed out, as a code of `supervisor_memory.model.explain`."""
+        return "standing" if "standing" in self.parts else "kept"
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{name} {value:.2f}" for name, value in self.parts.items())
+        return f"{self.score:.2f} {self.record.content!r} ({parts})"
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """A candidate of a search and what became of it: a code, worded in `supervisor_memory.model.explain`."""
+
+    hit: Hit
+    reason: str = "kept"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Hits(Sequence[Hit]):
+    """Hits, best first. `degraded` says that a part of the search did not work; `notes` say which.
+
+    `notes` also say how much of a long question was read. `namespaces` is how many the store looked into;
+    None: it does not tell. `print(hits)` shows one hit a line; with `considered`, which `explain=True`
+    asks for, a table of all candidates.
+    """
+
+    items: tuple[Hit, ...] = ()
+    degraded: bool = False
+    notes: tuple[str, ...] = ()
+    namespaces: int | None = None
+    considered: tuple[Considered, ...] = field(default=(), compare=False)
+
+    @overload
+    def __getitem__(self, index: int) -> Hit: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Hits": ...
+    def __getitem__(self, index: int | slice) -> "Hit | Hits":
+        if isinstance(index, slice):
+            return replace(self, items=self.items[index], considered=())
+        return self.items[index]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.items)
+
+    def __repr__(self) -> str:
+        told = [f"{hit.score:.2f} {_shortened(hit.record.content)!r}" for hit in self.items[:_SHOWN]]
+        told += [f"{len(self) - _SHOWN} more"] if len(self) > _SHOWN else []
+        found = f"{len(self)} found{', degraded' if self.degraded else ''}"
+        return f"<Hits {': '.join([found, *filter(None, ['; '.join([*told, *self.notes])])])}>"
+
+    def __str__(self) -> str:
+        found = [self._table()] if self.considered else [*map(str, self.items)]
+        return "\n".join([*found, *self.notes]) or "nothing found"
+
+    def _table(self) -> str:
+        ranks = {hit.record.id: rank for rank, hit in enumerate(self.items, start=1)}
+        told = ((each.hit, each.reason) for each in self.considered)
+        return table(
+            [
+                Row(ranks.get(hit.record.id), hit.score, hit.parts, reason, hit.record.content)
+                for hit, reason in told
+            ]
+        )
+
+
+_SHOWN = 3
+_SHOWN_OF_A_TEXT = 40
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN_OF_A_TEXT else text[: _SHOWN_OF_A_TEXT - 1] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What the router decided about a text.
+
+    `families` are where to read; `kinds` what to write; `reasons` the names of the rules that fired.
+    """
+
+    should_read: bool
+    should_write: bool
+    families: tuple[str, ...] = ()
+    kinds: tuple[Kind, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """The text injected into one model call, with the ids it was made from. Empty text: nothing to say."""
+
+    text: str = ""
+    ids: tuple[str, ...] = ()
+    hits: Hits = field(default_factory=Hits)
+    tokens: int = 0
+    degraded: bool = False
+    reasons: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteResult:
+    """What became of one text.
+
+    `id` is the record it is in now (the older one when it was merged), or "" when it is in none. "pending":
+    it counts for nothing until a person approves it, see `memory.review`; `reason` says why it waits.
+    `saved` says that it is durable; False comes with a `reason`. `applied` says that every reader sees it:
+    what waits in a journal for a store that is out of reach is seen on this machine alone.
+    """
+
+    id: str
+    status: WriteStatus
+    saved: bool = True
+    reason: str = ""
+    version: int = 1
+    applied: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEvent:
+    """What happened, to what, by whom, why. The row that is stored holds no content.
+
+    `before` and `after` are texts only on their way in: the log keeps keyed commitments of them.
+    `detail` values are str, int, bool or None, never content.
+    """
+
+    op: str
+    user_id: str | None = None
+    actor: str = "supervisor"
+    family: str | None = None
+    record_id: str | None = None
+    version_before: int | None = None
+    version_after: int | None = None
+    before: str | None = field(default=None, repr=False)
+    after: str | None = field(default=None, repr=False)
+    outcome: Literal["ok", "skipped", "denied", "degraded", "failed"] = "ok"
+    reason: str = ""
+    source_class: SourceClass | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    run_id: str | None = None
+    detail: Mapping[str, str | int | bool | None] = field(default_factory=dict)
+    id: str = field(default_factory=new_id)

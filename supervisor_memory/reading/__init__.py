@@ -1,0 +1,1 @@
+"""What people and models look up: topics, transcripts, summaries, figures of a period, the past."""

@@ -1,0 +1,342 @@
+"""How well memory serves: figures of a period, in all, for each agent and each day.
+
+They are read off the logs, which hold no text, and so neither do they. docs/metrics.md has the formulas.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from supervisor_memory.audit.log import USED
+from supervisor_memory.model.records import Filter, Hits
+from supervisor_memory.stores.protocol import MemoryBackend
+from supervisor_memory.text.terms import terms
+
+if TYPE_CHECKING:
+    from supervisor_memory.audit.log import AccessRow, AuditLog, AuditRow
+    from supervisor_memory.audit.turns import Injection
+
+__all__ = ["Figures", "Metrics", "exposition", "measure", "tallied", "use_of"]
+
+_DECISIONS: Final = frozenset({"add", "merge", "update", "append", "propose", "skip"})
+_APPROVALS: Final = frozenset({"approve", "edit"})
+_NOTE: Final = "inject"
+_PAGE: Final = 1_000
+_MOST_USES: Final = 100_000
+_LONGEST_ANSWER: Final = 8_000
+_MICRO: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What was counted. A share is None where there is nothing to take it of.
+
+    `turns` are runs in which a reader was given a note; `hits` are notes, `search_hits` searches that showed
+    a record. `shown` are records in notes and in the hits of searches; `traced` are those of them of which it
+    is known in what session they were said, by a reader who is in one; `reused` came from another session
+    than the reader's. `used` is a sum of shares, one for each of `answers`.
+    """
+
+    turns: int = 0
+    notes: int = 0
+    searches: int = 0
+    hits: int = 0
+    search_hits: int = 0
+    tokens: int = 0
+    shown: int = 0
+    traced: int = 0
+    reused: int = 0
+    degraded: int = 0
+    failures: int = 0
+    answers: int = 0
+    used: float = 0.0
+    writes: int = 0
+    duplicates: int = 0
+    proposed: int = 0
+    approved: int = 0
+    rejected: int = 0
+
+    @property
+    def shares(self) -> dict[str, float | None]:
+        """Each in [0, 1]; `tokens_per_note` is no share, but is computed like one."""
+        read = self.notes + self.searches
+        return {
+            "hit_rate": _share(self.hits, self.notes),
+            "search_hit_rate": _share(self.search_hits, self.searches),
+            "degraded_rate": _share(self.degraded, read),
+            "duplicate_rate": _share(self.duplicates, self.writes),
+            "reuse_rate": _share(self.reused, self.traced),
+            "use_rate": _share(self.used, self.answers),
+            "tokens_per_note": _share(self.tokens, self.notes),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The counts and the shares."""
+        return {**asdict(self), "used": round(self.used, 3), **self.shares}
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """The figures of a period.
+
+    `agents` are by the reader's name, None for the supervisor and who called from Python; `days` by their
+    date in UTC. `pending` is how many records wait for a person now, `queue` how many events wait and are
+    dead.
+    """
+
+    since: float | None
+    until: float | None
+    total: Figures = field(default_factory=Figures)
+    agents: Mapping[str | None, Figures] = field(default_factory=dict)
+    days: Mapping[str, Figures] = field(default_factory=dict)
+    pending: int = 0
+    queue: Mapping[str, int] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "since": self.since,
+            "until": self.until,
+            "total": self.total.to_dict(),
+            "agents": [{"agent_id": name, **each.to_dict()} for name, each in self.agents.items()],
+            "days": [{"day": name, **each.to_dict()} for name, each in self.days.items()],
+            "pending": self.pending,
+            "queue": dict(self.queue),
+        }
+
+
+def use_of(hits: Hits, answer: str) -> float | None:
+    """The share of the different terms of what was told that an answer has too. None: nothing was told."""
+    told = {term for hit in hits for term in terms(hit.record.content)}
+    return _share(len(told & set(terms(answer[:_LONGEST_ANSWER]))), len(told))
+
+
+def measure(
+    backend: MemoryBackend,
+    *,
+    queue: Mapping[str, int],
+    user_id: str | None = None,
+    since: float | None = None,
+    until: float | None = None,
+) -> Metrics:
+    """The figures as the logs tell them, as far back as these go.
+
+    Args:
+        queue: What `memory.queue.counts()` says.
+        user_id: Only this user's; the queue is everybody's. None: everybody's.
+        since: In seconds since 1970; None: from the beginning.
+        until: The end, which is not part of it; None: now.
+
+    Raises:
+        BackendError: the store failed.
+    """
+    log = backend.audit
+    notes = [note for note in _notes(log, user_id, since) if _is_in(note.at, since, until)]
+    uses = log.accesses(_MOST_USES, user_id=user_id, op=USED)
+    found = tallied(
+        notes,
+        (row.event for row in _rows(log, user_id, since) if _is_in(row.ts_us / _MICRO, since, until)),
+        [use for use in uses if _is_in(use.ts_us / _MICRO, since, until)],
+        sessions=_sessions(backend, notes),
+    )
+    pending = backend.count(Filter(user_id=user_id, statuses=("pending",)))
+    return Metrics(since, until, *found, pending, dict(queue))
+
+
+def tallied(
+    notes: "Iterable[Injection]",
+    events: Iterable[Mapping[str, Any]],
+    uses: "Iterable[AccessRow]" = (),
+    *,
+    sessions: Mapping[str, str | None],
+) -> tuple[Figures, dict[str | None, Figures], dict[str, Figures]]:
+    """The figures in all, for each agent and for each day.
+
+    Args:
+        events: Of the audit log.
+        uses: Rows of the access log that tell how much of a note was used.
+        sessions: Of shown records, the session they were said in as the log names it; None: in none.
+    """
+    counts: defaultdict[tuple[str, str | None], Counter[str]] = defaultdict(Counter)
+    runs: defaultdict[tuple[str, str | None], set[str]] = defaultdict(set)
+
+    def groups(at: float, agent_id: str | None) -> tuple[tuple[str, str | None], ...]:
+        day = datetime.fromtimestamp(at, UTC).date().isoformat()
+        return ("total", None), ("agent", agent_id), ("day", day)
+
+    def add(at: float, agent_id: str | None, amounts: Mapping[str, float]) -> None:
+        for group in groups(at, agent_id):
+            for name, amount in amounts.items():
+                counts[group][name] += amount  # type: ignore[assignment]  # `used` is a sum of shares
+
+    for note in notes:
+        add(note.at, note.agent_id, _of_note(note, sessions))
+        for group in groups(note.at, note.agent_id) if note.op == _NOTE else ():
+            runs[group].add(note.run_id or note.id)
+    for event in events:
+        if amounts := _of_event(event):
+            add(event["ts_us"] / _MICRO, event["agent_id"], amounts)
+    for use in uses:
+        add(use.ts_us / _MICRO, use.agent_id, {"answers": 1, "used": (use.score_milli or 0) / 1_000})
+
+    made = {group: Figures(**amounts, turns=len(runs[group])) for group, amounts in counts.items()}
+    agents = {name: each for (kind, name), each in made.items() if kind == "agent"}
+    days = {str(name): each for (kind, name), each in made.items() if kind == "day"}
+    return (
+        made.get(("total", None), Figures()),
+        dict(sorted(agents.items(), key=lambda each: each[0] or "")),
+        dict(sorted(days.items())),
+    )
+
+
+def _of_note(note: "Injection", sessions: Mapping[str, str | None]) -> dict[str, int]:
+    traced = [
+        session
+        for each in note.shown
+        if note.session is not None and (session := sessions.get(each.record_id)) is not None
+    ]
+    what, hits = ("notes", "hits") if note.op == _NOTE else ("searches", "search_hits")
+    return {
+        what: 1,
+        hits: bool(note.shown),
+        "tokens": note.tokens or 0,
+        "shown": len(note.shown),
+        "traced": len(traced),
+        "reused": sum(session != note.session for session in traced),
+        "degraded": note.degraded,
+    }
+
+
+def _of_event(event: Mapping[str, Any]) -> dict[str, int]:
+    """What a row of the audit log adds.
+
+    A write is a decision on something that was compared with what there is: a row with a layer, by nobody
+    but the supervisor (a reviewer's decision is counted as such), of a record (what was not worth keeping is
+    of none), and not of a text that is kept verbatim.
+    """
+    op = event["op"]
+    if event["outcome"] == "degraded":
+        return {"failures": 1}
+    if op in _APPROVALS:
+        return {"approved": 1}
+    if op == "reject":
+        return {"rejected": 1}
+    is_write = op in _DECISIONS and event["record_id"] and "layer" in event["detail"]
+    if not is_write or event["actor"] != "supervisor" or event["reason"] == "verbatim":
+        return {}
+    return {"writes": 1, "duplicates": op in ("skip", "merge"), "proposed": op == "propose"}
+
+
+def _share(part: float, whole: float) -> float | None:
+    return round(part / whole, 4) if whole else None
+
+
+def _is_in(at: float, since: float | None, until: float | None) -> bool:
+    return (since is None or at >= since) and (until is None or at < until)
+
+
+def _sessions(backend: MemoryBackend, notes: "Sequence[Injection]") -> dict[str, str | None]:
+    """The session that each shown record was said in, as the log names it."""
+    ids = iter({each.record_id for note in notes for each in note.shown})
+    found: dict[str, str | None] = {}
+    while page := list(islice(ids, _PAGE)):
+        for record in backend.get(page):
+            said_in = record.source.session_id
+            found[record.id] = backend.audit.session_name(record.user_id, said_in)
+    return found
+
+
+def _notes(log: "AuditLog", user_id: str | None, since: float | None) -> "Iterator[Injection]":
+    """What a user's readers were told, newest first, back to about that time."""
+    before = None
+    while page := log.notes(_PAGE, user_id=user_id, before=before):
+        yield from page
+        before = page[-1].seq
+        if since is not None and page[-1].at < since:
+            return
+
+
+def _rows(log: "AuditLog", user_id: str | None, since: float | None) -> "Iterator[AuditRow]":
+    """The rows of a user, from about that time on."""
+    subject = None
+    if user_id is not None:
+        last = log.tail(1, user_id=user_id)
+        if not last:
+            return
+        subject = last[0].subject
+    after = 0 if since is None else _before(log, since)
+    while page := log.rows(after=after, limit=_PAGE):
+        after = page[-1].seq
+        yield from (row for row in page if subject is None or row.subject == subject)
+
+
+def _before(log: "AuditLog", since: float) -> int:
+    """The number of the last row before that time, where no clock was set back."""
+    low, high = 0, log.count()
+    while low < high:
+        middle = (low + high + 1) // 2
+        [row] = log.rows(after=middle - 1, limit=1)
+        low, high = (middle, high) if row.ts_us < since * _MICRO else (low, middle - 1)
+    return low
+
+
+# --- Prometheus ------------------------------------------------------------------------------------------
+
+_TOLD: Final = {
+    "turns": "Runs of the graph in which a reader was given a note.",
+    "notes": "Notes that were put before a model.",
+    "searches": "Searches.",
+    "hits": "Notes that showed a record.",
+    "search_hits": "Searches that showed a record.",
+    "tokens": "Tokens of notes.",
+    "shown": "Records in notes and hits.",
+    "reused": "Records shown that were said in another session than the reader's.",
+    "degraded": "Notes and searches made without a part of memory.",
+    "failures": "Rows of the audit log of what went on without a part of memory, or without memory.",
+    "answers": "Answers to whom something had been told.",
+    "writes": "Decisions on what was to be kept.",
+    "duplicates": "Writes that were skipped or merged, as memory had it already.",
+    "proposed": "Writes that a person has to look at.",
+    "approved": "Proposals that a person approved or edited.",
+    "rejected": "Proposals that a person rejected.",
+    "hit_rate": "Share of notes that showed a record.",
+    "search_hit_rate": "Share of searches that showed a record.",
+    "degraded_rate": "Share of notes and searches made without a part of memory.",
+    "duplicate_rate": "Share of writes that were skipped or merged.",
+    "reuse_rate": "Share of traced records that were said in another session than the reader's.",
+    "use_rate": "Share of a note's terms that the answer used, on average.",
+    "tokens_per_note": "Tokens of a note, on average.",
+}
+
+
+def exposition(metrics: Metrics) -> str:
+    """The figures as Prometheus reads them: gauges, one a reader, of the period that was measured.
+
+    They are no counters: the log of what readers were told is capped. What there is no share of is left out.
+    """
+    lines: list[str] = []
+
+    def gauge(name: str, told: str, values: Iterable[tuple[str, float]]) -> None:
+        lines.append(f"# HELP supervisor_memory_{name} {told}")
+        lines.append(f"# TYPE supervisor_memory_{name} gauge")
+        lines.extend(f"supervisor_memory_{name}{labels} {value:g}" for labels, value in values)
+
+    for name, told in _TOLD.items():
+        by_agent = ((agent, each.to_dict()[name]) for agent, each in metrics.agents.items())
+        gauge(
+            f"period_{name}",
+            told,
+            [(_label("agent", agent or ""), value) for agent, value in by_agent if value is not None],
+        )
+    gauge("pending", "Records that wait for a person now.", [("", metrics.pending)])
+    depths = [(_label("state", state), float(count)) for state, count in metrics.queue.items()]
+    gauge("queue_depth", "Events of the queue now, by state.", depths)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _label(name: str, value: str) -> str:
+    escaped = value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    return f'{{{name}="{escaped}"}}'

@@ -1,1 +1,0 @@
-"""Before the model speaks: route, search, rank, format."""

@@ -1,1 +1,0 @@
-"""After an agent returned: extract, compare, merge."""

@@ -1,0 +1,1 @@
+"""The operators that recipes are made of, a folder for each stage."""

@@ -1,0 +1,148 @@
+"""Decide again what waited for a store, where others have changed it meanwhile.
+
+A statement goes through the insert stage once more, so that it is merged, supersedes, or is older than what
+is known by now. What was to be deleted or set aside is so whatever became of it, but for what a rule of
+upkeep was to forget. Nothing is lost by it: what steps back stays in history.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from supervisor_memory.flow import Inserting, Remembering, run
+from supervisor_memory.model.records import AuditEvent, Candidate, Filter, Record, Scope
+from supervisor_memory.ports import Deciding
+from supervisor_memory.stages.insert.decide import OLDER
+from supervisor_memory.stores.protocol import Change, Commit
+
+__all__ = ["FORGET", "decide_again"]
+
+FORGET: Final = "forget"
+"""What the audit log calls what a rule of upkeep sets aside; `upkeep/forget.py`."""
+
+
+def decide_again(
+    commit: Commit, became: Callable[[str], str], *, insert: tuple[Inserting, ...], view: Deciding
+) -> Mapping[str, str]:
+    """Take the decisions of a commit anew and commit them.
+
+    Args:
+        became: Tells into which record another one of earlier commits was merged.
+        insert: The operators of the insert stage.
+
+    Returns:
+        Record id → the record that it was merged into, for those of this commit.
+
+    Raises:
+        WasErased: the user was erased after this was said.
+    """
+    if any(event.op == FORGET for event in commit.audit):
+        return {}  # what was changed meanwhile is left, and planned anew
+    superseded = {event.record_id for event in commit.audit if event.op == "supersede"}
+    merged: dict[str, str] = {}
+    for record in (change.record for change in commit.changes):
+        now = _stored(became(record.id), record, view)
+        if record.status == "pending" and now is None:
+            _commit(Change(replace(record, version=1)), "propose", view)
+        elif record.status != "active":
+            if record.id not in superseded or record.status == "deleted":
+                _set_aside(record, now, view)
+        elif record.layer == "history":
+            if now is None:
+                _commit(Change(replace(record, version=1)), "add", view)
+        elif now is not None and now.status == "deleted" and now.updated_at >= record.updated_at:
+            continue  # whoever deleted it said so later
+        elif now is not None and now.status == "active" and now.content_hash == record.content_hash:
+            _lay_over(record, now, view)
+        else:
+            merged |= _say_again(record, now, insert, view)
+    return merged
+
+
+def _stored(record_id: str, record: Record, view: Deciding) -> Record | None:
+    found = view.list(Filter(user_id=record.user_id, ids=(record_id,), statuses=None), limit=1)
+    return found[0] if found else None
+
+
+def _set_aside(record: Record, now: Record | None, view: Deciding) -> None:
+    if now is not None and now.status != record.status:
+        shall_be = replace(
+            now,
+            status=record.status,
+            valid_to=record.valid_to,
+            updated_at=max(now.updated_at, record.updated_at),
+        )
+        _commit(
+            Change(shall_be, expects=now.version), "delete" if record.status == "deleted" else "update", view
+        )
+
+
+def _lay_over(record: Record, now: Record, view: Deciding) -> None:
+    """The same words: what else is said of them joins what is."""
+    shall_be = replace(
+        now,
+        metadata={**now.metadata, **record.metadata},
+        tags=tuple(dict.fromkeys((*now.tags, *record.tags))),
+        expires_at=record.expires_at,
+        updated_at=max(now.updated_at, record.updated_at),
+    )
+    if shall_be.embedded_text != now.embedded_text:
+        [vector] = view.embed([shall_be.embedded_text])
+        embedder = view.embedder if vector is not None else None
+        shall_be = replace(shall_be, vector=vector, embedder=embedder.fingerprint if embedder else None)
+    if shall_be != now:
+        _commit(Change(shall_be, expects=now.version), "update", view)
+
+
+def _say_again(
+    record: Record, now: Record | None, insert: tuple[Inserting, ...], view: Deciding
+) -> Mapping[str, str]:
+    source = record.source
+    said = Remembering(
+        Scope(record.user_id, source.agent_id, source.session_id, source.run_id, record.task),
+        candidates=(_candidate(record),),
+        family=record.family,
+        created_at=record.updated_at,
+    )
+    results = run(insert, said, view).results
+    if now is None and any(result.reason == OLDER for result in results):
+        # It was acknowledged, so it is in history as it would be, had the store been there.
+        back = replace(record, version=1, status="stale", valid_to=view.now, vector=None, embedder=None)
+        _commit(Change(back), "supersede", view)
+    kept = {result.id for result in results if result.id}
+    return {} if not kept or record.id in kept else {record.id: min(kept)}
+
+
+def _candidate(record: Record) -> Candidate:
+    value = record.metadata.get("value")
+    return Candidate(
+        record.content,
+        record.kind,
+        record.source,
+        subject=record.subject,
+        attribute=record.attribute,
+        value=value if isinstance(value, str) else None,
+        tags=record.tags,
+        metadata=record.metadata,
+        evidence=record.content,
+        ref_id=record.ref_id,
+    )
+
+
+def _commit(change: Change, op: str, view: Deciding) -> None:
+    record, version = change.record, change.expects
+    event = AuditEvent(
+        op,
+        user_id=record.user_id,
+        family=record.family,
+        record_id=record.id,
+        version_before=version,
+        version_after=(version or 0) + 1,
+        after=None if op == "delete" else record.content,
+        reason="waited",
+        source_class=record.source.source_class,
+        agent_id=record.source.agent_id,
+        session_id=record.source.session_id,
+        run_id=record.source.run_id,
+    )
+    view.commit(Commit((change,), (event,)))

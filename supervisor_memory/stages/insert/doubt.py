@@ -1,0 +1,146 @@
+"""What a person should look at before it is remembered, and what becomes of it until then.
+
+A statement about the user that an agent or a tool brought never counts by itself, whatever MEMORY_REVIEW
+says: it is kept as `pending`, found by no search, merged with nothing. What somebody has rejected, and what
+was quarantined, does not come back when others than the user say it again.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any, Final
+
+from supervisor_memory.language import phrases
+from supervisor_memory.model.records import (
+    FAMILIES,
+    Candidate,
+    Filter,
+    Record,
+    SourceClass,
+    Status,
+    WriteStatus,
+)
+from supervisor_memory.ports import ReadStore
+from supervisor_memory.settings import Settings
+from supervisor_memory.understand.person import is_about_the_user
+from supervisor_memory.understand.rejection import is_instruction
+from supervisor_memory.understand.statements import normal, sentences
+
+__all__ = ["ASKED_FOR", "REVIEW", "TRUST", "doubts", "known_to_reviewers", "proposed", "without_review"]
+
+REVIEW: Final = "review"
+"""Where the metadata of a proposal keep why it waits, and what it asks for."""
+ASKED_FOR: Final = "asked-for"
+"""Why a candidate waits whose strategy is "review"."""
+TRUST: Final[Mapping[SourceClass, int]] = {"user": 2, "system": 2, "agent": 1, "tool": 0}
+"""Whose words change whose: never those of who is trusted less."""
+_LEAST_CONFIDENCE: Final = 0.5
+_LONGEST_READ: Final = 8_000
+_MOST_SENTENCES: Final = 200
+_ABOUT_THE_USER: Final = frozenset({FAMILIES["user-profile"], FAMILIES["identity"]})
+_SET_ASIDE: Final[tuple[Status, ...]] = ("pending", "quarantined", "deleted")
+_EQUALS: Final = 50
+
+
+def doubts(
+    candidate: Candidate,
+    family: str,
+    status: WriteStatus,
+    changed: Collection[Record],
+    settings: Settings,
+    *,
+    user_id: str,
+    is_denied: Callable[[], bool],
+) -> tuple[str, ...]:
+    """Why a person should decide on a candidate, as codes; empty: it may be remembered.
+
+    Args:
+        family: Where it would be kept.
+        status: What was decided.
+        changed: The records that would be changed by it.
+        is_denied: Whether a record of the user says otherwise, of whatever kind; asked only where it counts.
+    """
+    if status == "skipped":
+        return ()
+    by = candidate.source.source_class
+    is_strange = by in ("agent", "tool")
+    found = [ASKED_FOR] if candidate.strategy == REVIEW else []
+    if is_strange and (candidate.kind in ("user-profile", "identity") or family in _ABOUT_THE_USER):
+        found.append(f"about-the-user-by-{by}")
+    if settings.review == "off":
+        return tuple(found)
+    told = list(islice(sentences(candidate.content[:_LONGEST_READ]), _MOST_SENTENCES))
+    said = [normal(each) for each in told]
+    if is_strange and not found and any(is_about_the_user(each, user_id) for each in told):
+        found.append(f"about-the-user-by-{by}")
+    is_changed = status == "updated" and any(record.source.source_class == "user" for record in changed)
+    if is_changed or (is_strange and is_denied()):
+        found.append("contradicts-the-user")
+    is_order = is_strange and any(map(is_instruction, told))
+    if is_order or any(map(phrases.INSTRUCTION.search, said)):  # also what is quoted: a model reads that too
+        found.append("instruction-like")
+    if candidate.confidence < _LEAST_CONFIDENCE:
+        found.append("low-confidence")
+    if settings.review == "all" and not found:
+        found.append("every-candidate")
+    return tuple(found)
+
+
+def proposed(record: Record, candidate: Candidate, why: Sequence[str]) -> Record:
+    """The record as it waits for a reviewer. It has no vector: nothing finds it."""
+    asks: dict[str, Any] = {"why": list(why)}
+    if candidate.evidence and candidate.evidence != candidate.content:
+        asks["evidence"] = candidate.evidence[:_LONGEST_READ]
+    for name in ("strategy", "event", "target"):
+        told = getattr(candidate, name)
+        if told is not None and told != REVIEW:
+            asks[name] = told
+    return replace(
+        record,
+        status="pending",
+        subject=candidate.subject,
+        attribute=candidate.attribute,
+        metadata={**record.metadata, REVIEW: asks},
+        vector=None,
+        embedder=None,
+    )
+
+
+def without_review(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata of a proposal, as a record has them that nobody waits for any more."""
+    return {
+        name: value
+        for name, value in metadata.items()
+        if name != REVIEW and (name, value) != ("strategy", REVIEW)
+    }
+
+
+def known_to_reviewers(new: Record, view: ReadStore) -> tuple[Record, str] | None:
+    """The record of the same words that a person decides or has decided on, and what that means, as a code,
+    with the login of who has rejected it.
+
+    None: there is none, or the user says it now, and had not said it before.
+    """
+    where = Filter(
+        user_id=new.user_id,
+        families=(new.family,),
+        tasks=(new.task,),
+        statuses=_SET_ASIDE,
+        content_hash=new.content_hash,
+    )
+    for record in view.list(where, limit=_EQUALS):
+        by_user = (new.source.source_class == "user", record.source.source_class == "user")
+        if (code := _why_not(record)) and by_user != (True, False):
+            return record, code
+    return None
+
+
+def _why_not(record: Record) -> str | None:
+    if record.status == "pending":
+        return "waits-for-review"
+    if record.status == "quarantined":
+        return "quarantined"
+    told = record.metadata.get(REVIEW)
+    if not isinstance(told, dict) or told.get("verdict") != "rejected":
+        return None
+    return f"rejected-before:{told['by']}" if isinstance(told.get("by"), str) else "rejected-before"

@@ -1,0 +1,109 @@
+"""Change one record by hand: what `update` and `delete` make of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from supervisor_memory.model.arguments import as_importance, as_tags
+from supervisor_memory.model.records import AuditEvent, Record, Source, check_content, content_hash
+from supervisor_memory.ports import Deciding
+from supervisor_memory.stages.insert.decide import expiry
+from supervisor_memory.stages.insert.merge import strategy_for
+from supervisor_memory.stages.insert.tasks import STEPS
+from supervisor_memory.stages.pre_insert.extract import describe
+from supervisor_memory.stores.protocol import Change, Commit
+
+__all__ = ["SOURCE_WAS", "deletion", "revision"]
+
+SOURCE_WAS: Final = "source-was"
+"""Where the row of a change that made a record somebody else's words says whose they had been."""
+
+
+def revision(
+    old: Record,
+    content: str | None,
+    metadata: Mapping[str, Any],
+    *,
+    merge: bool,
+    actor: str,
+    view: Deciding,
+    source: Source | None = None,
+) -> Commit | None:
+    """The commit that gives a record another text or other metadata; None when nothing would change.
+
+    Args:
+        merge: True: `metadata` is laid over the old one, and its `strategy` joins the texts.
+            False: both are replaced by what is given.
+        source: Whose words the new text is, where the old one is the user's; None: whoever changes it vouches
+            that it is still the user's. What others said stays theirs.
+    """
+    asked = metadata.get("strategy", "overwrite") if merge else "overwrite"
+    _, strategy = strategy_for(old.kind, asked)
+    text = old.content if content is None else strategy(old, check_content(content), view.now, view.complete)
+    kept = {**old.metadata, **metadata} if merge else dict(metadata or old.metadata)
+    if (text, kept) == (old.content, dict(old.metadata)):
+        return None
+    new = replace(
+        old,
+        content=text,
+        content_hash=content_hash(text),
+        metadata=kept,
+        tags=as_tags(metadata) or old.tags,
+        importance=as_importance(metadata, otherwise=old.importance),
+        updated_at=view.now,
+        expires_at=expiry(old.kind, kept, view.now, view.settings) if "ttl" in metadata else old.expires_at,
+    )
+    if new.embedded_text != old.embedded_text:
+        [vector] = view.embed([new.embedded_text])
+        embedder = view.embedder if vector is not None else None
+        new = replace(new, vector=vector, embedder=embedder.fingerprint if embedder else None)
+    if text != old.content:
+        by = source if source is not None and old.source.source_class == "user" else old.source
+        new = replace(_about(new, old, given=metadata), valid_from=view.now, source=by)
+    change = Change(new, expects=old.version, changes_source=new.source != old.source)
+    return Commit((change,), (_event("update", old, actor=actor, after=text, source=new.source),))
+
+
+def _about(new: Record, old: Record, *, given: Mapping[str, Any]) -> Record:
+    """The record with its subject told anew; under its old one the next statement would replace it."""
+    told = describe(new.content, kind=new.kind, source=new.source)
+    kept = {name: value for name, value in new.metadata.items() if name != "value" or name in given}
+    if told.value is not None:
+        kept = {"value": told.value, **kept}
+    if old.attribute == STEPS or (told.subject, told.attribute) == (old.subject, old.attribute):
+        return replace(new, metadata=kept)
+    return replace(new, metadata=kept, subject=None, attribute=None)
+
+
+def deletion(records: Sequence[Record], *, now: float, actor: str) -> Commit:
+    """The commit that deletes records; history keeps them."""
+    return Commit(
+        tuple(
+            Change(replace(r, status="deleted", updated_at=now, valid_to=now), expects=r.version)
+            for r in records
+        ),
+        tuple(_event("delete", record, actor=actor) for record in records),
+    )
+
+
+def _event(
+    op: str, old: Record, *, actor: str, after: str | None = None, source: Source | None = None
+) -> AuditEvent:
+    by = old.source if source is None else source
+    was = {} if by == old.source else {SOURCE_WAS: old.source.source_class}
+    return AuditEvent(
+        op,
+        user_id=old.user_id,
+        actor=actor,
+        family=old.family,
+        record_id=old.id,
+        version_before=old.version,
+        version_after=old.version + 1,
+        before=old.content,
+        after=after,
+        source_class=by.source_class,
+        agent_id=by.agent_id if was else None,
+        session_id=by.session_id,
+        run_id=by.run_id if was else None,
+        detail={"kind": old.kind, **was},
+    )

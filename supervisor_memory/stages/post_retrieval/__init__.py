@@ -1,0 +1,1 @@
+"""From candidates to a note: rank, gate, rerank, format."""

@@ -1,0 +1,166 @@
+"""Rank: how relevant a record is, and its place by that and what else weighs in (`weights.py`).
+
+Two numbers say how well a record answers. Its *relevance* is made of absolute parts, so that the best of
+nonsense stays nonsense: the threshold reads it alone. Its *match* is made of all signals, scaled within one
+search (`signals/fuse.py`), and orders far better. What enters the score is the match on the scale of the
+best relevance: `fused`.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from supervisor_memory.flow import Recalling
+from supervisor_memory.model.records import Hit, Query, Record
+from supervisor_memory.ports import ReadStore
+from supervisor_memory.signals.told_dates import FACT_DATED, told
+from supervisor_memory.stages.post_retrieval.weights import parts_of, weighted
+from supervisor_memory.text.terms import terms
+from supervisor_memory.understand.dates import DateRange, asks_when, mentions_time, named_dates
+from supervisor_memory.understand.names import identifier_match, identifiers
+
+if TYPE_CHECKING:
+    from supervisor_memory.embedding.protocol import Calibration
+
+__all__ = ["coverage", "rank", "relevance"]
+
+_AGREEMENT = 0.25  # what a second signal adds to what the best one left open
+_NAMED = 0.8  # relevance of a definition whose term the question uses
+_DATED = 0.3  # what a time that fits adds to what is left open
+_SOME = 0.15  # relevance under which a time that fits adds less
+_IN_CONTEXT = 0.7  # of the share of the terms that are in a record and what was said before it
+_IDENTIFIED = 0.3  # what a record adds to its match that holds all identifiers of the question
+_SAYS_WHEN = 0.25  # what it adds where the question is when, and the record names a time
+
+
+def _term_set(text: str) -> frozenset[str]:
+    return frozenset(terms(text))
+
+
+_identifiers = lru_cache(maxsize=2_048)(identifiers)
+_named_dates = lru_cache(maxsize=2_048)(named_dates)
+_mentions_time = lru_cache(maxsize=2_048)(mentions_time)
+
+
+def coverage(asked: Collection[str], record: Record) -> float:
+    """Share of the question's terms that the record holds, in its text, `use_when` or tags, in [0, 1]."""
+    if not asked:
+        return 0.0
+    held = _term_set(record.searched_text)
+    return sum(term in held for term in asked) / len(asked)
+
+
+def relevance(
+    dense: float | None, covered: float, *, named: bool, context: float = 0.0, dated: float = 0.0
+) -> float:
+    """The fused evidence for a record, in [0, 1].
+
+    Args:
+        dense: Calibrated cosine in [0, 1]; None without vectors of one embedder.
+        covered: Share of the question's terms found.
+        named: Whether the question uses the very term that the record defines.
+        context: Share of the terms found in it and in what was said just before.
+        dated: How well its time fits one that the question names. The words of a date are in no record of
+            that day, and take from all the rest; so a time that fits adds to what other evidence there is.
+    """
+    evidence = (dense or 0.0, covered, _NAMED if named else 0.0, _IN_CONTEXT * context)
+    best, second, *_ = sorted(evidence, reverse=True)
+    found = best + _AGREEMENT * (1.0 - best) * second
+    return found + _DATED * dated * (1.0 - found) * min(1.0, found / _SOME)
+
+
+def rank(plan: Recalling, view: ReadStore) -> Recalling:
+    """Score every candidate and put the best first.
+
+    Where nothing is relevant the match alone orders; of equals the newest comes first, by id.
+    """
+    if plan.query is None or not plan.hits:
+        return plan
+    embedder = view.embedder if plan.query.vector is not None else None
+    calibration = embedder.calibration if embedder else None
+    asked = frozenset(plan.query.terms)
+    weighed = [_told(hit, asked, calibration) for hit in _dated_by_their_texts(plan.hits, plan.query)]
+    matches = _matches(weighed, plan.query)
+    best_match, best_relevance = max(matches), max(hit.parts["relevance"] for hit in weighed)
+    scale = best_relevance / best_match if best_match else 0.0
+    read = view.times_read([hit.record.id for hit in weighed]) if view.settings.weight_reads else {}
+    scored: list[Hit] = []
+    for hit, match in zip(weighed, matches, strict=True):
+        record = hit.record
+        beside = parts_of(record, now=view.now, settings=view.settings, times_read=read.get(record.id, 0))
+        parts = {**hit.parts, "match": match, "fused": match * scale, **beside}
+        scored.append(Hit(record, weighted(parts, view.settings), parts))
+    scored.sort(key=lambda hit: hit.record.id, reverse=True)
+    scored.sort(key=lambda hit: (-hit.score, -hit.parts["match"]))
+    return replace(plan, hits=replace(plan.hits, items=tuple(scored)))
+
+
+def _dated_by_their_texts(hits: Sequence[Hit], query: Query) -> Sequence[Hit]:
+    """The hits; of facts that name a time how well that fits the question, not when they were written: what
+    came of the first quarter is reported in the second."""
+    if not (asked := named_dates(query.text, query.now)):
+        return hits
+    return [
+        hit if "match" not in hit.parts or hit.record.layer == "history" else _redated(hit, asked, query)
+        for hit in hits
+    ]
+
+
+def _redated(hit: Hit, asked: Sequence[DateRange], query: Query) -> Hit:
+    fit = told(asked, _named_dates(hit.record.content, hit.record.created_at))
+    if fit is None:
+        return hit
+    date, before = FACT_DATED * fit, hit.parts.get("date", 0.0)
+    parts = {name: value for name, value in hit.parts.items() if name != "date"} | (
+        {"date": date} if date else {}
+    )
+    return replace(hit, parts={**parts, "match": hit.parts["match"] + query.weights.date * (date - before)})
+
+
+def _told(hit: Hit, asked: frozenset[str], calibration: "Calibration | None") -> Hit:
+    """The hit with its relevance and what that is made of."""
+    record = hit.record
+    subject = _term_set(record.subject) if record.subject and record.kind == "domain-facts" else frozenset()
+    named = bool(subject) and subject <= asked
+    covered = coverage(asked, record)
+    sim = calibration.relevance(hit.parts["cosine"]) if calibration and "cosine" in hit.parts else None
+    evidence = relevance(
+        sim,
+        covered,
+        named=named,
+        context=hit.parts.get("context", 0.0),
+        dated=hit.parts.get("date", 0.0),
+    )
+    parts = {**hit.parts, "relevance": evidence, "coverage": covered}
+    if sim is not None:
+        parts["sim"] = sim
+    if named:
+        parts["named"] = _NAMED
+    return replace(hit, parts=parts)
+
+
+def _matches(hits: Sequence[Hit], query: Query) -> Sequence[float]:
+    """What orders the hits: the store's match, or one of meaning and words where it has none."""
+    if any("match" not in hit.parts and hit.parts.keys() & {"cosine", "bm25"} for hit in hits):
+        matches = _by_parts(hits, query)
+    else:
+        matches = [hit.parts.get("match", 0.0) for hit in hits]
+    if named := identifiers(query.text):
+        found = (identifier_match(named, _identifiers(hit.record.content)) for hit in hits)
+        matches = [match + _IDENTIFIED * share for match, share in zip(matches, found, strict=True)]
+    if asks_when(query.text):
+        says = (_mentions_time(hit.record.content) for hit in hits)
+        matches = [match + _SAYS_WHEN * is_told for match, is_told in zip(matches, says, strict=True)]
+    return matches
+
+
+def _by_parts(hits: Sequence[Hit], query: Query) -> list[float]:
+    import numpy as np
+
+    from supervisor_memory.signals.fuse import base
+
+    meaning = [hit.parts.get("cosine", query.unrelated) - query.unrelated for hit in hits]
+    words = [hit.parts.get("bm25", 0.0) for hit in hits]
+    signals = {"meaning": np.array(meaning, np.float32), "words": np.array(words, np.float32)}
+    return [float(match) for match in base(signals, query.weights)]

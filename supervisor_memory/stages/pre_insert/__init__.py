@@ -1,0 +1,1 @@
+"""From a turn to candidates for memory: gather, extract, leave out repeats."""

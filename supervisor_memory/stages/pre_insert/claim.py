@@ -1,0 +1,95 @@
+"""The schema of one item that a model or an extractor proposes: what is read of it, and what is not taken."""
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
+
+from supervisor_memory.errors import InvalidContent
+from supervisor_memory.model.records import KINDS, Kind, check_content
+from supervisor_memory.understand.statements import normal
+
+__all__ = ["MAX_CLAIM", "Claim", "Unusable", "read_claim"]
+
+MAX_CLAIM = 2_000
+"""Characters of one statement."""
+_MAX_NAME = 128
+_MOST_READ = 10 * _MAX_NAME  # characters of a name, of which the first are kept
+_USUAL_CONFIDENCE = 0.8
+
+
+class Unusable(ValueError):
+    """Why an item is not taken: a code for the audit, and in words."""
+
+    def __init__(self, code: str, told: str) -> None:
+        super().__init__(told)
+        self.code, self.told = code, told
+
+
+def _kind(given: object) -> object:
+    kind = given.strip().casefold().replace("_", "-") if isinstance(given, str) else given
+    if kind not in KINDS:
+        raise ValueError(f"unknown kind {str(kind)[:40]!r}")
+    return kind
+
+
+def _name(given: object) -> str | None:
+    """A name as subjects are compared; None where it is none."""
+    name = normal(given[:_MOST_READ]).casefold() if isinstance(given, str) else ""
+    return name[:_MAX_NAME] or None
+
+
+def _confidence(given: object) -> float:
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not math.isfinite(given):
+        return _USUAL_CONFIDENCE
+    return min(max(float(given), 0.0), 1.0)
+
+
+Name = Annotated[str | None, BeforeValidator(_name)]
+
+
+class Claim(BaseModel):
+    """A statement with its kind. What else is said of it counts where it is sound; other keys do not."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+
+    content: Annotated[str, StringConstraints(max_length=MAX_CLAIM)]
+    kind: Annotated[Kind, BeforeValidator(_kind)]
+    subject: Name = None
+    attribute: Name = None
+    value: Name = None
+    confidence: Annotated[float, BeforeValidator(_confidence)] = _USUAL_CONFIDENCE
+
+    @property
+    def named(self) -> dict[str, str]:
+        """What it is about, which takes a subject and an attribute."""
+        told = {"subject": self.subject, "attribute": self.attribute, "value": self.value}
+        given = {name: each for name, each in told.items() if each is not None}
+        return given if self.subject and self.attribute else {}
+
+
+def read_claim(item: Mapping[Any, Any]) -> Claim:
+    """The item as a claim that can be stored.
+
+    Raises:
+        Unusable: it is none.
+    """
+    plain = {name: each for name in Claim.model_fields if (each := item.get(name)) is not None}
+    try:
+        claim = Claim.model_validate(plain)
+        return claim.model_copy(update={"content": check_content(claim.content)})
+    except ValidationError as error:
+        raise _unusable(error) from error
+    except InvalidContent as error:
+        raise Unusable("malformed", str(error)) from error
+
+
+def _unusable(error: ValidationError) -> Unusable:
+    """The first thing that is wrong, with nothing of what was said."""
+    wrong = error.errors(include_url=False, include_input=False)[0]
+    field = str(wrong["loc"][0]) if wrong["loc"] else "item"
+    if wrong["type"] == "string_too_long":
+        return Unusable("too-long", f"content over {MAX_CLAIM:,} characters")
+    told = {"string_type": "not text", "missing": "not text", "string_unicode": "not text"}.get(wrong["type"])
+    return Unusable("malformed", f"{field} is {told}" if told else wrong["msg"].removeprefix("Value error, "))

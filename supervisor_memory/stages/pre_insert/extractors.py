@@ -1,0 +1,94 @@
+"""Extractors of your own: functions that say what of a conversation is worth remembering.
+
+    recipe = replace(DEFAULT, pre_insert=(*DEFAULT.pre_insert, extracting(find_ticket_numbers)))
+    SupervisorMemory(recipe=recipe)
+
+What an extractor finds comes on top of what the rules found, and is checked like a stranger's input: see
+docs/extracting.md.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from supervisor_memory.flow import Gathering, Remembering
+from supervisor_memory.model.messages import LONGEST_READ
+from supervisor_memory.model.records import Candidate, Message, Source, content_hash
+from supervisor_memory.ports import ReadStore
+from supervisor_memory.stages.post_retrieval.format import strip_notes
+from supervisor_memory.stages.pre_insert import extract
+from supervisor_memory.stages.pre_insert.gather import by_their_speaker, storable
+
+__all__ = ["Extractor", "extracting"]
+
+Extractor: TypeAlias = Callable[[Sequence[Message]], object]
+"""From what was said to what is worth remembering: a list of mappings, pydantic objects or texts.
+
+Each has a `content`, and where it is known a `kind`, `subject`, `attribute`, `value` and `confidence` in
+[0, 1]. A text alone is taken as what `memory.write` makes of it. Notes of ours are not in the messages.
+"""
+
+_LEAST_SURE = 0.05
+
+
+def extracting(extractor: Extractor, *, name: str | None = None) -> Gathering:
+    """An operator of the pre-insert stage that asks an extractor, in the time that is left.
+
+    One that fails or hangs is a step without which memory goes on: the rules' findings stand, and the audit
+    says `degraded` with its name.
+
+    Args:
+        name: Who it is, in the audit and in `metadata["extracted"]["by"]`. None: the function's own name.
+    """
+    called = name or str(getattr(extractor, "__name__", type(extractor).__name__))
+
+    def operator(said: Remembering, view: ReadStore) -> Remembering:
+        told = tuple(_told(said))
+        if not told:
+            return said
+        answer = view.attempt(called, lambda: extractor(told))
+        if answer is None:
+            return said
+        scope = said.scope
+        source = Source("user", scope.agent_id, scope.session_id, scope.run_id)
+        sifted = extract.sift(_with_kinds(answer), source=source)
+        known = {content_hash(each.content) for each in said.candidates}
+        new = (each for each in sifted.candidates if content_hash(each.content) not in known)
+        found = (extract.noted(_capped(each), by=called) for each in by_their_speaker(new, told))
+        return replace(
+            said,
+            candidates=(*said.candidates, *storable(found)),
+            unkept=(*said.unkept, *(f"{called}:{code}" for code in sifted.codes)),
+        )
+
+    return operator
+
+
+def _told(said: Remembering) -> Iterator[Message]:
+    """What the user and the agents said, the outcome of an agent included."""
+    for message in said.messages:
+        if message.role in ("user", "assistant") and (text := strip_notes(message.content[:LONGEST_READ])):
+            yield replace(message, content=text)
+    answer = said.outcome.final_answer
+    if isinstance(answer, str) and (text := strip_notes(answer[:LONGEST_READ])):
+        yield Message("assistant", text, said.scope.agent_id)
+
+
+def _with_kinds(answer: object) -> object:
+    """Texts alone as items of the kind that the rules tell."""
+    if isinstance(answer, str):
+        answer = [answer]
+    if not isinstance(answer, (list, tuple)):
+        return answer
+    return [_item(each) for each in answer[: extract.MOST_READ + 1]]
+
+
+def _item(each: object) -> object:
+    if not isinstance(each, str):
+        return each
+    short = each[: extract.MAX_CONCLUSION]
+    return {"content": each, "kind": extract.describe(short).kind if short.strip() else "domain-facts"}
+
+
+def _capped(candidate: Candidate) -> Candidate:
+    return replace(candidate, confidence=max(candidate.confidence, _LEAST_SURE))

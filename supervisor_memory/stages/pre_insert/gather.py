@@ -1,0 +1,196 @@
+"""Gather what a turn offers to remember: the user's statements, an agent's results, the words themselves."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from supervisor_memory.errors import ContentTooLarge, InvalidContent
+from supervisor_memory.flow import Remembering
+from supervisor_memory.model.arguments import as_tags
+from supervisor_memory.model.messages import LONGEST_READ
+from supervisor_memory.model.records import SESSION_FAMILY, Candidate, Message, Record, Source, check_content
+from supervisor_memory.ports import NoStore, ReadStore
+from supervisor_memory.stages.insert.merge import strategy_for
+from supervisor_memory.stages.post_retrieval.format import strip_notes
+from supervisor_memory.stages.pre_insert import extract
+from supervisor_memory.stages.pre_insert.echo import own_words
+from supervisor_memory.stages.pre_insert.once import session_message_id
+from supervisor_memory.stages.pre_insert.reply import listed
+from supervisor_memory.text.terms import terms
+
+__all__ = ["by_their_speaker", "gather", "keep_messages", "sharpen", "storable", "with_metadata"]
+
+_OWN_WORDS = 2 / 3
+"""Share of a statement's terms that must be the user's for it to be the user's statement."""
+_APART = 1e-6  # seconds between two messages of one turn; times since 1970 have no finer place
+
+
+def gather(said: Remembering, view: ReadStore) -> Remembering:
+    """Candidates by rules: what the user stated, what an agent brought. Each points to its message."""
+    scope = said.scope
+    source = Source("user", None, scope.session_id, scope.run_id)
+    kept = _session_messages(said, view)
+    found: list[Candidate] = []
+    unkept: list[str] = []
+    for message, record in zip(said.messages, kept, strict=True):
+        read = extract.read_user(replace(message, content=_read(message.content)), source=source)
+        found += [replace(each, ref_id=record.id if record else None) for each in read.candidates]
+        unkept += read.unkept
+    if scope.agent_id is not None:
+        answer, conclusion = said.outcome.final_answer, said.outcome.conclusion
+        brought = extract.read_agent(
+            agent_id=scope.agent_id,
+            final_answer=_own(answer) if isinstance(answer, str) else None,
+            conclusion=_own(conclusion) if isinstance(conclusion, str) else conclusion,
+            side_effects=said.outcome.side_effects,
+            source=replace(source, source_class="agent", agent_id=scope.agent_id, message_id=said.turn_id),
+        )
+        spoken = next((r.id for r in reversed(kept) if r and r.source.source_class == "agent"), None)
+        found += [replace(candidate, ref_id=spoken) for candidate in brought.candidates]
+        unkept += brought.unkept
+    return replace(said, candidates=(*said.candidates, *storable(found)), unkept=(*said.unkept, *unkept))
+
+
+def with_metadata(candidate: Candidate, metadata: Mapping[str, Any]) -> Candidate:
+    """The candidate with a caller's metadata, of which `strategy` and `tags` have a meaning.
+
+    Raises:
+        InvalidContent: there is no strategy of that name.
+    """
+    strategy = metadata.get("strategy")
+    if strategy is not None:
+        strategy, _ = strategy_for(candidate.kind, strategy)
+    return replace(
+        candidate,
+        metadata={**candidate.metadata, **metadata},
+        tags=tuple(dict.fromkeys((*candidate.tags, *as_tags(metadata)))),
+        strategy=strategy or candidate.strategy,
+    )
+
+
+def sharpen(said: Remembering, view: ReadStore) -> Remembering:
+    """Candidates that the model finds beyond the rules. Its nonsense is dropped, never an error."""
+    text = "\n".join(
+        f"{m.role}: {_read(m.content)}" for m in said.messages if m.role in ("user", "assistant")
+    )
+    prompt = extract.EXTRACT_PROMPT.format(conversation=text[:LONGEST_READ])
+    reply = view.complete(prompt) if text else None
+    if reply is None:
+        return said
+    data = listed(reply)
+    if data is None:
+        return replace(said, skipped=(*said.skipped, "the-model-answered-no-json-list"))
+    scope = said.scope
+    source = Source("user", scope.agent_id, scope.session_id, scope.run_id)
+    kept = [record for record in _session_messages(said, view) if record is not None]
+    sifted = extract.sift(data, source=source)
+    found = by_their_speaker(sifted.candidates, said.messages)
+    with_message = (replace(extract.noted(each, by="model"), ref_id=_said_in(each, kept)) for each in found)
+    return replace(
+        said,
+        candidates=(*said.candidates, *storable(with_message)),
+        unkept=(*said.unkept, *(f"model:{code}" for code in sifted.codes)),
+    )
+
+
+def by_their_speaker(found: Iterable[Candidate], messages: Iterable[Message]) -> Iterator[Candidate]:
+    """What the user did not say is the agent's, and no wish or trait of the user."""
+    own = {term for m in messages if m.role == "user" for term in terms(_read(m.content))}
+    for candidate in found:
+        words = terms(candidate.content)
+        if sum(term in own for term in words) >= _OWN_WORDS * len(words):
+            yield candidate
+        elif candidate.kind not in ("user-profile", "identity"):
+            yield replace(candidate, source=replace(candidate.source, source_class="agent"))
+
+
+def _said_in(candidate: Candidate, kept: Sequence[Record]) -> str | None:
+    """The message that holds most of what a model read out of a conversation; None when none holds any."""
+    words = set(terms(candidate.content))
+    shared = [(len(words.intersection(terms(record.content))), record.id) for record in kept]
+    most, record_id = max(shared, key=lambda pair: pair[0], default=(0, None))
+    return record_id if most else None
+
+
+def keep_messages(said: Remembering, view: ReadStore) -> Remembering:
+    """What was said, word for word, as session messages. What cannot be kept is reported as skipped."""
+    spoken = [m for m in said.messages if m.role in ("user", "assistant")]
+    skipped = tuple(code for message in spoken if (code := _obstacle(message)))
+    kept = [record for record in _session_messages(said, view) if record is not None]
+    return replace(said, skipped=(*said.skipped, *skipped), verbatim=(*said.verbatim, *kept))
+
+
+def _session_messages(said: Remembering, view: NoStore) -> Sequence[Record | None]:
+    """The session message that each message becomes, None for one that is not kept.
+
+    Their ids come from what was said where, so that a turn that runs again adds nothing. Their times are
+    a microsecond apart, so that what was said at once stays in order.
+    """
+    keeps = view.settings.keep_messages if said.keeps_messages is None else said.keeps_messages
+    if not keeps or said.scope.session_id is None:
+        return [None] * len(said.messages)
+    when = view.now if said.created_at is None else said.created_at
+    seen: Counter[tuple[str, str]] = Counter()
+    kept: list[Record | None] = []
+    for place, message in enumerate(said.messages):
+        if message.role not in ("user", "assistant") or _obstacle(message) is not None:
+            kept.append(None)
+            continue
+        text = check_content(strip_notes(message.content))
+        seen[message.role, text] += 1
+        kept.append(_session_message(said, message, text, seen[message.role, text], when + place * _APART))
+    return kept
+
+
+def _session_message(said: Remembering, message: Message, text: str, nth: int, when: float) -> Record:
+    scope = said.scope
+    where = (scope.session_id, scope.run_id, message.id, message.name)
+    is_user = message.role == "user"
+    return Record(
+        id=session_message_id(said, message, text, nth),
+        namespace=scope.namespace(SESSION_FAMILY),
+        content=text,
+        kind="task-traces",
+        layer="history",
+        created_at=when,
+        updated_at=when,
+        source=Source("user", None, *where) if is_user else Source("agent", message.name, *where),
+    )
+
+
+def _obstacle(message: Message) -> str | None:
+    """Why a message cannot be kept, as a code; "" when there is nothing in it, None when it can."""
+    text = strip_notes(message.content)
+    if message.role == "assistant" and not _own(text):
+        return ""
+    try:
+        check_content(text)
+    except ContentTooLarge:
+        return "content-too-large"
+    except InvalidContent:
+        return "content-unreadable" if text.strip() else ""
+    return None
+
+
+def _read(text: str) -> str:
+    return strip_notes(text[:LONGEST_READ])
+
+
+def _own(text: str) -> str:
+    """What an agent said itself: no note of ours, no message of ours, no bookkeeping of a handoff."""
+    return own_words(strip_notes(text))
+
+
+def storable(found: Iterable[Candidate]) -> Iterator[Candidate]:
+    """What can be stored, each text once."""
+    seen: set[tuple[str, str]] = set()
+    for candidate in found:
+        try:
+            is_users = candidate.source.source_class == "user"
+            content = check_content((strip_notes if is_users else _own)(candidate.content))
+        except InvalidContent:
+            continue
+        if (candidate.kind, content) not in seen:
+            seen.add((candidate.kind, content))
+            yield replace(candidate, content=content)

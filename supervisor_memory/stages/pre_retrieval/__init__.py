@@ -1,0 +1,1 @@
+"""Before a search: whether to recall at all, and the query."""

@@ -1,0 +1,1 @@
+"""Candidates for a note, from the store."""

@@ -1,0 +1,101 @@
+"""Fetch candidates: what resembles the question, and what the user wants whatever the question."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, islice
+
+from supervisor_memory.flow import Recalling, Turn
+from supervisor_memory.model.records import FAMILIES, Filter, Hit, Hits, Query, Record
+from supervisor_memory.model.wanted import Wanted
+from supervisor_memory.ports import ReadStore
+from supervisor_memory.settings import Settings
+from supervisor_memory.understand.statements import read_statements
+
+__all__ = ["add_standing", "least_relevance", "search_store"]
+
+_CANDIDATES = 20  # of each signal, at least; ranking chooses among them
+_MOST = 1_000
+_PROFILE = 100  # of the newest records about the user, among which the wishes are
+_PINNED = Wanted.of("pinned", True)  # noqa: FBT003
+_WISHED_OF_THE_USER = frozenset(("name", "format", "language", "chart", "unit", "verbosity", "decimals"))
+
+
+def search_store(plan: Recalling, view: ReadStore) -> Recalling:
+    """Candidates by all signals; without a threshold also what shares nothing with the question."""
+    if plan.query is None:
+        return plan
+    wanted = plan.turn.limit or view.settings.top_k
+    hits = view.search(plan.query, limit=max(_CANDIDATES, min(4 * wanted, _MOST), wanted))
+    if plan.turn.purpose == "hits" and not least_relevance(plan.turn, view.settings) and len(hits) < wanted:
+        hits = _filled(hits, plan.query, wanted, view)
+    return replace(plan, hits=replace(hits, notes=(*plan.hits.notes, *hits.notes)))
+
+
+def least_relevance(turn: Turn, settings: Settings) -> float:
+    """The threshold of a turn, in [0, 1]."""
+    return settings.min_score if turn.threshold is None else turn.threshold
+
+
+def _filled(hits: Hits, query: Query, wanted: int, view: ReadStore) -> Hits:
+    """The hits and, up to as many as are wanted, the newest records that were not found."""
+    found = {hit.record.id for hit in hits}
+    others = view.list(query.where, limit=wanted + _MOST)
+    missing = [Hit(r) for r in others if r.id not in found and r.is_visible(view.now)]
+    return replace(hits, items=(*hits, *missing[: wanted - len(hits)]))
+
+
+def add_standing(plan: Recalling, view: ReadStore) -> Recalling:
+    """What the user wants of every answer, marked `standing`: "use tables" resembles no question.
+
+    What is pinned first, then wishes, then what else is known of the user, each the newest first. They
+    count against the note's limits like any other record.
+    """
+    most = view.settings.standing_notes
+    if plan.query is None or plan.turn.purpose == "hits" or not most:
+        return plan
+    family = FAMILIES["user-profile"]
+    if plan.hits.namespaces == 0 and family in (plan.query.where.families or (family,)):
+        return plan  # the search has just looked there
+    where = Filter(
+        user_id=plan.turn.scope.user_id,
+        families=(family,),
+        tasks=plan.turn.scope.tasks,
+        kinds=("user-profile",),
+    )
+    standing = {record.id: record for record in _standing(where, most, view)}
+    found = [
+        replace(hit, parts={**hit.parts, "standing": 1.0}) if hit.record.id in standing else hit
+        for hit in plan.hits
+    ]
+    seen = {hit.record.id for hit in found}
+    added = [Hit(record, parts={"standing": 1.0}) for id_, record in standing.items() if id_ not in seen]
+    return replace(plan, hits=replace(plan.hits, items=(*found, *added)))
+
+
+def _standing(where: Filter, most: int, view: ReadStore) -> Sequence[Record]:
+    newest = view.list(where, limit=_PROFILE)
+    if len(newest) == _PROFILE:  # there may be older ones, which count when they are pinned
+        newest = [*view.list(replace(where, metadata=(_PINNED,)), limit=_PROFILE), *newest]
+    known = {record.id: record for record in newest if record.is_visible(view.now)}
+    pinned = [record for record in known.values() if record.metadata.get("pinned") is True]
+    wishes = (record for record in known.values() if _is_wish(record))
+    return list(islice(_each_once(chain(pinned, wishes, known.values())), most))
+
+
+def _each_once(records: Iterable[Record]) -> Iterator[Record]:
+    seen: set[str] = set()
+    for record in records:
+        if record.id not in seen:
+            seen.add(record.id)
+            yield record
+
+
+_NO_WISHES = ("identity", "personal-fact")
+
+
+def _is_wish(record: Record) -> bool:
+    """Whether the user wants something ("use tables"), rather than tells something ("I live in Rome")."""
+    if record.attribute is not None:
+        return record.subject != "user" or record.attribute in _WISHED_OF_THE_USER
+    said = read_statements(record.content).all
+    return any(each.kind == "user-profile" and each.reason not in _NO_WISHES for each in said)

@@ -1,0 +1,1 @@
+"""Where records are kept: one protocol, one folder for each store."""

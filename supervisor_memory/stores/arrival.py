@@ -1,0 +1,241 @@
+"""What becomes of records that come from another store. The same for every backend."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Literal, Protocol
+
+from supervisor_memory.errors import BadVector, Conflict, InvalidContent, WasErased
+from supervisor_memory.model.records import AuditEvent, Record
+from supervisor_memory.stores.changes import clash, places, plain, unit
+from supervisor_memory.stores.memory.state import Staged, State
+from supervisor_memory.stores.protocol import Change, Commit, Stored, Taken
+
+__all__ = ["Decided", "Refuses", "Shelf", "as_commit", "pages", "staged_in", "take_all"]
+
+
+class Shelf(Protocol):
+    """Where records are put, one after the other."""
+
+    def current(self, record_id: str) -> Record | None:
+        """The record of this id as it is here."""
+        ...
+
+    def earlier(self, record_id: str, version: int) -> Record | None:
+        """What it was here at an earlier version."""
+        ...
+
+    def put(self, stored: Stored, current: Record | None) -> None:
+        """Put a record in the place of the one that is here, with the versions between the two.
+
+        Raises:
+            Conflict: another active record has its place; nothing was put.
+        """
+        ...
+
+
+class Refuses(Protocol):
+    """Who knows which users were erased: an audit log, or what erases in the store."""
+
+    def refuse_erased(self, records: Sequence[Record]) -> None:
+        """Raise WasErased where one of these new records was said before its user was erased."""
+        ...
+
+
+@dataclass(slots=True)
+class Decided:
+    """What became of the records of a page, and the audit events that tell it."""
+
+    taken: dict[int, Taken] = field(default_factory=dict)
+    events: list[AuditEvent] = field(default_factory=list)
+
+    def in_order(self) -> Sequence[Taken]:
+        return [self.taken[position] for position in sorted(self.taken)]
+
+
+def take_all(page: Sequence[Stored], shelf: Shelf, *, tombstones: Refuses) -> Decided:
+    """Put every record of a page that can be put, and say of the others why not."""
+    decided = Decided()
+    sound: dict[int, Stored] = {}
+    for position, each in enumerate(page):
+        try:
+            sound[position] = _sound(each)
+        except (InvalidContent, BadVector) as error:
+            decided.taken[position] = _refused(each.record.id, "invalid", error)
+    new = [each.record for each in sound.values() if shelf.current(each.record.id) is None]
+    erased = _erased(new, tombstones)
+    # First those that hold no place and those that leave one, so that others can have it.
+    waiting = sorted(
+        sound, key=lambda p: (any(places(sound[p].record)), shelf.current(sound[p].record.id) is None)
+    )
+    while waiting:
+        for position in waiting:
+            decided.taken[position] = _take(sound[position], shelf, erased, decided.events)
+        again = [p for p in waiting if decided.taken[p].reason in ("content_hash", "attribute")]
+        waiting = again if len(again) < len(waiting) else []
+    refused = Counter(each.reason for each in decided.taken.values() if each.what == "refused")
+    if refused:
+        decided.events.append(
+            AuditEvent("memory.import", actor="operator", outcome="skipped", reason="refused", detail=refused)
+        )
+    return decided
+
+
+def _take(stored: Stored, shelf: Shelf, erased: Collection[str], events: list[AuditEvent]) -> Taken:
+    record = stored.record
+    current = shelf.current(record.id)
+    if current is None and record.id in erased:
+        return Taken(
+            record.id,
+            "refused",
+            "erased",
+            f"record {record.id} was said before its user was erased, so it does not come back",
+        )
+    taken = _verdict(stored, current, shelf.earlier)
+    if taken.what in ("added", "replaced"):
+        try:
+            shelf.put(stored, current)
+        except Conflict as error:
+            return _refused(record.id, str(error.facts["what"]), error)
+        events.append(_event(record, current))
+    return taken
+
+
+def _verdict(stored: Stored, current: Record | None, earlier: Callable[[str, int], Record | None]) -> Taken:
+    record = stored.record
+    if current is None:
+        return Taken(record.id, "added")
+    what: Literal["same", "older", "replaced"] = "same"
+    here: Record | None = current
+    brought: Record | None = record
+    if current.version > record.version:
+        what, here = "older", earlier(record.id, record.version)
+    elif current.version < record.version:
+        what, brought = "replaced", _version(stored.earlier, current.version)
+    if here is not None and brought is not None and _alike(here, brought):
+        return Taken(record.id, what)
+    return Taken(
+        record.id,
+        "refused",
+        "other-record",
+        f"record {record.id} is here with another history (at version {current.version}, and version "
+        f"{record.version} was brought); delete one of the two, or keep both stores",
+    )
+
+
+def _version(records: Iterable[Record], version: int) -> Record | None:
+    return next((each for each in records if each.version == version), None)
+
+
+def _alike(one: Record, other: Record) -> bool:
+    """Whether two are the same version of the same record. How it is found may differ: vectors are remade."""
+    return replace(one, embedder=None, content_hash="-") == replace(other, embedder=None, content_hash="-")
+
+
+def _sound(stored: Stored) -> Stored:
+    """A copy that shares nothing with its maker and can be stored.
+
+    Raises:
+        InvalidContent, BadVector: it cannot.
+    """
+    record = plain(replace(stored.record, vector=None))
+    what = f"record {record.id}"
+    if (stored.vector is None) != (record.embedder is None):
+        raise BadVector(f"{what} has a vector or the name of its embedder, and not the other", id=record.id)
+    vector = None if stored.vector is None else unit(stored.vector, what=f"the vector of {what}")
+    earlier = tuple(plain(replace(each, vector=None)) for each in stored.earlier)
+    numbers = [each.version for each in (*earlier, record)]
+    if numbers[0] < 1 or any(one >= two for one, two in pairwise(numbers)):
+        raise InvalidContent(f"the versions of {what} are not in order: {str(numbers)[:80]}", id=record.id)
+    if any((each.id, each.user_id) != (record.id, record.user_id) for each in earlier):
+        raise InvalidContent(f"an earlier version of {what} is another record's", id=record.id)
+    return Stored(record, earlier, vector)
+
+
+def _erased(records: Sequence[Record], tombstones: Refuses) -> Collection[str]:
+    try:
+        tombstones.refuse_erased(records)
+    except WasErased as error:
+        return frozenset(error.facts["record_ids"])
+    return ()
+
+
+def _refused(record_id: str, reason: str, error: Exception) -> Taken:
+    return Taken(record_id, "refused", reason, str(error))
+
+
+def _event(record: Record, current: Record | None) -> AuditEvent:
+    source = record.source
+    return AuditEvent(
+        "memory.import",
+        user_id=record.user_id,
+        actor="operator",
+        family=record.family,
+        record_id=record.id,
+        version_before=None if current is None else current.version,
+        version_after=record.version,
+        before=None if current is None else current.content,
+        after=record.content,
+        source_class=source.source_class,
+        agent_id=source.agent_id,
+        session_id=source.session_id,
+        run_id=source.run_id,
+    )
+
+
+def staged_in(state: State, page: Sequence[Stored], *, tombstones: Refuses) -> tuple[Staged, Decided]:
+    """What a page would do to a state. Nothing has happened yet."""
+    shelf = _StateShelf(state, Staged(results=[]))
+    decided = take_all(page, shelf, tombstones=tombstones)
+    return shelf.staged, decided
+
+
+def as_commit(staged: Staged, decided: Decided) -> Commit:
+    """A page as a commit, for those that tell in the log how one ends."""
+    changes = tuple(Change(record, expects=record.version) for record in staged.records.values())
+    return Commit(changes, tuple(decided.events))
+
+
+def pages(records: Sequence[Stored], *, most: int) -> Iterator[Sequence[Stored]]:
+    """Parts of a page with at most so many records and earlier versions; one record is never divided."""
+    part: list[Stored] = []
+    size = 0
+    for each in records:
+        if part and size + 1 + len(each.earlier) > most:
+            yield part
+            part, size = [], 0
+        part.append(each)
+        size += 1 + len(each.earlier)
+    if part:
+        yield part
+
+
+@dataclass(frozen=True, slots=True)
+class _StateShelf:
+    state: State
+    staged: Staged
+
+    def current(self, record_id: str) -> Record | None:
+        return self.staged.records.get(record_id) or self.state.records.get(record_id)
+
+    def earlier(self, record_id: str, version: int) -> Record | None:
+        staged = (each for each in self.staged.previous if each.id == record_id)
+        return _version((*self.state.history.get(record_id, ()), *staged), version)
+
+    def put(self, stored: Stored, current: Record | None) -> None:
+        record, staged = stored.record, self.staged
+        for place in places(record):
+            holder = self.state.holder(place, staged)
+            if holder not in (None, record.id):
+                raise clash(place[0], str(holder), record.id)
+        for place in places(current) if current is not None else ():
+            staged.taken[place] = None
+        staged.taken |= dict.fromkeys(places(record), record.id)
+        known = 0 if current is None else current.version
+        staged.previous.extend(each for each in stored.earlier if each.version >= known)
+        staged.records[record.id] = record
+        embedder = record.embedder
+        staged.vectors[record.id] = (
+            None if stored.vector is None or embedder is None else (embedder, stored.vector)
+        )

@@ -1,0 +1,91 @@
+"""A user's records as they were at a moment, to search and list like any other."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from supervisor_memory.audit.log import AuditLog
+from supervisor_memory.errors import ReadOnlyStore
+from supervisor_memory.model.records import Filter, Record
+from supervisor_memory.model.versions import valid_at
+from supervisor_memory.stores.memory.reading import StateBackend
+from supervisor_memory.stores.memory.state import State, StoredVector
+from supervisor_memory.stores.protocol import Commit, Committed, Health, MemoryBackend, Moves
+
+if TYPE_CHECKING:
+    from supervisor_memory.model.records import Vector
+
+__all__ = ["AsOf"]
+
+Embed = Callable[[Sequence[str]], "Sequence[Vector | None]"]
+_PAGE: Final = 500
+
+
+class AsOf(StateBackend):
+    """Reads all records of the user with all their versions, once, when it is made.
+
+    Args:
+        when: The moment, in seconds since 1970.
+        embed, embedder: For texts that are no longer the record's, and so have no vector any more.
+    """
+
+    def __init__(
+        self, backend: MemoryBackend, user_id: str, when: float, *, embed: Embed, embedder: str | None
+    ) -> None:
+        super().__init__()
+        self._backend = backend
+        records: dict[str, Record] = {}
+        vectors: dict[str, StoredVector] = {}
+        changed: list[Record] = []  # session messages never do, which have no vectors
+        for versions, vector in _histories(backend, user_id):
+            now, then = versions[-1], valid_at(versions, when)
+            if then is None:
+                continue
+            records[then.id] = then
+            if then.embedded_text != now.embedded_text or now.status != "active":
+                changed.append(then)
+            elif vector is not None and now.embedder is not None:
+                vectors[then.id] = (now.embedder, vector)
+        if embedder is not None:
+            for record, vector in zip(changed, embed([each.embedded_text for each in changed]), strict=True):
+                if vector is not None:
+                    vectors[record.id] = (embedder, vector)
+        self._state = State(records, vectors=vectors)
+
+    @property
+    def name(self) -> str:
+        return self._backend.name
+
+    @property
+    def audit(self) -> AuditLog:
+        return self._backend.audit
+
+    def batch(self, commit: Commit) -> Committed:
+        """Refused: nobody changes the past.
+
+        Raises:
+            ReadOnlyStore: always.
+        """
+        raise ReadOnlyStore("the past cannot be changed; write to the memory itself")
+
+    def health(self) -> Health:
+        return self._backend.health()
+
+    def close(self) -> None:
+        """The store behind it stays open."""
+
+    def _current(self) -> State:
+        return self._state
+
+
+def _histories(backend: MemoryBackend, user_id: str) -> "Iterator[tuple[Sequence[Record], Vector | None]]":
+    """All versions of each record of a user, oldest first, with the vector of the present one."""
+    if isinstance(backend, Moves):
+        after: str | None = None
+        while page := backend.stored(after=after, limit=_PAGE, user_id=user_id):
+            yield from (((*each.earlier, each.record), each.vector) for each in page)
+            after = page[-1].record.id
+        return
+    start = 0
+    while found := backend.list(Filter(user_id=user_id, statuses=None), limit=_PAGE, offset=start):
+        yield from ((backend.versions(record.id), None) for record in found)
+        start += len(found)

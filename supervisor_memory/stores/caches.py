@@ -1,0 +1,33 @@
+"""What stays in the memory of a process of texts it has read, and how to let go of it."""
+
+import functools
+import sys
+from typing import Final
+
+__all__ = ["MODULES_THAT_KEEP_TEXTS", "forget_texts"]
+
+MODULES_THAT_KEEP_TEXTS: Final = (
+    "supervisor_memory.stores.sqlite.conditions",
+    "supervisor_memory.stores.sqlite.readable",
+    "supervisor_memory.stores.qdrant.points",
+    "supervisor_memory.stores.sqlite.tables",
+    "supervisor_memory.host.store.addresses",
+    "supervisor_memory.stages.post_retrieval.rank",
+    "supervisor_memory.model.records",
+    "supervisor_memory.stages.pre_insert.echo",
+    "supervisor_memory.compare.evidence",
+    "supervisor_memory.understand.sql",
+    "supervisor_memory.understand.statements",
+    "supervisor_memory.text.terms",
+    "supervisor_memory.text.tokens",
+)
+"""Their functions remember what was made of the latest texts and names."""
+
+
+def forget_texts() -> None:
+    """Empty what the functions of this process remember of texts, whoever's they are."""
+    loaded = [sys.modules[name] for name in MODULES_THAT_KEEP_TEXTS if name in sys.modules]
+    for module in loaded:
+        for value in list(vars(module).values()):
+            if isinstance(value, functools._lru_cache_wrapper):
+                value.cache_clear()

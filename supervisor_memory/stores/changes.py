@@ -1,0 +1,168 @@
+"""What a change makes of a record, or why it cannot be made. The same for every backend."""
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from supervisor_memory.errors import BadVector, Conflict, InvalidContent, RecordNotFound
+from supervisor_memory.model.records import Namespace, Record, content_hash
+from supervisor_memory.stores.protocol import Change
+
+__all__ = [
+    "Place",
+    "Vector",
+    "as_stored",
+    "brings_a_vector_alone",
+    "clash",
+    "in_order_of_application",
+    "places",
+    "vector_to_store",
+]
+
+Vector: TypeAlias = npt.NDArray[np.float32]
+Place: TypeAlias = tuple[str, Namespace, str, str]
+"""What only one active record of a namespace may hold: a wording, or a value of an attribute."""
+
+_SMALLEST_NORM = 1e-9
+_UNIT_TOLERANCE = 1e-3
+
+
+def in_order_of_application(changes: Sequence[Change]) -> Sequence[tuple[int, Change]]:
+    """The changes with their positions; those that deactivate first, so that others can take their place."""
+    return sorted(enumerate(changes), key=lambda item: item[1].record.status == "active")
+
+
+def as_stored(change: Change, current: Record | None) -> Record:
+    """The record as it will be kept: its version, wording hash and source settled, its values JSON's.
+
+    What brings a vector and changes nothing else is no new version: the record keeps its present one.
+
+    Raises:
+        Conflict: it exists although it should be new, or changed since it was read.
+        RecordNotFound: it should exist and does not, or belongs to another user.
+        InvalidContent: its values cannot be stored.
+    """
+    _check_expectation(change, current)
+    if current is None:
+        return plain(replace(change.record, version=1))
+    source = change.record.source if change.changes_source else current.source
+    record = plain(replace(change.record, source=source))
+    return replace(record, version=current.version + (not brings_a_vector_alone(change, current)))
+
+
+def brings_a_vector_alone(change: Change, current: Record) -> bool:
+    """Whether a change leaves what is remembered as it is, and only says anew how it is found."""
+    record = change.record
+    same = {name: getattr(current, name) for name in ("version", "source", "embedder", "content_hash")}
+    return record.vector is not None and replace(record, **same) == current
+
+
+def _check_expectation(change: Change, current: Record | None) -> None:
+    record_id = change.record.id
+    if change.expects is None:
+        if current is not None:
+            raise clash("id", record_id, record_id)
+        return
+    if current is None or current.user_id != change.record.user_id:
+        raise RecordNotFound(
+            f"there is no record {record_id} to change; it may have been erased", record_id=record_id
+        )
+    if current.version != change.expects:
+        raise Conflict(
+            f"record {record_id} is at version {current.version}, not {change.expects}; read it again and "
+            "decide again",
+            what="version",
+            record_id=record_id,
+            change_id=record_id,
+            expected=change.expects,
+            found=current.version,
+        )
+
+
+def clash(what: str, record_id: str, change_id: str) -> Conflict:
+    """The error for a place that is taken. `what` is "id", "content_hash" or "attribute"."""
+    reason = {
+        "id": "already exists; update it instead",
+        "content_hash": "is active with the same wording; merge with it",
+        "attribute": "is active for the same subject and attribute; supersede it",
+    }[what]
+    return Conflict(f"record {record_id} {reason}", what=what, record_id=record_id, change_id=change_id)
+
+
+def places(record: Record) -> Iterator[Place]:
+    """The places a record takes in its namespace; none unless it is active and not verbatim."""
+    if record.status != "active" or record.layer == "history":
+        return
+    yield "content_hash", record.namespace, record.content_hash, ""
+    if record.subject is not None and record.attribute is not None:
+        yield "attribute", record.namespace, record.subject, record.attribute
+
+
+def plain(record: Record) -> Record:
+    """A copy that nobody can change, holds only what JSON can, and has its wording's hash.
+
+    Raises:
+        InvalidContent: it holds something else, lone surrogates, or a time that is no number.
+    """
+    try:
+        text = record.to_json()
+        text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidContent(
+            f"record {record.id} cannot be stored as JSON ({error}); keep to text, numbers, lists and "
+            "dictionaries in its metadata",
+            record_id=record.id,
+        ) from error
+    times = (record.created_at, record.updated_at, record.valid_from, record.valid_to, record.expires_at)
+    if not all(math.isfinite(time) for time in times if time is not None):
+        raise InvalidContent(
+            f"record {record.id} holds a time that is no number; pass seconds since 1970",
+            record_id=record.id,
+        )
+    values = json.loads(text)
+    return Record.from_dict({**values, "content_hash": content_hash(values["content"])})
+
+
+def vector_to_store(record: Record) -> Vector | None:
+    """The vector of an incoming record as float32 of unit length; None when it brings none.
+
+    Raises:
+        BadVector: not a row of finite numbers, zero, or without the name of its embedder.
+    """
+    if record.vector is None:
+        return None
+    what = f"the vector of record {record.id}"
+    if record.embedder is None:
+        raise BadVector(
+            f"{what} comes without the name of its embedder, so it could be compared with nothing; "
+            "set `embedder`",
+            record_id=record.id,
+        )
+    return unit(record.vector, what=what)
+
+
+def unit(vector: npt.ArrayLike, *, what: str) -> Vector:
+    """The vector as float32 of unit length.
+
+    Raises:
+        BadVector: not a row of finite numbers, or zero.
+    """
+    numbers = np.ascontiguousarray(vector, dtype=np.float32)
+    norm = math.nan
+    if numbers.ndim == 1:
+        if abs(math.sqrt(numbers.dot(numbers)) - 1.0) < _UNIT_TOLERANCE:
+            return numbers
+        exact = numbers.astype(np.float64)
+        norm = math.sqrt(float(np.dot(exact, exact)))
+    if not math.isfinite(norm) or norm < _SMALLEST_NORM:
+        raise BadVector(
+            f"{what} is not a row of finite numbers, or is zero (shape {numbers.shape}); "
+            "look at the embedder it came from",
+            shape=numbers.shape,
+        )
+    return numbers / np.float32(norm)

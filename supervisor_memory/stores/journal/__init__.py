@@ -1,0 +1,1 @@
+"""A journal around a store that may be out of reach."""

@@ -1,0 +1,281 @@
+"""The journal's table: decided commits, from before they are applied until they are.
+
+It lies in the file of the audit log, so that a commit and its audit events change hands in one
+transaction. A row holds the texts of its records, and goes when they are applied.
+
+    begun → (applied: gone)          nobody has been told yet
+    begun → waiting → (applied: gone)    acknowledged; the store was out of reach
+    waiting → dead                   the store refuses it again and again; a person looks at it
+"""
+
+import base64
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+
+from supervisor_memory.disk.database import Database, has_table
+from supervisor_memory.model.records import AuditEvent, Record
+from supervisor_memory.stores.protocol import Change, Commit
+
+__all__ = ["Entries", "Entry", "Stamp", "State"]
+
+State: TypeAlias = Literal["begun", "waiting", "dead"]
+Stamp: TypeAlias = tuple[int, int]
+"""Another one whenever other entries wait than before."""
+_TABLES: Final = (
+    # AUTOINCREMENT: the number of an entry that went is never another's.
+    """CREATE TABLE IF NOT EXISTS journal(
+        seq INTEGER PRIMARY KEY AUTOINCREMENT, commit_id TEXT NOT NULL, state TEXT NOT NULL, at REAL NOT NULL,
+        attempts INTEGER NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '', together TEXT,
+        body TEXT NOT NULL)""",
+    "CREATE INDEX IF NOT EXISTS journal_by_state ON journal(state, seq)",
+    # Records that waited and then were merged into others: what was said of them means those.
+    "CREATE TABLE IF NOT EXISTS journal_merged(id TEXT PRIMARY KEY, became TEXT NOT NULL) WITHOUT ROWID",
+    # Users erased here whose records the store still holds. The name goes when they are gone.
+    "CREATE TABLE IF NOT EXISTS journal_erasures(user_id TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID",
+    # How many entries ever came to wait, and how many of these no longer do: to see changes without counting.
+    "CREATE TABLE IF NOT EXISTS journal_moves(came INTEGER NOT NULL, went INTEGER NOT NULL)",
+    """CREATE TRIGGER IF NOT EXISTS journal_waits AFTER INSERT ON journal WHEN new.state = 'waiting'
+        BEGIN UPDATE journal_moves SET came = came + 1; END""",
+    """CREATE TRIGGER IF NOT EXISTS journal_goes AFTER DELETE ON journal WHEN old.state = 'waiting'
+        BEGIN UPDATE journal_moves SET went = went + 1; END""",
+    """CREATE TRIGGER IF NOT EXISTS journal_moves_on AFTER UPDATE OF state ON journal
+        WHEN (old.state = 'waiting') <> (new.state = 'waiting')
+        BEGIN UPDATE journal_moves
+            SET came = came + (new.state = 'waiting'), went = went + (old.state = 'waiting'); END""",
+    """INSERT INTO journal_moves SELECT (SELECT count(*) FROM journal WHERE state = 'waiting'), 0
+        WHERE NOT EXISTS (SELECT 1 FROM journal_moves)""",
+)
+_PAGE: Final = 500
+_COLUMNS: Final = "seq, commit_id, state, at, attempts, reason, together, body"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A commit in the journal. `at` is when it was begun, in seconds since 1970.
+
+    `together` is the id of the commit that it is applied with others as; None: it is applied alone.
+
+    One that cannot be read, for another release wrote it or the file is damaged, is not `is_legible`: its
+    commit is empty.
+    """
+
+    seq: int
+    commit: Commit
+    state: State
+    at: float
+    attempts: int = 0
+    reason: str = ""
+    together: str | None = None
+    is_legible: bool = True
+
+
+class Entries:
+    """The rows of one journal. Inside an open transaction of the database each call is part of it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        with database.reading() as connection:
+            is_made = has_table(connection, "journal_moves")
+        if not is_made and not database.read_only:
+            with database.writing() as connection:
+                for statement in _TABLES:
+                    connection.execute(statement)
+
+    def begin(self, commit: Commit, *, at: float) -> int:
+        """Store a commit before it is applied; its number."""
+        insert = "INSERT INTO journal(commit_id, state, at, body) VALUES(?, 'begun', ?, ?) RETURNING seq"
+        with self._database.writing() as connection:
+            rows: Any = connection.execute(insert, (commit.id, at, _encoded(commit))).fetchall()
+        return int(rows[0][0])
+
+    def remove(self, seq: int) -> bool:
+        """Take an entry out. False when somebody else has."""
+        with self._database.writing() as connection:
+            return bool(
+                connection.execute("DELETE FROM journal WHERE seq = ? RETURNING seq", (seq,)).fetchall()
+            )
+
+    def mark(self, seq: int, state: State, *, reason: str = "") -> bool:
+        """Change the state of an entry. `reason` is a code. False when it is there no more."""
+        change = "UPDATE journal SET state = ?, reason = ? WHERE seq = ? RETURNING seq"
+        with self._database.writing() as connection:
+            return bool(connection.execute(change, (state, reason, seq)).fetchall())
+
+    def note_attempt(self, seq: int, reason: str) -> int:
+        """Count a failure that was the entry's own; how many there are by now."""
+        note = "UPDATE journal SET attempts = attempts + 1, reason = ? WHERE seq = ? RETURNING attempts"
+        with self._database.writing() as connection:
+            rows: Any = connection.execute(note, (reason, seq)).fetchall()
+        return int(rows[0][0]) if rows else 0
+
+    def join(self, numbers: Sequence[int], commit_id: str | None) -> None:
+        """Say that entries are applied together as this commit; None: each alone again."""
+        change = "UPDATE journal SET together = ? WHERE seq IN (SELECT value FROM json_each(?))"
+        with self._database.writing() as connection:
+            connection.execute(change, (commit_id, json.dumps(numbers)))
+
+    def retry_dead(self) -> int:
+        """Let the dead wait again; how many."""
+        again = """UPDATE journal SET state = 'waiting', attempts = 0, together = NULL
+            WHERE state = 'dead' RETURNING seq"""
+        with self._database.writing() as connection:
+            return len(connection.execute(again).fetchall())
+
+    def some_wait(self) -> bool:
+        """Whether an entry waits."""
+        came, went = self.waiting()[0]
+        return came > went
+
+    def waiting(self, *, after: int | None = None) -> tuple[Stamp, Sequence[int]]:
+        """How many ever came to wait, how many of these went, and the numbers of those that wait, in order.
+
+        Args:
+            after: Only the numbers that follow this one; None: no numbers.
+        """
+        numbers = "SELECT seq FROM journal WHERE state = 'waiting' AND seq > ? ORDER BY seq"
+        with self._database.reading() as connection:
+            if not has_table(connection, "journal_moves"):
+                return (0, 0), ()
+            moves: Any = connection.execute("SELECT came, went FROM journal_moves").fetchone()
+            rows: Any = () if after is None else connection.execute(numbers, (after,)).fetchall()
+        return (int(moves[0]), int(moves[1])), [int(row[0]) for row in rows]
+
+    def read(self, numbers: Sequence[int]) -> Iterator[Entry]:
+        """The entries of these numbers, in order; those that went meanwhile are left out."""
+        for start in range(0, len(numbers), _PAGE):
+            wanted = json.dumps(numbers[start : start + _PAGE])
+            yield from self._select("seq IN (SELECT value FROM json_each(?)) ORDER BY seq", wanted)
+
+    def first(self, state: State, *, limit: int = 1) -> Sequence[Entry]:
+        """The first entries in a state, in order."""
+        return self._select("state = ? ORDER BY seq LIMIT ?", state, limit)
+
+    def _select(self, condition: str, *bindings: str | int) -> Sequence[Entry]:
+        with self._database.reading() as connection:
+            if not has_table(connection, "journal"):
+                return ()
+            select = f"SELECT {_COLUMNS} FROM journal WHERE {condition}"
+            rows: Iterable[Any] = connection.execute(select, bindings)
+            return [_entry(row) for row in rows]
+
+    def orphans(self, *, before: float) -> Sequence[Entry]:
+        """Entries that were begun before a moment, and of which nobody has said how they ended."""
+        return [entry for entry in self.first("begun", limit=_PAGE) if entry.at < before]
+
+    def counts(self) -> Mapping[str, int]:
+        """How many entries there are, by state."""
+        with self._database.reading() as connection:
+            if not has_table(connection, "journal"):
+                return {}
+            rows: Iterable[Any] = connection.execute("SELECT state, count(*) FROM journal GROUP BY state")
+            return {str(row[0]): int(row[1]) for row in rows}
+
+    def forget(self, user_id: str) -> int:
+        """Take a user out of all entries; how many changes went."""
+        gone = 0
+        with self._database.writing() as connection:
+            rows: Any = connection.execute(f"SELECT {_COLUMNS} FROM journal").fetchall()
+            for row in rows:
+                entry = _entry(row)
+                if not entry.is_legible and user_id in str(row[-1]):
+                    connection.execute("DELETE FROM journal WHERE seq = ?", (entry.seq,))
+                    continue
+                kept = tuple(c for c in entry.commit.changes if c.record.user_id != user_id)
+                events = tuple(event for event in entry.commit.audit if event.user_id != user_id)
+                if len(kept) == len(entry.commit.changes) and len(events) == len(entry.commit.audit):
+                    continue
+                gone += len(entry.commit.changes) - len(kept)
+                body = _encoded(replace(entry.commit, changes=kept, audit=events))
+                connection.execute("DELETE FROM journal WHERE seq = ?", (entry.seq,))
+                if kept:
+                    connection.execute(
+                        f"INSERT INTO journal({_COLUMNS}) VALUES(?,?,?,?,?,?,?,?)", (*row[:-1], body)
+                    )
+        return gone
+
+    def note_merged(self, merged: Mapping[str, str]) -> None:
+        """Remember which records became others when they were decided again."""
+        if merged:
+            with self._database.writing() as connection:
+                connection.executemany("INSERT OR REPLACE INTO journal_merged VALUES(?, ?)", merged.items())
+
+    def became(self, record_id: str) -> str:
+        """The record that this one was merged into; itself when into none."""
+        with self._database.reading() as connection:
+            row: Any = connection.execute(
+                "SELECT became FROM journal_merged WHERE id = ?", (record_id,)
+            ).fetchone()
+        return record_id if row is None else str(row[0])
+
+    def forget_merged(self) -> None:
+        """Nothing waits any more, so nothing can mean those records."""
+        with self._database.writing() as connection:
+            connection.execute("DELETE FROM journal_merged")
+
+    def begin_erasure(self, user_id: str, *, at: float) -> None:
+        """The store is still to be told to erase a user."""
+        put = "INSERT INTO journal_erasures VALUES(?, ?) ON CONFLICT DO UPDATE SET at = max(at, excluded.at)"
+        with self._database.writing() as connection:
+            connection.execute(put, (user_id, at))
+
+    def erasures(self) -> Mapping[str, float]:
+        """Whom the store is still to erase, and as of when."""
+        with self._database.reading() as connection:
+            if not has_table(connection, "journal_erasures"):
+                return {}
+            rows: Iterable[Any] = connection.execute("SELECT user_id, at FROM journal_erasures")
+            return {str(row[0]): float(row[1]) for row in rows}
+
+    def end_erasure(self, user_id: str) -> None:
+        """The store has erased a user."""
+        with self._database.writing() as connection:
+            connection.execute("DELETE FROM journal_erasures WHERE user_id = ?", (user_id,))
+
+
+def _entry(row: Sequence[Any]) -> Entry:
+    seq, commit_id, state, at, attempts, reason, together, body = row
+    try:
+        return Entry(seq, _decoded(commit_id, body), state, at, attempts, reason, together)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return Entry(seq, Commit(id=commit_id), state, at, attempts, reason, is_legible=False)
+
+
+def _encoded(commit: Commit) -> str:
+    body = {
+        "changes": [_change_to_dict(change) for change in commit.changes],
+        "audit": [{**asdict(event), "detail": dict(event.detail)} for event in commit.audit],
+    }
+    # What the log would write as its text: an operator may put anything into the detail of an event.
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def _decoded(commit_id: str, body: str) -> Commit:
+    values = json.loads(body)
+    return Commit(
+        tuple(_change_from_dict(each) for each in values["changes"]),
+        tuple(AuditEvent(**each) for each in values["audit"]),
+        commit_id,
+    )
+
+
+def _change_to_dict(change: Change) -> dict[str, object]:
+    vector = change.record.vector
+    numbers = None if vector is None else base64.b64encode(np.asarray(vector, "<f4").tobytes()).decode()
+    told: dict[str, object] = {
+        "expects": change.expects,
+        "vector": numbers,
+        "record": change.record.to_dict(),
+    }
+    return {**told, "changes_source": True} if change.changes_source else told
+
+
+def _change_from_dict(values: Mapping[str, Any]) -> Change:
+    record = Record.from_dict(values["record"])
+    if values["vector"] is not None:
+        numbers = np.frombuffer(base64.b64decode(values["vector"]), dtype="<f4").astype(np.float32)
+        record = replace(record, vector=numbers)
+    return Change(record, values["expects"], changes_source=bool(values.get("changes_source")))

@@ -1,0 +1,64 @@
+"""Where a journal lies: its entries, the audit log and perhaps a copy, in one file and one transaction."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from supervisor_memory.audit.log import AuditLog
+from supervisor_memory.disk.database import Database
+from supervisor_memory.errors import WasErased
+from supervisor_memory.model.records import AuditEvent, Record
+from supervisor_memory.stores.journal.entries import Entries
+from supervisor_memory.stores.journal.local_copy import LocalCopy
+from supervisor_memory.stores.protocol import Commit, Committed
+
+__all__ = ["JOURNAL_FILE_NAME", "Place", "told"]
+
+JOURNAL_FILE_NAME: Final = "journal.db"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """All that is kept on this machine of a store that is elsewhere."""
+
+    database: Database
+    entries: Entries
+    audit: AuditLog
+    copy: LocalCopy | None = None
+    clock: Callable[[], float] = time.time
+
+    @classmethod
+    def in_directory(cls, path: Path | None, *, copies: bool, clock: Callable[[], float]) -> "Place":
+        """The place in a directory, or with None in memory."""
+        database = Database(None if path is None else Path(path) / JOURNAL_FILE_NAME)
+        copy = LocalCopy(database) if copies else None
+        return cls(database, Entries(database), AuditLog(database), copy, clock)
+
+    def note(self, commit: Commit, done: Committed) -> None:
+        """The store has taken a commit. Part of the transaction that says so in the log."""
+        vectors = {change.record.id: change.record.vector for change in commit.changes}
+        self.keep((record, vectors.get(record.id)) for record in done.records)
+
+    def keep(self, records: Iterable[tuple[Record, Any]]) -> None:
+        """Take up in the copy what the store has, with vectors; not of a user who was erased meanwhile."""
+        if self.copy is None:
+            return
+        with self.database.writing():
+            stored = list(records)
+            try:
+                self.audit.refuse_erased([record for record, _ in stored])
+            except WasErased as error:
+                stored = [each for each in stored if each[0].id not in error.facts["record_ids"]]
+            self.copy.put(stored)
+
+    def tell(self, *events: AuditEvent) -> None:
+        """Add events to the audit log."""
+        self.audit.append(events, at=self.clock())
+
+
+def told(op: str, commit: Commit, *, outcome: str = "ok", reason: str = "") -> AuditEvent:
+    """The event that says what became of a commit."""
+    detail = {"commit": commit.id, "changes": len(commit.changes)}
+    return AuditEvent(op, actor="backend", outcome=outcome, reason=reason, detail=detail)  # type: ignore[arg-type]

@@ -1,0 +1,99 @@
+"""Bring the copy on this machine and the store behind its journal to the same records."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol
+
+from supervisor_memory.model.records import Record
+from supervisor_memory.stores.journal.local_copy import LocalCopy
+from supervisor_memory.stores.protocol import Stored, Taken
+
+__all__ = ["Reconciled", "reconcile"]
+
+_PAGE: Final = 200
+
+
+class _Pages(Protocol):
+    def __call__(self, *, after: str | None, limit: int) -> Sequence[Stored]: ...
+
+
+@dataclass(slots=True)
+class Reconciled:
+    """What was different, and what was done about it: numbers of records.
+
+    Args:
+        compared: Records of the store.
+        brought: Of these, those that the copy did not have, or in another version, and has now.
+        restored: Records that the store had lost, and has again.
+        forgotten: Records that are no longer in the copy, for their user was erased elsewhere.
+        refused: Record id → why the store does not take it back; it stays in the copy.
+    """
+
+    compared: int = 0
+    brought: int = 0
+    restored: int = 0
+    forgotten: int = 0
+    refused: dict[str, str] = field(default_factory=dict)
+
+
+def reconcile(
+    copy: LocalCopy,
+    pages: _Pages,
+    take: Callable[[Sequence[Stored]], Sequence[Taken]],
+    *,
+    keep: Callable[[Iterable[tuple[Record, Any]]], None],
+) -> Reconciled:
+    """Take over what the store has; give back what only the copy has.
+
+    The store is right where both have a record, for every instance writes there. One that only the copy has
+    was taken by the store once: it was lost there, or its user was erased by another instance, which the
+    store remembers.
+
+    Args:
+        pages: The records of the store, a page at a time.
+        take: Gives the store records that it lost.
+        keep: Puts records of the store, and their vectors, into the copy.
+    """
+    done = Reconciled()
+    lost = set(copy.versions())
+    last = None
+    while page := pages(after=last, limit=_PAGE):
+        last = page[-1].record.id
+        known = {
+            record.id: (record, vector) for record, vector in copy.whole([each.record.id for each in page])
+        }
+        other = [each for each in page if _differs(each, known.get(each.record.id))]
+        keep((each.record, each.vector) for each in other)
+        lost -= {each.record.id for each in page}
+        done.compared += len(page)
+        done.brought += len(other)
+    ids = sorted(lost)
+    for start in range(0, len(ids), _PAGE):
+        _give_back(copy, ids[start : start + _PAGE], take, done)
+    return done
+
+
+def _differs(stored: Stored, known: tuple[object, object] | None) -> bool:
+    if known is None:
+        return True
+    record, vector = known
+    return record != replace(stored.record, vector=None) or (vector is None) != (stored.vector is None)
+
+
+def _give_back(
+    copy: LocalCopy,
+    ids: Sequence[str],
+    take: Callable[[Sequence[Stored]], Sequence[Taken]],
+    done: Reconciled,
+) -> None:
+    held = [Stored(record, (), None if vector is None else vector[1]) for record, vector in copy.whole(ids)]
+    erased = []
+    for taken in take(held):
+        if taken.reason == "erased":
+            erased.append(taken.record_id)
+        elif taken.what == "refused":
+            done.refused[taken.record_id] = taken.reason
+        else:
+            done.restored += 1
+    copy.remove(erased)
+    done.forgotten += len(erased)

@@ -1,0 +1,60 @@
+"""Entries of a journal that are applied as one commit, so that a backlog does not cost a journey each.
+
+The id of that commit is kept with the entries: cut off halfway, they are applied as the very same commit
+again, which a store completes.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from supervisor_memory.model.records import new_id
+from supervisor_memory.stores.journal.entries import Entries, Entry
+from supervisor_memory.stores.protocol import Commit, Committed
+
+__all__ = ["MOST_TOGETHER", "as_one", "divided", "next_together"]
+
+MOST_TOGETHER: Final = 64
+_MOST_CHANGES: Final = 256
+
+
+def next_together(entries: Entries) -> tuple[str, Sequence[Entry]]:
+    """The entries to apply next, and the id of the commit they make; "" for one that is alone."""
+    first = entries.first("waiting", limit=MOST_TOGETHER)
+    if not first:
+        return "", ()
+    if known := first[0].together:
+        return known, [entry for entry in first if entry.together == known]
+    chosen = list(_fitting(first))
+    if len(chosen) == 1:
+        return "", chosen
+    commit_id = new_id()
+    entries.join([entry.seq for entry in chosen], commit_id)
+    return commit_id, chosen
+
+
+def _fitting(waiting: Sequence[Entry]) -> Iterator[Entry]:
+    """From the first on, those that change records that no other of them changes."""
+    seen: set[str] = set()
+    for position, entry in enumerate(waiting):
+        ids = {change.record.id for change in entry.commit.changes}
+        is_apart = entry.is_legible and not entry.attempts and not entry.together and ids.isdisjoint(seen)
+        seen |= ids
+        if position and not (is_apart and len(seen) <= _MOST_CHANGES):
+            return
+        yield entry
+        if not is_apart:
+            return
+
+
+def as_one(commit_id: str, entries: Sequence[Entry]) -> Commit:
+    """The changes of all, in order. Their events are told one by one when it is done."""
+    return Commit(tuple(change for entry in entries for change in entry.commit.changes), (), commit_id)
+
+
+def divided(done: Committed, entries: Sequence[Entry]) -> Iterator[tuple[Entry, Committed]]:
+    """Each entry with what the store has made of it."""
+    start = 0
+    for entry in entries:
+        end = start + len(entry.commit.changes)
+        yield entry, Committed(entry.commit.id, done.records[start:end])
+        start = end

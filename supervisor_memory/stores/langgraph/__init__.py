@@ -1,0 +1,1 @@
+"""Records in the LangGraph store that the host has."""

@@ -1,0 +1,1 @@
+"""Records in the memory of this process, and in one JSON file."""

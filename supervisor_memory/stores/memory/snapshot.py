@@ -1,0 +1,75 @@
+"""A state as readable JSON, and back."""
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from supervisor_memory.model.records import Record
+from supervisor_memory.stores.memory.state import Staged, State, StoredVector
+
+__all__ = ["FORMAT", "Snapshot", "UnknownFormat", "decoded", "encoded"]
+
+FORMAT: Final = 1
+
+
+class UnknownFormat(ValueError):
+    """The file says that it has a format this release does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A state and the id of the commit that made it; "" before the first."""
+
+    state: State
+    commit_id: str = ""
+
+
+def encoded(state: State, staged: Staged, *, commit_id: str) -> str:
+    """The text of the file as it shall be once `staged` is applied."""
+    records = state.records | staged.records
+    history = {record_id: list(versions) for record_id, versions in state.history.items()}
+    for record in staged.previous:
+        history.setdefault(record.id, []).append(record)
+    vectors = state.vectors | staged.vectors
+    content = {
+        "format": FORMAT,
+        "commit": commit_id,
+        "records": [record.to_dict() for record in records.values()],
+        "versions": [record.to_dict() for versions in history.values() for record in versions],
+        "vectors": {
+            record_id: _vector_to_dict(stored) for record_id, stored in vectors.items() if stored is not None
+        },
+    }
+    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+
+
+def decoded(text: str) -> Snapshot:
+    """The state that a file holds.
+
+    Raises:
+        UnknownFormat: another release wrote it.
+        ValueError, KeyError, TypeError, AttributeError: it is damaged.
+    """
+    content = json.loads(text)
+    if (found := content["format"]) != FORMAT:
+        raise UnknownFormat(f"it has format {found!r} and this release reads format {FORMAT}")
+    records = {data["id"]: Record.from_dict(data) for data in content["records"]}
+    history: dict[str, list[Record]] = {}
+    for data in content["versions"]:
+        history.setdefault(data["id"], []).append(Record.from_dict(data))
+    vectors = {record_id: _vector_from_dict(stored) for record_id, stored in content["vectors"].items()}
+    return Snapshot(State(records, history=history, vectors=vectors), str(content["commit"]))
+
+
+def _vector_to_dict(stored: StoredVector) -> dict[str, str]:
+    embedder, vector = stored
+    return {"embedder": embedder, "float32": base64.b64encode(vector.astype("<f4").tobytes()).decode()}
+
+
+def _vector_from_dict(data: Mapping[str, Any]) -> StoredVector:
+    numbers = np.frombuffer(base64.b64decode(data["float32"], validate=True), dtype="<f4")
+    return str(data["embedder"]), numbers.astype(np.float32)

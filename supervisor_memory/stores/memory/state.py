@@ -1,0 +1,324 @@
+"""Records held in memory, with the indexes over them: what `in_memory` and `json` search."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from heapq import nsmallest
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from supervisor_memory.model.records import SESSION_FAMILY, Filter, Hits, Namespace, Query, Record
+from supervisor_memory.signals.index import entry_of
+from supervisor_memory.stores.changes import (
+    Place,
+    Vector,
+    as_stored,
+    clash,
+    in_order_of_application,
+    places,
+    vector_to_store,
+)
+from supervisor_memory.stores.namespace import NamespaceIndex, Space, search
+from supervisor_memory.stores.protocol import Change, Stored
+from supervisor_memory.stores.request import searched_user
+
+__all__ = ["Staged", "State", "StoredVector"]
+
+StoredVector: TypeAlias = tuple[str, Vector]
+"""The embedder's name and its vector."""
+
+_TASK_SEGMENTS = 3
+
+
+@dataclass(slots=True)
+class Staged:
+    """What a commit would do to a state. Nothing has happened yet."""
+
+    results: list[Record]
+    records: dict[str, Record] = field(default_factory=dict)
+    previous: list[Record] = field(default_factory=list)
+    vectors: dict[str, StoredVector | None] = field(default_factory=dict)
+    taken: dict[Place, str | None] = field(default_factory=dict)
+
+
+class State:
+    """Records, their earlier versions and their vectors. Not safe between threads: its owner locks.
+
+    Args:
+        records, vectors: Record id → the record, its vector.
+        history: Record id → the versions before the present one, oldest first.
+    """
+
+    def __init__(
+        self,
+        records: Mapping[str, Record] | None = None,
+        *,
+        history: Mapping[str, list[Record]] | None = None,
+        vectors: Mapping[str, StoredVector] | None = None,
+    ) -> None:
+        self.records = dict(records or {})
+        self.history = dict(history or {})
+        self.vectors = dict(vectors or {})
+        self._taken = {place: r.id for r in self.records.values() for place in places(r)}
+        self._names: list[str] = []  # record ids; the place of one is its key in matrices
+        self._numbers: dict[str, int] = {}
+        self._users: dict[str, dict[Namespace, _Indexes]] = {}
+        for record in self.records.values():
+            self._indexes(record.namespace).ids[record.id] = None
+
+    def stage(self, changes: Sequence[Change], *, elsewhere: Mapping[str, Record] | None = None) -> Staged:
+        """Work out what the changes would do.
+
+        Args:
+            elsewhere: Record id → a record that is not here and may be changed all the same.
+
+        Raises:
+            Conflict, RecordNotFound, InvalidContent, BadVector: one of them cannot be made.
+        """
+        staged = Staged(results=[change.record for change in changes])
+        for position, change in in_order_of_application(changes):
+            record_id = change.record.id
+            known = staged.records.get(record_id) or self.records.get(record_id)
+            staged.results[position] = self._stage_one(
+                staged, change, known or (elsewhere or {}).get(record_id)
+            )
+        return staged
+
+    def apply(self, staged: Staged) -> None:
+        """Make it so. Cannot fail."""
+        for record in staged.previous:
+            self.history.setdefault(record.id, []).append(record)
+        for place, holder in staged.taken.items():
+            if holder is None:
+                self._taken.pop(place, None)
+            else:
+                self._taken[place] = holder
+        for record_id, vector in staged.vectors.items():
+            if vector is None:
+                self.vectors.pop(record_id, None)
+            else:
+                self.vectors[record_id] = vector
+        for record in staged.records.values():
+            self._reindex(self.records.get(record.id), record)
+            self.records[record.id] = record
+
+    def put(self, record: Record, vector: StoredVector | None) -> None:
+        """Take up a record as another store has it, whatever is here."""
+        before = self.records.get(record.id)
+        if before is not None:
+            if before.version != record.version:
+                self.history.setdefault(record.id, []).append(before)
+            self._leave_places(before)
+        self._taken.update((place, record.id) for place in places(record))
+        if vector is None:
+            self.vectors.pop(record.id, None)
+        else:
+            self.vectors[record.id] = vector
+        self._reindex(before, record)
+        self.records[record.id] = record
+
+    def drop(self, record_id: str) -> None:
+        """Know nothing of a record any more."""
+        record = self.records.pop(record_id, None)
+        if record is not None:
+            self.history.pop(record_id, None)
+            self.vectors.pop(record_id, None)
+            self._leave_places(record)
+            self._indexes(record.namespace).forget(record_id)
+
+    def holder(self, place: Place, staged: Staged) -> str | None:
+        """The record that would have a place."""
+        return staged.taken.get(place, self._taken.get(place))
+
+    def page(self, after: str | None, limit: int, user_id: str | None) -> Sequence[Stored]:
+        """The next records in order of their ids, with all that belongs to them; see `Moves`."""
+        ids = self.records if user_id is None else [record.id for record in self.of_user(user_id)]
+        wanted = nsmallest(max(0, limit), (each for each in ids if after is None or each > after))
+        return tuple(self._stored(record_id) for record_id in wanted)
+
+    def _stored(self, record_id: str) -> Stored:
+        earlier = tuple(self.history.get(record_id, ()))
+        vector = self.vectors.get(record_id)
+        return Stored(self.records[record_id], earlier, None if vector is None else vector[1].copy())
+
+    def search(self, query: Query, limit: int) -> Hits:
+        """Candidates by all signals together; see `MemoryBackend.search`."""
+        searched_user(query)
+        namespaces = [each.searched() for each in self._searched(query.where)]
+        if not namespaces:
+            return Hits(namespaces=0)
+        return search(
+            namespaces,
+            query,
+            limit=limit,
+            readable=partial(self._readable, query),
+            vectors=self._vectors_of,
+        )
+
+    def find(self, where: Filter) -> Iterator[Record]:
+        """The records that match, in no order."""
+        if where.ids is not None:
+            candidates = [self.records[i] for i in dict.fromkeys(where.ids) if i in self.records]
+        else:
+            candidates = [self.records[i] for indexes in self._searched(where) for i in indexes.ids]
+        return (record for record in candidates if where.matches(record))
+
+    def of_user(self, user_id: str) -> Sequence[Record]:
+        """All records of a user, in any status."""
+        spaces = self._users.get(user_id, {}).values()
+        return [self.records[record_id] for indexes in spaces for record_id in indexes.ids]
+
+    def counted(self, user_id: str) -> dict[str, int]:
+        """How much there is of a user, by kind."""
+        ids = [record.id for record in self.of_user(user_id)]
+        return {
+            "records": len(ids),
+            "versions": sum(len(self.history.get(each, ())) for each in ids),
+            "vectors": sum(each in self.vectors for each in ids),
+        }
+
+    def without(self, user_ids: Collection[str]) -> "State":
+        """Another state that has nothing of these users."""
+        gone = {record.id for user_id in user_ids for record in self.of_user(user_id)}
+        return State(
+            {key: record for key, record in self.records.items() if key not in gone},
+            history={key: versions for key, versions in self.history.items() if key not in gone},
+            vectors={key: vector for key, vector in self.vectors.items() if key not in gone},
+        )
+
+    @property
+    def users(self) -> Collection[str]:
+        return self._users
+
+    def versions(self, record_id: str) -> Sequence[Record]:
+        """Every version of a record, oldest first, the present one last."""
+        if record_id not in self.records:
+            return ()
+        return (*self.history.get(record_id, ()), self.records[record_id])
+
+    def _stage_one(self, staged: Staged, change: Change, current: Record | None) -> Record:
+        record_id = change.record.id
+        record = as_stored(change, current)
+        vector = self._vector_after(staged, change.record)
+        record = replace(record, embedder=None if vector is None else vector[0])
+        self._take_places(staged, current, record)
+        if current is not None and current.version != record.version:
+            staged.previous.append(current)
+        staged.records[record_id], staged.vectors[record_id] = record, vector
+        return record
+
+    def _vector_after(self, staged: Staged, record: Record) -> StoredVector | None:
+        vector = vector_to_store(record)
+        if vector is not None and record.embedder is not None:
+            return record.embedder, vector.copy()
+        stored = staged.vectors.get(record.id, self.vectors.get(record.id))
+        return stored if stored is not None and stored[0] == record.embedder else None
+
+    def _take_places(self, staged: Staged, current: Record | None, record: Record) -> None:
+        for place in places(current) if current is not None else ():
+            staged.taken[place] = None
+        for place in places(record):
+            holder = self.holder(place, staged)
+            if holder is not None and holder != record.id:
+                raise clash(place[0], holder, record.id)
+            staged.taken[place] = record.id
+
+    def _leave_places(self, record: Record) -> None:
+        for place in places(record):
+            if self._taken.get(place) == record.id:
+                del self._taken[place]
+
+    def _reindex(self, before: Record | None, after: Record) -> None:
+        if before is not None and before.namespace != after.namespace:
+            self._indexes(before.namespace).forget(before.id)
+        self._indexes(after.namespace).note(after)
+
+    def _indexes(self, namespace: Namespace) -> "_Indexes":
+        of_user = self._users.setdefault(namespace[1], {})
+        if namespace not in of_user:
+            of_user[namespace] = _Indexes(self)
+        return of_user[namespace]
+
+    def _searched(self, where: Filter) -> Sequence["_Indexes"]:
+        if where.user_id is None:
+            spaces = [space for of_user in self._users.values() for space in of_user.items()]
+        else:
+            spaces = list(self._users.get(where.user_id, {}).items())
+        return [indexes for namespace, indexes in spaces if _may_hold(where, namespace)]
+
+    def number(self, record_id: str) -> int:
+        """The key of a record in matrices."""
+        number = self._numbers.setdefault(record_id, len(self._names))
+        if number == len(self._names):
+            self._names.append(record_id)
+        return number
+
+    def _readable(self, query: Query, keys: Sequence[int]) -> Mapping[int, Record]:
+        """Of these records, those that the searcher may see."""
+        records = ((key, self.records[self._names[key]]) for key in keys)
+        return {
+            key: record
+            for key, record in records
+            if record.is_visible(query.now) and query.where.matches(record)
+        }
+
+    def _vectors_of(
+        self, namespace: NamespaceIndex, space: Space
+    ) -> tuple[Sequence[int], npt.NDArray[np.float32], bool]:
+        keys = namespace.index.living_keys()
+        stored = ((key, self.vectors.get(self._names[key])) for key in keys)
+        there = [(key, each[1]) for key, each in stored if each is not None and _space_of(each) == space]
+        values = np.zeros((len(there), space[1]), dtype=np.float32)
+        for row, (_, vector) in enumerate(there):
+            values[row] = vector
+        return [key for key, _ in there], values, True
+
+
+def _space_of(stored: StoredVector) -> Space:
+    return stored[0], len(stored[1])
+
+
+def _may_hold(where: Filter, namespace: Namespace) -> bool:
+    """Whether a namespace of the right user can hold a record that matches."""
+    family, task = namespace[0], namespace[2] if len(namespace) == _TASK_SEGMENTS else None
+    in_task = where.tasks is None or task in where.tasks
+    if where.families is not None:
+        return in_task and family in where.families
+    return in_task and (family != SESSION_FAMILY or where.ids is not None or where.session_id is not None)
+
+
+class _Indexes:
+    """The ids of one namespace, and over its active records what searches need, built when one comes."""
+
+    def __init__(self, state: State) -> None:
+        self.ids: dict[str, None] = {}
+        self._state = state
+        self._searched: NamespaceIndex | None = None
+
+    def searched(self) -> NamespaceIndex:
+        if self._searched is None:
+            self._searched = NamespaceIndex()
+            for record_id in self.ids:
+                self._take_up(self._searched, self._state.records[record_id])
+        return self._searched
+
+    def note(self, record: Record) -> None:
+        """Take up a record as it is now."""
+        self.ids[record.id] = None
+        if self._searched is not None:
+            self._take_up(self._searched, record)
+
+    def forget(self, record_id: str) -> None:
+        """Let go of a record that moved elsewhere."""
+        self.ids.pop(record_id, None)
+        if self._searched is not None:
+            self._searched.drop(self._state.number(record_id))
+
+    def _take_up(self, searched: NamespaceIndex, record: Record) -> None:
+        key = self._state.number(record.id)
+        if record.status == "active":
+            searched.put(key, entry_of(record), self._state.vectors.get(record.id))
+        else:
+            searched.drop(key)

@@ -1,0 +1,197 @@
+"""The active records of one namespace as a search reads them, and the search over some of them.
+
+Shared by the backends that search in this process. What is on disk, and who may see what, is theirs.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from supervisor_memory.model.frozen import FrozenDict
+from supervisor_memory.model.records import Hit, Hits, Query, Record
+from supervisor_memory.signals.index import Entry, Index
+from supervisor_memory.signals.measure import Asked, Cosines, Measured, measure
+from supervisor_memory.stores.changes import Vector
+from supervisor_memory.stores.matrix import Matrix, descending
+from supervisor_memory.stores.request import searched_terms, searched_vector
+
+__all__ = ["NamespaceIndex", "Readable", "Space", "Vectors", "chosen", "search"]
+
+Space: TypeAlias = tuple[str, int]
+"""An embedder and the dimension of its vectors."""
+Vectors: TypeAlias = Callable[["NamespaceIndex", Space], tuple[Sequence[int], npt.NDArray[np.float32], bool]]
+"""Gives the keys of a namespace that have vectors in a space, these vectors, and whether they are as new as
+the index is."""
+Readable: TypeAlias = Callable[[Sequence[int]], Mapping[int, Record]]
+"""Gives those of some records, by key, that the searcher may see."""
+
+_SPARE: Final = 10  # some of the best may not be visible
+_EXACT: Final = 64  # cosines; in large namespaces the others are approximate
+_OF_EACH: Final = 4  # one of so many candidates is there for its meaning, and one for its words, alone
+
+
+class NamespaceIndex:
+    """Words, places in a conversation, and vectors. Not safe between threads: its owner locks."""
+
+    def __init__(self) -> None:
+        self.index = Index()
+        self._matrices: dict[Space, Matrix] = {}
+
+    def put(self, key: int, entry: Entry, vector: tuple[str, Vector] | None) -> None:
+        """Take up a record as it is now."""
+        self._drop_vector(key)
+        row = self.index.put(key, entry)
+        if vector is not None and (matrix := self._matrices.get((vector[0], len(vector[1])))) is not None:
+            matrix.put(row, vector[1])
+
+    def drop(self, key: int) -> None:
+        """Let go of a record; nothing happens when it is not here."""
+        self._drop_vector(key)
+        self.index.drop(key)
+
+    def cosines(self, space: Space, vector: Vector, vectors: Vectors, *, exact: int) -> Cosines | None:
+        """The rows that have a vector in the space and their cosines, of which the best `exact` are exact."""
+        matrix = self.matrix(space, vectors)
+        return matrix.cosines(vector, exact=exact) if len(matrix) else None
+
+    def matrix(self, space: Space, vectors: Vectors) -> Matrix:
+        """The vectors in a space, by row; loaded when they are first asked for."""
+        if (matrix := self._matrices.get(space)) is not None:
+            return matrix
+        keys, values, is_new = vectors(self, space)
+        rows = [self.index.row(key) for key in keys]
+        known = [place for place, row in enumerate(rows) if row is not None]
+        values = values if len(known) == len(rows) else values[known]
+        matrix = Matrix.of([row for row in rows if row is not None], values) if known else Matrix(space[1])
+        if is_new:  # else a vector is missing that nobody would bring again
+            self._matrices[space] = matrix
+        return matrix
+
+    def make_dense(self) -> None:
+        """Give up the rows of removed records, where they are most. Called before each search."""
+        if self.index.is_sparse:
+            self.index.compact()
+            self._matrices.clear()
+
+    @property
+    def nbytes(self) -> int:
+        return self.index.nbytes + sum([matrix.nbytes for matrix in self._matrices.values()])
+
+    def _drop_vector(self, key: int) -> None:
+        row = self.index.row(key)
+        if row is not None:
+            for matrix in self._matrices.values():
+                matrix.drop(row)
+
+
+def search(
+    namespaces: Sequence[NamespaceIndex],
+    query: Query,
+    *,
+    limit: int,
+    readable: Readable,
+    vectors: Vectors,
+) -> Hits:
+    """The best by all signals together, and of those by meaning alone and by words alone the very best."""
+    if limit <= 0 or not namespaces:
+        return Hits()
+    for each in namespaces:
+        each.make_dense()
+    searched, asked = searched_vector(query), searched_terms(query)
+    is_by_vector_alone = not query.text or not any(each.index.has_streams for each in namespaces)
+    if searched is not None and not asked and is_by_vector_alone:
+        found = _nearest(namespaces, searched, limit, readable, vectors)
+        if found is not None:
+            return found
+    elif searched is None and not asked:
+        return Hits()
+    cosines = [
+        None
+        if searched is None
+        else each.cosines((searched[0], len(searched[1])), searched[1], vectors, exact=max(_EXACT, 2 * limit))
+        for each in namespaces
+    ]
+    indexes = [each.index for each in namespaces]
+    asking = Asked(query.text, asked, query.now, query.unrelated)
+    measured = measure(indexes, asking, cosines, query.weights)
+    return chosen(indexes, measured, limit, readable)
+
+
+def _nearest(
+    namespaces: Sequence[NamespaceIndex],
+    searched: tuple[str, Vector],
+    limit: int,
+    readable: Readable,
+    vectors: Vectors,
+) -> Hits | None:
+    """The nearest by meaning where nothing else is asked; None where too many of them are not visible."""
+    embedder, vector = searched
+    for wanted in (limit, limit + _SPARE):
+        near: list[tuple[float, int]] = []
+        is_all = True
+        for each in namespaces:
+            matrix = each.matrix((embedder, len(vector)), vectors)
+            rows, cosines = matrix.nearest(vector, wanted)
+            near += zip(cosines.tolist(), each.index.keys[rows].tolist(), strict=True)
+            is_all = is_all and len(rows) == len(matrix)
+        near.sort(reverse=True)  # of equals the newest first
+        is_all = is_all and len(near) <= wanted
+        records = readable([key for _, key in near[:wanted]])
+        hits = [
+            Hit(records[key], 0.0, FrozenDict(cosine=cosine, match=cosine if cosine > 0.0 else 0.0))
+            for cosine, key in near[:wanted]
+            if key in records
+        ]
+        if len(hits) >= limit or is_all:
+            return Hits(tuple(hits[:limit]))
+    return None
+
+
+def chosen(indexes: Sequence[Index], measured: Measured, limit: int, readable: Readable) -> Hits:
+    """The best rows by their match, and of those by meaning alone and by words alone the very best."""
+    keys = np.concatenate([index.keys[: index.size] for index in indexes])
+    few = max(1, limit // _OF_EACH)
+    known: dict[int, Record | None] = {}
+    found: dict[int, Hit] = {}
+    for scores, wanted in (
+        (np.where(measured.found, measured.match, 0), limit),
+        (np.where(measured.found & (measured.cosine >= -1), measured.cosine, 0), few),
+        (np.where(measured.found, measured.bm25, 0), few),
+    ):
+        for row, record in _first_visible(_falling(scores), keys, wanted, readable, known):
+            if row not in found:
+                found[row] = Hit(record, parts=FrozenDict(measured.parts(row)))
+    return Hits(tuple(found.values()))
+
+
+def _falling(scores: npt.NDArray[np.float32]) -> Iterator[int]:
+    """Rows by falling score, those of 0 left out; of equal ones the newest first."""
+    rows = np.flatnonzero(scores)[::-1]
+    return (int(rows[place]) for place in descending(scores[rows]))
+
+
+def _first_visible(
+    order: Iterator[int],
+    keys: npt.NDArray[np.int64],
+    wanted: int,
+    readable: Readable,
+    known: dict[int, Record | None],
+) -> Iterable[tuple[int, Record]]:
+    """The first rows in this order that may be seen; looks further as long as too few may.
+
+    Args:
+        known: What was looked up before, None for what may not be seen; it is added to.
+    """
+    seen: list[tuple[int, Record]] = []
+    spare = 0
+    while len(seen) < wanted and (chunk := list(islice(order, wanted - len(seen) + spare))):
+        named = [int(keys[row]) for row in chunk]
+        if asked := [key for key in named if key not in known]:
+            answer = readable(asked)
+            known.update((key, answer.get(key)) for key in asked)
+        seen += [(row, record) for row, key in zip(chunk, named, strict=True) if (record := known[key])]
+        spare = _SPARE + 4 * spare
+    return seen[:wanted]

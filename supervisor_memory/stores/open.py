@@ -1,0 +1,143 @@
+"""A backend by its name, for those who know it from a setting."""
+
+import difflib
+from importlib.util import find_spec
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+
+from supervisor_memory.errors import SettingsError
+from supervisor_memory.stores.protocol import MemoryBackend
+
+if TYPE_CHECKING:
+    from pydantic import SecretStr
+
+    from supervisor_memory.stores.qdrant.collection_names import Division
+
+__all__ = ["BACKENDS", "CHOICES", "Remote", "open_backend"]
+
+BACKENDS: Final = ("in_memory", "json", "sqlite")
+"""Those that need no more than a directory."""
+CHOICES: Final = (*BACKENDS, "qdrant")
+_SHARE: Final = 0.5
+"""Of a flow's deadline, what a server may take to answer one call; the rest is for doing without it."""
+
+
+class Remote(Protocol):
+    """The settings of a server, as `Settings` has them."""
+
+    @property
+    def qdrant_url(self) -> str | None: ...
+    @property
+    def qdrant_key(self) -> "SecretStr | None": ...
+    @property
+    def qdrant_ca(self) -> Path | None: ...
+    @property
+    def qdrant_link_local(self) -> bool: ...
+    @property
+    def qdrant_prefix(self) -> str: ...
+    @property
+    def qdrant_collections(self) -> "Division": ...
+    @property
+    def dual_write(self) -> bool: ...
+    @property
+    def search_timeout_ms(self) -> int: ...
+    @property
+    def write_timeout_ms(self) -> int: ...
+
+
+def open_backend(
+    name: str, path: Path | None, remote: Remote | None = None, *, replays: bool = True
+) -> MemoryBackend:
+    """Open the backend of this name.
+
+    Args:
+        path: The directory for what is kept in files: all of it, or with `qdrant` the journal and the audit
+            log. None is fine for `in_memory`; with `qdrant` these are then in memory.
+        remote: Where the server of `qdrant` is.
+        replays: Whether this process applies what waits for the server in the journal.
+
+    Raises:
+        SettingsError: there is no such backend, or it needs a directory or an address.
+        BackendError: it cannot be opened.
+    """
+    match name:
+        case "in_memory":
+            from supervisor_memory.stores.memory.in_memory import InMemoryBackend
+
+            return InMemoryBackend()
+        case "json":
+            from supervisor_memory.stores.memory.json_file import JsonBackend
+
+            return JsonBackend(_needed(name, path))
+        case "sqlite":
+            from supervisor_memory.stores.sqlite.store import SqliteBackend
+
+            return SqliteBackend(_needed(name, path))
+        case "qdrant":
+            return _open_qdrant(path, remote, replays=replays)
+    raise SettingsError(
+        f"MEMORY_BACKEND={name!r} is no backend{_nearest(name)}; choose one of {', '.join(CHOICES)}",
+        name=name,
+        choices=CHOICES,
+    )
+
+
+def _open_qdrant(path: Path | None, remote: Remote | None, *, replays: bool) -> MemoryBackend:
+    if remote is None or not remote.qdrant_url:
+        raise SettingsError(
+            'MEMORY_BACKEND="qdrant" needs the address of a server: set QDRANT_URL=http://localhost:6333, or '
+            "for development QDRANT_URL=:memory: or a directory",
+            name="qdrant",
+        )
+    if find_spec("qdrant_client") is None:
+        raise SettingsError(
+            'MEMORY_BACKEND="qdrant" needs qdrant-client: pip install "supervisor-memory[qdrant]"',
+            name="qdrant",
+        )
+    from supervisor_memory.audit.log import RelayedLog
+    from supervisor_memory.stores.journal.store import JournalBackend
+    from supervisor_memory.stores.qdrant.store import QdrantBackend
+    from supervisor_memory.stores.qdrant.url import IN_MEMORY, connect, is_server
+
+    client = connect(
+        remote.qdrant_url,
+        key=None if remote.qdrant_key is None else remote.qdrant_key.get_secret_value(),
+        ca=remote.qdrant_ca,
+        link_local=remote.qdrant_link_local,
+        seconds=remote.write_timeout_ms / 1000,
+    )
+    # What is on this machine is slow at worst, and never out of reach.
+    share = _SHARE if is_server(remote.qdrant_url) else inf
+    try:
+        store = QdrantBackend(
+            client,
+            prefix=remote.qdrant_prefix,
+            collections=remote.qdrant_collections,
+            audit=RelayedLog(),
+            on_close=client.close,
+        )
+        return JournalBackend(
+            store,
+            None if remote.qdrant_url == IN_MEMORY else path,
+            copies=remote.dual_write,
+            replays=replays,
+            read_seconds=share * remote.search_timeout_ms / 1000,
+            write_seconds=share * remote.write_timeout_ms / 1000,
+        )
+    except BaseException:
+        client.close()
+        raise
+
+
+def _needed(name: str, path: Path | None) -> Path:
+    if path is None:
+        raise SettingsError(
+            f"MEMORY_BACKEND={name!r} keeps files and needs a directory; set MEMORY_PATH", name=name
+        )
+    return path
+
+
+def _nearest(name: str) -> str:
+    near = difflib.get_close_matches(name.lower(), CHOICES, n=1)
+    return f" (did you mean {near[0]!r}?)" if near else ""

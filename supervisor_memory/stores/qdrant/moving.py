@@ -1,0 +1,69 @@
+"""How records leave Qdrant: by pages from all collections at once, with their versions and vectors."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from qdrant_client import models
+
+from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record
+from supervisor_memory.stores.protocol import Stored
+from supervisor_memory.stores.qdrant.calls import QdrantCalls
+from supervisor_memory.stores.qdrant.collection_names import CollectionNames
+from supervisor_memory.stores.qdrant.points import Found, found, point_id, version_id
+
+__all__ = ["histories", "stored_page"]
+
+
+def stored_page(
+    calls: QdrantCalls, names: CollectionNames, *, after: str | None, limit: int, user_id: str | None
+) -> Sequence[Stored]:
+    """The next records in order of their points; see `Moves`."""
+    latest: dict[str, Found] = {}
+    for name in calls.collections():
+        if _may_hold(names, name, user_id):
+            for point, each in islice(_records(calls, names, name, after, limit, user_id), max(0, limit)):
+                before = latest.get(point)  # one that is on its way to another collection may be in both
+                if before is None or (before.version, before.moves) < (each.version, each.moves):
+                    latest[point] = each
+    page = [latest[point] for point in sorted(latest)[: max(0, limit)]]
+    earlier = histories(calls, names, [each.record for each in page if each.record is not None])
+    return [
+        Stored(
+            each.record,
+            tuple(earlier.get(each.record.id, ())),
+            None if each.vector is None else each.vector[1],
+        )
+        for each in page
+        if each.record is not None
+    ]
+
+
+def histories(
+    calls: QdrantCalls, names: CollectionNames, records: Iterable[Record]
+) -> dict[str, list[Record]]:
+    """Record id → the versions before this one, oldest first."""
+    asked = [version_id(each.id, number) for each in records for number in range(1, each.version)]
+    history: dict[str, list[Record]] = {}
+    for point in calls.retrieve(names.versions, asked):
+        record = found(point, names.versions).record
+        if record is not None:
+            history.setdefault(record.id, []).append(record)
+    return {record_id: sorted(some, key=lambda each: each.version) for record_id, some in history.items()}
+
+
+def _may_hold(names: CollectionNames, name: str, user_id: str | None) -> bool:
+    said = Filter(user_id=user_id, families=(SESSION_FAMILY,))
+    return names.may_hold(name, Filter(user_id=user_id)) or names.may_hold(name, said)
+
+
+def _records(  # noqa: PLR0917
+    calls: QdrantCalls, names: CollectionNames, name: str, after: str | None, limit: int, user_id: str | None
+) -> Iterator[tuple[str, Found]]:
+    """The records of a collection in order of their points, also those that are leaving it."""
+    of_user = models.FieldCondition(key="user", match=models.MatchAny(any=[user_id or ""]))
+    where = models.Filter(must=[] if user_id is None else [of_user])
+    last = None if after is None else point_id(after)
+    for point in calls.in_order(name, where, after=last, together=limit, vectors=names.have_vectors(name)):
+        each = found(point, name)
+        if each.record is not None and user_id in (None, each.record.user_id):
+            yield str(point.id), each

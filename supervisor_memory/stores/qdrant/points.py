@@ -1,0 +1,481 @@
+"""How records lie in Qdrant: points with their payload and vectors, and filters over them. Without I/O.
+
+A record is one point. Its payload holds the whole record as text, to the last digit, and beside it the
+values that filters and conditional writes look at. `Filter.matches` says what a filter means; a property
+test holds the two together.
+"""
+
+import base64
+import binascii
+import hashlib
+import json
+import uuid
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from qdrant_client import models
+
+from supervisor_memory.errors import CorruptStore
+from supervisor_memory.model.records import SESSION_FAMILY, Filter, Namespace, Record
+from supervisor_memory.model.wanted import spelled
+from supervisor_memory.signals.lexical import K1, B
+from supervisor_memory.stores.changes import Place
+from supervisor_memory.stores.memory.state import StoredVector
+from supervisor_memory.text.terms import terms
+
+__all__ = [
+    "DENSE",
+    "INDEXES",
+    "INDEXES_OF_VERSIONS",
+    "READ",
+    "WORDS",
+    "Found",
+    "Marker",
+    "current",
+    "found",
+    "holders",
+    "is_told_by_server",
+    "of_commit",
+    "of_records",
+    "older",
+    "place_point",
+    "point_id",
+    "record_point",
+    "searched_words",
+    "seen",
+    "updated_at",
+    "version_id",
+    "version_point",
+    "visible",
+]
+
+FORMAT: Final = 1
+DENSE: Final = "dense"
+WORDS: Final = "words"
+READ: Final = ["format", "commit", "version", "moves", "record", "moved_to", "vector"]
+"""What of a payload is read; the rest is there to be filtered by."""
+_MOVED: Final = "moved"
+_NEVER_EXPIRES: Final = 1e18
+_NAMES: Final = uuid.UUID("3f0d2a0e-6f0c-5c0a-9d7b-5d6c1c3b9a51")
+_UUID_LENGTH: Final = 36
+_USUAL_LENGTH: Final = 16.0  # terms of a record; what BM25 compares lengths with
+
+
+def _keyword(*, is_tenant: bool = False) -> models.KeywordIndexParams:
+    kind = models.KeywordIndexType.KEYWORD
+    return models.KeywordIndexParams(type=kind, is_tenant=is_tenant, enable_hnsw=is_tenant)
+
+
+def _integer() -> models.IntegerIndexParams:
+    return models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, enable_hnsw=False)
+
+
+def _number() -> models.FloatIndexParams:
+    return models.FloatIndexParams(type=models.FloatIndexType.FLOAT, enable_hnsw=False)
+
+
+_KEYWORDS: Final = (
+    *("commit", "family", "task", "kind", "status", "layer"),
+    *("session", "content_hash", "subject", "attribute", "embedder", "held"),
+)
+INDEXES: Final[Mapping[str, Any]] = {
+    "user": _keyword(is_tenant=True),
+    **{name: _keyword() for name in _KEYWORDS},
+    "version": _integer(),
+    "moves": _integer(),
+    "created_at": _number(),
+    "updated_at": _number(),
+    "expires_at": _number(),
+}
+"""Payload key → its index, in every collection with records. The order of scrolls needs one, too."""
+
+
+INDEXES_OF_VERSIONS: Final[Mapping[str, Any]] = {
+    "user": _keyword(is_tenant=True),
+    "commit": _keyword(),
+    "tombstone": _keyword(),
+    "erased_at": _number(),
+}
+"""The same for the collection of earlier versions, and of tombstones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A point as it was read.
+
+    `moved_to` is the collection that the record has gone to. It is still here, `record` and all, until
+    it has arrived there, and `record` is None afterwards. `moves` counts how often it has gone elsewhere:
+    of two points of one record and version, the one with more is later.
+    """
+
+    commit: str
+    version: int
+    record: Record | None
+    vector: StoredVector | None = None
+    moved_to: str | None = None
+    moves: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """What takes the place of a record that goes to another collection."""
+
+    moved_to: str
+    has_arrived: bool = False
+
+
+def point_id(record_id: str) -> str:
+    """The id itself where it is a UUID as Qdrant writes it, else a UUID made of it."""
+    if len(record_id) == _UUID_LENGTH:
+        try:
+            if str(uuid.UUID(record_id)) == record_id:
+                return record_id
+        except ValueError:
+            pass
+    return _uuid_of(record_id)
+
+
+def version_id(record_id: str, version: int) -> str:
+    """The point of an earlier version: always the same one, so that writing it twice does no harm."""
+    return _uuid_of(f"{record_id}\x00{version}")
+
+
+def record_point(
+    record: Record,
+    vector: StoredVector | None,
+    *,
+    commit: str,
+    moves: int = 0,
+    marker: Marker | None = None,
+) -> models.PointStruct:
+    """A record as it is now; with a marker, what stays behind of one that goes elsewhere."""
+    payload: dict[str, Any] = {
+        "format": FORMAT,
+        "commit": commit,
+        "version": record.version,
+        "moves": moves,
+        **_said_by(record),
+    }
+    if marker is None:
+        vectors = {DENSE: vector[1].tolist()} if vector is not None else {}
+        return models.PointStruct(
+            id=point_id(record.id),
+            payload={**payload, "record": record.to_json(), **_filtered_by(record)},
+            vector={**vectors, **_words(record.searched_text)},
+        )
+    payload |= {"status": _MOVED, "moved_to": marker.moved_to}
+    if not marker.has_arrived:
+        payload |= {"record": record.to_json(), "vector": _packed(vector)}
+    return models.PointStruct(id=point_id(record.id), payload=payload, vector={})
+
+
+def version_point(record: Record, commit: str) -> models.PointStruct:
+    """A record as it was at a version."""
+    payload = {
+        "format": FORMAT,
+        "commit": commit,
+        "version": record.version,
+        "record": record.to_json(),
+        **_said_by(record),
+    }
+    return models.PointStruct(id=version_id(record.id, record.version), payload=payload, vector={})
+
+
+def place_point(record: Record, collection: str) -> models.PointStruct:
+    """Where a record is, to find it by its id."""
+    payload = {"collection": collection, **_said_by(record)}
+    return models.PointStruct(id=point_id(record.id), payload=payload, vector={})
+
+
+def found(point: models.Record | models.ScoredPoint, collection: str) -> Found:
+    """What a point says.
+
+    Raises:
+        CorruptStore: it is damaged, or was not written by this library.
+    """
+    payload: Any = point.payload
+    if not isinstance(payload, Mapping) or "format" not in payload:
+        raise _damaged(point.id, collection, "it was not written by this library")
+    if payload["format"] != FORMAT:
+        why = f"it has format {payload['format']!r} and this release reads format {FORMAT}"
+        raise _damaged(point.id, collection, why)
+    try:
+        text, moved_to = payload.get("record"), payload.get("moved_to")
+        version = int(payload["version"])
+        record = None if text is None else _record(text, str(point.id), version)
+        if record is None and moved_to is None:
+            raise ValueError("its parts are not of one record")
+        vector = _vector(record, point.vector, payload.get("vector"))
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise _damaged(point.id, collection, f"{type(error).__name__}: {error}") from error
+    return Found(str(payload["commit"]), version, record, vector, moved_to, int(payload.get("moves", 0)))
+
+
+def seen(point: models.ScoredPoint, collection: str) -> Record | None:
+    """The record in a point. None: it is in another collection.
+
+    Raises:
+        CorruptStore: it is damaged, or was not written by this library.
+    """
+    payload: Any = point.payload
+    try:
+        if payload["format"] == FORMAT:
+            return _record(payload["record"], str(point.id), int(payload["version"]))
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+        pass  # `found` says what is wrong with it
+    return found(point, collection).record
+
+
+# Filters
+
+
+def is_told_by_server(where: Filter) -> bool:
+    """Whether the server alone tells which records match.
+
+    It does not where tags or metadata are asked for: points that were written before `held` was do not say
+    what they hold, so that it answers with all of these, and the records themselves have to be looked at.
+    """
+    return not where.tags and not where.metadata
+
+
+def of_records(where: Filter) -> models.Filter | None:
+    """What must hold of the point of a record that matches; None: none can."""
+    must: list[models.Condition] = []
+    for key, value in (
+        ("user", where.user_id),
+        ("session", where.session_id),
+        ("content_hash", where.content_hash),
+        ("subject", where.subject),
+        ("attribute", where.attribute),
+    ):
+        if value is not None:
+            must.append(_in(key, [value]))
+    tasks = None if where.tasks is None else [_task(task) for task in where.tasks]
+    for key, values in (
+        ("family", where.families),
+        ("task", tasks),
+        ("kind", where.kinds),
+        ("status", where.statuses),
+        ("layer", where.layers),
+    ):
+        if values is not None:
+            must.append(_in(key, values))
+    if where.since is not None or where.until is not None:
+        said = models.Range(gte=where.since, lt=where.until)
+        must.append(models.FieldCondition(key="created_at", range=said))
+    if where.expired_by is not None:
+        must.append(models.FieldCondition(key="expires_at", range=models.Range(lte=where.expired_by)))
+    if not is_told_by_server(where):
+        untold = models.IsEmptyCondition(is_empty=models.PayloadField(key="held"))
+        must.append(models.Filter(should=[untold, models.Filter(must=_holding(where))]))
+    must_not: list[models.Condition] = [_in("status", [_MOVED])]
+    if where.not_embedded_by is not None:
+        must_not.append(_in("embedder", [where.not_embedded_by]))
+    if where.families is None and where.ids is None and where.session_id is None:
+        must_not.append(_in("family", [SESSION_FAMILY]))
+    if any(isinstance(c, models.FieldCondition) and c.match == models.MatchAny(any=[]) for c in must):
+        return None
+    if where.ids is not None:
+        if not where.ids:
+            return None
+        must.append(models.HasIdCondition(has_id=[point_id(i) for i in dict.fromkeys(where.ids)]))
+    return models.Filter(must=must, must_not=must_not)
+
+
+def visible(where: Filter, *, now: float) -> models.Filter | None:
+    """What must hold of a point that a search may return; None: none can."""
+    condition = of_records(where)
+    if condition is None or not isinstance(condition.must, list):
+        return None
+    unexpired = models.FieldCondition(key="expires_at", range=models.Range(gt=now))
+    return models.Filter(
+        must=[*condition.must, _in("status", ["active"]), unexpired], must_not=condition.must_not
+    )
+
+
+def holders(namespace: Namespace, wanted: Iterable[Place]) -> models.Filter:
+    """The active records of a namespace that hold one of these places."""
+    hashes: list[str] = []
+    should: list[models.Condition] = []
+    for what, _, value, attribute in wanted:
+        if what == "content_hash":
+            hashes.append(value)
+        else:
+            should.append(models.Filter(must=[_in("subject", [value]), _in("attribute", [attribute])]))
+    if hashes:
+        should.append(_in("content_hash", hashes))
+    family, user_id, *task = namespace
+    must: list[models.Condition] = [
+        _in("user", [user_id]),
+        _in("family", [family]),
+        _in("task", [_task(task[0] if task else None)]),
+        _in("status", ["active"]),
+    ]
+    return models.Filter(must=must, must_not=[_in("layer", ["history"])], should=should)
+
+
+def current(version: int, commit: str) -> models.Filter:
+    """What must hold of a point that has not changed since it was read."""
+    same_version = models.FieldCondition(key="version", match=models.MatchValue(value=version))
+    return models.Filter(must=[same_version, *of_commit(commit)])
+
+
+def older(version: int, moves: int) -> models.Filter:
+    """What must hold of a point that is of an earlier version, or was left behind by this one."""
+    newer = models.FieldCondition(key="version", range=models.Range(gt=version))
+    same_version = models.FieldCondition(key="version", match=models.MatchValue(value=version))
+    moved_as_often = models.FieldCondition(key="moves", range=models.Range(gte=moves))
+    return models.Filter(must_not=[newer, models.Filter(must=[same_version, moved_as_often])])
+
+
+def of_commit(commit: str) -> list[models.Condition]:
+    """What holds of the points that a commit wrote last."""
+    return [_in("commit", [commit])]
+
+
+def updated_at(time: float) -> models.FieldCondition:
+    """What holds of the records last updated at this very moment."""
+    return models.FieldCondition(key="updated_at", range=models.Range(gte=time, lte=time))
+
+
+# Words
+
+
+def searched_words(asked: Sequence[str]) -> models.SparseVector:
+    """What is asked, as a sparse vector; how rare a term is, the server weighs in."""
+    indices = sorted({_index(term) for term in asked})
+    return models.SparseVector(indices=indices, values=[1.0] * len(indices))
+
+
+def _words(text: str) -> dict[str, models.SparseVector]:
+    """The terms of a text as BM25 weighs them, short of how rare they are; nothing for a text without."""
+    held = terms(text)
+    norm = K1 * (1 - B + B * len(held) / _USUAL_LENGTH)
+    weights: dict[int, float] = {}
+    for term, count in Counter(held).items():
+        weights[_index(term)] = weights.get(_index(term), 0.0) + count * (K1 + 1) / (count + norm)
+    if not weights:
+        return {}
+    indices = sorted(weights)
+    return {WORDS: models.SparseVector(indices=indices, values=[weights[index] for index in indices])}
+
+
+def _index(term: str) -> int:
+    # Two terms can share a number: what is found is looked at again by its terms.
+    return zlib.crc32(term.encode("utf-8", "surrogatepass"))
+
+
+# Values
+
+
+def _said_by(record: Record) -> dict[str, Any]:
+    """What every point has that is about a user, so that it can be erased."""
+    return {"user": record.user_id, "created_at": float(record.created_at), "layer": record.layer}
+
+
+def _filtered_by(record: Record) -> dict[str, Any]:
+    values = {
+        "family": record.family,
+        "task": _task(record.task),
+        "kind": record.kind,
+        "status": record.status,
+        "layer": record.layer,
+        "session": record.source.session_id,
+        "content_hash": record.content_hash,
+        "subject": record.subject,
+        "attribute": record.attribute,
+        "embedder": record.embedder,
+        "held": _held(record),
+        "updated_at": float(record.updated_at),
+        "expires_at": _NEVER_EXPIRES if record.expires_at is None else float(record.expires_at),
+    }
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _held(record: Record) -> list[str]:
+    """The record's tags and metadata, to be asked for; never empty, so that it says that it is there."""
+    said = ((key, spelled(value)) for key, value in record.metadata.items())
+    values = (f"{key}={text}" for key, text in said if text is not None)
+    return [_digest(each) for each in dict.fromkeys(["", *map(_tagged, record.tags), *values])]
+
+
+def _holding(where: Filter) -> list[models.Condition]:
+    """What must hold of a point whose record has these tags and this metadata."""
+    tags: list[models.Condition] = [_in("held", [_digest(_tagged(tag))]) for tag in where.tags or ()]
+    return tags + [
+        _in("held", [_digest(f"{wanted.key}={text}") for text in sorted(wanted.texts)])
+        for wanted in where.metadata or ()
+    ]
+
+
+def _tagged(tag: str) -> str:
+    return f" {tag}"  # with which no key of metadata that can be asked for begins
+
+
+def _digest(text: str) -> str:
+    # Short however long the value is. Should two be the same one day: the record is looked at again.
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _task(task: str | None) -> str:
+    return "none" if task is None else f"task {task}"
+
+
+def _in(key: str, values: Iterable[str]) -> models.FieldCondition:
+    # Lone surrogates have no UTF-8, so that no point can hold them and no request ask for them.
+    texts = [value for value in values if not any("\ud800" <= c <= "\udfff" for c in value)]
+    return models.FieldCondition(key=key, match=models.MatchAny(any=texts))
+
+
+def _uuid_of(text: str) -> str:
+    return str(uuid.uuid5(_NAMES, text.encode("utf-8", "surrogatepass").hex()))
+
+
+def _record(text: str, point: str, version: int) -> Record:
+    """The record in a point; equal points may give the same object."""
+    read = _known if len(text) <= _LONGEST_KNOWN else _read
+    return read(text, point, version)
+
+
+def _read(text: str, point: str, version: int) -> Record:
+    record = Record.from_dict(json.loads(text))
+    if not isinstance(record.content, str) or not record.namespace:
+        raise ValueError("it holds no record")
+    if record.version != version:
+        raise ValueError("its parts are not of one record")
+    if point_id(record.id) != point != version_id(record.id, version):
+        raise ValueError("it is another record's")
+    return record
+
+
+_LONGEST_KNOWN: Final = 2_000
+_known = lru_cache(maxsize=4_096)(_read)  # the same records are found again and again
+
+
+def _vector(record: Record | None, dense: Any, packed: str | None) -> StoredVector | None:
+    if record is None or record.embedder is None:
+        return None
+    if packed is not None:
+        numbers = np.frombuffer(binascii.a2b_base64(packed, strict_mode=True), dtype="<f4")
+        return record.embedder, numbers.astype(np.float32)
+    if isinstance(dense, Mapping) and dense.get(DENSE) is not None:
+        return record.embedder, np.asarray(dense[DENSE], dtype=np.float32)
+    return None
+
+
+def _packed(vector: StoredVector | None) -> str | None:
+    return None if vector is None else base64.b64encode(vector[1].astype("<f4").tobytes()).decode()
+
+
+def _damaged(point: object, collection: str, why: str) -> CorruptStore:
+    return CorruptStore(
+        f"the point {point} in collection {collection} cannot be read ({why}); it is left as it is: restore "
+        "it from a snapshot, or delete it",
+        collection=collection,
+        point=str(point),
+    )

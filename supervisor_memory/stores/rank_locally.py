@@ -1,0 +1,67 @@
+"""Records that a store elsewhere found, measured here: all signals of a question over these records alone."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
+
+import numpy as np
+
+from supervisor_memory.model.records import Hit, Hits, Namespace, Query, Record
+from supervisor_memory.signals.index import Index, entry_of
+from supervisor_memory.signals.measure import Asked, Cosines, measure
+from supervisor_memory.stores.namespace import chosen
+from supervisor_memory.stores.request import searched_terms
+
+__all__ = ["best_of"]
+
+
+def best_of(records: Iterable[Record], query: Query, *, cosines: Mapping[str, float], limit: int) -> Hits:
+    """The best by all signals together, and of those by meaning alone and by words alone the very best.
+
+    What is told from all records is told from these: how rare a word is, and what was said before and after.
+
+    Args:
+        records: Each once, and all of them visible to the searcher.
+        cosines: Record id → its cosine with the query, of those that have a vector to compare.
+    """
+    # Equally good ones come the newest first, whatever the order in which the store answered.
+    ordered = sorted(records, key=attrgetter("id"))
+    asked = searched_terms(query)
+    if limit <= 0 or not ordered:
+        return Hits()
+    if not asked and not (query.text and any(record.layer == "history" for record in ordered)):
+        return _nearest(ordered, cosines, limit)
+    by_namespace: dict[Namespace, list[int]] = {}
+    for place, record in enumerate(ordered):
+        by_namespace.setdefault(record.namespace, []).append(place)
+    indexes = [_index(ordered, places) for places in by_namespace.values()]
+    placed = [_placed(ordered, places, cosines) for places in by_namespace.values()]
+    measured = measure(indexes, Asked(query.text, asked, query.now, query.unrelated), placed, query.weights)
+    return chosen(indexes, measured, limit, lambda keys: {key: ordered[key] for key in keys})
+
+
+def _nearest(records: Sequence[Record], cosines: Mapping[str, float], limit: int) -> Hits:
+    """The nearest by meaning where nothing else is asked, and no record is understood by others."""
+    near = [(cosines[record.id], record) for record in reversed(records) if record.id in cosines]
+    near.sort(key=lambda each: -each[0])
+    return Hits(
+        tuple(
+            Hit(record, parts={"cosine": cosine, "match": max(0.0, cosine)})
+            for cosine, record in near[:limit]
+        )
+    )
+
+
+def _index(records: Sequence[Record], places: Sequence[int]) -> Index:
+    """The records at these places, each with its place for a key."""
+    index = Index()
+    index.load((place, entry_of(records[place])) for place in places)
+    return index
+
+
+def _placed(records: Sequence[Record], places: Sequence[int], cosines: Mapping[str, float]) -> Cosines | None:
+    """The rows of an index over these places that have a cosine, and these."""
+    ids = [records[place].id for place in places]
+    rows = [row for row, record_id in enumerate(ids) if record_id in cosines]
+    if not rows:
+        return None
+    return np.array(rows, dtype=np.intp), np.array([cosines[ids[row]] for row in rows], dtype=np.float32)

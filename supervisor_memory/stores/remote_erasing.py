@@ -1,0 +1,349 @@
+"""Erasing a user from a store that any number of instances share, each with an audit log of its own.
+
+What refuses an erased user must be known to all of them, so it is in the store: a tombstone, and a mark for
+each verbatim record, named by keyed hashes. The key is random and in the store too, made with the first
+erasure. While an erasure is under way its tombstone names the user, so that whoever comes next completes
+it; when nothing is left of the user, the name goes.
+
+What was said before the erasure is removed and refused: by its `created_at`, or because it was there when
+the erasure began and bears a later time (a clock that was wrong). So it can be completed at any moment, by
+anybody, any number of times, beside what the user says afterwards.
+"""
+
+import hmac
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+from supervisor_memory.audit.log import AuditLog
+from supervisor_memory.errors import BackendError, BackendUnavailable, WasErased
+from supervisor_memory.model.records import Record, new_id
+from supervisor_memory.stores.caches import forget_texts
+from supervisor_memory.stores.protocol import Erased
+
+__all__ = ["Answers", "Held", "RemoteErasing", "Tombstone", "is_doomed"]
+
+_TRIES: Final = 3
+_log = logging.getLogger("supervisor_memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """What is left of an erased user, or the mark of a verbatim record.
+
+    Args:
+        at: What was said before is refused; in seconds since 1970.
+        erasure: A random id, another one each time the user is erased.
+        user_id: Whom it is about, as long as the erasure is under way; None: nothing is left.
+        also: The keys of what is to go although it bears a later time.
+    """
+
+    at: float
+    erasure: str = ""
+    user_id: str | None = None
+    also: frozenset[str] = frozenset()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its values, but for the time and the id, which stores compare."""
+        return {} if self.user_id is None else {"of": self.user_id, "also": sorted(self.also)}
+
+    @classmethod
+    def from_dict(cls, at: Any, erasure: Any, values: Mapping[str, Any]) -> "Tombstone":
+        user_id = values.get("of")
+        also = frozenset(str(each) for each in values.get("also") or ())
+        return cls(float(at or 0.0), str(erasure), None if user_id is None else str(user_id), also)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a store holds of a user. `times`: key of an item or point → when what is in it was said."""
+
+    records: Sequence[Record]
+    versions: int
+    vectors: int
+    times: Mapping[str, float]
+
+    def counted(self) -> dict[str, int]:
+        return {"records": len(self.records), "versions": self.versions, "vectors": self.vectors}
+
+
+Answers: TypeAlias = tuple[str | None, Mapping[str, Tombstone]]
+"""The secret of a store, if there is one, and the tombstones that were asked for, by their names."""
+Asking: TypeAlias = Callable[[Sequence[str]], Answers]
+
+
+def is_doomed(key: str, said_at: float, tombstone: Tombstone) -> bool:
+    """Whether something of an erased user has to go."""
+    return said_at < tombstone.at or key in tombstone.also
+
+
+class RemoteErasing(ABC):
+    """What a backend over such a store does to erase, and to refuse what was erased.
+
+    Args:
+        audit: The log of this instance. It lets go of a user when this instance learns of the erasure.
+        clock: Seconds since 1970, for the times of audit rows.
+    """
+
+    out_of_reach: tuple[str, ...] = ()
+    """Where the store keeps what was removed for a while, in sentences."""
+    _drops = False
+    """Whether it removes the places of a user, which a writer could hold to be there."""
+
+    def __init__(self, audit: AuditLog, clock: Callable[[], float]) -> None:
+        self._audit, self._clock = audit, clock
+        self._secret: str | None = None
+        self._is_caught_up = False
+        self._finish_log_of_before()
+
+    # What a store has to do
+
+    @abstractmethod
+    def _held(self, user_id: str) -> Held:
+        """What there is of a user."""
+
+    @abstractmethod
+    def _make_secret(self, secret: str) -> None:
+        """Put this secret into the store, unless there is one."""
+
+    @abstractmethod
+    def _read(self, names: Sequence[str]) -> Answers: ...
+
+    @abstractmethod
+    def _tombstones(self) -> Mapping[str, Tombstone]:
+        """All of them by their names, without the marks of records."""
+
+    @abstractmethod
+    def _put(self, name: str, tombstone: Tombstone) -> None:
+        """Put a tombstone in the place of one of the same time or an earlier one."""
+
+    @abstractmethod
+    def _close(self, name: str, tombstone: Tombstone) -> None:
+        """Put a tombstone in the place of the one of this very erasure."""
+
+    @abstractmethod
+    def _sweep(self, user_id: str, tombstone: Tombstone) -> Sequence[str]:
+        """Remove what is doomed of a user, and prove it; what is left, as sentences. Marks come first."""
+
+    # Erasing
+
+    def holds(self, user_id: str) -> Mapping[str, int]:
+        """How much of a user `erase` would remove, by kind."""
+        return {**self._held(user_id).counted(), **self._audit.holds(user_id)}
+
+    def erase(self, user_id: str, *, at: float, actor: str = "operator") -> Erased:
+        """Remove a user; see `Erases`. The tombstone comes first: what is cut off then is completed later."""
+        held = self._held(user_id)
+        tombstone = self._begin(user_id, held, at=at)
+        told = self._audit.erase(user_id, held.records, at=tombstone.at, actor=actor)
+        removed = held.counted() | told
+        return Erased(removed, self._finish(), self.out_of_reach)
+
+    def catch_up(self) -> None:
+        """Complete what others or this process began; once, and again after what it could not complete."""
+        if self._is_caught_up:
+            return
+        try:
+            tombstones = self._tombstones()
+            self._tell_log(tombstones)
+            self._is_caught_up = not self._remove_erased(tombstones)
+            if self._is_caught_up:
+                self._finish_log(seconds=0)
+        except BackendError as error:
+            _log.warning("an erasure could not be completed, the next commit tries again: %s", error)
+
+    def tidy(self, user_ids: Iterable[str]) -> None:
+        """Remove what came too late of these users, where they were erased."""
+        users = sorted(set(user_ids))
+        found = self._ask(lambda: [self._name(each) for each in users], self._read)
+        for user_id in users:
+            if (tombstone := found.get(self._name(user_id))) is not None:
+                self._meet(user_id, tombstone)
+                self._sweep(user_id, tombstone)
+
+    # Refusing
+
+    def refuse_erased(self, records: Sequence[Record], asking: Asking | None = None) -> None:
+        """Raise where one of these new records was said before its user was erased.
+
+        Args:
+            asking: Reads these tombstones, and perhaps more in the same call.
+
+        Raises:
+            WasErased: its facts have the `record_ids`.
+            BackendError: the store failed.
+        """
+        self._audit.refuse_erased(records)
+        refused, is_begun = self._refused(records, asking or self._read)
+        if refused:
+            raise _was_erased(refused, records)
+        if is_begun and self._drops:
+            self.catch_up()  # so that it can be written the next time, whoever began it
+            raise _is_erased_now()
+
+    def refuse_late(self, records: Sequence[Record]) -> None:
+        """The same for records that were just written: an erasure may have come in between.
+
+        What was written is removed with all else that is doomed.
+
+        Raises:
+            WasErased: as `refuse_erased`.
+            BackendUnavailable: the place they were written to may be dropped at this moment.
+        """
+        if not records:
+            return
+        refused, is_begun = self._refused(records, self._read)
+        if refused:
+            self.tidy(record.user_id for record in refused)
+            raise _was_erased(refused, records)
+        if is_begun and self._drops:
+            raise _is_erased_now()
+
+    def _refused(self, records: Sequence[Record], asking: Asking) -> tuple[Sequence[Record], bool]:
+        """Those that are refused, and whether the erasure of a user is under way."""
+        verbatim = [record for record in records if record.layer == "history"]
+        users = {record.user_id for record in records}
+        found = self._ask(
+            lambda: [*map(self._name, sorted(users)), *(self.mark(each.id) for each in verbatim)], asking
+        )
+        if not found:
+            return (), False
+        tombstones = {user_id: found.get(self._name(user_id)) for user_id in users}
+        for user_id, tombstone in tombstones.items():
+            if tombstone is not None:
+                self._meet(user_id, tombstone)
+        refused = [
+            record
+            for record in records
+            if ((tombstone := tombstones[record.user_id]) is not None and record.created_at < tombstone.at)
+            or (record.layer == "history" and self.mark(record.id) in found)
+        ]
+        return refused, any(each is not None and each.user_id is not None for each in tombstones.values())
+
+    def _ask(self, names: Callable[[], list[str]], asking: Asking) -> Mapping[str, Tombstone]:
+        """The tombstones of these names, which are made with the secret: a new one is asked with again."""
+        secret, found = asking(names() if self._secret else [])
+        if secret != self._secret:
+            self._secret = secret
+            if secret is not None:
+                _, found = asking(names())
+        return found
+
+    def _meet(self, user_id: str, tombstone: Tombstone) -> None:
+        """Learn that a user was erased: this instance lets go, too."""
+        if tombstone.user_id is not None:
+            self._is_caught_up = False
+        known = self._audit.erased_at(user_id)
+        if known is None or known < tombstone.at:
+            self._audit.erase(user_id, [], at=tombstone.at)
+            self._is_caught_up = False
+            self._forget()
+
+    def _forget(self) -> None:
+        """Let go of what this process remembers."""
+        forget_texts()
+
+    # Steps
+
+    def _name(self, user_id: str) -> str:
+        """What stands for a user on a tombstone; "" as long as there is no secret and so no tombstone."""
+        return self._keyed("tombstone", user_id)
+
+    def mark(self, record_id: str) -> str:
+        """What stands for a verbatim record."""
+        return self._keyed("verbatim", record_id)
+
+    def _keyed(self, what: str, text: str) -> str:
+        if self._secret is None:
+            return ""
+        message = f"{what}\0{text}".encode("utf-8", "surrogatepass")
+        return hmac.digest(self._secret.encode(), message, "sha256").hex()
+
+    def _begin(self, user_id: str, held: Held, *, at: float) -> Tombstone:
+        self._make_secret(new_id() + new_id())
+        self._secret, _ = self._read([])
+        for _ in range(_TRIES):
+            name = self._name(user_id)
+            known = self._read([name])[1].get(name)
+            at = at if known is None else max(at, known.at)
+            also = {key for key, said_at in held.times.items() if said_at >= at}
+            if known is not None:
+                also |= known.also
+            self._put(name, Tombstone(at, new_id(), user_id, frozenset(also)))
+            self._secret, found = self._read([name])
+            now = found.get(self._name(user_id))
+            if now is not None and now.user_id == user_id and now.at >= at and also <= now.also:
+                return now
+        raise BackendUnavailable(
+            "another instance erases the same user at this moment, so nothing was removed here; try again"
+        )
+
+    def _finish(self) -> tuple[str, ...]:
+        """Complete every erasure that is under way; what is in the way, if anything."""
+        self._is_caught_up = False
+        try:
+            pending = self._remove_erased(self._tombstones())
+            self._is_caught_up = not pending
+            return pending or self._finish_log()
+        except BackendError as error:
+            return (f"{error}; what was not removed may still be read until then",)
+        finally:
+            self._forget()
+
+    def _remove_erased(self, tombstones: Mapping[str, Tombstone]) -> tuple[str, ...]:
+        self._secret, _ = self._read([]) if tombstones else (self._secret, None)
+        pending: list[str] = []
+        for name, tombstone in tombstones.items():
+            if tombstone.user_id is None:
+                continue
+            left = self._sweep(tombstone.user_id, tombstone)
+            pending += left
+            if not left:
+                self._close(name, replace(tombstone, user_id=None, also=frozenset()))
+                now = self._read([name])[1].get(name)
+                if now is not None and now.erasure == tombstone.erasure and now.user_id is not None:
+                    pending.append("a tombstone still names the user")
+        return tuple(pending)
+
+    def _tell_log(self, tombstones: Mapping[str, Tombstone]) -> None:
+        """Let the log of this instance go of whom others erased."""
+        if not tombstones:
+            return
+        self._secret, _ = self._read([])
+        begun = {each.user_id for each in tombstones.values() if each.user_id is not None}
+        for user_id in sorted({*self._audit.users(), *begun}):
+            if (tombstone := tombstones.get(self._name(user_id))) is not None:
+                self._meet(user_id, tombstone)
+
+    def _finish_log(self, *, seconds: float | None = None) -> tuple[str, ...]:
+        """Take the last traces out of the file of the log; what is in the way, if anything."""
+        if not (erasures := self._audit.unfinished_erasures()):
+            return ()
+        self._audit.note_removed()
+        if obstacle := self._audit.scrub(seconds=seconds):
+            return (obstacle,)
+        self._audit.finish_erasures(erasures, at=self._clock())
+        return ()
+
+    def _finish_log_of_before(self) -> None:
+        """The same when a backend is opened, where the store is done; it is not asked."""
+        if self._audit.is_read_only or not self._audit.unfinished_erasures() or self._audit.not_removed():
+            return
+        try:
+            self._finish_log(seconds=0)
+        except BackendError as error:
+            _log.warning("an erasure could not be completed, the next one tries again: %s", error)
+
+
+def _was_erased(refused: Collection[Record], records: Collection[Record]) -> WasErased:
+    return WasErased(
+        f"{len(refused)} of {len(records)} new records were said before their user was erased, so nothing "
+        "was written; what is said anew is remembered again",
+        record_ids=tuple(record.id for record in refused),
+    )
+
+
+def _is_erased_now() -> BackendUnavailable:
+    return BackendUnavailable("a user of these records is being erased, so nothing was written; try again")

@@ -1,0 +1,324 @@
+"""A coarse copy of a matrix, one byte a number, which tells the rows that can be among the best.
+
+It is a quarter of the size, and a scan of many rows costs what it reads. Of very many rows it reads half of
+the copy first, four bits a number. Needs `numkong`, which the extra `fast` installs; numpy alone multiplies
+such numbers no faster than floats.
+"""
+
+import logging
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from supervisor_memory.stores.changes import Vector
+
+__all__ = ["Kernel", "Kernels", "Sieve", "kernels"]
+
+Codes: TypeAlias = npt.NDArray[np.int8]
+Bytes: TypeAlias = npt.NDArray[Any]  # int8 or uint8
+Sums: TypeAlias = npt.NDArray[np.int32]
+Rows: TypeAlias = npt.NDArray[np.float32]
+
+_LARGEST: Final = 119  # 16 · 7 + 7: more would not fit into two numbers of four bits, -8 to 7
+_STEP: Final = 16  # what one in the upper four bits is worth in the lower four
+_HALVED_FROM: Final = 1 << 24  # bytes; more are read from memory rather than from a cache each time
+_TURNS: Final = 2
+_DEVIATIONS: Final = 6.5  # exceeded by one error in a thousand million
+_PACKED_FROM: Final = 1_024  # rows; fewer new or changed ones are compared as they are
+_MOST_IN_A_BLOCK: Final = 16_384  # rows, all of which are packed anew where many have changed
+_ENCODED_TOGETHER: Final = 256  # rows, so that what is made of them on the way stays in the cache
+_ROUNDING: Final = 1e-5  # of float32 sums of products, in units of the two lengths
+_CANCELLED: Final = 2e-6  # of the difference of two such sums, in units of each
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """How codes are multiplied.
+
+    `written` puts them as `pack` takes them, which lays those of many rows out for `products` with the codes
+    of each of some queries: an array of queries by rows.
+    """
+
+    written: Callable[[Codes], Bytes]
+    pack: Callable[[Bytes], Any]
+    products: Callable[[Codes, Any], Sums]
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """One for codes of a byte, and one for codes from -8 to 7, of which two are packed in a byte."""
+
+    wholes: Kernel
+    halves: Kernel
+
+
+@dataclass(slots=True)
+class _Block:
+    """The rows from `start` on.
+
+    `packed` are their codes: whole, or the upper halves and the lower ones. For each way to read them (whole,
+    or the upper halves alone and both), `scales` are what a row's codes are multiplied with, and `lost` is
+    the greatest length that they took from a row, in units of its scale. The rows of `changed` are not what
+    they were when they were packed.
+    """
+
+    start: int
+    size: int
+    packed: Sequence[Any]
+    scales: Sequence[Rows]
+    lost: Sequence[float]
+    length: float  # the greatest of a row
+    changed: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """A query as `scale` · `codes`, and the lengths of it and of what that took from it."""
+
+    codes: Codes
+    scale: float
+    length: float
+    lost: float
+
+
+class Sieve:
+    """The rows of a matrix, rounded to codes, each with a scale. Its owner locks.
+
+    Where there are many, they and all queries are turned by one rotation, drawn at random but always the
+    same: then what rounding takes from a row points in any direction across the row, and has little to do
+    with a query. That is the estimator of RaBitQ (Gao and Long, SIGMOD 2024; with more bits 2025).
+    """
+
+    def __init__(self, multiply: Kernels, dimension: int) -> None:
+        self._kernels = multiply
+        self._signs = np.random.default_rng(0).choice([-1.0, 1.0], (_TURNS, dimension)).astype(np.float32)
+        self._blocks: list[_Block] = []
+        self._is_halved = False
+
+    @property
+    def is_halved(self) -> bool:
+        """Whether there were so many rows that reading half of each code is quicker."""
+        return self._is_halved
+
+    @property
+    def nbytes(self) -> int:
+        return sum(sum(int(each.nbytes) for each in (*block.packed, *block.scales)) for block in self._blocks)
+
+    def replace(self, row: int) -> None:
+        """Take note that a row is not what it was, or is there again."""
+        for block in self._blocks:
+            if block.start <= row < block.start + block.size:
+                block.changed.add(row)
+
+    def cosines(
+        self, rows: Rows, query: Vector, exactly: Callable[[Rows, Vector], Rows], *, finely: bool
+    ) -> tuple[Rows, Rows]:
+        """What the codes say of every row's cosine with the query, and how far off each can be.
+
+        The bound: with x = x' + e for a row and q = q' + f for the query, where x' and q' are what the codes
+        stand for, scaled so that e is across x and f across q,
+
+            q·x − q'·x' = q·e + f·x − f·e
+
+        Each product is at most that of its lengths, which are measured, not assumed. Of turned rows, e points
+        anywhere across x in n - 1 dimensions, so that q·e is normal with a deviation of at most
+        |q||e| / √(n - 1), and f·x likewise; 6.5 deviations are allowed. Typical of 384 numbers: at most 0.016
+        by eight bits, 0.005 turned, and 0.0005 in the middle; 0.045 and 0.006 by four.
+
+        Args:
+            rows: All rows of the matrix.
+            exactly: Gives the cosines of some rows with the query, for those that are not encoded.
+            finely: By eight bits; else by four where there are so many rows that this takes half the time.
+        """
+        self._follow(rows)
+        asked = self._asked(query)
+        way = -1 if finely else 0
+        share = min(1.0, _DEVIATIONS / math.sqrt(max(1, rows.shape[1] - 1))) if self._is_halved else 1.0
+        values, off = np.empty((2, len(rows)), dtype=np.float32)
+        for block in self._blocks:
+            place = slice(block.start, min(len(rows), block.start + block.size))
+            size = place.stop - place.start
+            scales = block.scales[way][:size]
+            np.multiply(self._sums(block, asked.codes, finely=finely)[:size], scales, out=values[place])
+            np.multiply(scales, block.lost[way] * (share * asked.length + asked.lost), out=off[place])
+            off[place] += (share * asked.lost + _ROUNDING * asked.length) * block.length
+        packed = self._packed
+        values[:packed] *= np.float32(asked.scale)  # what is beyond has no value yet
+        loose = [row for block in self._blocks for row in block.changed if row < len(rows)]
+        if loose:
+            values[loose], off[loose] = exactly(rows[loose], query), _ROUNDING
+        if packed < len(rows):
+            values[packed:], off[packed:] = exactly(rows[packed:], query), _ROUNDING
+        return values, off
+
+    @property
+    def _packed(self) -> int:
+        return self._blocks[-1].start + self._blocks[-1].size if self._blocks else 0
+
+    def _sums(self, block: _Block, codes: Codes, *, finely: bool) -> Sums:
+        """The products of the codes, or of upper halves alone a sixteenth of that."""
+        if not self._is_halved:
+            whole: Sums = self._kernels.wholes.products(codes, block.packed[0])[0]
+            return whole
+        asked = np.concatenate(_halves(codes))
+        sums: Sums = np.zeros(1, dtype=np.int32)
+        for packed in block.packed if finely else block.packed[:1]:
+            upper, lower = self._kernels.halves.products(asked, packed)
+            upper += sums
+            upper *= _STEP
+            sums = np.add(upper, lower, out=upper)
+        return sums
+
+    def _follow(self, rows: Rows) -> None:
+        """Encode what is new at the end, and what was changed, where it is much."""
+        while self._blocks and self._blocks[-1].start >= len(rows):
+            self._blocks.pop()
+        self._is_halved = self._is_halved or rows.size >= _HALVED_FROM
+        for place, block in enumerate(self._blocks):
+            if len(block.changed) >= _PACKED_FROM or len(block.packed) != 1 + self._is_halved:
+                self._blocks[place] = self._block(rows, block.start, min(len(rows), block.start + block.size))
+        while len(rows) - self._packed >= _PACKED_FROM:
+            start = self._packed
+            if self._blocks and self._blocks[-1].size < _MOST_IN_A_BLOCK:
+                start = self._blocks.pop().start
+            self._blocks.append(self._block(rows, start, min(len(rows), start + _MOST_IN_A_BLOCK)))
+
+    def _block(self, rows: Rows, start: int, end: int) -> _Block:
+        kernel = self._kernels.halves if self._is_halved else self._kernels.wholes
+        written: list[list[Bytes]] = [[] for _ in range(1 + self._is_halved)]
+        scales = np.empty((len(written), end - start), dtype=np.float32)
+        lost, length = [0.0] * len(written), 0.0
+        for first in range(start, end, _ENCODED_TOGETHER):
+            some = self._turned(rows[first : min(end, first + _ENCODED_TOGETHER)])
+            place = slice(first - start, first - start + len(some))
+            codes = _rounded(some)
+            upper, lower = _halves(codes)
+            for way, read in enumerate((upper, codes) if self._is_halved else (codes,)):
+                scales[way, place], of_rows = _fitted(some, read)
+                lost[way] = max(lost[way], float(_ratios(of_rows, scales[way, place]).max()))
+            for part, each in zip(written, (upper, lower) if self._is_halved else (codes,), strict=True):
+                part.append(kernel.written(each))
+            length = max(length, float(_lengths(some).max()))
+        packed = [kernel.pack(np.concatenate(part)) for part in written]
+        return _Block(start, end - start, packed, [*scales], lost, length)
+
+    def _asked(self, query: Vector) -> _Query:
+        turned = self._turned(query[None])
+        codes = _rounded(turned)
+        scales, lost = _fitted(turned, codes)
+        return _Query(codes, float(scales[0]), float(_lengths(turned)[0]), float(lost[0]))
+
+    def _turned(self, rows: Rows) -> Rows:
+        return _turned(rows, self._signs) if self._is_halved else rows
+
+
+def _turned(rows: Rows, signs: Rows) -> Rows:
+    """The rows under a rotation: signs at random and a Fourier transform, one after the other.
+
+    Source: Ailon and Chazelle, The Fast Johnson-Lindenstrauss Transform, STOC 2006.
+    """
+    count = rows.shape[1]
+    for sign in signs:
+        parts = np.fft.rfft(rows * sign, norm="ortho").astype(np.complex64, copy=False).view(np.float32)
+        rows = np.empty((len(rows), count), dtype=np.float32)  # of real numbers, half of it says all
+        rows[:, 0] = parts[:, 0]
+        np.multiply(parts[:, 2 : count + 1], np.float32(math.sqrt(2)), out=rows[:, 1:])
+        if count % 2 == 0:
+            rows[:, -1] *= np.float32(math.sqrt(0.5))
+    return rows
+
+
+def _rounded(rows: Rows) -> Codes:
+    """Codes from -119 to 119 that stand for the rows, but for a scale each."""
+    widest = np.abs(rows).max(axis=1, keepdims=True)
+    widest[widest == 0.0] = 1.0
+    codes: Codes = np.rint(rows * (_LARGEST / widest)).astype(np.int8)
+    return codes
+
+
+def _halves(codes: Codes) -> tuple[Codes, Codes]:
+    """The upper and the lower four bits of each code: 16 · upper + lower."""
+    upper: Codes = (codes + np.int8(_STEP // 2)) >> 4
+    lower: Codes = codes - upper * np.int8(_STEP)
+    return upper, lower
+
+
+def _fitted(rows: Rows, codes: Codes) -> tuple[Rows, Rows]:
+    """By how much to multiply each row's codes so that what it loses is across it, and how long that is."""
+    values = codes.astype(np.float32)
+    squares, along, of_codes = (_products(*two) for two in ((rows, rows), (rows, values), (values, values)))
+    scales = _ratios(squares, along)
+    return scales, np.sqrt(np.maximum(scales**2 * of_codes - squares, 0.0) + _CANCELLED * squares)
+
+
+def _ratios(some: Rows, others: Rows) -> Rows:
+    """0 where there is nothing to divide by: of rows without length."""
+    ratios: Rows = np.divide(some, others, out=np.zeros_like(some), where=others > 0.0)
+    return ratios
+
+
+def _lengths(rows: Rows) -> Rows:
+    lengths: Rows = np.sqrt(_products(rows, rows))
+    return lengths
+
+
+def _products(some: Rows, others: Rows) -> Rows:
+    """Of each row with the other of its place."""
+    found: Rows = np.einsum("ij,ij->i", some, others)
+    return found
+
+
+@cache
+def kernels() -> Kernels | None:
+    """The fastest way here to multiply codes; None: `numkong` is not installed, or cannot be relied on."""
+    try:
+        import numkong
+    except ImportError:
+        return None
+
+    def products(queries: npt.NDArray[Any], packed: Any) -> Sums:
+        found: Sums = np.asarray(numkong.dots_packed(queries, packed))
+        return found
+
+    found = Kernels(
+        wholes=Kernel(lambda codes: codes, numkong.dots_pack, products),
+        halves=Kernel(
+            _in_pairs,
+            lambda pairs: numkong.dots_pack(pairs, "int4"),
+            lambda queries, packed: products(_in_pairs(queries), packed),
+        ),
+    )
+    if not (_is_right(found.wholes, _LARGEST) and _is_right(found.halves, _STEP // 2)):
+        _LOG.warning(
+            "numkong %s multiplies wrongly on this processor, and is not used; searches of large namespaces "
+            "take longer: install another release of it, or uninstall it",
+            getattr(numkong, "__version__", ""),
+        )
+        return None
+    return found
+
+
+def _in_pairs(codes: Codes) -> npt.NDArray[np.uint8]:
+    """Two codes a byte, the first in the lower half."""
+    bits = codes.view(np.uint8)
+    if bits.shape[1] % 2:
+        bits = np.pad(bits, ((0, 0), (0, 1)))
+    pairs: npt.NDArray[np.uint8] = (bits[:, ::2] & np.uint8(15)) | (bits[:, 1::2] << np.uint8(4))
+    return pairs
+
+
+def _is_right(found: Kernel, largest: int) -> bool:
+    """Whether a kernel, chosen for this processor when the program runs, does what numpy does."""
+    for columns in (1, 63, 384, 1_000):
+        codes = (np.arange(70 * columns) * 37 % (2 * largest) - largest).reshape(70, columns)
+        expected = codes[:2] @ codes[2:].T
+        packed = found.pack(found.written(codes[2:].astype(np.int8)))
+        if not np.array_equal(found.products(codes[:2].astype(np.int8), packed), expected):
+            return False
+    return True

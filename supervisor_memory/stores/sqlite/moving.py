@@ -1,0 +1,63 @@
+"""How records leave a SQLite store, and how they come into one, on a connection inside a transaction."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+import numpy as np
+
+from supervisor_memory.model.records import Record
+from supervisor_memory.stores.protocol import Stored
+from supervisor_memory.stores.sqlite.tables import Writing, record_of
+
+__all__ = ["TableShelf", "stored_page"]
+
+
+def stored_page(
+    connection: apsw.Connection, *, after: str | None, limit: int, user_id: str | None
+) -> Sequence[Stored]:
+    """The next records in order of their ids, with all that belongs to them; see `Moves`."""
+    rows: Sequence[Any] = connection.execute(
+        "SELECT r.id, r.data, v.vector FROM records r LEFT JOIN vectors v ON v.key = r.key "
+        f"WHERE r.id > ? {'' if user_id is None else 'AND r.user_id = ?'} ORDER BY r.id LIMIT ?",
+        ("" if after is None else after, *(() if user_id is None else (user_id,)), max(0, limit)),
+    ).fetchall()
+    earlier: dict[str, list[Record]] = {}
+    versions: Iterable[Any] = connection.execute(
+        "SELECT record_id, data FROM versions WHERE record_id IN (SELECT value FROM json_each(?)) "
+        "ORDER BY record_id, version",
+        (json.dumps([row[0] for row in rows], ensure_ascii=False),),
+    )
+    for record_id, data in versions:
+        earlier.setdefault(record_id, []).append(record_of(data))
+    return [
+        Stored(
+            record_of(data),
+            tuple(earlier.get(record_id, ())),
+            None if vector is None else np.frombuffer(vector, dtype="<f4").astype(np.float32),
+        )
+        for record_id, data, vector in rows
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class TableShelf:
+    """The tables, as a place to put records; see `taking.Shelf`."""
+
+    connection: apsw.Connection
+    writing: Writing
+
+    def current(self, record_id: str) -> Record | None:
+        return self._one("SELECT data FROM records WHERE id = ?", record_id)
+
+    def earlier(self, record_id: str, version: int) -> Record | None:
+        return self._one("SELECT data FROM versions WHERE record_id = ? AND version = ?", record_id, version)
+
+    def put(self, stored: Stored, current: Record | None) -> None:
+        self.writing.put_stored(stored, current)
+
+    def _one(self, sql: str, *bindings: str | int) -> Record | None:
+        row = self.connection.execute(sql, bindings).fetchone()
+        return None if row is None else record_of(str(row[0]))

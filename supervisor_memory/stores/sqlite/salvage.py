@@ -1,0 +1,235 @@
+"""What the rows of a damaged store are, known by their shape: their tables may not be known any more."""
+
+import base64
+import binascii
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+
+from supervisor_memory.audit.log import GENESIS, AuditRow, commitment, row_hash
+from supervisor_memory.model.records import Record
+from supervisor_memory.stores.changes import Vector
+from supervisor_memory.stores.protocol import Stored
+from supervisor_memory.stores.sqlite.pages import Pages, Row, Value
+
+__all__ = ["Salvaged", "from_json", "from_pages"]
+
+_RECORD, _VERSION, _VECTOR, _AUDIT, _ACCESS = 18, 3, 4, 10, 11
+_KEY_BYTES: Final = 32
+_UUID_BYTES: Final = 16
+_HEX: Final = re.compile(r"[0-9a-f]{64}\Z")
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
+_SUBJECT: Final = re.compile(r"s-[0-9a-f]{16}\Z")
+_EARLIEST_TIME: Final = 1e8
+"""In seconds since 1970: more than the number of any row, so that a time is told from it."""
+
+
+@dataclass(slots=True)
+class Salvaged:
+    """What could be read of a store. `unreadable` counts pages, rows and parts of a text that could not."""
+
+    records: dict[str, Record] = field(default_factory=dict)
+    versions: dict[str, dict[int, Record]] = field(default_factory=dict)
+    vectors: dict[str, tuple[str, Vector]] = field(default_factory=dict)
+    """By record: the embedder and the vector."""
+    audit: dict[int, AuditRow] = field(default_factory=dict)
+    """By their number; only those that are as they were written."""
+    tables: dict[str, list[tuple[Value, ...]]] = field(default_factory=dict)
+    """Rows of the tables beside the log, as they are stored."""
+    meta: dict[str, str] = field(default_factory=dict)
+    unreadable: int = 0
+    _events_elsewhere: set[str] = field(default_factory=set)
+
+    def last_whole_row(self) -> int:
+        """Up to which row the log proves itself, from where what is archived ends."""
+        last, before = self._archived()
+        while (row := self.audit.get(last + 1)) is not None:
+            if row.prev_hash != before:
+                break
+            before, last = row.hash, row.seq
+        return last
+
+    @property
+    def has_whole_log(self) -> bool:
+        """Whether no row of the log is missing or damaged; also at its end, as far as the rest can tell."""
+        archived, _ = self._archived()
+        whole = set(self.meta) == {"log_id", "session_key"}
+        said, unsaid = self.last_versions(), sys.maxsize if archived else 0
+        return (
+            whole
+            and self.last_whole_row() == max(self.audit, default=archived) >= archived
+            and all(said.get(id, (unsaid, None))[0] >= record.version for id, record in self.records.items())
+            and not self._events_elsewhere
+        )
+
+    def _archived(self) -> tuple[int, bytes]:
+        """Up to which row the log is archived, and the hash of that row."""
+        segments = self.tables.get("segments")
+        if not segments:
+            return 0, GENESIS
+        through, last_hash, *_ = max(segments)
+        return int(through), bytes.fromhex(str(last_hash))  # type: ignore[arg-type]
+
+    def last_versions(self) -> Mapping[str, tuple[int, str | None]]:
+        """By record what the log says of it at last: the version, and the commitment of its text."""
+        last: dict[str, tuple[int, str | None]] = {}
+        for _, row in sorted(self.audit.items()):
+            event = row.event
+            if row.record_id is not None and row.outcome == "ok" and event["version_after"] is not None:
+                _, known = last.get(row.record_id, (0, None))
+                last[row.record_id] = event["version_after"], event["commit_after"] or known
+        return last
+
+    def keys(self) -> Mapping[str, bytes]:
+        """The keys of the records' commitments."""
+        return {str(row[0]): bytes(row[2]) for row in self.tables.get("record_keys", ())}  # type: ignore[arg-type]
+
+    def stored(self) -> Iterator[tuple[Stored, str]]:
+        """Every record with what belongs to it, and what is wrong with it; "" when nothing is.
+
+        One whose text is not the last that was written is put aside: its status is "quarantined", so
+        that it is not recalled.
+        """
+        said, keys = self.last_versions(), self.keys()
+        for record_id in sorted({*self.records, *self.versions}):
+            earlier = dict(self.versions.get(record_id, {}))
+            record = self.records.get(record_id) or earlier[max(earlier)]
+            version, committed = said.get(record_id, (record.version, None))
+            key, wrong = keys.get(record_id), ""
+            if record.version < version or record_id not in self.records:
+                wrong = f"only its version {record.version} is left"
+            elif key is not None and committed is not None and commitment(key, record.content) != committed:
+                wrong = "its text is damaged"
+            embedder, vector = self.vectors.get(record_id, (None, None))
+            if embedder != record.embedder:
+                vector = None
+            record = replace(record, embedder=None if vector is None else embedder)
+            before = tuple(earlier[v] for v in sorted(earlier) if v < record.version)
+            yield Stored(replace(record, status="quarantined") if wrong else record, before, vector), wrong
+
+
+def from_pages(pages: Pages) -> Salvaged:
+    """Everything of ours in the pages of a SQLite file."""
+    found = Salvaged()
+    rows: list[Row] = list(pages.rows())
+    keys: dict[int, str] = {}
+    for rowid, values in rows:
+        if rowid is not None:
+            _take_row(found, rowid, values, keys)
+    for rowid, values in rows:
+        match values:
+            case [None, str() as embedder, int() as size, bytes() as numbers] if rowid in keys:
+                if len(numbers) == 4 * size:
+                    found.vectors[keys[rowid]] = embedder, np.frombuffer(numbers, "<f4").astype(np.float32)
+    _take_beside(found, [tuple(values) for rowid, values in rows if rowid is None])
+    _keep_what_is_proven(found)
+    found.unreadable += pages.damaged
+    return found
+
+
+def _keep_what_is_proven(found: Salvaged) -> None:
+    """Leave out rows of the log that were changed. Each says which log it is of."""
+    named = Counter(str(row.event.get("log_id")) for row in found.audit.values())
+    if named:
+        found.meta.setdefault("log_id", named.most_common(1)[0][0])
+    for seq, row in list(found.audit.items()):
+        if row_hash(found.meta["log_id"], row.prev_hash, row.payload) != row.hash:
+            del found.audit[seq]
+            found.unreadable += 1
+
+
+def _take_row(found: Salvaged, rowid: int, values: Any, keys: dict[int, str]) -> None:
+    match values:
+        case [None, str() as record_id, *_, str() as data] if len(values) == _RECORD:
+            if (record := _record(data)) is not None and record.id == record_id:
+                found.records[record_id] = record
+                keys[rowid] = record_id
+        case [str() as record_id, int() as version, str() as data]:
+            if (record := _record(data)) is not None and (record.id, record.version) == (record_id, version):
+                found.versions.setdefault(record_id, {})[version] = record
+        case [None, str(), int(), str(), str(), _, _, bytes() as payload, bytes(), bytes()]:
+            if _event(payload).get("seq") == rowid:
+                found.audit[rowid] = AuditRow(rowid, *values[1:])
+        case [None, str() as digest, int(), str() as sha256, int()] if _is(_HEX, digest) and _is(
+            _HEX, sha256
+        ):
+            found.tables.setdefault("segments", []).append((rowid, *values[1:]))
+        case [None, int(), _, str(), *_, str()] if len(values) == _ACCESS:
+            found.tables.setdefault("access", []).append((rowid, *values[1:]))
+
+
+def _take_beside(found: Salvaged, entries: list[tuple[Value, ...]]) -> None:
+    """What is stored by key. Entries of indexes are passed over, but for what they tell of other rows."""
+    users = {record.user_id for record in found.records.values()}
+    users |= {str(e[1]) for e in entries if e[1:] and isinstance(e[1], str) and _is(_SUBJECT, e[0])}
+    known = {row.event_id for row in found.audit.values()}
+    known |= {str(row.record_id) for row in found.audit.values()} | set(found.records)
+    known |= {str(row[7]) for row in found.tables.get("access", ())}
+    for entry in dict.fromkeys(entries):
+        match entry:
+            case ("log_id" | "session_key" as name, str() as value):
+                found.meta[str(name)] = value
+            case (str() as name, str() | None as subject, bytes() as key) if len(key) == _KEY_BYTES:
+                if subject is None or _is(_SUBJECT, subject):
+                    table = "subjects" if name in users else "record_keys"
+                    found.tables.setdefault(table, []).append(entry)
+            case (str() as name, int() | float() as at) if _is(_HEX, name) and at > _EARLIEST_TIME:
+                found.tables.setdefault("tombstones", []).append(entry)
+            case (str() as name, str() as user, 0 | 1) if _is(_UUID, name) and _is(_HEX, user):
+                found.tables.setdefault("erasures", []).append(entry)
+            case (bytes() as event,) if len(event) == _UUID_BYTES:
+                found.tables.setdefault("archived_events", []).append(entry)
+            case (str() as name,) if _is(_UUID, name):
+                found.tables.setdefault("erased_verbatim", []).append(entry)
+            case (str() as name, int() as rowid) if _is(_UUID, name) and name not in known:
+                if rowid > len(found.audit):
+                    found._events_elsewhere.add(name)
+
+
+def from_json(text: str) -> Salvaged:
+    """Everything in a damaged `memory.json` that is still JSON by itself."""
+    found = Salvaged()
+    decoder = json.JSONDecoder()
+    sections = [(each.start(), each[1]) for each in re.finditer(r'^ "(records|versions)": \[', text, re.M)]
+    for start in re.finditer(r'^  (?:"([^"\\]+)": )?(?=\{)', text, re.M):
+        section = next((name for at, name in reversed(sections) if at < start.start()), "records")
+        try:
+            value, _ = decoder.raw_decode(text, start.end())
+            if start[1] is not None:
+                numbers = np.frombuffer(base64.b64decode(value["float32"], validate=True), dtype="<f4")
+                found.vectors[start[1]] = str(value["embedder"]), numbers.astype(np.float32)
+                continue
+            record = Record.from_dict(value)
+        except (ValueError, KeyError, TypeError, AttributeError, binascii.Error):
+            found.unreadable += 1
+            continue
+        if section == "versions":
+            found.versions.setdefault(record.id, {})[record.version] = record
+        else:
+            found.records[record.id] = record
+    return found
+
+
+def _record(data: str) -> Record | None:
+    try:
+        return Record.from_dict(json.loads(data))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _event(payload: bytes) -> dict[str, Any]:
+    try:
+        event = json.loads(payload)
+    except ValueError:
+        return {}
+    return event if isinstance(event, dict) else {}
+
+
+def _is(pattern: "re.Pattern[str]", value: Value) -> bool:
+    return isinstance(value, str) and pattern.match(value) is not None

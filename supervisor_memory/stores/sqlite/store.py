@@ -1,0 +1,294 @@
+"""Records in one SQLite file, with their vectors, words, versions and audit in one transaction."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, Literal
+
+import apsw
+
+from supervisor_memory.audit.log import AuditLog
+from supervisor_memory.disk.database import LOCK_SECONDS, Database, Opened
+from supervisor_memory.disk.place import File
+from supervisor_memory.errors import BackendError
+from supervisor_memory.model.records import Filter, Hits, Query, Record
+from supervisor_memory.stores.arrival import pages, take_all
+from supervisor_memory.stores.caches import forget_texts
+from supervisor_memory.stores.changes import in_order_of_application
+from supervisor_memory.stores.namespace import search
+from supervisor_memory.stores.protocol import Commit, Committed, Erased, Health, Ids, Stored, Taken
+from supervisor_memory.stores.request import searched_user
+from supervisor_memory.stores.sqlite.answers import Answers, Question
+from supervisor_memory.stores.sqlite.conditions import of_namespaces, of_records
+from supervisor_memory.stores.sqlite.group import Group
+from supervisor_memory.stores.sqlite.moving import TableShelf, stored_page
+from supervisor_memory.stores.sqlite.namespaces import Loaded, Namespaces, Space
+from supervisor_memory.stores.sqlite.readable import Kept, Readable
+from supervisor_memory.stores.sqlite.tables import SCHEMA, STEPS, Writing, counted, record_of, remove
+from supervisor_memory.stores.verbs import Verbs
+
+__all__ = ["FILE_NAME", "SqliteBackend"]
+
+FILE_NAME = "memory.db"
+_A_DAY = 86_400.0
+_FILTERS = 256  # whose namespaces a connection keeps
+_TAKEN_TOGETHER = 500  # so that other writers need not wait long
+
+
+class SqliteBackend(Verbs):
+    """`memory.db` in a directory. Any number of threads and processes of one machine may share it.
+
+    Args:
+        path: The directory; made with mode 0700 when it is not there.
+        clock: Seconds since 1970, for the times of audit rows.
+        lock_seconds: How long a commit waits for another process.
+        read_only: Open for reading even where writing would be possible.
+
+    Raises:
+        CorruptStore: `memory.db` is no store of ours; it is left as it is.
+        BackendUnavailable: it cannot be opened, is on a network file system, or of a newer release.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        clock: Callable[[], float] = time.time,
+        lock_seconds: float = LOCK_SECONDS,
+        read_only: bool = False,
+    ) -> None:
+        self._clock = clock
+        self._database = Database(
+            Path(path) / FILE_NAME,
+            schema=SCHEMA,
+            steps=STEPS,
+            lock_seconds=lock_seconds,
+            read_only=read_only,
+        )
+        self._audit = AuditLog(self._database)
+        self._group = Group(self._database, self._apply)
+        self._known = _Known()
+        if not self._database.read_only:
+            self._finish_erasures(seconds=0)
+
+    @property
+    def name(self) -> Literal["sqlite"]:
+        return "sqlite"
+
+    @property
+    def audit(self) -> AuditLog:
+        return self._audit
+
+    @property
+    def database(self) -> Database:
+        """For tables that belong into the same file and the same transactions."""
+        return self._database
+
+    def batch(self, commit: Commit) -> Committed:
+        """Apply a commit in one transaction: all or nothing, audit included."""
+        if not commit.changes and not commit.audit:
+            return Committed(commit.id)
+        return self._group.commit(commit)
+
+    def _apply(self, connection: apsw.Connection, commit: Commit) -> Committed:
+        records = [change.record for change in commit.changes]
+        self._audit.refuse_erased([change.record for change in commit.changes if change.expects is None])
+        writing = Writing(connection)
+        for position, change in in_order_of_application(commit.changes):
+            records[position] = writing.put(change)
+        self._audit.append(commit.audit, at=self._clock())
+        return Committed(commit.id, tuple(records))
+
+    def search(self, query: Query, *, limit: int) -> Hits:
+        """The best candidates by all signals together; see `MemoryBackend`.
+
+        Raises:
+            MissingUser: `query.where` names no user.
+        """
+        searched_user(query)
+        with self._database.reading() as connection:
+            known, spaces = self._seen(connection, query.where)
+            if not spaces:
+                return Hits(namespaces=0)
+            if not query.text and not query.terms:  # as quick as to look whether the answer is known
+                return _search(connection, known, query, limit, spaces)
+            return known.answers.of(
+                _question(query, limit),
+                spaces,
+                now=query.now,
+                search=lambda: _search(connection, known, query, limit, spaces),
+            )
+
+    def get(self, ids: Ids) -> Sequence[Record]:
+        """The records of these ids in any status, in the order asked, unknown ones left out."""
+        sql, bindings = of_records(Filter(ids=tuple(ids), statuses=None))
+        with self._database.reading() as connection:
+            found = {r.id: r for r in _records(connection, f"SELECT data FROM records WHERE {sql}", bindings)}
+        return tuple(found[record_id] for record_id in ids if record_id in found)
+
+    def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
+        """Records that match, most recently updated first; equally recent ones by falling id."""
+        condition, bindings = of_records(where)
+        # Few have one wording. The plus keeps SQLite from walking a family in order of time to find them.
+        when = "updated_at" if where.content_hash is None else "+updated_at"
+        sql = f"SELECT data FROM records WHERE {condition} ORDER BY {when} DESC, id DESC LIMIT ? OFFSET ?"
+        with self._database.reading() as connection:
+            return tuple(_records(connection, sql, (*bindings, max(0, limit), max(0, offset))))
+
+    def count(self, where: Filter) -> int:
+        sql, bindings = of_records(where)
+        with self._database.reading() as connection:
+            return int(connection.execute(f"SELECT count(*) FROM records WHERE {sql}", bindings).get)
+
+    def versions(self, record_id: str) -> Sequence[Record]:
+        """Every version of a record, oldest first, the present one last; empty for an unknown id."""
+        sql, bindings = of_records(Filter(ids=(record_id,), statuses=None))
+        with self._database.reading() as connection:
+            present = list(_records(connection, f"SELECT data FROM records WHERE {sql}", bindings))
+            if not present:
+                return ()
+            earlier = "SELECT data FROM versions WHERE record_id = ? ORDER BY version"
+            return (*_records(connection, earlier, (record_id,)), *present)
+
+    def stored(self, *, after: str | None = None, limit: int, user_id: str | None = None) -> Sequence[Stored]:
+        """A page of all records, in order of their ids; see `Moves`."""
+        with self._database.reading() as connection:
+            return stored_page(connection, after=after, limit=limit, user_id=user_id)
+
+    def take(self, records: Sequence[Stored]) -> Sequence[Taken]:
+        """Keep records as another store had them, some hundreds in a transaction; see `Moves`."""
+        return [taken for page in pages(records, most=_TAKEN_TOGETHER) for taken in self._take(page)]
+
+    def _take(self, page: Sequence[Stored]) -> Sequence[Taken]:
+        with self._database.writing() as connection:
+            shelf = TableShelf(connection, Writing(connection))
+            decided = take_all(page, shelf, tombstones=self._audit)
+            self._audit.append(decided.events, at=self._clock())
+            return decided.in_order()
+
+    def holds(self, user_id: str) -> Mapping[str, int]:
+        """How much of a user `erase` would remove, by kind."""
+        beside = self._audit.holds(user_id)
+        with self._database.reading() as connection:
+            return {**counted(connection, user_id), **beside}
+
+    def erase(self, user_id: str, *, at: float, actor: str = "operator") -> Erased:
+        """Remove a user in one transaction, then write the file anew; see `Erases`."""
+        with self._database.writing() as connection:
+            every = "SELECT data FROM records WHERE user_id = ?"
+            records = list(_records(connection, every, (user_id,)))
+            removed = counted(connection, user_id)
+            removed |= self._audit.erase(user_id, records, at=at, actor=actor)
+            remove(connection, user_id)
+        self._known = _Known()
+        forget_texts()
+        return Erased(removed, self._finish_erasures())
+
+    def _finish_erasures(self, *, seconds: float | None = None) -> tuple[str, ...]:
+        """Take the last traces out of the file; what is in the way, if anything."""
+        erasures = self._audit.unfinished_erasures()
+        if not erasures:
+            return ()
+        if obstacle := self._database.scrub(seconds=seconds):
+            return (obstacle,)
+        try:
+            self._audit.finish_erasures(erasures, at=self._clock())
+        except BackendError as error:
+            return (str(error),)
+        return ()
+
+    def health(self) -> Health:
+        message = "read-only: nothing new is remembered" if self._database.read_only else ""
+        details = {"sqlite": apsw.sqlite_lib_version(), "format": str(self._database.format)}
+        try:
+            details["records"] = str(self.count(Filter(statuses=None)))
+        except BackendError as error:
+            message = str(error)
+        return Health(
+            self.name,
+            ok="records" in details,
+            persistent=True,
+            location=self._database.where,
+            message=message,
+            details=details,
+        )
+
+    def close(self) -> None:
+        """Let go of the file. Closing twice is fine."""
+        self._audit.close()
+
+    def _seen(self, connection: Opened, where: Filter) -> "tuple[_Known, Sequence[Space]]":
+        """What is known of the file as the connection sees it, and the namespaces that can hold such records.
+
+        Read from the file once after each commit of anybody.
+        """
+        if self._database.is_writing:  # what an open transaction shows may be undone
+            return _Known(), _spaces(connection, where)
+        kept, known = connection.kept(), self._known
+        state, spaces = kept.get(where, (None, ()))
+        if state is None or state != known.state:
+            known, spaces = self._known_in(connection), _spaces(connection, where)
+            if len(kept) >= _FILTERS:
+                kept.clear()
+            kept[where] = known.state, spaces
+        return known, spaces
+
+    def _known_in(self, connection: Opened) -> "_Known":
+        """What is known of the file as the connection sees it."""
+        state = (connection.file, int(connection.execute("PRAGMA schema_version").get))
+        known = self._known
+        if known.state != state:
+            if known.state is not None:
+                forget_texts()  # a user may have been erased by another process
+            known = self._known = _Known(state)
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What earlier searches loaded and found, in this file with this schema number; None: nothing yet.
+
+    Each erasure makes another number, so that nothing outlives it here.
+    """
+
+    state: tuple[File | None, int] | None = None
+    namespaces: Namespaces = field(default_factory=Namespaces)
+    records: Kept = field(default_factory=Kept)
+    answers: Answers = field(default_factory=Answers)
+
+
+def _spaces(connection: apsw.Connection, where: Filter) -> Sequence[Space]:
+    """The namespaces that can hold such records, as they are now."""
+    sql, bindings = of_namespaces(where)
+    rows: Iterable[Any] = connection.execute(
+        f"SELECT namespace, user_id, revision, rebuilt FROM namespaces WHERE {sql}", bindings
+    )
+    return [Space(*row) for row in rows]
+
+
+def _question(query: Query, limit: int) -> Question:
+    """What is asked, whenever it is asked."""
+    vector = None if query.vector is None else query.vector.tobytes()
+    today = query.now // _A_DAY  # "yesterday" is another day tomorrow
+    return Question(_asked_of(query), vector, today, limit)
+
+
+_asked_of = attrgetter(*(name for name in Query.__slots__ if name not in {"now", "vector"}))
+
+
+def _search(
+    connection: apsw.Connection, known: _Known, query: Query, limit: int, spaces: Sequence[Space]
+) -> Hits:
+    readable = Readable(connection, known.records, query, spaces)
+
+    def look(loaded: Loaded) -> Hits:
+        return search(loaded.indexes, query, limit=limit, readable=readable, vectors=loaded.vectors)
+
+    return known.namespaces.look(connection, spaces, look)
+
+
+def _records(connection: apsw.Connection, sql: str, bindings: Sequence[str | float]) -> Iterator[Record]:
+    rows: Iterable[Any] = connection.execute(sql, bindings)
+    return (record_of(data) for (data,) in rows)

@@ -1,0 +1,272 @@
+"""The tables of a SQLite store, and how one change goes into them. A transaction is open around it all."""
+
+import json
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final
+
+import apsw
+
+from supervisor_memory.disk.database import Step
+from supervisor_memory.errors import Conflict, CorruptStore
+from supervisor_memory.model.records import Namespace, Record
+from supervisor_memory.signals.index import entry_of
+from supervisor_memory.stores.changes import Vector, as_stored, clash, vector_to_store
+from supervisor_memory.stores.protocol import Change, Stored
+from supervisor_memory.stores.sqlite import entries
+from supervisor_memory.stores.sqlite.conditions import NOT_SAID_IN_A_SESSION
+
+__all__ = ["SCHEMA", "STEPS", "Writing", "counted", "namespace_text", "record_of", "remove"]
+
+SCHEMA: Final = (
+    # `data` is the record, whole; the columns beside it are what is searched for.
+    """CREATE TABLE records(
+        key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, namespace TEXT NOT NULL, family TEXT NOT NULL,
+        user_id TEXT NOT NULL, task TEXT, kind TEXT NOT NULL, layer TEXT NOT NULL, status TEXT NOT NULL,
+        subject TEXT, attribute TEXT, content_hash TEXT NOT NULL, session_id TEXT, updated_at REAL NOT NULL,
+        expires_at REAL, version INTEGER NOT NULL, revision INTEGER NOT NULL, data TEXT NOT NULL)""",
+    """CREATE UNIQUE INDEX records_one_wording ON records(namespace, content_hash)
+        WHERE status = 'active' AND layer <> 'history'""",
+    """CREATE UNIQUE INDEX records_one_value ON records(namespace, subject, attribute)
+        WHERE status = 'active' AND layer <> 'history' AND subject IS NOT NULL AND attribute IS NOT NULL""",
+    f"CREATE INDEX records_by_user ON records(user_id, updated_at) WHERE {NOT_SAID_IN_A_SESSION}",
+    "CREATE INDEX records_by_family ON records(user_id, family, updated_at)",
+    f"""CREATE INDEX records_by_wording ON records(user_id, family, content_hash)
+        WHERE {NOT_SAID_IN_A_SESSION}""",
+    """CREATE INDEX records_by_value ON records(user_id, family, subject, attribute)
+        WHERE subject IS NOT NULL""",
+    "CREATE INDEX records_by_change ON records(namespace, revision)",
+    "CREATE INDEX records_by_session ON records(session_id) WHERE session_id IS NOT NULL",
+    """CREATE TABLE versions(
+        record_id TEXT NOT NULL, version INTEGER NOT NULL, data TEXT NOT NULL,
+        PRIMARY KEY(record_id, version))""",
+    # Not WITHOUT ROWID: blobs of this size make such a table more than twice as large.
+    """CREATE TABLE vectors(
+        key INTEGER PRIMARY KEY REFERENCES records(key), embedder TEXT NOT NULL, dim INTEGER NOT NULL,
+        vector BLOB NOT NULL)""",
+    # `revision` counts commits; matrices in memory of before `rebuilt` cannot follow row by row.
+    """CREATE TABLE namespaces(
+        namespace TEXT PRIMARY KEY, family TEXT NOT NULL, user_id TEXT NOT NULL, task TEXT,
+        revision INTEGER NOT NULL, rebuilt INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID""",
+    "CREATE INDEX namespaces_by_user ON namespaces(user_id)",
+    entries.TABLE,
+)
+_COLUMNS: Final = (
+    *("id", "namespace", "family", "user_id", "task", "kind", "layer", "status", "subject", "attribute"),
+    *("content_hash", "session_id", "updated_at", "expires_at", "version", "revision", "data"),
+)
+_INSERT: Final = (
+    f"INSERT INTO records({', '.join(_COLUMNS)}) VALUES({', '.join('?' * len(_COLUMNS))}) RETURNING key"
+)
+_UPDATE: Final = f"UPDATE records SET {', '.join(f'{name} = ?' for name in _COLUMNS)} WHERE key = ?"
+
+
+@lru_cache(maxsize=4_096)
+def namespace_text(namespace: Namespace) -> str:
+    """A namespace as one text; two are equal exactly when their texts are."""
+    return json.dumps(namespace, ensure_ascii=False, separators=(",", ":"))
+
+
+def record_of(data: str) -> Record:
+    """A record from its row; equal rows may give the same object.
+
+    Raises:
+        CorruptStore: the row is damaged.
+    """
+    return _known(data) if len(data) <= _LONGEST_KNOWN else _read(data)
+
+
+def _read(data: str) -> Record:
+    try:
+        return Record.from_dict(json.loads(data))
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptStore(
+            f"a row of the store cannot be read as a record ({error}); it is left as it is: restore a backup",
+            begins=data[:40],
+        ) from error
+
+
+_LONGEST_KNOWN: Final = 2_000
+_known = lru_cache(maxsize=2_048)(_read)  # the same rows are found again and again
+
+
+class Writing:
+    """The changes of one commit, on a connection inside a transaction."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._revisions: dict[Namespace, int] = {}
+
+    def put(self, change: Change) -> Record:
+        """Apply one change and return the record as stored.
+
+        Raises:
+            Conflict, RecordNotFound, InvalidContent, BadVector: it cannot be made.
+        """
+        key, current = self._current(change.record.id)
+        record = as_stored(change, current)
+        vector = vector_to_store(change.record)
+        keeps = vector is None and current is not None and current.embedder == record.embedder
+        if record.embedder is not None and vector is None and not keeps:
+            record = replace(record, embedder=None)
+        key = self._put_row(record, key)
+        if current is not None and current.version != record.version:
+            self._put_version(current)
+        if vector is not None or (current is not None and not keeps):
+            self._put_vector(key, record, vector)
+        self._put_entry(key, record, current)
+        if current is not None and current.namespace != record.namespace:
+            self._leave(current.namespace)
+        return record
+
+    def put_stored(self, stored: Stored, current: Record | None) -> None:
+        """Put a record as another store had it in the place of the one that is here.
+
+        Raises:
+            Conflict: another has its place; nothing was put.
+        """
+        record = stored.record
+        key = self._put_row(record, None if current is None else self._current(record.id)[0])
+        known = 0 if current is None else current.version
+        for each in stored.earlier:
+            if each.version >= known:
+                self._put_version(each)
+        self._put_vector(key, record, stored.vector)
+        self._put_entry(key, record, current)
+        if current is not None and current.namespace != record.namespace:
+            self._leave(current.namespace)
+
+    def _current(self, record_id: str) -> tuple[int | None, Record | None]:
+        row = self._connection.execute("SELECT key, data FROM records WHERE id = ?", (record_id,)).fetchone()
+        return (None, None) if row is None else (int(row[0]), record_of(row[1]))
+
+    def _put_row(self, record: Record, key: int | None) -> int:
+        values = _values(record, self._revision(record.namespace))
+        try:
+            if key is None:
+                return int(self._connection.execute(_INSERT, values).get)
+            self._connection.execute(_UPDATE, (*values, key))
+            return key
+        except apsw.ConstraintError as error:
+            raise self._clash(record) from error
+
+    def _clash(self, record: Record) -> Conflict:
+        for what, same, values in (
+            ("content_hash", "content_hash = ?", (record.content_hash,)),
+            ("attribute", "subject = ? AND attribute = ?", (record.subject, record.attribute)),
+        ):
+            row = self._connection.execute(
+                f"SELECT id FROM records WHERE namespace = ? AND {same} AND id <> ? "
+                "AND status = 'active' AND layer <> 'history'",
+                (namespace_text(record.namespace), *values, record.id),
+            ).fetchone()
+            if row is not None:
+                return clash(what, str(row[0]), record.id)
+        return clash("id", record.id, record.id)
+
+    def _put_version(self, record: Record) -> None:
+        self._connection.execute(
+            "INSERT INTO versions VALUES(?, ?, ?)", (record.id, record.version, record.to_json())
+        )
+
+    def _put_vector(self, key: int, record: Record, vector: Vector | None) -> None:
+        if vector is None:
+            self._connection.execute("DELETE FROM vectors WHERE key = ?", (key,))
+        else:
+            self._connection.execute(
+                "INSERT OR REPLACE INTO vectors VALUES(?, ?, ?, ?)",
+                (key, record.embedder, len(vector), vector.astype("<f4").tobytes()),
+            )
+
+    def _put_entry(self, key: int, record: Record, current: Record | None) -> None:
+        before, after = _read_of(current), _read_of(record)
+        if before == after:
+            return
+        if current is not None and before is not None:
+            entries.forget(self._connection, key, namespace=namespace_text(current.namespace))
+        if after is not None:
+            entries.put(self._connection, key, entry_of(record), namespace=namespace_text(record.namespace))
+
+    def _revision(self, namespace: Namespace) -> int:
+        """The number of this commit among those of the namespace."""
+        if namespace not in self._revisions:
+            family, user_id, *tasks = namespace
+            self._revisions[namespace] = self._connection.execute(
+                "INSERT INTO namespaces(namespace, family, user_id, task, revision) VALUES(?, ?, ?, ?, 1) "
+                "ON CONFLICT(namespace) DO UPDATE SET revision = revision + 1 RETURNING revision",
+                (namespace_text(namespace), family, user_id, tasks[0] if tasks else None),
+            ).get
+        return self._revisions[namespace]
+
+    def _leave(self, namespace: Namespace) -> None:
+        self._revision(namespace)
+        self._connection.execute(
+            "UPDATE namespaces SET rebuilt = revision WHERE namespace = ?", (namespace_text(namespace),)
+        )
+
+
+def counted(connection: apsw.Connection, user_id: str) -> dict[str, int]:
+    """How much is stored of a user, by kind."""
+    return {
+        what: int(connection.execute(f"SELECT count(*) FROM {table} WHERE {whose}", (user_id,)).get)
+        for what, (table, whose) in _OF_USER.items()
+    }
+
+
+def remove(connection: apsw.Connection, user_id: str) -> None:
+    """Take a user out of every table.
+
+    That also changes the schema's number, by which every process knows that what it has in memory may be of
+    the erased.
+    """
+    for table, whose in reversed(_OF_USER.values()):
+        connection.execute(f"DELETE FROM {table} WHERE {whose}", (user_id,))
+    whose = "namespace IN (SELECT namespace FROM namespaces WHERE user_id = ?)"
+    connection.execute(f"DELETE FROM entries WHERE {whose}", (user_id,))
+    connection.execute("DELETE FROM namespaces WHERE user_id = ?", (user_id,))
+    connection.execute("CREATE TABLE erased(user)")
+    connection.execute("DROP TABLE erased")
+
+
+_OF_USER: Final = {
+    "records": ("records", "user_id = ?"),
+    "versions": ("versions", "record_id IN (SELECT id FROM records WHERE user_id = ?)"),
+    "vectors": ("vectors", "key IN (SELECT key FROM records WHERE user_id = ?)"),
+}
+
+
+def _read_of(record: Record | None) -> tuple[object, ...] | None:
+    """What the entry of a record is made of; None when it has none."""
+    if record is None or record.status != "active":
+        return None
+    source = record.source
+    return (
+        *(record.namespace, record.searched_text, record.layer, record.created_at),
+        *(source.session_id, source.speaker),
+    )
+
+
+def _values(record: Record, revision: int) -> tuple[str | int | float | None, ...]:
+    return (
+        *(record.id, namespace_text(record.namespace), record.family, record.user_id, record.task),
+        *(record.kind, record.layer, record.status, record.subject, record.attribute),
+        *(record.content_hash, record.source.session_id, record.updated_at, record.expires_at),
+        *(record.version, revision, record.to_json()),
+    )
+
+
+def _entries_instead_of_words(connection: apsw.Connection) -> None:
+    """Format 1 had the terms in tables of FTS5, from which they could be read but slowly."""
+    words = "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE fts\\___ %' ESCAPE '\\'"
+    for (table,) in connection.execute(words).fetchall():
+        connection.execute(f"DROP TABLE {table}")
+    for column in ("indexed", "terms"):
+        connection.execute(f"ALTER TABLE namespaces DROP COLUMN {column}")
+    connection.execute(entries.TABLE)
+    active = connection.execute("SELECT key, namespace, data FROM records WHERE status = 'active'")
+    for key, namespace, data in active:
+        entries.put(connection, int(key), entry_of(record_of(str(data))), namespace=str(namespace))
+
+
+STEPS: Final[tuple[Step, ...]] = (_entries_instead_of_words,)
+"""From each format to the next. Whoever changes SCHEMA adds a step."""

@@ -1,0 +1,1 @@
+"""Words, tokens, figures and the calendar: what holds for a text in any language."""

@@ -1,0 +1,1 @@
+"""What one text says: pure functions of it."""

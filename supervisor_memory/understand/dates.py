@@ -1,0 +1,350 @@
+"""What a text says about time: the days, months and years that it names. English and Chinese, by rules.
+
+A text is read in steps, each a small function over what the one before it found:
+
+1. The rules of `date_words` find what is named by itself: "7 May 2023", "last week", 上周三. Of those that
+   overlap the first and longest stays.
+2. A part of it: "early May", "the second week of", 去年底.
+3. Two ends of one range: "May to July", 5月到7月. A year that one of them names holds for both.
+4. What may be an ordinary word ("he may", "in the fall" against "they fall"), or tells a habit, is dropped.
+5. What is told from another day, and open ends: "the week before 7 May", 国庆前一周, "last Friday, 23
+   January", "since May", "before 2022", 5月以后.
+
+Days are those of UTC, weeks begin on Monday, seasons are those of the northern half of the earth, and
+festivals that follow the moon are the days on which they can fall.
+"""
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from itertools import islice
+
+from supervisor_memory.language.date_words import (
+    NTH,
+    NUMBER,
+    UNIT,
+    UNIT_ZH,
+    Mention,
+    find,
+    number_of,
+    plain,
+    unit_of,
+)
+from supervisor_memory.text.calendar import FEW, Annual, Days, ago, back, chosen, portion, span
+
+__all__ = ["DateRange", "asks_when", "mentions_time", "named_dates"]
+
+MAX_LENGTH = 8_000
+"""Characters that are read; questions are far shorter."""
+MAX_RANGES = 8
+MAX_MENTIONS = 32
+DAY = 86_400.0
+YEAR = 365.2425 * DAY
+_EPOCH = date(1970, 1, 1)
+_YEARS = range(1900, 2200)
+
+
+@dataclass(frozen=True, slots=True)
+class DateRange:
+    """A time that a text names: seconds since 1970 in UTC, `end` exclusive, always `start < end`.
+
+    Its length says how exact the text was: a day, a week, a month. An open end ("since May") is infinite.
+    `year_open`: no year was named, so this is the latest one, and those of other years may be meant.
+    """
+
+    start: float
+    end: float
+    year_open: bool = False
+
+    @property
+    def days(self) -> float:
+        """Its length in days."""
+        return (self.end - self.start) / DAY
+
+
+# --- what others call ------------------------------------------------------------------------------------
+
+
+def named_dates(text: str, now: float) -> tuple[DateRange, ...]:
+    """The times that a text names, in its order, at most eight. None: it names no time.
+
+    "In May" is the latest May that has begun, with `year_open`; 7/5/2023 is both of its readings; "two
+    weeks ago" is the week around that day. Never raises: an impossible date (31 February) is none.
+
+    Args:
+        text: A question, of which the first 8,000 characters are read.
+        now: Seconds since 1970: what "yesterday" is told from.
+    """
+    today = _day(now)
+    if today is None:
+        return ()
+    found = (_range(each, today) for each in _mentions(text))
+    return tuple(islice(dict.fromkeys(each for each in found if each), MAX_RANGES))
+
+
+def mentions_time(text: str) -> bool:
+    """Whether a text says when: a date, a weekday, "yesterday", "in 2019", 上个月."""
+    return bool(_mentions(text))
+
+
+def asks_when(text: str) -> bool:
+    """Whether a text asks for a time: "when did", "how long ago", 什么时候, 几号."""
+    return _ASKS_WHEN.search(unicodedata.normalize("NFKC", text[:MAX_LENGTH])) is not None
+
+
+def _day(now: float) -> date | None:
+    if not math.isfinite(now) or abs(now) > len(_YEARS) * YEAR:
+        return None
+    day = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=now)).date()
+    return day if day.year in _YEARS else None
+
+
+def _range(mention: Mention, today: date) -> DateRange | None:
+    try:
+        first, last = mention.days(today)
+    except (ValueError, OverflowError):  # the calendar has no such day
+        return None
+    start = -math.inf if first == date.min else (first - _EPOCH).days * DAY
+    end = math.inf if last == date.max else (last - _EPOCH).days * DAY
+    return DateRange(start, end, mention.annual is not None) if start < end else None
+
+
+# --- steps: what is named, parts of it, two ends ---------------------------------------------------------
+
+
+def _mentions(text: str) -> list[Mention]:
+    text = plain(text[:MAX_LENGTH])[:MAX_LENGTH]
+    found = [_part(each, text) for each in _longest(find(text))]
+    found = [each for each in _joined(found, text) if _is_meant(each, text)]
+    return list(_in_context(found, text))
+
+
+def _longest(found: Iterator[Mention]) -> Iterator[Mention]:
+    """Of overlapping finds the first and longest. Two readings of one span both stay."""
+    kept: list[Mention] = []
+    for each in sorted(found, key=lambda each: (each.begin, -each.finish)):
+        last = kept[-1] if kept else None
+        if (
+            last is None
+            or each.begin >= last.finish
+            or (each.begin, each.finish) == (last.begin, last.finish)
+        ):
+            kept.append(each)
+    return islice(kept, MAX_MENTIONS)
+
+
+_BEFORE = 40
+"""Characters before a mention in which the words that change it stand."""
+
+
+def _before(pattern: re.Pattern[str], text: str, position: int) -> re.Match[str] | None:
+    return pattern.search(text, max(0, position - _BEFORE), position)
+
+
+def _pattern(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE | re.ASCII)
+
+
+_PART_BEFORE = _pattern(
+    r"\b(?:the )?(?P<part>early|mid|late|beginning|start|middle|end|(?:first|second) half|"
+    rf"(?:{NTH}|last) week|week)(?:(?: (?:of|in))? ?(?:the )?(?:month of )?|-)$"
+)
+_PART_AFTER = _pattern(
+    r" ?的?[年月]?(?P<part>初|上旬|中旬|中(?![国午心间文学转等])|底|末|下旬|上半月|下半月|"
+    r"第[1-5]个?(?:周|星期|礼拜))"
+)
+
+
+def _part(mention: Mention, text: str) -> Mention:
+    """Only the part of it that the words beside it mean."""
+    before = _before(_PART_BEFORE, text, mention.begin)
+    found = before or _PART_AFTER.match(text, mention.finish)
+    if found is None:
+        return mention
+    part, days, annual = found["part"].casefold(), mention.days, mention.annual
+    return replace(
+        mention,
+        begin=found.start() if before else mention.begin,
+        finish=mention.finish if before else found.end(),
+        days=lambda today: portion(part, days(today)),
+        annual=annual and (lambda year: portion(part, annual(year))),
+        needs_cue=False,
+    )
+
+
+_TO = _pattern(r" ?(?:-|–|—|~|到|至|(?:up )?to|through|thru|until|till) ?(?:the )?")
+_AND = _pattern(r" ?(?:and|和|与) ?(?:the )?")
+_LIST = _pattern(r" ?(?:,|、|and|or|和|与|及|跟) ?(?:the )?")
+_BETWEEN = _pattern(r"\bbetween (?:the )?$")
+_BETWEEN_ZH = _pattern(r" ?之?间")
+
+
+def _joined(found: list[Mention], text: str) -> list[Mention]:
+    """Two ends become one range; a year that one of a list names holds for its neighbour."""
+    joined: list[Mention] = []
+    has_ends = False
+    for each in found:
+        last = joined[-1] if joined else None
+        if last and not has_ends and _are_ends(last, each, text):
+            joined[-1] = _from_to(last, each)
+            has_ends = True  # and cannot be the end of another
+            continue
+        has_ends = False
+        if last and _LIST.fullmatch(text, last.finish, each.begin):
+            joined[-1:] = [_in_year_of(last, each), _in_year_of(each, last)]
+        else:
+            joined.append(each)
+    return joined
+
+
+def _in_year_of(mention: Mention, other: Mention) -> Mention:
+    """The May of "May and July 2023"."""
+    annual = mention.annual
+    if annual is None or other.annual:
+        return mention
+    return replace(
+        mention, days=lambda today: annual(other.days(today)[0].year), annual=None, needs_cue=False
+    )
+
+
+def _are_ends(one: Mention, other: Mention, text: str) -> bool:
+    if _TO.fullmatch(text, one.finish, other.begin):
+        return True
+    is_between = _before(_BETWEEN, text, one.begin) or _BETWEEN_ZH.match(text, other.finish)
+    return bool(is_between and _AND.fullmatch(text, one.finish, other.begin))
+
+
+def _from_to(one: Mention, other: Mention) -> Mention:
+    """A year that one end names holds for both; otherwise the second is the next after the first."""
+
+    def days(today: date) -> Days:
+        if one.annual and other.annual:
+            return chosen(_annual_from_to(one.annual, other.annual), "", today)
+        if other.annual:
+            start = one.days(today)
+            return span(start, _not_before(start[0], other.annual))
+        end = other.days(today)
+        if one.annual is None:
+            return span(one.days(today), end)
+        start = one.annual(end[0].year)
+        return span(start if start[0] <= end[0] else one.annual(end[0].year - 1), end)
+
+    annual = _annual_from_to(one.annual, other.annual) if one.annual and other.annual else None
+    return Mention(one.begin, other.finish, days, annual, one.is_relative and other.is_relative)
+
+
+def _annual_from_to(one: Annual, other: Annual) -> Annual:
+    return lambda year: span(one(year), _not_before(one(year)[0], other))
+
+
+def _not_before(start: date, annual: Annual) -> Days:
+    days = annual(start.year)
+    return days if days[0] >= start else annual(start.year + 1)
+
+
+_HABIT = _pattern(r"\b(?:every|each)(?: other)? $|每年?的?$")
+_CUE = _pattern(
+    r"\b(?:in|during|since|until|till|by|from|of|through|throughout|over|around|between|before|after|on|"
+    r"as of|prior to)[ -](?:the |that |my |our )?$|\bfor (?:the|my|our) $"
+)
+
+
+def _is_meant(mention: Mention, text: str) -> bool:
+    """Whether it is a time, and not the verb of "he may" or the habit of "every January"."""
+    if _before(_HABIT, text, mention.begin):
+        return False
+    return not mention.needs_cue or _before(_CUE, text, mention.begin) is not None
+
+
+# --- steps: what is told from another day, and what has an open end --------------------------------------
+
+_TOLD_FROM = _pattern(r"(?:,? ?as [a-z]{1,20})?,? ?(?:on|before|prior to)? ?(?:the )?")
+_COUNTED_FROM = _pattern(
+    rf"\b(?:{NUMBER} )?{UNIT},? (?:(?P<before>before|prior to|preceding)|after|following) (?:the )?$"
+)
+_COUNTED_FROM_ZH = _pattern(rf" ?[的之以]?(?:(?P<before>前)|后)的?(?P<number>\d{{1,2}}|半|几){UNIT_ZH}")
+_OPEN = _pattern(
+    r"\b(?:(?P<since>since|starting(?: from)?)|(?P<after>after)|(?P<before>before|prior to|earlier than)|"
+    r"(?P<until>until|till|up to)) (?:the )?$"
+)
+_OPEN_ZH = _pattern(
+    r" ?(?:(?P<since>onwards?\b|以来|起(?![飞来床])|开始)|(?P<after>之后|以后|后(?![来面续台端天年]))"
+    r"|(?P<before>之前|以前|前(?![后面台端年天\d几半]))|(?P<until>为止))"
+)
+
+
+def _in_context(found: list[Mention], text: str) -> Iterator[Mention]:
+    """What the words around each mention make of it."""
+    base: Mention | None = None
+    for each, following in zip(found, [*found[1:], None], strict=False):
+        if following and _is_told_from(each, following, text):
+            base = following
+            yield _told_from(each, base)
+        elif each is base:
+            yield each  # the "before" in front of it belongs to what is told from it
+        elif counted := _counted_from(each, text):
+            yield from (counted, each)
+        else:
+            yield _opened(each, text)
+
+
+def _is_told_from(one: Mention, other: Mention, text: str) -> bool:
+    is_pair = one.is_relative and not other.is_relative and one.finish < other.begin  # not 昨天5月7日
+    return is_pair and _TOLD_FROM.fullmatch(text, one.finish, other.begin) is not None
+
+
+def _told_from(mention: Mention, base: Mention) -> Mention:
+    """In "last Friday, 23 January" the Friday is told from that day, not from the present."""
+    return replace(mention, days=lambda today: mention.days(base.days(today)[0]))
+
+
+def _counted_from(mention: Mention, text: str) -> Mention | None:
+    """The week before 7 May, 国庆前一周; None when nothing is counted from it."""
+    after = _COUNTED_FROM_ZH.match(text, mention.finish)
+    found = _before(_COUNTED_FROM, text, mention.begin) or after
+    if found is None:
+        return None
+    number, unit = number_of(found["number"] or "the") or FEW[1], unit_of(found["unit"])
+    is_before, is_the_time_between = found["before"] is not None, bool(after) or number <= 1
+
+    def days(today: date) -> Days:
+        first, last = mention.days(today)
+        if unit == "weekend" or not is_the_time_between:
+            return ago(number if is_before else -number, unit, first)
+        return (back(number, unit, first), first) if is_before else (last, back(-number, unit, last))
+
+    return Mention(mention.begin, mention.finish, days)
+
+
+def _opened(mention: Mention, text: str) -> Mention:
+    """Since May, before 2022, 5月以后; the mention itself when no such word stands there."""
+    found = _before(_OPEN, text, mention.begin) or _OPEN_ZH.match(text, mention.finish)
+    if found is None:
+        return mention
+    side = found.lastgroup
+
+    def days(today: date) -> Days:
+        first, last = mention.days(today)
+        if side in ("since", "after"):
+            return (first if side == "since" else last), date.max
+        return date.min, (first if side == "before" else last)
+
+    return replace(mention, days=days, annual=None)
+
+
+# --- asking when -----------------------------------------------------------------------------------------
+
+_ASKS_WHEN = re.compile(
+    r"\bwhen(?:'s|'d| did| does| do| is| was| were| are| will| would| has| have| had)\b|\bwhen(?: exactly)?\?"
+    r"|^when\b[^,]*\?|\b(?:know|remember|recall|tell me|tell us|sure|forgot|wonder) (?:exactly )?when\b"
+    r"|\bsince when\b|\bhow long ago\b|\bhow (?:recently|soon)\b"
+    r"|\bhow many (?:days|weeks|months|years) (?:ago|since)\b"
+    r"|\b(?:what|which) (?:is the |was the )?(?:exact |specific )?(?:dates?|days?|weeks?|weekend|weekday|"
+    r"months?|years?|season|quarter|decade|holiday)\b|\bwhat time of (?:the )?(?:day|year)\b"
+    r"|什么时[候间]|啥时|何时|几时|哪[1一]?个?(?:天|日|周|星期|月|季度|年)|几月|几[号日](?![本志常])"
+    r"|(?:星期|周|礼拜)几|多久[以之]?前|多少[天年]前|几(?:天|周|个月|年)前|日期(?:是|为)|[哪几]点(?!儿?[吃建想])",
+    re.IGNORECASE,
+)

@@ -1,0 +1,191 @@
+"""Whom and what a text names: people that are known, and identifiers. English and Chinese, by rules."""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator
+
+from supervisor_memory.text.terms import CJK, HAN, STOP_WORDS
+
+__all__ = ["identifier_match", "identifiers", "named_people"]
+
+MAX_LENGTH = 64_000
+"""Characters that are read: a record at its largest."""
+
+
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFKC", text[:MAX_LENGTH]).replace("’", "'")
+
+
+# --- people ----------------------------------------------------------------------------------------------
+
+_ROLES = """
+user assistant system tool human ai bot agent supervisor model 用户 助手 助理 系统 工具 模型
+"""
+_NO_PEOPLE = frozenset(_ROLES.split())
+_WORDS = """
+amber angel april art august autumn basil bill bishop carol case chance charity chase christian clay
+cliff cook crystal daisy dale dawn dean destiny drew duke earl faith frank gene ginger glen grace
+grant guy hazel heather holly hope hunter iris ivy jack jade jay joy june king lance lily mark mason
+max may melody miles olive page pat patience pearl penny prince ray reed rich river rob robin rose
+ruby sage sandy sky star sue summer sunny victor wade will
+"""
+_WORDS_TOO = frozenset(_WORDS.split())
+"""First names that are words as well: a name only with a capital, and not where a sentence begins."""
+_MONTHS = frozenset(
+    ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec")
+)
+_TITLES = frozenset(
+    ("mr", "mrs", "ms", "dr", "prof", "sir", "the", "of", "de", "da", "van", "von", "la", "el")
+)
+_LETTER = rf"[^\W{CJK}]"
+_CAPITALISED = re.compile(rf"(?<!{_LETTER})(?=[A-Z])[^\W\d_{CJK}]{{3,20}}(?!{_LETTER})")
+_BEGINS = re.compile(r"(?:^|[.!?。！？:：\n])[\s\"'“‘(]*\Z")
+_ALL_HAN = re.compile(f"[{HAN}]+")
+_HAN_NAME = 3
+
+
+def named_people(query: str, speakers: Collection[str]) -> frozenset[str]:
+    """Those of the known people that a question names, spelled as in `speakers`.
+
+    A name counts as a whole word, whatever its case and with a possessive ("eleanor's"); so does a first
+    or last name that only one of them has, the beginning of a first name ("Nat" for Natalie), and a
+    Chinese name, or the given name of three characters, anywhere. A name that is a word too ("Will",
+    "May") needs its capital, and a place inside the sentence. Roles ("user", 助手) are not people.
+    """
+    text = _plain(query)
+    lowered = text.casefold()
+    people = {each: _plain(each).strip() for each in speakers}
+    people = {each: name for each, name in people.items() if name and name.casefold() not in _NO_PEOPLE}
+    named = {each for each, name in people.items() if name.casefold() in lowered and _is_named(name, text)}
+    for form, owners in _short_forms(people.values()).items():
+        if len(owners) == 1 and form.casefold() in lowered and _is_named(form, text):
+            named |= {each for each, name in people.items() if name in owners}
+    for word in _nicknames(text):
+        owners = {name for name in people.values() if name.casefold().startswith(word)}
+        if len(owners) == 1:
+            named |= {each for each, name in people.items() if name in owners}
+    return frozenset(named)
+
+
+def _is_named(name: str, text: str) -> bool:
+    if _ALL_HAN.fullmatch(name):
+        return len(name) > 1 and name in text
+    pattern = rf"(?<!{_LETTER}){re.escape(name)}(?!{_LETTER})"
+    if name.casefold() not in _WORDS_TOO:
+        return re.search(pattern, text, re.IGNORECASE) is not None
+    return any(
+        match[0][0].isupper()
+        and (text.startswith("'s", match.end()) or not _begins_sentence(text, match.start()))
+        for match in re.finditer(pattern, text, re.IGNORECASE)
+    )
+
+
+def _begins_sentence(text: str, position: int) -> bool:
+    return _BEGINS.search(text, max(0, position - 8), position) is not None
+
+
+def _short_forms(names: Collection[str]) -> dict[str, set[str]]:
+    """The parts of each name by which one may be called, with the names that have them."""
+    forms: dict[str, set[str]] = {}
+    for name in names:
+        for form in _parts(name):
+            forms.setdefault(form.casefold(), set()).add(name)
+    whole = {name.casefold() for name in names}
+    return {form: owners for form, owners in forms.items() if form not in whole}
+
+
+def _parts(name: str) -> Iterator[str]:
+    if _ALL_HAN.fullmatch(name):
+        if len(name) == _HAN_NAME:
+            yield name[1:]
+        return
+    words = name.split()
+    if len(words) > 1:
+        yield from (word for word in words if len(word) > 1 and word.casefold().strip(".") not in _TITLES)
+
+
+def _nicknames(text: str) -> Iterator[str]:
+    """Capitalised words that may be the beginning of a name."""
+    for match in _CAPITALISED.finditer(text):
+        word = match[0].casefold()
+        if word not in STOP_WORDS and word not in _MONTHS and word not in _WORDS_TOO:
+            yield word
+
+
+# --- identifiers -----------------------------------------------------------------------------------------
+
+_QUOTED = re.compile(
+    r"`([^`\n]{2,80})`|\"([^\"\n]{2,80})\"|“([^“”\n]{2,80})”|「([^「」\n]{2,80})」|『([^『』\n]{2,80})』"
+    r"|《([^《》\n]{2,80})》|‘([^‘’\n]{2,80})’|(?<![A-Za-z0-9])'([^'\n]{2,80})'(?![A-Za-z0-9])"
+)
+_CODE = re.compile(
+    r"(?P<url>https?://[^\s\"'<>，。；）]{1,300})"
+    r"|(?<![\w.+-])(?P<mail>[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4})"
+    r"|(?<![\w./~-])(?P<path>(?:[A-Za-z]:)?[\w.~-]{0,60}(?:[/\\][\w.~-]{1,60}){1,16})"
+    r"|(?<![\w.-])(?P<id>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|(?=[a-f]{0,40}\d)(?=\d{0,40}[a-f])[0-9a-f]{7,40})(?![\w-])"
+    r"|(?<![\w.-])(?P<version>v\d{1,4}(?:\.\d{1,6}){0,3}|\d{1,4}(?:\.\d{1,6}){2,3})(?![\w.-]*\w)"
+    r"|(?<![\w-])(?P<ticket>[A-Z][A-Z0-9]{1,9}-\d{1,7}|[A-Z]{1,4}\d{1,6}[A-Z]?|\#\d{1,7})(?![\w-])"
+    r"|(?<![\w.])(?P<dotted>[A-Za-z_]\w{1,60}(?:\.[A-Za-z_]\w{0,60}){1,6})"
+    r"|(?<!\w)(?P<snake>(?=_*[A-Za-z])[A-Za-z0-9]{0,60}(?:_{1,3}[A-Za-z0-9]{1,60}){1,12}_{0,3})(?!\w)"
+    r"|(?<!\w)(?P<camel>[a-z]{1,40}(?:[A-Z][A-Za-z0-9]{0,40})|[A-Z][a-z0-9]{1,40}(?:[A-Z][a-z0-9]{1,40}){1,8})(?!\w)",
+    re.ASCII,
+)
+_TIME = re.compile(
+    r"[QH][1-4]|FY\d{2,4}|(?:19|20)\d\d(?:[./-]\d{1,2}){1,2}|\d{1,2}(?:[/-]\d{1,4}){1,2}|\d{1,2}\.\d{1,2}\.(?:19|20)\d\d",
+    re.I,
+)
+_FILE = re.compile(r"^[/\\~.]|^[A-Za-z]:|[/\\].*[/\\]|_|\w\.[A-Za-z]", re.ASCII)
+_ABBREVIATION = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]", re.ASCII)
+_TWO_SENTENCES = re.compile(r"[a-z]+\.[A-Z][a-z]*", re.ASCII)
+SAME_SEGMENT = 0.8
+"""What flights.dep_delay and dep_delay, or reports/q3.csv and q3.csv, have in common."""
+
+
+def identifiers(text: str) -> frozenset[str]:
+    """What a text calls by an exact name, in lower case: these tell records apart better than words do.
+
+    Tables, columns and code (`arr_delay`, flights.dep_delay, camelCase), paths, addresses, tickets
+    (AIR-12), versions (v2.1), hashes, and whatever is quoted or titled: "on-time rate", 「准点率」, 《…》.
+    Dates, plain numbers and quarters are none. The first 64,000 characters are read.
+    """
+    text = _plain(text)
+    quoted = (next(filter(None, match.groups())) for match in _QUOTED.finditer(text))
+    found = {" ".join(each.split()).casefold().strip(" .,;:!?，。；：！？") for each in quoted}
+    found.update(match[0].rstrip(".,").casefold() for match in _CODE.finditer(text) if _is_identifier(match))
+    return frozenset(each for each in found if len(each) > 1 and each not in STOP_WORDS)
+
+
+def _is_identifier(match: re.Match[str]) -> bool:
+    """Whether it is more than a date, an abbreviation, or words with a mark between them ("and/or")."""
+    text = match[0]
+    if _TIME.fullmatch(text):
+        return False
+    if match["path"]:
+        return _FILE.search(text) is not None and any(c.isalpha() for c in text)
+    if match["dotted"]:
+        return not (_ABBREVIATION.fullmatch(text) or _TWO_SENTENCES.fullmatch(text))
+    return True
+
+
+def identifier_match(query_ids: Collection[str], record_ids: Collection[str]) -> float:
+    """The share of a question's identifiers that a record holds, in [0, 1]; 0 when it has none.
+
+    One that only shares its last segment, such as a column named with and without its table, counts 0.8.
+    Both come from `identifiers`.
+    """
+    if not query_ids:
+        return 0.0
+    tails = {_tail(each) for each in record_ids}
+    return sum(_degree(each, record_ids, tails) for each in query_ids) / len(query_ids)
+
+
+def _degree(identifier: str, record_ids: Collection[str], tails: Collection[str]) -> float:
+    if identifier in record_ids:
+        return 1.0
+    return SAME_SEGMENT if identifier in tails or _tail(identifier) in record_ids else 0.0
+
+
+def _tail(identifier: str) -> str:
+    """The last segment: the column of a table, the file of a path with its ending."""
+    separator = "/" if "/" in identifier else "\\" if "\\" in identifier else "."
+    return identifier.rsplit(separator, 1)[-1]

@@ -1,0 +1,202 @@
+"""Of whom a text speaks: of the user, or of somebody the user names. English and Chinese.
+
+"I am allergic" and "my son is allergic" share all their words but one, and are two facts.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from supervisor_memory.text.terms import has_cjk
+
+__all__ = ["SURNAMES", "People", "of_another", "people"]
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Who is spoken of.
+
+    Attributes:
+        is_i: The user alone is named: I, me, my; not by "my son", which names the son.
+        is_we: The user's group is: we, our, the team.
+        others: Somebody else by kinship or role, in one word for each ("mother" for mum and 妈妈), with what
+            stands before it where that tells two apart ("sales manager").
+        known: Those of them that are known persons: the user's own ("my son"), or told from their like.
+        leads: The text begins with one of the others.
+        subject: "i", "we" or "other": who the text begins with; "" when it begins with a thing.
+    """
+
+    is_i: bool
+    is_we: bool
+    others: frozenset[str]
+    known: frozenset[str]
+    leads: bool
+    subject: str
+
+
+_WORDS = """
+wife: wife | 妻子 老婆 太太 媳妇
+husband: husband | 丈夫 老公 先生
+partner: partner spouse | 爱人 伴侣 对象 配偶
+girlfriend: girlfriend | 女朋友 女友
+boyfriend: boyfriend | 男朋友 男友
+fiance: fiance fiancé fiancee fiancée | 未婚夫 未婚妻
+child: child children kid kids | 孩子 小孩
+baby: baby toddler | 宝宝 婴儿
+son: son sons stepson | 儿子
+daughter: daughter daughters stepdaughter | 女儿 闺女
+twin: twin twins | 双胞胎
+mother: mother mom mum stepmother | 妈妈 母亲 妈
+father: father dad stepfather | 爸爸 父亲 爸
+parents: parents | 父母 爸妈
+brother: brother brothers | 哥哥 弟弟 兄弟 哥 弟
+sister: sister sisters | 姐姐 妹妹 姐妹 姐 妹
+grandmother: grandmother grandma granny | 奶奶 外婆 姥姥
+grandfather: grandfather grandpa grandad | 爷爷 外公 姥爷
+grandchild: grandson granddaughter grandchild grandchildren | 孙子 孙女
+aunt: aunt | 阿姨 姑姑 姨妈
+uncle: uncle | 叔叔 舅舅 伯伯
+cousin: cousin cousins | 表哥 表弟 表姐 表妹 堂哥 堂弟 堂姐 堂妹
+nephew: nephew | 侄子 外甥
+niece: niece | 侄女 外甥女
+mother-in-law: mother-in-law | 岳母 婆婆
+father-in-law: father-in-law | 岳父 公公
+friend: friend friends | 朋友 闺蜜
+flatmate: flatmate roommate | 室友 舍友
+neighbour: neighbour neighbor neighbours neighbors | 邻居
+dog: dog dogs puppy | 狗
+cat: cat cats kitten | 猫
+colleague: colleague colleagues coworker co-worker teammate | 同事 队友
+manager: manager managers | 经理
+boss: boss | 老板 上司 领导
+supervisor: supervisor | 主管 导师
+director: director | 主任 总监 董事
+lead: leader | 组长 队长 负责人
+ceo: ceo | 首席执行官 总裁
+cfo: cfo | 财务总监
+owner: owner | 店主 业主
+assistant: assistant secretary | 助理 秘书
+intern: intern interns | 实习生
+mentor: mentor coach trainer | 教练 师父 师傅
+client: client clients customer customers | 客户 顾客
+supplier: supplier suppliers vendor | 供应商
+landlord: landlord | 房东
+tenant: tenant | 租客 房客
+doctor: doctor gp physician | 医生 大夫
+dentist: dentist | 牙医
+nurse: nurse nurses | 护士 护士长
+patient: patient patients | 病人 患者
+teacher: teacher teachers tutor instructor professor | 老师 教师 教授
+principal: principal headmaster headteacher | 校长
+student: student students pupil pupils | 学生
+dispatcher: dispatcher | 调度
+driver: driver drivers | 司机
+engineer: engineer engineers developer developers | 工程师 开发
+designer: designer designers | 设计师
+analyst: analyst analysts | 分析师
+accountant: accountant | 会计
+auditor: auditor auditors | 审计
+lawyer: lawyer solicitor attorney | 律师
+editor: editor | 编辑
+recruiter: recruiter | 招聘
+committee: committee board | 委员会 董事会
+"""
+_ROWS = [line.partition(":") for line in _WORDS.split("\n") if line]
+_NAMED = {word: name for name, _, words in _ROWS for word in words.replace("|", " ").split()}
+_ENGLISH = "|".join(sorted((re.escape(w) for w in _NAMED if not has_cjk(w)), key=len, reverse=True))
+_CHINESE = "|".join(sorted(filter(has_cjk, _NAMED), key=len, reverse=True))
+_BY_TRADE = r"(?!play)[a-z]{4,}(?:(?<!l)|(?<=[ay]l))ist|[a-z]{4,}ician"
+"""Who is named by a trade: the pharmacist, the electrician."""
+_GROUP = "team|company|department|office|family|group|household|firm|crew|lab"
+_OTHER = re.compile(
+    rf"\b(?:(?P<own>my|our|his|her|their|your|[a-z]+'s)|the|an?|each|every) (?P<of>(?:[a-z][\w-]* ){{0,2}}?)"
+    rf"(?P<who>{_ENGLISH}|{_BY_TRADE})\b(?! (?:\d|name\b|id\b|number\b|list\b|table\b|base\b|time\b))"
+    rf"|^(?P<bare>(?:[a-z][\w-]* ){{0,1}}?)(?P<plural>{_ENGLISH})(?<=s)\b (?=[a-z])",
+    re.IGNORECASE,
+)
+_STOPS = "的我你他她它们给把被让对向跟和与由请发是在为用叫找问说，。、；：,;: "
+SURNAMES = (
+    "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁"
+    "任沈姚卢姜崔钟谭陆汪范金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔向汤"
+)
+"""The commonest Chinese surnames, one character each."""
+_OTHER_ZH = re.compile(
+    rf"(?P<own>(?:[我你他她]|咱们)(?:们|家)?的?)?(?P<of>[{SURNAMES}](?=(?:{_CHINESE}))|"
+    rf"[^{_STOPS}]{{1,4}}?[科部组处室班队院厂店区])?"
+    rf"(?P<who>{_CHINESE})(?!人|节|室|费|数|量|库|部|处|源|名单|编号|代码|卡|证|会议|表|群|车|信息|数据|满意)"
+)
+_I = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|me|myself|mine|my)\b", re.IGNORECASE)
+_WE = re.compile(rf"\b(?:we|us|ourselves|ours|our)\b|\b(?:our|the) (?:{_GROUP})\b", re.IGNORECASE)
+_HE = re.compile(r"^(?P<he>he|she)(?:'s)?\b|^(?P<zh>他|她)(?!们)", re.IGNORECASE)
+_I_ZH, _WE_ZH = (
+    re.compile("我(?!们|国|司|方|家|校|院)"),
+    re.compile("我们|咱们|大家|(?:^|[我本])(?:团队|公司|部门)"),
+)
+_LEAD = re.compile(
+    r"^(?:(?:please|also|and|but|note|remember|from now on|these days|at work|at home|now|so|ok|well|by the "
+    r"way|"
+    r"for the record|fyi)(?: that)?[,:]? )*|^(?:另外|还有|其实|顺便说一下|记住|请记住|以后|现在|注意|"
+    r"对了)?[,，:：]?",
+    re.IGNORECASE,
+)
+_FIRST_ZH = 8
+"""Characters within which a Chinese text has begun."""
+
+
+def people(text: str) -> People:
+    """Of whom a text speaks."""
+    plain = " ".join(unicodedata.normalize("NFKC", text[:2_000]).replace("’", "'").split())
+    plain = plain[match.end() :] if (match := _LEAD.match(plain)) else plain
+    others: dict[str, bool] = {}
+    starts: list[int] = []
+    for match in _OTHER.finditer(plain):
+        who = (match["who"] or match["plural"]).casefold()
+        of = match["of"] or match["bare"] or ""
+        others[f"{of}{_NAMED.get(who, who)}".casefold()] = bool(of or match["own"])
+        starts.append(match.start())
+    for match in _OTHER_ZH.finditer(plain):
+        if len(match["who"]) == 1 and not match["own"]:
+            continue  # 热狗 is no dog
+        others[f"{match['of'] or ''}{_NAMED[match['who']]}"] = bool(match["of"] or match["own"])
+        starts.append(match.start())
+    rest = _OTHER_ZH.sub(" ", _OTHER.sub(" ", plain))
+    if match := _HE.match(plain):
+        others["he" if (match["he"] or match["zh"]).casefold() in ("he", "他") else "she"] = False
+        starts.append(0)
+    own = _WE.sub(" ", rest)
+    leads = bool(starts) and min(starts) == 0
+    return People(
+        is_i=bool(_I.search(own) or _I_ZH.search(rest)),
+        is_we=bool(_WE.search(rest) or _WE_ZH.search(rest)),
+        others=frozenset(others),
+        known=frozenset(name for name, is_known in others.items() if is_known),
+        leads=leads,
+        subject="other" if leads else _subject(plain),
+    )
+
+
+def _subject(text: str) -> str:
+    if re.match(r"(?:i|i'm|i've|i'd|i'll)\b|我(?!们|国|司|方|家|校|院)", text, re.IGNORECASE):
+        return "i"
+    return (
+        "we"
+        if re.match(rf"we\b|(?:our|the) (?:{_GROUP})\b|我们|咱们|大家|团队|公司|部门", text, re.I)
+        else ""
+    )
+
+
+def of_another(one: People, other: People) -> bool:
+    """Whether two texts are of different people: the user and the son, the user and the team, two roles."""
+    if {one.subject, other.subject} == {"i", "we"}:
+        return not (one.others or other.others)
+    if one.others and other.others:
+        is_sure = (one.leads and other.leads) or (one.others == one.known and other.others == other.known)
+        return is_sure and not _share(one.others, other.others)
+    named, unnamed = (one, other) if one.others else (other, one)
+    if not named.others:
+        return False
+    return unnamed.is_i and (named.leads or not (named.is_i or named.is_we))
+
+
+def _share(some: frozenset[str], others: frozenset[str]) -> bool:
+    return any(a.endswith(b) or b.endswith(a) for a in some for b in others)

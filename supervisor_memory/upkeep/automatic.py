@@ -1,0 +1,100 @@
+"""Forgetting by itself: after a write, in the background, once an hour, and where a namespace may be full."""
+
+import logging
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import Final
+
+from supervisor_memory.model.records import Namespace
+from supervisor_memory.ports import Services, guarded
+from supervisor_memory.upkeep.forget import forget
+from supervisor_memory.upkeep.rules import BY_ITSELF, WITHIN_CAPACITY, Extent
+
+__all__ = ["Rarely"]
+
+_HOUR: Final = 3600.0
+_MOST_USERS: Final = 10_000
+_log = logging.getLogger("supervisor_memory")
+
+
+@dataclass(slots=True)
+class _Look:
+    """When a user's records were looked at, how many each namespace got since then, and its places for more.
+
+    `places` counts from the same beginning as `added`, and is infinite while somebody counts.
+    """
+
+    at: float
+    added: Counter[Namespace] = field(default_factory=Counter)
+    places: dict[Namespace, float] = field(default_factory=dict)
+
+    def may_be_full(self) -> frozenset[Namespace]:
+        """The namespaces in which more was added than had a place, or whose places nobody has counted."""
+        return frozenset(name for name, added in self.added.items() if added > self.places.get(name, 0))
+
+
+class Rarely:
+    """Remembers for whom it has looked. Where nothing is due, it costs a few small questions to the store.
+
+    A process knows of itself alone. Two that look in the same hour do no harm: what one of them takes is not
+    there any more for the other.
+    """
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._lock = threading.Lock()
+        self._looks: OrderedDict[str, _Look] = OrderedDict()
+
+    def after_a_write(self, user_id: str, *, added: Sequence[Namespace]) -> None:
+        """Look in the background where that is due; does not wait, and never raises.
+
+        Args:
+            added: The namespace of each new record.
+        """
+        if self._services.settings.forget not in BY_ITSELF:
+            return
+        look, is_hourly = self._look_of(user_id)
+        with self._lock:
+            look.added.update(added)
+            full = look.may_be_full()
+            if not is_hourly and not full:
+                return
+            look.places.update(dict.fromkeys(full, inf))
+        by_itself = BY_ITSELF[self._services.settings.forget]
+        within = replace(WITHIN_CAPACITY, namespaces=full)
+        extents = (by_itself, WITHIN_CAPACITY, within) if is_hourly else (within,)
+        self._services.bridge.background(lambda: self._look(user_id, look, extents))
+
+    def _look_of(self, user_id: str) -> tuple[_Look, bool]:
+        """The latest look at somebody's records, and whether it is one that is made now, an hour later."""
+        now = self._services.clock()
+        with self._lock:
+            look = self._looks.get(user_id)
+            if look is not None and abs(now - look.at) < _HOUR:
+                return look, False
+            look = self._looks[user_id] = _Look(now)
+            self._looks.move_to_end(user_id)
+            if len(self._looks) > _MOST_USERS:
+                self._looks.popitem(last=False)
+            return look, True
+
+    def _look(self, user_id: str, look: _Look, extents: tuple[Extent, ...]) -> None:
+        settings = self._services.settings
+        milliseconds = settings.write_timeout_ms + (settings.llm_timeout_ms if self._services.complete else 0)
+
+        def once(extent: Extent) -> None:
+            with self._lock:
+                before = look.added.copy()
+            seconds = milliseconds / 1000
+            done = forget(self._services, user_id, extent=extent, actor="supervisor", seconds=seconds)
+            if done.taken:
+                counts = ", ".join(f"{count} {rule}" for rule, count in done.counts.items())
+                _log.info("set aside %d records: %s", len(done.taken), counts)
+            with self._lock:
+                look.places.update({name: before[name] + free for name, free in done.free.items()})
+
+        for extent in extents:
+            guarded(lambda extent=extent: once(extent), otherwise=lambda error: None)  # type: ignore[misc]

@@ -1,0 +1,282 @@
+"""One record by its id, or all of a user's: looked up, changed, deleted. What `update` and `delete` do."""
+
+import difflib
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn, TypeVar
+
+from supervisor_memory.errors import BackendUnavailable, Conflict, RecordNotFound
+from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record, Scope, Source, Status, WriteResult
+from supervisor_memory.model.versions import Version, lifetimes, valid_at
+from supervisor_memory.ports import Ports
+from supervisor_memory.reading.transcript import in_order
+from supervisor_memory.stages.insert.revise import deletion, revision
+from supervisor_memory.stores.protocol import Commit
+from supervisor_memory.upkeep.unmerge import back_in_use, taken_out
+from supervisor_memory.wiring.trail import Trail
+
+__all__ = ["Curator", "again_when_late", "need_all"]
+
+T = TypeVar("T")
+_PAGE = 500
+_TRIES = 20
+_MOST_ROWS = 10_000
+_KNOWN = 1_000
+_LONGEST_ID = 64
+_UNTOUCHABLE: dict[Status, str] = {
+    "deleted": "was deleted; write the text anew, or bring it back with `memory.review.restore`",
+    "pending": "waits for a reviewer; use `memory.review.edit`",
+    "quarantined": "is quarantined; release it first with `memory.review.release`",
+}
+_NOTHING = Commit()
+_NOT_DELETED: tuple[Status, ...] = ("active", "pending", "stale", "compressed", "quarantined")
+
+
+@dataclass(frozen=True, slots=True)
+class Curator:
+    """Acts for a user on the user's own records, or for the operator (`user_id=None`) on any.
+
+    Args:
+        reading, writing: New ports with the deadline of a read, of a write.
+    """
+
+    reading: Callable[[], Ports]
+    writing: Callable[[], Ports]
+    trail: Trail
+
+    def find(self, id: str, user_id: str | None, *, op: str) -> Record:
+        """The record, noted in the access log as `op`."""
+        record = self.own(id, user_id, self.reading())
+        self.trail.seen(op, (record,), by_operator=user_id is None)
+        return record
+
+    def text_of(self, id: str, user_id: str | None) -> str:
+        """What a record says, for a text that is made of it.
+
+        Raises:
+            RecordNotFound: nothing may be made of it: it was deleted, waits for review or is quarantined.
+        """
+        record = self.find(id, user_id, op="summarize")
+        if record.status in _UNTOUCHABLE:
+            raise RecordNotFound(f"record {id!r} {_UNTOUCHABLE[record.status]}", id=id, status=record.status)
+        return record.content
+
+    def versions(self, id: str, user_id: str | None) -> list[Version]:
+        """Every version with its valid times and what decided it, oldest first."""
+        record = self.find(id, user_id, op="history")
+        ports = self.reading()
+        backend = ports.services.backend
+        versions = lifetimes(ports.store(backend.versions, record.id))
+        rows = ports.attempt(
+            "audit", ports.left(), lambda: backend.audit.tail(_MOST_ROWS, record_id=record.id)
+        )
+        events = [row.event for row in rows or () if row.outcome == "ok"]
+        decided = {event["version_after"]: event for event in events}
+        sessions = self._sessions_of(versions, ports)
+        return [Version.of(version, decided.get(version.version), sessions) for version in versions]
+
+    def _sessions_of(self, versions: Sequence[Record], ports: Ports) -> dict[str, str]:
+        """What the log calls a session → its id, of those that the versions come from."""
+        backend = ports.services.backend
+        messages = list({each.ref_id for each in versions if each.ref_id is not None})
+        said = [*versions, *(ports.store(backend.get, messages) if messages else ())]
+        ids = {each.source.session_id for each in said if each.user_id == versions[0].user_id}
+        named = {backend.audit.session_name(versions[0].user_id, each): each for each in ids if each}
+        return {name: id_ for name, id_ in named.items() if name is not None}
+
+    def as_of(self, id: str, user_id: str | None, when: float) -> Record:
+        """The version that was valid at a moment."""
+        record = self.find(id, user_id, op="get")
+        ports = self.reading()
+        found = valid_at(ports.store(ports.services.backend.versions, record.id), when)
+        if found is None:
+            raise RecordNotFound(
+                f"record {id!r} did not hold at that time, or is not to be found at any; `history` has its "
+                "versions",
+                id=id,
+                as_of=when,
+            )
+        return found
+
+    def every(self, where: Filter) -> Iterator[Record]:
+        """The records that match, most recently updated first, and have not expired."""
+        start = 0
+        while True:
+            ports = self.reading()
+            page = ports.read_store().list(where, limit=_PAGE, offset=start)
+            need_all(ports)
+            yield from (record for record in page if record.is_visible(ports.now))
+            if len(page) < _PAGE:
+                return
+            start += _PAGE
+
+    def session_of(self, record: Record, *, within: float | None = None) -> list[Record]:
+        """What was said in the session that a record was read in, in order; empty where it was not kept.
+
+        Args:
+            within: Only what was said so many seconds before and after its message. None: all of it.
+        """
+        where = Filter(user_id=record.user_id, tasks=(record.task,))
+        ids = tuple(each for each in (record.id, record.ref_id) if each is not None)
+        held = {each.id: each for each in self.every(replace(where, ids=ids))}
+        origin = held.get(record.ref_id or "", record)
+        if origin.source.session_id is None:
+            return in_order(held.values())
+        where = replace(where, session_id=origin.source.session_id)
+        if within is not None:
+            where = replace(where, since=origin.created_at - within, until=origin.created_at + within)
+        return in_order(self.every(where))
+
+    def update(
+        self,
+        id: str,
+        user_id: str | None,
+        content: str | None,
+        metadata: Mapping[str, Any],
+        *,
+        merge: bool,
+        actor: str | None = None,
+        source: Source | None = None,
+    ) -> WriteResult:
+        """Change one record.
+
+        Args:
+            actor: None: the operator, or the supervisor on the user's behalf.
+            source: Whose words the new text is, where the old one is the user's; None: the user's.
+        """
+        by = actor or _actor(user_id)
+        return again_when_late(
+            lambda: self._update(id, user_id, content, metadata, merge=merge, by=by, source=source)
+        )
+
+    def _update(
+        self,
+        id: str,
+        user_id: str | None,
+        content: str | None,
+        metadata: Mapping[str, Any],
+        *,
+        merge: bool,
+        by: str,
+        source: Source | None,
+    ) -> WriteResult:
+        ports = self.writing()
+        view = ports.deciding()
+        old = self.own(id, user_id, ports)
+        if old.status in _UNTOUCHABLE:
+            raise RecordNotFound(f"record {id!r} {_UNTOUCHABLE[old.status]}", id=id, status=old.status)
+        commit = revision(old, content, metadata, merge=merge, actor=by, view=view, source=source)
+        if commit is None:
+            return WriteResult(old.id, "skipped", reason="nothing-to-change", version=old.version)
+        if old.status == "compressed":  # whoever changes it wants it found
+            [change] = commit.changes
+            found = replace(change, record=back_in_use(change.record, view))
+            apart = taken_out([old], ports, actor=by)
+            commit = replace(commit, changes=(found, *apart.changes), audit=(*commit.audit, *apart.audit))
+        done = view.commit(commit)
+        if ports.degraded:
+            self.trail.degraded("update", Scope(old.user_id), ports.reasons, ports=ports)
+        return WriteResult(old.id, "updated", saved=done.saved, version=old.version + 1, applied=done.applied)
+
+    def delete(self, id: str, user_id: str | None, *, actor: str | None = None) -> int:
+        """Delete one record. `actor` None: the operator, or the supervisor on the user's behalf."""
+        by = actor or _actor(user_id)
+
+        def once() -> int:
+            ports = self.writing()
+            record = self.own(id, user_id, ports)
+            apart = taken_out([record], ports, actor=by)
+            return _deleted([record], by, ports, apart) or len(apart.changes)
+
+        return again_when_late(once)
+
+    def delete_all(self, user_id: str) -> int:
+        def once(where: Filter) -> int:
+            ports = self.writing()
+            page = ports.read_store().list(where, limit=_PAGE)
+            if ports.degraded:
+                _refuse_part(ports)
+            return _deleted(page, _actor(user_id), ports)
+
+        deleted = 0
+        for where in _everything(user_id):
+            while done := again_when_late(functools.partial(once, where)):
+                deleted += done
+        return deleted
+
+    def count_all(self, user_id: str) -> int:
+        """How many `delete_all` would delete."""
+        ports = self.reading()
+        return sum(ports.store(ports.services.backend.count, where) for where in _everything(user_id))
+
+    def own(self, id: str, user_id: str | None, ports: Ports) -> Record:
+        """The record in any status, where it is this user's.
+
+        Raises:
+            RecordNotFound: it is not; the error names the nearest ids that the user has.
+        """
+        owner = None if user_id is None else Scope(user_id).user_id
+        where = Filter(ids=(id,), statuses=None)
+        found = ports.read_store().list(where, limit=1) if isinstance(id, str) else ()
+        if found and owner in (None, found[0].user_id):
+            return found[0]
+        if found and owner is not None:
+            self.trail.denied(id, owner)
+        need_all(ports)
+        of_user = f" of user {owner!r}" if owner else ""
+        near = _nearest(str(id)[:_LONGEST_ID], owner, ports)
+        hint = f"; the nearest known are {', '.join(near)}" if near else ""
+        raise RecordNotFound(f"there is no record {str(id)[:64]!r}{of_user}{hint}", id=id, nearest=near)
+
+
+def _nearest(id: str, user_id: str | None, ports: Ports) -> tuple[str, ...]:
+    """The ids most like one that is not known, of the user's newest records; none where the store is late."""
+    view = ports.read_store()
+    known = ports.attempt("ids", ports.left(), lambda: view.list(Filter(user_id=user_id), limit=_KNOWN))
+    return tuple(difflib.get_close_matches(id, [record.id for record in known or ()], n=3))
+
+
+def need_all(ports: Ports) -> None:
+    """Raise where only what waits could be read, and the rest matters."""
+    if not ports.sees_all:
+        _refuse_part(ports)
+
+
+def _refuse_part(ports: Ports) -> NoReturn:
+    raise BackendUnavailable(
+        "the store is out of reach, and what this machine knows is not all there is; try again later",
+        reasons=ports.reasons,
+    )
+
+
+def _everything(user_id: str) -> tuple[Filter, Filter]:
+    return (
+        Filter(user_id=user_id, statuses=_NOT_DELETED),
+        Filter(user_id=user_id, statuses=_NOT_DELETED, families=(SESSION_FAMILY,)),
+    )
+
+
+def _deleted(records: Sequence[Record], actor: str, ports: Ports, beside: Commit = _NOTHING) -> int:
+    """How many; `beside` is what has to change with them, whether or not any is left to be deleted."""
+    doomed = [record for record in records if record.status != "deleted"]
+    if doomed or beside.changes:
+        done = deletion(doomed, now=ports.now, actor=actor)
+        changes, events = (*done.changes, *beside.changes), (*done.audit, *beside.audit)
+        ports.deciding().commit(replace(done, changes=changes, audit=events))
+    return len(doomed)
+
+
+def _actor(user_id: str | None) -> str:
+    return "operator" if user_id is None else "supervisor"
+
+
+def again_when_late(change: Callable[[], T]) -> T:
+    """Read and decide again when somebody else changed the record in between."""
+    for _ in range(_TRIES - 1):
+        try:
+            return change()
+        except Conflict as error:
+            if error.facts.get("what") != "version":
+                raise
+    return change()

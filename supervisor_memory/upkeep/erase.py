@@ -1,0 +1,94 @@
+"""A user, removed for good: what `erase` does and what it tells of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from supervisor_memory.errors import BackendError
+from supervisor_memory.ports import Ports, Services
+from supervisor_memory.stores.protocol import Erases
+
+__all__ = ["OUT_OF_REACH", "Eraser", "Receipt"]
+
+OUT_OF_REACH: Final = (
+    "checkpoints of the graph: delete the user's threads in the checkpointer",
+    "a LangGraph store of the host: delete the user's items there",
+    "traces and logs: of LangSmith, of OpenTelemetry, of the host",
+    "what the providers of the models were sent",
+    "backups and copies of the store's files, and the free blocks of its disk",
+    "the memory of processes that run, until they search or end",
+)
+_SECONDS: Final = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of a user's data.
+
+    Args:
+        erased_at: In seconds since 1970; what was said before then is refused from now on.
+        removed: How much, by kind: records, versions, vectors, accesses, record_keys, pseudonyms, events.
+        pending: What the store may still hold, and why; empty: nothing. No reader is given it, but of a
+            store on a server that failed halfway. It is completed by the next `erase`, of any user, and
+            when the store is opened the next time or, on a server, with the next commit.
+        out_of_reach: Where else such data may be, which no store can remove.
+    """
+
+    user_id: str
+    erased_at: float
+    removed: Mapping[str, int]
+    pending: tuple[str, ...] = ()
+    out_of_reach: tuple[str, ...] = OUT_OF_REACH
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing of the user is left that the store can remove."""
+        return not self.pending
+
+
+class Events(Protocol):
+    """What was observed and is no record yet."""
+
+    def count_of(self, user_id: str) -> int: ...
+    def forget(self, user_id: str, *, at: float) -> tuple[int, str]:
+        """How many were removed, and what was in the way of removing the bytes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Eraser:
+    """Erases in the queue, in the backend, and in the memory of this process."""
+
+    services: Services
+    events: Events
+
+    def holds(self, user_id: str) -> Mapping[str, int]:
+        """How much `erase` would remove, by kind."""
+        held = self._ports().store(self._erasing().holds, user_id)
+        return {**held, "events": self.events.count_of(user_id)}
+
+    def erase(self, user_id: str, *, actor: str = "operator") -> Receipt:
+        ports, store = self._ports(), self._erasing()
+        # First, so that a process killed in between leaves no store that says it holds nothing any more.
+        before, _ = ports.store(self.events.forget, user_id, at=ports.now)
+        done = ports.store(store.erase, user_id, at=ports.now, actor=actor)
+        since, in_the_way = ports.store(self.events.forget, user_id, at=ports.now)
+        self.services.query_vectors.clear()
+        out_of_reach = (*OUT_OF_REACH, *done.out_of_reach)
+        pending = (*done.pending, *([f"the queue: {in_the_way}"] if in_the_way else []))
+        removed = {**done.removed, "events": before + since}
+        return Receipt(user_id, ports.now, removed, pending, out_of_reach)
+
+    def _ports(self) -> Ports:
+        """With more time than other verbs have: the files are written anew."""
+        return Ports(self.services, seconds=_SECONDS, now=self.services.clock())
+
+    def _erasing(self) -> Erases:
+        backend = self.services.backend
+        if isinstance(backend, Erases):
+            return backend
+        raise BackendError(
+            f"the records are out of reach: the backend {backend.name!r} cannot erase, and nothing was "
+            "removed; remove the user's data in the database behind it (`delete_all` marks it as deleted)",
+            backend=backend.name,
+        )

@@ -1,0 +1,1 @@
+"""What was observed and is not memory yet: captured, kept, read in the background."""

@@ -1,0 +1,456 @@
+"""The queue of what was observed and is not memory yet: taken up in a graph's way, read in the background.
+
+Nothing in here raises into a graph. What is read twice, after a crash or by two processes, is remembered
+once: the decisions on an event have ids made of the event's, see `stages/pre_insert/once.py`.
+"""
+
+import contextlib
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from supervisor_memory.errors import BackendError, DeadlineExceeded, WasErased
+from supervisor_memory.flow import Remembering
+from supervisor_memory.model.records import AuditEvent, Message, Record, Scope, SourceClass, new_id
+from supervisor_memory.ports import Ports, Services, guarded
+from supervisor_memory.stages.post_retrieval.format import strip_notes
+from supervisor_memory.stages.pre_insert.reply import listed
+from supervisor_memory.upkeep.queue import extract as reading
+from supervisor_memory.upkeep.queue.capture import Capture, masked
+from supervisor_memory.upkeep.queue.event import Event, event_id
+from supervisor_memory.upkeep.queue.tables import QUEUE_FILE_NAME, Batch, Gate, QueueFile, Waiting
+from supervisor_memory.wiring.trail import Trail
+
+__all__ = ["LEFT_OVER_SECONDS", "Queue"]
+
+LEFT_OVER_SECONDS: Final = 600.0
+"""How long an event waits for a gate; then the user's next message takes it along."""
+_NO_LIST: Final = "the-model-answered-no-json-list"
+
+
+class Queue:
+    """What waits to be read, as `memory.queue`; docs/queue.md tells when it is.
+
+    Args:
+        directory: Where `queue.db` is kept, from the first event on; None: in memory.
+        insert: Decides on statements and commits them.
+        redact: Masks personal data in a text, before it is kept.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        trail: Trail,
+        *,
+        directory: Path | None,
+        insert: Callable[[Remembering], object],
+        redact: Callable[[str], str] = str,
+    ) -> None:
+        settings = services.settings
+        patient = settings.model_copy(update={"llm_timeout_ms": settings.queue_llm_timeout_ms})
+        self._services = replace(services, settings=patient)
+        self._settings, self._bridge, self._clock = settings, services.bridge, services.clock
+        self._trail, self._insert = trail, insert
+        self._capture = Capture(settings, redact)
+        self._directory = directory
+        self._file: QueueFile | None = None
+        self._has_added = False
+        self._reset()
+
+    def _reset(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._running: dict[str, bool] = {}
+        """Whose events a worker of this process reads → whether others came meanwhile."""
+
+    # --- for people
+
+    def waiting(self, *, user_id: str | None = None, limit: int = 100) -> list[Waiting]:
+        """The events that wait, those that are being read now among them, oldest first.
+
+        Args:
+            user_id: Only this user's. None: everybody's.
+        """
+        file = self._existing()
+        return [] if file is None else list(file.listed("waiting", user_id=user_id, limit=limit))
+
+    def dead(self, *, user_id: str | None = None, limit: int = 100) -> list[Waiting]:
+        """The events that failed three times, each with the code of the reason, oldest first."""
+        file = self._existing()
+        return [] if file is None else list(file.listed("dead", user_id=user_id, limit=limit))
+
+    def retry(self, ids: Sequence[str] | None = None) -> int:
+        """Let dead events wait again; how many.
+
+        Args:
+            ids: Those of the events. None: all.
+        """
+        file = self._existing()
+        return 0 if file is None else file.retry(ids)
+
+    def counts(self) -> Mapping[str, int]:
+        """How many events there are: "waiting" and "dead"."""
+        file = self._existing()
+        return {"waiting": 0, "dead": 0} if file is None else file.counts()
+
+    def flush(self, *, seconds: float = 60.0) -> bool:
+        """Read all that waits, now, whatever the gates say, each event once. False when the time ran out.
+
+        What fails stays in the queue, and after three times among the dead.
+        """
+        until = time.monotonic() + seconds
+        if not self._bridge.drain(seconds=seconds):
+            return False
+
+        def read_all() -> bool:
+            file = self._existing()
+            if file is not None:
+                self._bridge.within(until - time.monotonic(), self._read_all, file, file.users(), until=until)
+            return time.monotonic() < until
+
+        return guarded(read_all, otherwise=lambda error: False)
+
+    async def awaiting(self, *, user_id: str | None = None, limit: int = 100) -> list[Waiting]:
+        return await self._bridge.run(self.waiting, user_id=user_id, limit=limit)
+
+    async def adead(self, *, user_id: str | None = None, limit: int = 100) -> list[Waiting]:
+        return await self._bridge.run(self.dead, user_id=user_id, limit=limit)
+
+    async def aretry(self, ids: Sequence[str] | None = None) -> int:
+        return await self._bridge.run(self.retry, ids)
+
+    async def acounts(self) -> Mapping[str, int]:
+        return await self._bridge.run(self.counts)
+
+    async def aflush(self, *, seconds: float = 60.0) -> bool:
+        return await self._bridge.run(self.flush, seconds=seconds)
+
+    # --- what comes
+
+    def takes(self, tool: str, arguments: Mapping[str, Any]) -> bool:
+        """Whether results of such a call are events, by MEMORY_CAPTURE_TOOLS and its like."""
+        return self._capture.takes(tool, arguments)
+
+    def observe(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        text: str,
+        scope: Scope,
+        *,
+        artifact: object = None,
+        call_id: str | None = None,
+        turn_id: str | None = None,
+    ) -> bool:
+        """Take up the result of a tool; whether it is in the queue now. Never raises.
+
+        Args:
+            artifact: What the tool returned beside its text, such as a list of side effects.
+            call_id: The id of the call, so that it is taken up once.
+            turn_id: The user's message that it answers, by its id.
+        """
+
+        def take() -> bool:
+            if not self.takes(tool, arguments):
+                return False
+            event = self._capture.event(
+                tool,
+                arguments,
+                strip_notes(text),
+                artifact=artifact,
+                scope=scope,
+                call_id=call_id,
+                turn_id=turn_id,
+                at=self._clock(),
+            )
+            return event is not None and self._add([event])
+
+        return guarded(take, otherwise=lambda error: self._missed(scope, error))
+
+    def heard(self, said: Remembering, done: Remembering, *, at: float) -> None:
+        """Take up what was said and brought in a turn, for a model to read; nothing where there is none.
+
+        Args:
+            said: The turn as it came, and `done` as it was remembered by rules.
+        """
+        if self._services.complete is None:
+            return
+        events = self._said(said, done, at)
+        guarded(lambda: self._add(events), otherwise=lambda error: self._missed(said.scope, error))
+
+    def next_message(self, user_id: str) -> None:
+        """The user has spoken again: read what was left over, for none of the gates let it pass."""
+
+        def look() -> None:
+            file = self._existing()
+            oldest = None if file is None else file.oldest(user_id)
+            if file is None or oldest is None:
+                return
+            if not self._settings.queue_worker:
+                seconds = self._settings.write_timeout_ms / 1000
+                until = time.monotonic() + seconds
+                self._bridge.within(seconds, self._read_all, file, [user_id], until=until)
+            elif oldest < self._clock() - LEFT_OVER_SECONDS:
+                self._bridge.background(lambda: self._read_left_over(file, user_id))
+
+        guarded(look, otherwise=lambda error: None)
+
+    def _said(self, said: Remembering, done: Remembering, at: float) -> list[Event]:
+        kept: dict[tuple[SourceClass, str], Record] = {
+            (record.source.source_class, record.content): record for record in done.verbatim
+        }
+        seen: Counter[str] = Counter()
+        told: list[tuple[SourceClass, Message]] = [
+            ("user" if m.role == "user" else "agent", m)
+            for m in said.messages
+            if m.role in ("user", "assistant")
+        ]
+        if said.outcome.final_answer:
+            told.append(("agent", Message("assistant", said.outcome.final_answer)))
+        events = []
+        for source_class, message in told:
+            text = masked(strip_notes(message.content), self._capture.redact).strip()
+            if not text:
+                continue
+            record = kept.get((source_class, strip_notes(message.content).strip()))
+            place = (source_class == "user" and message.id) or said.turn_id
+            seen[text] += 1
+            same = (place, source_class, text, str(seen[text]))
+            events.append(
+                Event(
+                    said.scope,
+                    text,
+                    source_class,
+                    created_at=at,
+                    turn_id=said.turn_id,
+                    message_id=message.id,
+                    ref_id=record.id if record else None,
+                    id=event_id(said.scope, *same) if said.turn_id else new_id(),
+                )
+            )
+        return events
+
+    def _add(self, events: Sequence[Event]) -> bool:
+        if not events:
+            return False
+        self._has_added = True
+        added = self._opened().add(events)
+        if added:
+            self._wake(events[0].scope.user_id)
+        return bool(added)
+
+    def _missed(self, scope: Scope, error: BaseException) -> bool:
+        self._report(scope, "queue", "degraded", type(error).__name__)
+        return False
+
+    # --- who reads it
+
+    def _wake(self, user_id: str) -> None:
+        """Have it read in the background, where that is wanted and the gates may let it pass."""
+        file, gate = self._opened(), self._gate
+        if not self._settings.queue_worker:
+            return
+        if gate is not None and not file.may_pass(user_id, gate, now=self._clock()):
+            return
+        with self._lock:
+            if user_id in self._running:
+                self._running[user_id] = True
+                return
+            self._running[user_id] = False
+        self._bridge.background(lambda: self._work(file, user_id))
+
+    def _work(self, file: QueueFile, user_id: str) -> None:
+        """Read a user's events until no others have come."""
+        while True:
+            guarded(
+                lambda: self._read_user(file, user_id, until=self._run_until(), tried=set(), is_forced=False),
+                otherwise=lambda error: None,
+            )
+            with self._lock:
+                if not self._running[user_id]:
+                    del self._running[user_id]
+                    return
+                self._running[user_id] = False
+
+    def _read_left_over(self, file: QueueFile, user_id: str) -> None:
+        before = self._clock() - LEFT_OVER_SECONDS
+        until = self._run_until()
+        guarded(
+            lambda: self._read_user(file, user_id, until=until, tried=set(), is_forced=True, before=before),
+            otherwise=lambda error: None,
+        )
+
+    def _read_all(self, file: QueueFile, users: Collection[str], *, until: float) -> None:
+        for user_id in users:
+            self._read_user(file, user_id, until=until, tried=set(), is_forced=True)
+
+    def _read_user(
+        self,
+        file: QueueFile,
+        user_id: str,
+        *,
+        until: float,
+        tried: set[int],
+        is_forced: bool,
+        before: float | None = None,
+    ) -> None:
+        """Batch after batch, as long as there are any and time is left; none of them twice."""
+        while time.monotonic() < until:
+            batch = file.lease(
+                user_id, now=self._clock(), gate=self._gate, is_forced=is_forced, before=before, tried=tried
+            )
+            if batch is None:
+                return
+            tried.update(each.seq for each in batch.waiting)
+            self._read(file, batch, seconds=max(until - time.monotonic(), 0.0))
+
+    def _read(self, file: QueueFile, batch: Batch, *, seconds: float) -> None:
+        """Read one batch; what cannot be read waits again, or is dead."""
+
+        def read() -> BaseException | None:
+            try:
+                self._read_now(file, batch, seconds=seconds)
+            except _UnreadError as error:
+                return error
+            return None
+
+        error = guarded(read, otherwise=lambda error: error)
+        if error is not None:
+            guarded(lambda: self._unread(file, batch, error), otherwise=lambda error: None)
+
+    def _read_now(self, file: QueueFile, batch: Batch, *, seconds: float) -> None:
+        """By rules, then by the model, whose answer is kept before it is used."""
+        for event in batch.events:
+            if (said := reading.by_rules(event)) is not None and not self._keep(file, batch, said):
+                return
+        if self._services.complete is not None:
+            data = self._asked(file, batch, seconds)
+            for said in () if data is None else reading.by_model(batch.events, data):
+                if not self._keep(file, batch, said):
+                    return
+        file.finish(batch, now=self._clock())
+
+    def _unread(self, file: QueueFile, batch: Batch, error: BaseException) -> None:
+        is_others = isinstance(error, (BackendError, DeadlineExceeded, _CutShortError))
+        code = str(error) if isinstance(error, _UnreadError) else type(error).__name__
+        self._report(batch.events[0].scope, "sharpen", "degraded", code)
+        for each in file.give_back(batch, code, is_its_own=not is_others):
+            detail: dict[str, str | int] = {"event": each.event.id, "attempts": each.attempts, "why": code}
+            self._report(each.event.scope, "queue", "failed", "dead-letter", detail)
+
+    def _asked(self, file: QueueFile, batch: Batch, seconds: float) -> list[object] | None:
+        """What the model finds in a batch, or found when a worker that died had asked it; None: taken over.
+
+        Raises:
+            _CutShortError: who reads had less time than the model may take.
+            _UnreadError: it failed, or talks nonsense.
+        """
+        if batch.reply is not None:
+            return listed(batch.reply)
+        ports = Ports(self._services, seconds=seconds, now=self._clock())
+        began = time.monotonic()
+        reply = ports.no_store().complete(reading.prompt(batch.events))
+        if reply is None:
+            had_its_time = time.monotonic() - began >= self._services.settings.llm_timeout_ms / 1000
+            is_late = ports.reasons == "model:DeadlineExceeded"
+            raise (_CutShortError if is_late and not had_its_time else _UnreadError)(ports.reasons)
+        if (data := listed(reply)) is None:
+            raise _UnreadError(_NO_LIST)
+        return data if file.keep_reply(batch, reply) else None
+
+    def _keep(self, file: QueueFile, batch: Batch, said: Remembering) -> bool:
+        """Remember what an event says. False when the batch is another's by now, or its user was erased."""
+        if not file.is_held(batch):
+            return False
+        with contextlib.suppress(WasErased):  # said before that: it does not come back
+            self._insert(said)
+        return True
+
+    @property
+    def _gate(self) -> Gate | None:
+        """What bounds the calls of a model; there is nothing to bound without one."""
+        if self._services.complete is None:
+            return None
+        return Gate(self._settings.queue_min_events, self._settings.queue_cooldown_s)
+
+    def _run_until(self) -> float:
+        return time.monotonic() + self._settings.queue_run_timeout_ms / 1000
+
+    # --- a user who goes, and the end
+
+    def count_of(self, user_id: str) -> int:
+        """How many events of a user there are."""
+        file = self._existing()
+        return 0 if file is None else file.count_of(user_id)
+
+    def forget(self, user_id: str, *, at: float) -> tuple[int, str]:
+        """Remove a user's events, and every byte of those that went before.
+
+        Returns:
+            How many there were, and what was in the way of removing the bytes; "": nothing.
+        """
+        file = self._existing()
+        return (0, "") if file is None else (file.forget(user_id, at=at), file.scrub())
+
+    def close(self, *, seconds: float = 60.0) -> None:
+        """Read what this process has taken up, and let go of the file, where the rest waits."""
+        if self._has_added:
+            self.flush(seconds=seconds)
+            self._has_added = False
+        else:
+            self._bridge.drain(seconds=seconds)
+        if self._file is not None:
+            self._file.close()
+
+    # --- inside
+
+    def _opened(self) -> QueueFile:
+        """The queue; made where it is not there yet."""
+        if self._pid != os.getpid():  # threads do not survive a fork, and a lock may have been held
+            self._reset()
+        with self._lock:
+            if self._file is None:
+                file = QueueFile(self._directory)
+                if not file.database.read_only and not file.is_clean():
+                    file.scrub()  # what an erasure left when it was cut off
+                self._file = file
+            return self._file
+
+    def _existing(self) -> QueueFile | None:
+        """The queue where there is one: looking must not make it."""
+        is_there = self._file or (self._directory and (self._directory / QUEUE_FILE_NAME).exists())
+        return self._opened() if is_there else None
+
+    def _report(
+        self,
+        scope: Scope,
+        op: str,
+        outcome: Literal["degraded", "failed"],
+        reason: str,
+        detail: Mapping[str, str | int] | None = None,
+    ) -> None:
+        self._trail.report(
+            AuditEvent(
+                op,
+                user_id=scope.user_id,
+                outcome=outcome,
+                reason=reason,
+                agent_id=scope.agent_id,
+                session_id=scope.session_id,
+                run_id=scope.run_id,
+                detail=dict(detail or {}),
+            )
+        )
+
+
+class _UnreadError(Exception):
+    """A model could not read a batch; its text is a code."""
+
+
+class _CutShortError(_UnreadError):
+    """Whoever reads had no time left, which is no failure of the events."""

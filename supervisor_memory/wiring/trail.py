@@ -1,0 +1,159 @@
+"""The trail a memory leaves beside its records: what was refused or degraded, and who saw what.
+
+A log that fails or hangs must not take the answer away, so nothing here raises or waits for long.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from supervisor_memory.audit import turns
+from supervisor_memory.audit.log import USED, Access
+from supervisor_memory.bridge import Bridge
+from supervisor_memory.flow import Recalling
+from supervisor_memory.model.records import AuditEvent, Hit, Record, Scope
+from supervisor_memory.ports import Ports, guarded
+from supervisor_memory.stores.protocol import Commit, MemoryBackend
+
+__all__ = ["Trail"]
+
+_GRACE_SECONDS = 0.1
+"""What a log may take after the deadline of the flow it tells of; later than that it ends on its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """Writes to the logs of one backend.
+
+    Args:
+        seconds: How long a caller waits for a log, when no flow's deadline says so.
+        reader: Who looks, where it is no agent of a graph: a login, or a way in such as "mcp". None: the
+            supervisor or, where nobody says whose record it must be, "operator".
+    """
+
+    backend: MemoryBackend
+    bridge: Bridge
+    clock: Callable[[], float]
+    seconds: float
+    reader: str | None = None
+
+    def report(self, *events: AuditEvent, ports: Ports | None = None) -> None:
+        """Audit something that changed no record."""
+        self._log(lambda: self.backend.batch(Commit(audit=tuple(events))), ports)
+
+    def degraded(self, op: str, scope: Scope, reason: str, *, ports: Ports) -> None:
+        """Audit that a flow went on without something. `reason` is a code."""
+        self.report(
+            AuditEvent(
+                op,
+                user_id=scope.user_id,
+                outcome="degraded",
+                reason=reason,
+                agent_id=scope.agent_id or self.reader,
+                session_id=scope.session_id,
+                run_id=scope.run_id,
+            ),
+            ports=ports,
+        )
+
+    def denied(self, record_id: str, user_id: str) -> None:
+        """Audit that a user asked for another's record."""
+        self.report(
+            AuditEvent(
+                "access",
+                user_id=user_id,
+                record_id=record_id,
+                outcome="denied",
+                reason="record-of-another-user",
+                agent_id=self.reader,
+            )
+        )
+
+    def accessed(
+        self,
+        op: str,
+        found: Iterable[Hit | Record],
+        scope: Scope,
+        *,
+        by_operator: bool = False,
+        ports: Ports | None = None,
+    ) -> None:
+        """Note in the access log who saw which record, in what order and for what reason."""
+        now, who = self.clock(), self._reader(scope.agent_id, by_operator=by_operator)
+        entries = [
+            Access(
+                op=op,
+                at=now,
+                user_id=scope.user_id,
+                agent_id=who,
+                session_id=scope.session_id,
+                run_id=scope.run_id,
+                record_id=each.record.id if isinstance(each, Hit) else each.id,
+                rank=rank,
+                score=each.score if isinstance(each, Hit) else None,
+                reason=each.reason if isinstance(each, Hit) else "",
+            )
+            for rank, each in enumerate(found, start=1)
+        ]
+        self._note(entries, ports)
+
+    def seen(self, op: str, records: Iterable[Record], *, by_operator: bool) -> None:
+        """Note in the access log who saw these records, each as its user's.
+
+        A record that was imported may have a user whose name no scope takes.
+        """
+        now, who = self.clock(), self._reader(None, by_operator=by_operator)
+        entries = [
+            Access(op=op, at=now, user_id=each.user_id, agent_id=who, record_id=each.id, rank=rank)
+            for rank, each in enumerate(records, start=1)
+        ]
+        self._note(entries, None)
+
+    def used(self, share: float, scope: Scope) -> None:
+        """Note in the access log how much of a note an answer took up, in [0, 1]; of no record."""
+        used = Access(
+            op=USED,
+            at=self.clock(),
+            user_id=scope.user_id,
+            agent_id=scope.agent_id,
+            session_id=scope.session_id,
+            run_id=scope.run_id,
+            score=share,
+        )
+        guarded(lambda: self._noted([used]), otherwise=lambda error: False)
+
+    def told(self, op: str, found: Recalling, scope: Scope, *, ports: Ports) -> None:
+        """Note in the access log what a reader was given of all that was considered.
+
+        Args:
+            op: "inject" for a note that a model call held, or "search".
+        """
+        note = found.note
+        scope = replace(scope, agent_id=scope.agent_id or self.reader)
+        given = turns.given(
+            op,
+            scope,
+            at=self.clock(),
+            hits=found.hits,
+            dropped=found.dropped,
+            tokens=note.tokens if op == "inject" else None,
+            degraded=found.hits.degraded or note.degraded,
+        )
+        guarded(lambda: self.backend.audit.record_access((given,)), otherwise=lambda error: None)
+        self.accessed(op, found.hits, scope, ports=ports)
+
+    def _reader(self, agent_id: str | None, *, by_operator: bool) -> str | None:
+        return (self.reader or "operator") if by_operator else (agent_id or self.reader)
+
+    def _note(self, entries: Sequence[Access], ports: Ports | None) -> None:
+        if guarded(lambda: self._noted(entries), otherwise=lambda error: False):
+            self._log(self.backend.audit.flush, ports)
+
+    def _noted(self, entries: Sequence[Access]) -> bool:
+        """Whether what was noted should now be written."""
+        audit = self.backend.audit
+        audit.record_access(entries)
+        return audit.has_much_to_write
+
+    def _log(self, write: Callable[[], object], ports: Ports | None) -> None:
+        seconds = self.seconds if ports is None else max(ports.left(), _GRACE_SECONDS)
+        guarded(lambda: self.bridge.within(seconds, write), otherwise=lambda error: None)

@@ -1,0 +1,46 @@
+"""One of every backend, for tests of what holds whichever it is."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from langgraph.store.memory import InMemoryStore
+from qdrant_client import QdrantClient
+
+from supervisor_memory.stores.langgraph.store import BaseStoreBackend
+from supervisor_memory.stores.memory.in_memory import InMemoryBackend
+from supervisor_memory.stores.memory.json_file import JsonBackend
+from supervisor_memory.stores.protocol import MemoryBackend
+from supervisor_memory.stores.qdrant.store import QdrantBackend
+from supervisor_memory.stores.sqlite.store import SqliteBackend
+from tests.stores.qdrant_double import QdrantDouble, running
+
+__all__ = ["STORES", "opened"]
+
+
+@contextlib.contextmanager
+def _qdrant_over_http(_: Path) -> Iterator[MemoryBackend]:
+    with running(QdrantDouble()) as server:
+        yield QdrantBackend(QdrantClient(url=server.url, check_compatibility=False, verify=False))
+
+
+def _closing(
+    make: Callable[[Path], MemoryBackend],
+) -> Callable[[Path], AbstractContextManager[MemoryBackend]]:
+    return lambda directory: contextlib.closing(make(directory))
+
+
+STORES: dict[str, Callable[[Path], AbstractContextManager[MemoryBackend]]] = {
+    "in_memory": _closing(lambda _: InMemoryBackend()),
+    "json": _closing(JsonBackend),
+    "sqlite": _closing(SqliteBackend),
+    "base_store": _closing(lambda _: BaseStoreBackend(InMemoryStore())),
+    "qdrant": _closing(lambda _: QdrantBackend(QdrantClient(":memory:"))),
+    "qdrant_over_http": _qdrant_over_http,
+}
+"""Name → (a directory of its own → the backend, while it is open)."""
+
+
+def opened(name: str, directory: Path) -> AbstractContextManager[MemoryBackend]:
+    return STORES[name](directory)

@@ -1,0 +1,120 @@
+"""Merge strategies: two texts become one and no number is lost."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from supervisor_memory.errors import InvalidContent
+from supervisor_memory.model.records import MAX_CONTENT_BYTES
+from supervisor_memory.stages.insert.merge import (
+    BY_KIND,
+    MOST_BYTES,
+    append,
+    overwrite,
+    strategy_for,
+    summarise,
+)
+from supervisor_memory.testing.clock import MONDAY
+from supervisor_memory.testing.ports import record
+from supervisor_memory.text.terms import terms
+
+TUESDAY = MONDAY + 86_400
+
+
+def no_model(prompt: str) -> None:
+    return None
+
+
+def test_overwrite_keeps_the_newest() -> None:
+    assert overwrite(record("tables"), "lists", TUESDAY, no_model) == "lists"
+
+
+def test_append_adds_a_dated_line() -> None:
+    assert append(record("step 1"), "step 2", TUESDAY, no_model) == "step 1\n[2026-01-06] step 2"
+
+
+@pytest.mark.parametrize("again", ["step 1", "step 2", "two\nlines"])
+def test_append_adds_nothing_twice(again: str) -> None:
+    text = "step 1\n[2026-01-06] step 2\n[2026-01-07] two\nlines"
+    assert append(record(text), again, TUESDAY, no_model) == text
+
+
+def test_append_of_a_part_of_a_line_is_no_repetition() -> None:
+    assert append(record("GMV is 50"), "GMV is 5", TUESDAY, no_model).endswith("GMV is 5")
+
+
+def test_append_keeps_the_newest_lines_and_a_note_can_hold_them() -> None:
+    full = "\n".join(f"line {n}" for n in range(64))
+    text = append(record(full), "the newest", TUESDAY, no_model)
+    assert text.splitlines() == [*(f"line {n}" for n in range(49, 64)), "[2026-01-06] the newest"]
+
+
+def test_append_keeps_fewer_lines_where_they_are_long() -> None:
+    full = "\n".join(f"line {n} " + "x" * 600 for n in range(10))
+    text = append(record(full), "the newest", TUESDAY, no_model)
+    assert [line[:6] for line in text.splitlines()] == ["line 7", "line 8", "line 9", "[2026-"]
+    assert len(text.encode()) <= MOST_BYTES
+
+
+def test_append_keeps_a_line_that_is_long_by_itself_whole() -> None:
+    text = append(record("old"), "x" * 10_000, TUESDAY, no_model)
+    assert text == "[2026-01-06] " + "x" * 10_000
+
+
+def test_append_of_the_largest_text_stays_within_the_limit() -> None:
+    largest = "x" * MAX_CONTENT_BYTES
+    assert append(record("old"), largest, TUESDAY, no_model) == largest
+
+
+def test_summarise_keeps_the_one_that_says_more() -> None:
+    more = "GMV excludes refunds and taxes"
+    assert summarise(record(more), "GMV excludes refunds", TUESDAY, no_model) == more
+    assert summarise(record("GMV excludes refunds"), more, TUESDAY, no_model) == more
+
+
+@given(
+    st.lists(st.integers(0, 10**9), min_size=1, max_size=6),
+    st.lists(st.integers(0, 10**9), min_size=1, max_size=6),
+    st.sampled_from([None, "banana", "", "GMV was around five", "GMV 1 2 3"]),
+)
+def test_summarise_loses_no_number_whatever_the_model_says(
+    old: list[int], new: list[int], answer: str | None
+) -> None:
+    a, b = f"GMV was {' and '.join(map(str, old))}", f"sales reached {' or '.join(map(str, new))}"
+    text = summarise(record(a), b, TUESDAY, lambda prompt: answer)
+    assert {str(n) for n in (*old, *new)} <= set(terms(text))
+
+
+def test_summarise_takes_a_sound_answer_of_the_model() -> None:
+    answer = "GMV excludes refunds of 5 days and taxes of 19 percent"
+    merged = summarise(
+        record("GMV excludes refunds of 5 days"),
+        "GMV excludes taxes of 19 percent",
+        TUESDAY,
+        lambda prompt: answer,
+    )
+    assert merged == answer
+
+
+@pytest.mark.parametrize("nonsense", ["banana", "I cannot do that.", "x" * 10_000, "GMV excludes \n" * 9_999])
+def test_summarise_puts_both_side_by_side_when_the_model_talks_nonsense(nonsense: str) -> None:
+    merged = summarise(
+        record("GMV excludes refunds."), "GMV is counted in euro", TUESDAY, lambda prompt: nonsense
+    )
+    assert merged == "GMV excludes refunds. GMV is counted in euro"
+
+
+def test_each_kind_has_a_strategy_and_metadata_wins() -> None:
+    assert {kind: BY_KIND[kind] for kind in ("user-profile", "task-traces", "domain-facts")} == {
+        "user-profile": "overwrite",
+        "task-traces": "append",
+        "domain-facts": "summarise",
+    }
+    assert strategy_for("domain-facts", "append")[0] == "append"
+    assert strategy_for("tool-effects")[0] == "overwrite"
+
+
+@pytest.mark.parametrize("unknown", ["newest", "", 5, ["append"]])
+def test_an_unknown_strategy_is_refused_with_the_known_ones(unknown: object) -> None:
+    with pytest.raises(InvalidContent, match=r"metadata\.strategy is .*overwrite, append, summarise"):
+        strategy_for("domain-facts", unknown)

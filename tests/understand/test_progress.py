@@ -1,0 +1,140 @@
+"""Plans, status lines and routing are told from what was found out by their shape."""
+
+import pytest
+
+from supervisor_memory.stages.pre_insert.extract import read_agent
+
+OF_THE_WORK = [
+    "Parsed query intent: metric_analysis.",
+    "Resolved user and domain context.",
+    "Built logical plan from governed semantic objects.",
+    '{"next": "researcher"}',
+    '{"next": "FINISH", "reason": "The analyst has answered the question."}',
+    '{"thought": "The user wants delays, so we need figures.", "title": "Delay report", "steps": ['
+    '{"agent_name": "researcher", "description": "Search for the delays of New York airports."}, '
+    '{"agent_name": "coder", "description": "Compute the mean delay for each airport."}]}',
+    '```json\n{"intent": "metric_analysis", "agent": "sql_agent"}\n```',
+    '["researcher", "coder"]',
+    "Loaded 3 tables from the warehouse.",
+    "Fetched 120 rows from flights.",
+    "Generated the SQL query.",
+    "Validated the query against the schema.",
+    "Routed to: sql_agent",
+    "Next: research_agent",
+    "Selected agent: sql_agent.",
+    "Status: in_progress",
+    "1. Search for delay statistics.\n2. Compute the mean per airport.\n3. Write a short report.",
+    "Plan: collect the data, then compare the airports.",
+    "Step 1: Query the flights table. Step 2: Group by carrier. Step 3: Plot the result.",
+    "First, gather the monthly figures. Then compare them with last year.",
+    "Search the web for flight delays at JFK.",
+    "已解析查询意图：metric_analysis。",
+    "已构建逻辑计划。",
+    "已完成数据加载。",
+    "1. 查询航班表\n2. 计算平均延误\n3. 撰写报告",
+    "首先收集数据，然后计算各机场的平均延误。",
+    "Retrieved 25 documents from the index.",
+    "Executed query in 0.4 s.",
+    "Delegated the question to the analyst.",
+    "Prepared the context for the analyst.",
+    "Initialized workflow state.",
+    "- Collect sales per region\n- Compare with the budget\n- Summarize the gaps",
+    '{"steps": ["search_web", "summarize"], "agent": "planner"}',
+    '{"queries": ["flight delays JFK 2013", "flight delays LGA 2013"], "route": "web"}',
+    "Classified the request as a forecasting question.",
+    "Mapped business terms to columns.",
+    "Intent: revenue_forecast",
+    "Assigned the task to the coder.",
+    "Connected to the database.",
+    "Updated the shared state.",
+    "Collected 14 sources about airline pricing.",
+    "Ranked the candidates by relevance.",
+    "1) Gather passenger numbers\n2) Estimate demand\n3) Draft the memo",
+    "Step 1: Identify the relevant tables. Step 2: Join them. Step 3: Present the totals.",
+    "Research the competitors' prices and summarize them.",
+    '{"goto": "writer", "reason": "Enough research was done."}',
+    '{"plan": [{"id": 1, "task": "Retrieve the sales of 2023"}, {"id": 2, "task": "Compute growth"}]}',
+    '{"tool": "search", "args": {"q": "airline prices"}}',
+    '{"worker": "coder"}',
+    "Current stage: data_cleaning",
+    "任务已分配给分析师。",
+    "已成功连接数据库。",
+    "1. 收集客运数据\n2. 估算需求\n3. 撰写备忘录",
+    "Then compare both years and write the conclusion.",
+]
+FOUND_OUT = [
+    "Cancelled flights peak in February because of snow.",
+    "Delayed departures at JFK rose by 12 percent in March.",
+    "Found 12 duplicate rows in orders.",
+    "Identified snow as the main cause of the winter delays.",
+    "Confirmed that EWR has the longest taxi times.",
+    "Increased by 12 percent in March.",
+    "The mean arrival delay at JFK is 5.6 minutes.",
+    '{"mean_delay_minutes": 12.6, "airport": "JFK"}',
+    '{"answer": "Snow explains most of the winter delays at Newark."}',
+    '{"conclusion": "Delays rose 12% in March.", "next_steps": ["Check the weather data"]}',
+    "Summary: revenue in the north grew faster than in the south.",
+    "1. EWR: 15.1 minutes\n2. JFK: 12.1 minutes\n3. LGA: 10.3 minutes",
+    "The causes are snow, crew shortages and late inbound aircraft.",
+    "1. Snow at Newark\n2. Crew shortage at LaGuardia\n3. Late inbound aircraft",
+    "Use the median instead of the mean, since a few flights are days late.",
+    "Increased competition lowers fares on short routes.",
+    "Customers on the Starter plan leave mainly because SSO is missing.",
+    "Computed a mean winter departure delay of 13.6 minutes across 78,950 flights.",
+    "Removed refunds from GMV; the total is now 3.2 million.",
+    "Analysis results show that evening shifts wait longest.",
+    "二月取消的航班最多，主要原因是降雪。",
+    "已确认延误主要由降雪造成。",
+    "平均到达延误是5.6分钟。",
+    "华东区销售额同比增长18%。",
+    "发现订单表有12条重复记录。",
+    "已超过预算的部门是研发部。",
+    "Search traffic from mobile users has doubled since May.",
+    "Report sales are highest in December.",
+    "Build times fell after the cache was enabled.",
+    "Plan B is cheaper than plan A by 300 euros.",
+    "Fixed costs make up two thirds of the budget.",
+    "Query latency is dominated by the join on orders.",
+    "Compare: JFK 12 minutes, LGA 10 minutes.",
+    "Saved the report to out/q3.csv: revenue is up in all regions.",
+    "Churned customers had fewer seats on average.",
+    "Limited stock explains the drop in orders.",
+    "Load factor exceeds 80 percent on Mondays.",
+    "Recommended route: JFK to BOS, with a margin of 14 percent.",
+    "Adjusted revenue was flat in the second quarter.",
+    "Paid search brings the cheapest customers.",
+    "Expected demand exceeds supply in July.",
+    "Unplanned downtime doubled after the update.",
+    "Researchers leave mostly for higher pay.",
+    "Rated capacity limits the line at 400 units.",
+    '{"verdict": "refund", "amount": 120.5}',
+    '{"findings": ["Churn is highest on Starter", "SSO is the main gap"]}',
+    '[{"month": "Jan", "revenue": 120000}, {"month": "Feb", "revenue": 135000}]',
+    "Verified: the totals of both systems agree to the cent.",
+    "Sent invoices remain unpaid for 41 days on average.",
+    "Answer: Newark, because of its single arrival runway.",
+    "Used cars keep 60 percent of their value.",
+    "研发部离职率最高，达到12%。",
+    "已取消的订单主要来自新客户。",
+    "客户流失的主要原因是价格。",
+    "Test flights showed less drag.",
+    "The plan is feasible within the budget of 2 million.",
+    "Closed deals shrank by a third in May.",
+    "Next month demand will be lower than in June.",
+    "Created value per employee is 80,000 euros.",
+]
+
+
+def kept(text: str) -> list[str]:
+    found = read_agent(agent_id="analyst", final_answer=text).candidates
+    return [each.content for each in found if each.kind == "task-traces"]
+
+
+@pytest.mark.parametrize("text", OF_THE_WORK)
+def test_what_tells_of_the_work_is_no_conclusion(text: str) -> None:
+    assert kept(text) == []
+
+
+@pytest.mark.parametrize("text", FOUND_OUT)
+def test_what_was_found_out_is_one(text: str) -> None:
+    assert kept(text) == [text]

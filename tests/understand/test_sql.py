@@ -1,0 +1,84 @@
+"""When two SQL statements are one query, and which texts are SQL."""
+
+import sys
+
+import pytest
+
+from supervisor_memory.understand.sql import one_query, query_of
+
+LATE = (
+    "SELECT f.carrier, COUNT(*) AS n FROM flights f WHERE f.origin = 'JFK' GROUP BY f.carrier ORDER BY n DESC"
+)
+
+
+@pytest.fixture(autouse=True)
+def _forgotten() -> None:
+    one_query.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        LATE.lower().replace("'jfk'", "'JFK'"),
+        LATE.replace(" FROM", "\n  FROM").replace(" WHERE", "\n WHERE") + ";",
+        LATE.replace("f.", "").replace("flights f", "flights"),
+        f"-- the carriers of JFK\n{LATE}",
+    ],
+)
+def test_layout_case_of_names_names_of_tables_and_comments_make_no_other_query(again: str) -> None:
+    assert one_query(again) == one_query(LATE)
+
+
+OTHERS = [
+    (LATE, LATE.replace("JFK", "jfk")),
+    (LATE, LATE.replace("COUNT(*)", "COUNT(tailnum)")),
+    (LATE, LATE.replace("flights f", "legs f")),
+    (LATE, LATE.replace("AS n", "AS flights_of_it").replace("BY n", "BY flights_of_it")),
+    ("SELECT a FROM t; DELETE FROM x", "SELECT a FROM t; DELETE FROM y"),
+    ("SELECT sum(x) AS a FROM t WHERE a = 1", "SELECT sum(x) AS b FROM t WHERE b = 1"),
+    ("SELECT x.a, y.b FROM t x JOIN u y ON x.id = y.id", "SELECT y.a, x.b FROM t x JOIN u y ON x.id = y.id"),
+    ("SELECT a AS x, b AS y FROM t ORDER BY x", "SELECT a AS x, b AS y FROM t ORDER BY y"),
+    ("SELECT count(*) FROM t", "SELECT count(*) FROM s.t"),
+    ("WITH c AS (SELECT 1 AS a) SELECT a FROM c", "WITH c AS (SELECT 2 AS a) SELECT a FROM c"),
+    ("COPY t FROM 'a.csv'", "COPY t FROM 'b.csv'"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), OTHERS)
+def test_another_literal_table_column_or_order_makes_another_query(one: str, other: str) -> None:
+    assert one_query(one) != one_query(other)
+
+
+@pytest.mark.parametrize(("one", "other"), OTHERS)
+def test_without_sqlglot_they_are_others_too(one: str, other: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sqlglot", None)
+    assert one_query(one) != one_query(other)
+
+
+def test_without_sqlglot_spaces_and_the_case_of_sqls_own_words_do_not_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "sqlglot", None)
+    assert one_query("select  a\nfrom t where b='X'") == one_query("SELECT a FROM t WHERE b = 'X';")
+    assert one_query("SELECT a FROM t") != one_query("SELECT A FROM t")
+
+
+@pytest.mark.parametrize(
+    "text", [LATE, f"SQL: {LATE}", f"{LATE}; DELETE FROM x;", "/* . */ SELECT '第一。' FROM t"]
+)
+def test_sql_is_told(text: str) -> None:
+    assert query_of(text) == text.removeprefix("SQL: ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Select the seats by the window.",
+        "SELECT COUNT(*) FROM flights returns 8,255 rows.",
+        "select count(*) from flights; returns 8,255 rows",
+        "SELECT AVG(salary) FROM payroll 得到平均月薪",
+        "The query is SELECT 1",
+    ],
+)
+def test_a_sentence_that_begins_with_a_query_is_none(text: str) -> None:
+    assert query_of(text) is None
