@@ -5,7 +5,7 @@ Two sides of a thing are two things, however alike what is said of them; a few p
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 __all__ = ["OPPOSITE", "WAYS", "sides"]
 
@@ -76,11 +76,12 @@ _PARTS = (
 )  # fmt: skip
 _PAIRS = (*_WAYS, *_PARTS)
 _SIDES = [(name, re.compile(p, re.IGNORECASE)) for a, pa, b, pb in _PAIRS for name, p in ((a, pa), (b, pb))]
+_ANY = re.compile("|".join(pattern.pattern for _, pattern in _SIDES), re.IGNORECASE)
 OPPOSITE: Mapping[str, str] = {a: b for a, _, b, _ in _PAIRS} | {b: a for a, _, b, _ in _PAIRS}
 WAYS = frozenset(name for a, _, b, _ in _WAYS for name in (a, b))
 """Sides that are ways to do one thing: the other one is a new value."""
 
 
-def sides(text: str) -> Iterator[str]:
+def sides(text: str) -> Iterable[str]:
     """The sides that a text names."""
-    return (name for name, pattern in _SIDES if pattern.search(text))
+    return (name for name, pattern in _SIDES if pattern.search(text)) if _ANY.search(text) else ()

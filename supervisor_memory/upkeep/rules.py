@@ -84,7 +84,7 @@ class Extent:
 
 
 BY_HAND: Final = Extent()
-WITHIN_CAPACITY: Final = Extent(frozenset({"over-capacity"}), spare=5)
+WITHIN_CAPACITY: Final = Extent(frozenset({"over-capacity"}), spare=10)
 """What else runs in the background, over each namespace to which more was added than had a place."""
 BY_ITSELF: Final[Mapping[str, Extent]] = MappingProxyType(
     {
