@@ -1,4 +1,4 @@
-"""Fit the weights of `supervisor_memory/compare/verdict.py` to our own sets of write attempts.
+"""Fit the weights of `supervisor_memory/compare/weights.json` to our own sets of write attempts.
 
 Run: python benchmarks/tune_merging.py [FILE …] [--check FILE] [--write]
 
@@ -10,7 +10,7 @@ decided on it.
 """
 
 import argparse
-import re
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -186,18 +186,16 @@ def _domain(line: Line) -> str:
 
 
 def table_of(weights: Weights, bare: Weights) -> str:
-    rows = []
-    for title, mine in (
-        ("ABOUT", weights.about),
-        ("INSTEAD", weights.instead),
-        ("ABOUT_BARE", bare.about),
-        ("INSTEAD_BARE", bare.instead),
-    ):
-        inner = "\n".join(
-            f"        {name!r}: {value:.2f}," for name, value in mine.items() if abs(value) >= 0.005
-        )
-        rows.append(f"{title}: Weights = MappingProxyType(\n    {{\n{inner}\n    }}\n)".replace("'", '"'))
-    return "\n".join(rows)
+    """The weights as `weights.json` has them, without those that count for nothing."""
+    named = {"with vectors": weights, "by words alone": bare}
+    table = {
+        name: {
+            "about": {fact: round(value, 2) for fact, value in mine.about.items() if abs(value) >= 0.005},
+            "instead": {fact: round(value, 2) for fact, value in mine.instead.items() if abs(value) >= 0.005},
+        }
+        for name, mine in named.items()
+    }
+    return json.dumps(table, indent=1, ensure_ascii=False) + "\n"
 
 
 def main() -> None:
@@ -225,13 +223,8 @@ def main() -> None:
             for least in (0.4, 0.5, 0.6, 0.7):
                 print(f"check {least} {language}: {told(tally(own, weights, bare=False, least=least))}")
     if options.write:
-        file = Path(verdict.__file__)
-        text = file.read_text(encoding="utf-8")
-        marks = r"(# --- weights, written by benchmarks/tune_merging.py\n).*?(# --- end of weights)"
-        new = re.sub(
-            marks, lambda m: f"{m[1]}{table_of(weights, bare_weights)}\n{m[2]}", text, flags=re.DOTALL
-        )
-        file.write_text(new, encoding="utf-8")
+        file = Path(verdict.__file__).with_name("weights.json")
+        file.write_text(table_of(weights, bare_weights), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -31,13 +31,13 @@ from supervisor_memory.model.records import (
     WriteResult,
 )
 from supervisor_memory.ports import Deciding, Maintaining, NoStore, Ports, ReadStore
-from supervisor_memory.redact.records import (
+from supervisor_memory.redact.redactor import (
+    Redactor,
     redacted_candidate,
     redacted_message,
     redacted_record,
     redacted_text,
 )
-from supervisor_memory.redact.redactor import Redactor
 
 __all__ = [
     "Outcome",

@@ -71,8 +71,7 @@ from supervisor_memory.reading.topics import Topic, table_of_contents
 from supervisor_memory.reading.transcript import in_order, said_around
 from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.recipes.recent import RECENT
-from supervisor_memory.redact.records import redacted_scope
-from supervisor_memory.redact.redactor import Redact, open_redactor
+from supervisor_memory.redact.redactor import Redact, open_redactor, redacted_scope
 from supervisor_memory.review import undo
 from supervisor_memory.review.desk import Desk, check_login
 from supervisor_memory.settings import Settings

@@ -21,8 +21,7 @@ from supervisor_memory.errors import (
     SupervisorMemoryError,
 )
 from supervisor_memory.model.records import Filter, Hits, Query, Record
-from supervisor_memory.redact.records import counted, redacted_record
-from supervisor_memory.redact.redactor import Redactor
+from supervisor_memory.redact.redactor import Redactor, counted, redacted_record
 from supervisor_memory.settings import Settings
 from supervisor_memory.stores.protocol import Commit, Committed, Copied, Incomplete, MemoryBackend
 

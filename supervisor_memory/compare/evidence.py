@@ -20,11 +20,11 @@ from supervisor_memory.compare.slots import (
     dates_differ,
     numbers_differ,
     one_thing,
+    plain,
     slots,
 )
 from supervisor_memory.language.sides import OPPOSITE, WAYS
 from supervisor_memory.model.records import cased_words
-from supervisor_memory.text.figures import plain
 from supervisor_memory.text.terms import CJK, STOP_WORDS, stem, terms
 from supervisor_memory.understand.attributes import Stated, same_attribute, stated
 from supervisor_memory.understand.people import People, of_another, people

@@ -7,19 +7,137 @@ import contextlib
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import apsw
 
-from supervisor_memory.disk.errors import translated
-from supervisor_memory.disk.forks import known, readers, stopped_reading, wait_for_forks
 from supervisor_memory.disk.place import File, file_at, log_of, prepare
-from supervisor_memory.errors import BackendUnavailable, CorruptStore, ReadOnlyStore
+from supervisor_memory.errors import BackendError, BackendUnavailable, CorruptStore, ReadOnlyStore
 
-__all__ = ["Database", "Opened", "Step", "has_table"]
+__all__ = [
+    "Database",
+    "Opened",
+    "Step",
+    "has_table",
+    "known",
+    "readers",
+    "stopped_reading",
+    "translated",
+    "wait_for_forks",
+]
+
+
+class Open(Protocol):
+    """What has files open, and is told of forks."""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether another thread reads it now."""
+        ...
+
+    def before_fork(self) -> None:
+        """Let no other thread write until `after_fork`."""
+        ...
+
+    def let_go(self) -> None:
+        """Close all files."""
+        ...
+
+    def after_fork(self) -> None: ...
+
+
+known: "weakref.WeakSet[Open]" = weakref.WeakSet()
+readers: Final = threading.Condition()
+"""Held to begin and to end reading; not the lock of writers, so that nobody reads later for one who waits."""
+
+_READERS_SECONDS: Final = 1.0
+_forks: list[int] = []
+
+
+def wait_for_forks() -> None:
+    """With `readers` held: wait until no other thread forks."""
+    if _forks:
+        readers.wait_for(lambda: not _forks)
+
+
+def stopped_reading() -> None:
+    """With `readers` held: tell a thread that forks."""
+    if _forks:
+        readers.notify_all()
+
+
+def _before() -> None:
+    opened = list(known)
+    for each in opened:
+        each.before_fork()
+    readers.acquire()
+    _forks.append(threading.get_ident())
+    readers.wait_for(lambda: not any(each.is_read for each in opened), timeout=_READERS_SECONDS)
+    for each in opened:
+        each.let_go()
+
+
+def _after() -> None:
+    _forks.clear()
+    readers.notify_all()
+    readers.release()
+    for each in list(known):
+        each.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_after)
+
+
+def translated(error: apsw.Error | UnicodeDecodeError, *, where: str, waited: float) -> BackendError:
+    """What an error of SQLite means to a caller; to be raised `from` it."""
+    match error:
+        case apsw.BusyError() | apsw.LockedError():
+            return BackendUnavailable(
+                f"{where} was locked by another process for more than {waited:g} s; try again, or look for "
+                "a process that holds it",
+                path=where,
+            )
+        case apsw.CorruptError() | apsw.NotADBError() | apsw.FormatError():
+            return CorruptStore(
+                f"{where} is damaged or no SQLite file ({error}); it is left as it is: run "
+                "`supervisor-memory repair`, or restore a backup",
+                path=where,
+            )
+        case apsw.SQLError() if "malformed JSON" in str(error):
+            return CorruptStore(
+                f"a record in {where} cannot be read ({error}); it is left as it is: restore a backup",
+                path=where,
+            )
+        case apsw.ReadOnlyError() | apsw.PermissionsError():
+            return ReadOnlyStore(
+                f"{where} can be read but not written ({error}); check its owner and mode", path=where
+            )
+        case apsw.CantOpenError():
+            return BackendUnavailable(
+                f"{where} cannot be opened ({error}); check that its directory exists and is writable",
+                path=where,
+            )
+        case apsw.FullError():
+            return BackendError(f"no room left for {where}; nothing was saved: free some space", path=where)
+        case apsw.IOError():
+            return BackendError(
+                f"the disk refused {where} ({error}); nothing was saved: look at its space, quota and health",
+                path=where,
+            )
+        case UnicodeDecodeError():
+            return CorruptStore(
+                f"a text in {where} is damaged ({error.reason}); it is left as it is: run "
+                "`supervisor-memory audit verify --deep`, then `supervisor-memory repair`",
+                path=where,
+            )
+        case _:
+            return BackendError(f"{where}: {type(error).__name__}: {error}", path=where)
+
 
 Step: TypeAlias = Callable[[apsw.Connection], object]
 """Takes a file from one format to the next, inside a transaction."""

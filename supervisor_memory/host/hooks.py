@@ -20,10 +20,9 @@ from langgraph.pregel._read import ChannelRead
 from supervisor_memory.errors import IdentityConflict, IdentityError, InvalidName
 from supervisor_memory.flow import Outcome
 from supervisor_memory.host.prompts import NO_NOTE, Placement, Telling, is_explaining
-from supervisor_memory.host.run.acting import acting_scope
 from supervisor_memory.host.run.beginning import Beginning, Beginnings, Thread, beginning_of, texts_in
 from supervisor_memory.host.run.checkpoints import Checkpoints
-from supervisor_memory.host.run.identity import Resolver, checked, placed_by_host, users_of
+from supervisor_memory.host.run.identity import Resolver, acting_scope, checked, placed_by_host, users_of
 from supervisor_memory.host.run.ledger import Ledger, plain
 from supervisor_memory.host.run.state import (
     is_memory_name,

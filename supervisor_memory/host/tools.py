@@ -25,8 +25,7 @@ from supervisor_memory.errors import (
     SettingsError,
     SupervisorMemoryError,
 )
-from supervisor_memory.host.run.acting import Acting, acting, caller_name
-from supervisor_memory.host.run.identity import Resolver, scope_of
+from supervisor_memory.host.run.identity import Acting, Resolver, acting, caller_name, scope_of
 from supervisor_memory.host.run.state import values_of
 from supervisor_memory.host.ways_in.workers import DENIAL
 from supervisor_memory.model.records import (
@@ -42,7 +41,7 @@ from supervisor_memory.model.records import (
     is_id,
 )
 from supervisor_memory.ports import guarded
-from supervisor_memory.redact.records import redacted_scope
+from supervisor_memory.redact.redactor import redacted_scope
 from supervisor_memory.text.unseen import visible
 
 if TYPE_CHECKING:

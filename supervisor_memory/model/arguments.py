@@ -19,6 +19,7 @@ from supervisor_memory.errors import (
     SupervisorMemoryError,
 )
 from supervisor_memory.model.messages import MessagesLike, as_messages
+from supervisor_memory.model.metadata import Wanted
 from supervisor_memory.model.records import (
     KINDS,
     MAX_CONTENT_BYTES,
@@ -34,7 +35,6 @@ from supervisor_memory.model.records import (
     check_name,
     new_id,
 )
-from supervisor_memory.model.wanted import Wanted
 
 __all__ = [
     "DEEPEST",

@@ -17,9 +17,8 @@ import uuid_utils
 
 from supervisor_memory.errors import ContentTooLarge, InvalidContent, InvalidName, MissingUser
 from supervisor_memory.model.explain import Row, table
-from supervisor_memory.model.frozen import frozen, thawed
+from supervisor_memory.model.metadata import Wanted, frozen, thawed
 from supervisor_memory.model.signal_weights import DEFAULT, Weights
-from supervisor_memory.model.wanted import Wanted
 from supervisor_memory.text.unseen import HIDDEN, UNSEEN
 
 if TYPE_CHECKING:

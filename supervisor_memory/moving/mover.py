@@ -11,8 +11,7 @@ from supervisor_memory.model.records import SESSION_FAMILY, AuditEvent, Filter, 
 from supervisor_memory.moving.arrival import Arrival, Moved, Reading, Tally
 from supervisor_memory.moving.files import File, lines_of, opened, output
 from supervisor_memory.ports import Ports, Services
-from supervisor_memory.redact.records import redacted_record
-from supervisor_memory.redact.redactor import Redactor
+from supervisor_memory.redact.redactor import Redactor, redacted_record
 from supervisor_memory.stores.protocol import MemoryBackend, Moves, Stored, Taken
 from supervisor_memory.wiring.trail import Trail
 

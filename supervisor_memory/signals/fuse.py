@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from supervisor_memory.model.signal_weights import DEFAULT, Weights
-from supervisor_memory.signals.lexical import Floats
+from supervisor_memory.signals.postings import Floats
 
 __all__ = ["base", "reciprocal_ranks", "scaled"]
 

@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from supervisor_memory.model.records import Record
-from supervisor_memory.signals.lexical import Floats, Rows, idf, idfs
-from supervisor_memory.signals.postings import Filling, Postings
+from supervisor_memory.signals.postings import Filling, Floats, Postings, Rows, idf, idfs
 from supervisor_memory.text.terms import terms
 
 __all__ = ["GAP_SECONDS", "Entry", "Index", "entry_of", "information"]

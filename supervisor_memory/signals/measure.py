@@ -7,16 +7,81 @@ import numpy as np
 import numpy.typing as npt
 
 from supervisor_memory.model.signal_weights import DEFAULT, Weights
-from supervisor_memory.signals import context
-from supervisor_memory.signals.date_match import match
+from supervisor_memory.signals.date_match import FACT_DATED, match
 from supervisor_memory.signals.fuse import base, scaled
 from supervisor_memory.signals.index import Index, information
-from supervisor_memory.signals.lexical import Floats, Rows, bm25, idf
-from supervisor_memory.signals.told_dates import FACT_DATED
+from supervisor_memory.signals.postings import Floats, Rows, bm25, idf
 from supervisor_memory.understand.dates import DateRange, named_dates
 from supervisor_memory.understand.names import named_people
 
-__all__ = ["Asked", "Cosines", "Measured", "measure"]
+__all__ = [
+    "Asked",
+    "Cosines",
+    "Measured",
+    "answers",
+    "episode_lengths",
+    "in_episodes",
+    "measure",
+    "neighbours",
+    "taken",
+    "with_previous",
+    "with_previous_lengths",
+]
+
+
+def with_previous(index: Index, rows: Rows) -> Rows:
+    """The rows that hold a term in themselves or in what was said just before; twice where in both."""
+    after = index.after[rows]
+    return np.concatenate([rows, after[after >= 0]])
+
+
+def with_previous_lengths(index: Index) -> Floats:
+    """The length of each row together with what was said just before, in terms."""
+    lengths = index.lengths[: index.size]
+    before = index.before[: index.size]
+    found: Floats = lengths + np.where(before >= 0, lengths[before], np.float32(0))
+    return found
+
+
+def in_episodes(index: Index, rows: Rows) -> Rows:
+    """The episodes that hold a term, as often as they do."""
+    episodes = index.episodes[rows]
+    found: Rows = episodes[episodes >= 0].astype(np.intp)
+    return found
+
+
+def episode_lengths(index: Index) -> Floats:
+    """The length of each episode, in terms."""
+    episodes = index.episodes[: index.size]
+    is_said = episodes >= 0
+    lengths = np.bincount(episodes[is_said], weights=index.lengths[: index.size][is_said])
+    found: Floats = lengths.astype(np.float32)
+    return found
+
+
+def neighbours(index: Index, scores: Floats) -> Floats:
+    """The better score of what was said just before and just after; 0 where nothing was."""
+    found: Floats = np.maximum(
+        taken(scores, index.before[: index.size]), taken(scores, index.after[: index.size])
+    )
+    return found
+
+
+def answers(index: Index, scores: Floats) -> Floats:
+    """The score of what was said just before where that is a question: this may be its answer."""
+    before = index.before[: index.size]
+    is_answer = (before >= 0) & index.asks[before]
+    found: Floats = np.where(is_answer, scores[before], np.float32(0))
+    return found
+
+
+def taken(scores: Floats, rows: npt.NDArray[np.int32]) -> Floats:
+    """The score of each of these rows; 0 for one that is none."""
+    if not len(scores):
+        return np.zeros(len(rows), dtype=np.float32)
+    found: Floats = np.where(rows >= 0, scores[rows], np.float32(0))
+    return found
+
 
 Cosines = tuple[Rows, Floats]
 """Rows of an index, and their cosines with the question."""
@@ -95,8 +160,8 @@ def measure(
     each_base = _apart(indexes, fused)
     ranges, people = _named_in(asked, indexes)
     added = {
-        "neighbour": _joined(map(context.neighbours, indexes, each_base)),
-        "answer": _joined(map(context.answers, indexes, each_base)),
+        "neighbour": _joined(map(neighbours, indexes, each_base)),
+        "answer": _joined(map(answers, indexes, each_base)),
         "episode": scaled(words.in_episodes()),
         "speaker": _joined(_spoken_by(index, people) for index in indexes),
         "date": _joined(_dated(index, ranges, asked.now) for index in indexes),
@@ -129,7 +194,7 @@ class _Words:
         self._held = [{term: each[term] for term in self._worth} for each in held]
         self._average = sum(index.total_terms for index in indexes) / max(1, records)
         self._with_previous = [
-            {term: context.with_previous(index, rows) for term, rows in each.items()}
+            {term: with_previous(index, rows) for term, rows in each.items()}
             for index, each in zip(indexes, self._held, strict=True)
         ]
 
@@ -140,7 +205,7 @@ class _Words:
 
     def with_previous(self) -> Floats:
         """BM25 of each row together with what was said before it."""
-        lengths = [context.with_previous_lengths(index) for index in self._indexes]
+        lengths = [with_previous_lengths(index) for index in self._indexes]
         alive = [
             length[index.alive[: index.size]] for index, length in zip(self._indexes, lengths, strict=True)
         ]
@@ -149,12 +214,12 @@ class _Words:
     def in_episodes(self) -> Floats:
         """BM25 of the episode that each row belongs to; 0 for facts by themselves."""
         found = []
-        lengths = [context.episode_lengths(index) for index in self._indexes]
+        lengths = [episode_lengths(index) for index in self._indexes]
         average = _mean(lengths)
         for index, each, length in zip(self._indexes, self._held, lengths, strict=True):
-            in_episodes = {term: context.in_episodes(index, rows) for term, rows in each.items()}
-            scores = self._scores([in_episodes], [length], average)
-            found.append(context.taken(scores, index.episodes[: index.size]))
+            by_episode = {term: in_episodes(index, rows) for term, rows in each.items()}
+            scores = self._scores([by_episode], [length], average)
+            found.append(taken(scores, index.episodes[: index.size]))
         return _joined(found)
 
     def shares(self) -> Floats:

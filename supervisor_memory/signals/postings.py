@@ -1,15 +1,63 @@
 """Which rows hold a term. A compact block, sorted by term, and beside it what was added since."""
 
+import math
 from array import array
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from supervisor_memory.signals.lexical import Rows
+__all__ = [
+    "K1",
+    "B",
+    "Filling",
+    "Floats",
+    "Postings",
+    "Rows",
+    "bm25",
+    "idf",
+    "idfs",
+]
 
-__all__ = ["Filling", "Postings"]
+Floats = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.intp]
+
+K1 = 1.2
+B = 0.75
+
+
+def idf(records: int, holders: int) -> float:
+    """What a term is worth that `holders` of `records` hold; above 0."""
+    return math.log(1 + (records - holders + 0.5) / (holders + 0.5))
+
+
+def idfs(records: int, holders: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """The same of many terms."""
+    worth: npt.NDArray[np.float64] = np.log1p((records - holders + 0.5) / (holders + 0.5))
+    return worth
+
+
+def bm25(
+    postings: Mapping[str, Rows], worth: Mapping[str, float], *, lengths: Floats, average_length: float
+) -> Floats:
+    """The BM25 score of every row; 0 where no term is shared.
+
+    Args:
+        postings: For each term the rows that hold it. A row that is named twice holds it twice.
+        worth: The idf of each term.
+        lengths: Of each row, in terms.
+        average_length: Of all records that are searched.
+    """
+    scores = np.zeros(len(lengths), dtype=np.float32)
+    norms = K1 * (1 - B + B * lengths / max(average_length, 1.0))
+    for term, rows in postings.items():
+        counts = np.bincount(rows, minlength=len(lengths))
+        held = np.flatnonzero(counts)
+        tf = counts[held]
+        scores[held] += worth[term] * (K1 + 1) * tf / (tf + norms[held])
+    return scores
+
 
 _Numbers: TypeAlias = npt.NDArray[np.int32]
 _FEW = 4_096  # entries beside the block

@@ -8,7 +8,7 @@ __all__ = ["MODULES_THAT_KEEP_TEXTS", "forget_texts"]
 
 MODULES_THAT_KEEP_TEXTS: Final = (
     "supervisor_memory.stores.sqlite.conditions",
-    "supervisor_memory.stores.sqlite.readable",
+    "supervisor_memory.stores.sqlite.search_cache",
     "supervisor_memory.stores.qdrant.points",
     "supervisor_memory.stores.sqlite.tables",
     "supervisor_memory.host.store.addresses",

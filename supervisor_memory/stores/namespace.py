@@ -10,15 +10,53 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from supervisor_memory.model.frozen import FrozenDict
+from supervisor_memory.errors import MissingUser
+from supervisor_memory.model.metadata import FrozenDict
 from supervisor_memory.model.records import Hit, Hits, Query, Record
 from supervisor_memory.signals.index import Entry, Index
 from supervisor_memory.signals.measure import Asked, Cosines, Measured, measure
-from supervisor_memory.stores.changes import Vector
+from supervisor_memory.stores.changes import Vector, unit
 from supervisor_memory.stores.matrix import Matrix, descending
-from supervisor_memory.stores.request import searched_terms, searched_vector
 
-__all__ = ["NamespaceIndex", "Readable", "Space", "Vectors", "chosen", "search"]
+__all__ = [
+    "NamespaceIndex",
+    "Readable",
+    "Space",
+    "Vectors",
+    "chosen",
+    "search",
+    "searched_terms",
+    "searched_user",
+    "searched_vector",
+]
+
+MOST_TERMS = 128
+
+
+def searched_user(query: Query) -> str:
+    """The user whose records are searched.
+
+    Raises:
+        MissingUser: the filter names none.
+    """
+    if query.where.user_id is None:
+        raise MissingUser("a search names no user; set `user_id` in its filter")
+    return query.where.user_id
+
+
+def searched_terms(query: Query) -> tuple[str, ...]:
+    """The distinct terms, the first 128 of them: a longer text finds nothing more by its tail."""
+    if not query.terms:
+        return ()
+    return tuple(dict.fromkeys(term for term in query.terms if term))[:MOST_TERMS]
+
+
+def searched_vector(query: Query) -> tuple[str, Vector] | None:
+    """The embedder and the vector at unit length; None when the search is by words alone."""
+    if query.vector is None or query.embedder is None:
+        return None
+    return query.embedder, unit(query.vector, what="the query vector")
+
 
 Space: TypeAlias = tuple[str, int]
 """An embedder and the dimension of its vectors."""

@@ -8,8 +8,7 @@ import numpy as np
 from supervisor_memory.model.records import Hit, Hits, Namespace, Query, Record
 from supervisor_memory.signals.index import Index, entry_of
 from supervisor_memory.signals.measure import Asked, Cosines, measure
-from supervisor_memory.stores.namespace import chosen
-from supervisor_memory.stores.request import searched_terms
+from supervisor_memory.stores.namespace import chosen, searched_terms
 
 __all__ = ["best_of"]
 

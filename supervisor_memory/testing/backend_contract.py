@@ -40,6 +40,7 @@ from supervisor_memory.errors import (
     MissingUser,
     RecordNotFound,
 )
+from supervisor_memory.model.metadata import Wanted
 from supervisor_memory.model.records import (
     SESSION_FAMILY,
     AuditEvent,
@@ -51,7 +52,6 @@ from supervisor_memory.model.records import (
     Source,
     new_id,
 )
-from supervisor_memory.model.wanted import Wanted
 from supervisor_memory.stores.changes import Vector
 from supervisor_memory.stores.protocol import Change, Commit, MemoryBackend
 from supervisor_memory.text.terms import terms

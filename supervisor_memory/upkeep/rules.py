@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 from supervisor_memory.model.records import Kind, Namespace, Record
 from supervisor_memory.settings import Settings
-from supervisor_memory.stages.post_retrieval.weights import SECONDS_A_DAY, decay, importance, reads, recency
+from supervisor_memory.stages.post_retrieval.rank import SECONDS_A_DAY, decay, importance, reads, recency
 
 __all__ = [
     "BY_HAND",

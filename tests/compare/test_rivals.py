@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.compare.evidence import apart, beside, read
+from supervisor_memory.compare.slots import plain
 from supervisor_memory.model.records import Kind, content_hash
 from supervisor_memory.testing.clock import FixedClock
-from supervisor_memory.text.figures import plain
 from supervisor_memory.understand.attributes import same_attribute, stated
 from supervisor_memory.understand.people import of_another, people
 

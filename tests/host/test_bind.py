@@ -20,7 +20,7 @@ from langgraph_supervisor import create_supervisor
 
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.errors import BackendUnavailable, GraphError, InvalidName, WorkerHasMemoryTools
-from supervisor_memory.host.run.acting import acting
+from supervisor_memory.host.run.identity import acting
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.testing.scripted import call_of
 from tests.host.graphs import (

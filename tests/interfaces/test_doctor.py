@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.interfaces.cli.doctor import decay_buries, diagnose
-from supervisor_memory.stages.post_retrieval.weights import parts_of, weighted
+from supervisor_memory.stages.post_retrieval.rank import parts_of, weighted
 from supervisor_memory.stores.memory.json_file import JsonBackend
 from supervisor_memory.stores.protocol import Health
 from supervisor_memory.stores.sqlite.store import SqliteBackend

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from supervisor_memory.signals import context
+from supervisor_memory.signals import measure as context
 from supervisor_memory.signals.index import Entry, Index
 
 

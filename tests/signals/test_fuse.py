@@ -11,7 +11,7 @@ from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.errors import SettingsError
 from supervisor_memory.model.signal_weights import Weights
 from supervisor_memory.signals.fuse import base, reciprocal_ranks, scaled
-from supervisor_memory.signals.lexical import Floats
+from supervisor_memory.signals.postings import Floats
 
 ALONE = np.array([True, True])
 ANY = st.lists(st.floats(width=32, allow_infinity=False), max_size=20)

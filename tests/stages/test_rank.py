@@ -14,8 +14,7 @@ from supervisor_memory.flow import Recalling, Turn
 from supervisor_memory.model.records import Hit, Hits, Message, Query, Record, Scope, Source
 from supervisor_memory.settings import Settings
 from supervisor_memory.stages.post_retrieval.gate import drop_already_said, gate
-from supervisor_memory.stages.post_retrieval.rank import coverage, rank, relevance
-from supervisor_memory.stages.post_retrieval.weights import decay
+from supervisor_memory.stages.post_retrieval.rank import coverage, decay, rank, relevance
 from supervisor_memory.testing.clock import MONDAY
 from supervisor_memory.testing.ports import ports, record
 from supervisor_memory.text.terms import terms

@@ -9,7 +9,7 @@ from supervisor_memory.flow import Turn, recall
 from supervisor_memory.model.records import Kind, Scope, Source
 from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.settings import Settings
-from supervisor_memory.stages.post_retrieval.weights import (
+from supervisor_memory.stages.post_retrieval.rank import (
     importance,
     parts_of,
     reads,

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from supervisor_memory.errors import Conflict
+from supervisor_memory.model.metadata import Wanted, spelled
 from supervisor_memory.model.records import SESSION_FAMILY, Filter, Query, Record, Source
-from supervisor_memory.model.wanted import Wanted, spelled
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.memory.json_file import JsonBackend
 from supervisor_memory.stores.protocol import Change, Commit, MemoryBackend

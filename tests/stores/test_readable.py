@@ -11,7 +11,7 @@ import pytest
 
 from supervisor_memory.model.records import Filter, Hits, Query, Record, new_id
 from supervisor_memory.stores.protocol import Change
-from supervisor_memory.stores.sqlite import readable
+from supervisor_memory.stores.sqlite import search_cache as readable
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 
 HERE = Filter(user_id="ada", families=("domain_facts",))
@@ -88,7 +88,7 @@ def test_a_filter_holds_for_known_records_too(backend: SqliteBackend) -> None:
 
 
 def test_more_may_be_found_than_are_kept(backend: SqliteBackend, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readable, "MOST", 2)
+    monkeypatch.setattr(readable, "MOST_RECORDS", 2)
     backend.write([record(number) for number in range(9)])
     for number in (0, 8, 4, 0, 8):
         nearest = sorted(range(9), key=lambda each: abs(each - number))[:3]

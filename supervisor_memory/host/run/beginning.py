@@ -22,7 +22,7 @@ from supervisor_memory.host.run.ledger import Known, Ledger, plain
 from supervisor_memory.host.run.state import messages_of, updates_of, value_of, values_of
 from supervisor_memory.model.records import Scope
 from supervisor_memory.ports import guarded
-from supervisor_memory.redact.records import redacted_scope
+from supervisor_memory.redact.redactor import redacted_scope
 
 if TYPE_CHECKING:
     from supervisor_memory.memory import Recalled, SupervisorMemory

@@ -20,7 +20,7 @@ from langgraph.store.base import (
 )
 
 from supervisor_memory.errors import MemoryAccessDenied
-from supervisor_memory.host.run.acting import acting_scope, caller_name, granted_scope
+from supervisor_memory.host.run.identity import acting_scope, caller_name, granted_scope
 from supervisor_memory.host.store.addresses import label_for
 from supervisor_memory.model.records import FAMILIES, SESSION_FAMILY, AuditEvent, Scope
 

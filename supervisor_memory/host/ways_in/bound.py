@@ -19,7 +19,7 @@ from langgraph.types import Command
 from supervisor_memory.errors import IdentityError
 from supervisor_memory.host.hooks import Hooks, Visit
 from supervisor_memory.host.prompts import install
-from supervisor_memory.host.run.acting import acting, acting_as
+from supervisor_memory.host.run.identity import acting, acting_as
 from supervisor_memory.host.run.state import is_state
 from supervisor_memory.host.ways_in.attached import Compiled
 from supervisor_memory.host.ways_in.observing import observed

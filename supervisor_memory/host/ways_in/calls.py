@@ -16,9 +16,8 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from supervisor_memory.errors import IdentityError
 from supervisor_memory.host.hooks import Hooks, Visit, outcome_of
-from supervisor_memory.host.run.acting import acting, acting_as, caller_name, granting
 from supervisor_memory.host.run.beginning import Beginning, hosting
-from supervisor_memory.host.run.identity import checked
+from supervisor_memory.host.run.identity import acting, acting_as, caller_name, checked, granting
 from supervisor_memory.host.run.state import new_messages
 from supervisor_memory.host.ways_in.bound import Bound
 from supervisor_memory.host.ways_in.inside import graphs_in

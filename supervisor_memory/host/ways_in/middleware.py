@@ -13,10 +13,9 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from supervisor_memory.errors import GraphError, IdentityError
 from supervisor_memory.host.hooks import Hooks, Visit
 from supervisor_memory.host.prompts import Placement, check_placement, install, is_left_alone, placed
-from supervisor_memory.host.run.acting import acting
 from supervisor_memory.host.run.beginning import beginning_of
 from supervisor_memory.host.run.checkpoints import Checkpoints
-from supervisor_memory.host.run.identity import Resolver
+from supervisor_memory.host.run.identity import Resolver, acting
 from supervisor_memory.host.run.state import as_keys, without_calls
 from supervisor_memory.host.ways_in.calls import ToolCalls
 from supervisor_memory.host.ways_in.observing import Result

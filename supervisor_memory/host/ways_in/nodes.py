@@ -17,7 +17,7 @@ from langgraph.pregel.remote import RemoteGraph
 
 from supervisor_memory.host.explain_prompt import AGENT
 from supervisor_memory.host.hooks import Hooks, Visit
-from supervisor_memory.host.run.acting import acting_as
+from supervisor_memory.host.run.identity import acting_as
 from supervisor_memory.host.run.state import with_first, without_first
 from supervisor_memory.host.ways_in.calls import ToolCalls
 from supervisor_memory.host.ways_in.inside import parts_of

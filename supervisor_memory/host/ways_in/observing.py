@@ -12,7 +12,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
 from supervisor_memory.host.hooks import Hooks
-from supervisor_memory.host.run.acting import acting_scope
+from supervisor_memory.host.run.identity import acting_scope
 from supervisor_memory.host.ways_in.inside import rewritten, with_tools
 from supervisor_memory.model.records import Scope
 

@@ -9,8 +9,8 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from supervisor_memory.host.hooks import Hooks, Visit
 from supervisor_memory.host.prompts import install
-from supervisor_memory.host.run.acting import acting_as
 from supervisor_memory.host.run.beginning import Beginning, hosting
+from supervisor_memory.host.run.identity import acting_as
 from supervisor_memory.model.arguments import check_scope
 from supervisor_memory.model.records import Note, Scope
 

@@ -25,7 +25,7 @@ from supervisor_memory.interfaces.cli.store import store_exists, store_files
 from supervisor_memory.interfaces.printable import counted
 from supervisor_memory.model.records import KINDS, SESSION_FAMILY, Filter
 from supervisor_memory.settings import Settings
-from supervisor_memory.stages.post_retrieval.weights import decay
+from supervisor_memory.stages.post_retrieval.rank import decay
 from supervisor_memory.stores.open import open_backend
 from supervisor_memory.stores.protocol import Journals, MemoryBackend
 from supervisor_memory.upkeep.forget import RUN

@@ -50,14 +50,14 @@ from supervisor_memory.stages.insert.merge import (
     strategy_for,
 )
 from supervisor_memory.stages.insert.tasks import STEPS, of_their_tasks
-from supervisor_memory.stages.post_retrieval.weights import SECONDS_A_DAY
+from supervisor_memory.stages.post_retrieval.rank import SECONDS_A_DAY
 from supervisor_memory.stages.pre_insert.echo import (
     repeated_from_note,
     repeated_from_store,
     without_told_lines,
 )
 from supervisor_memory.stages.pre_insert.extract import ARTIFACT, describe
-from supervisor_memory.stages.pre_insert.once import event_ids
+from supervisor_memory.stages.pre_insert.gather import event_ids
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.text.terms import terms
 from supervisor_memory.text.wording import same_marks, tells

@@ -22,7 +22,7 @@ from supervisor_memory.model.records import (
 )
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.settings import Settings
-from supervisor_memory.understand.person import is_about_the_user
+from supervisor_memory.understand.people import is_about_the_user
 from supervisor_memory.understand.rejection import is_instruction
 from supervisor_memory.understand.statements import normal, sentences
 

@@ -6,7 +6,8 @@ search (`signals/fuse.py`), and orders far better. What enters the score is the 
 best relevance: `fused`.
 """
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -14,8 +15,8 @@ from typing import TYPE_CHECKING
 from supervisor_memory.flow import Recalling
 from supervisor_memory.model.records import Hit, Query, Record
 from supervisor_memory.ports import ReadStore
-from supervisor_memory.signals.told_dates import FACT_DATED, told
-from supervisor_memory.stages.post_retrieval.weights import parts_of, weighted
+from supervisor_memory.settings import Settings
+from supervisor_memory.signals.date_match import FACT_DATED, told
 from supervisor_memory.text.terms import terms
 from supervisor_memory.understand.dates import DateRange, asks_when, mentions_time, named_dates
 from supervisor_memory.understand.names import identifier_match, identifiers
@@ -23,7 +24,79 @@ from supervisor_memory.understand.names import identifier_match, identifiers
 if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Calibration
 
-__all__ = ["coverage", "rank", "relevance"]
+__all__ = [
+    "SECONDS_A_DAY",
+    "coverage",
+    "decay",
+    "importance",
+    "parts_of",
+    "rank",
+    "reads",
+    "recency",
+    "relevance",
+    "source",
+    "weighted",
+]
+
+SECONDS_A_DAY = 86_400.0
+_OFTEN = 5.0
+"""A record that was read so many times has half of what reading can add."""
+
+
+def decay(age_days: float, *, rate: float, floor: float = 0.0) -> float:
+    """Weight of a record by age: 1 when new, `exp(-rate·age)` later, never under `floor`.
+
+    Args:
+        age_days: Days since the record last changed. Negative (a clock that jumped) and NaN count as 0.
+        rate: λ per day, 0 or more. ln 2 / 30 halves in 30 days.
+
+    Source: exponential forgetting, Ebbinghaus 1885.
+    """
+    age = age_days if age_days > 0 else 0.0
+    return max(floor, math.exp(-min(rate * age, 700.0)))
+
+
+def recency(record: Record, now: float, settings: Settings) -> float:
+    """How fresh a record is, by its kind's λ; 1 for one with `metadata["pinned"]` true, however old."""
+    if record.metadata.get("pinned") is True:
+        return 1.0
+    age_days = (now - record.updated_at) / SECONDS_A_DAY
+    return decay(age_days, rate=settings.decay_of(record.kind), floor=settings.decay_floor)
+
+
+def source(record: Record, settings: Settings) -> float:
+    """What is added for who said it; 0 for a source that MEMORY_SOURCE_BOOSTS leaves out."""
+    return settings.source_boosts.get(record.source.source_class, 0.0)
+
+
+def importance(record: Record) -> float:
+    """The record's importance in [0, 1]; 0.5 unless somebody said otherwise. NaN counts as 0."""
+    return min(max(0.0, record.importance), 1.0)
+
+
+def reads(times: int) -> float:
+    """What is added for having been handed out before: 0 for never, 0.5 for five times, never quite 1.
+
+    It saturates, so that what is read because it was read does not run away from the rest.
+    """
+    return times / (times + _OFTEN)
+
+
+def parts_of(record: Record, *, now: float, settings: Settings, times_read: int = 0) -> dict[str, float]:
+    """The parts of a record's score beside its relevance."""
+    parts = {"decay": recency(record, now, settings), "source": source(record, settings)}
+    if settings.weight_importance:
+        parts["importance"] = importance(record)
+    if settings.weight_reads:
+        parts["reads"] = reads(times_read)
+    return parts
+
+
+def weighted(parts: Mapping[str, float], settings: Settings) -> float:
+    """S: the mean of the parts by their weights, in [0, 1]. A part that is missing counts as 0."""
+    weights = settings.weights
+    return sum(weight * parts.get(part, 0.0) for part, weight in weights.items()) / sum(weights.values())
+
 
 _AGREEMENT = 0.25  # what a second signal adds to what the best one left open
 _NAMED = 0.8  # relevance of a definition whose term the question uses

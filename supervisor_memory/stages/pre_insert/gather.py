@@ -1,25 +1,103 @@
 """Gather what a turn offers to remember: the user's statements, an agent's results, the words themselves."""
 
+import json
+import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from supervisor_memory.errors import ContentTooLarge, InvalidContent
 from supervisor_memory.flow import Remembering
 from supervisor_memory.model.arguments import as_tags
 from supervisor_memory.model.messages import LONGEST_READ
-from supervisor_memory.model.records import SESSION_FAMILY, Candidate, Message, Record, Source, check_content
+from supervisor_memory.model.records import (
+    SESSION_FAMILY,
+    Candidate,
+    Message,
+    Record,
+    Source,
+    check_content,
+    content_hash,
+)
 from supervisor_memory.ports import NoStore, ReadStore
 from supervisor_memory.stages.insert.merge import strategy_for
 from supervisor_memory.stages.post_retrieval.format import strip_notes
 from supervisor_memory.stages.pre_insert import extract
 from supervisor_memory.stages.pre_insert.echo import own_words
-from supervisor_memory.stages.pre_insert.once import session_message_id
 from supervisor_memory.stages.pre_insert.reply import listed
 from supervisor_memory.text.terms import terms
+from supervisor_memory.understand.rejection import tally
 
-__all__ = ["by_their_speaker", "gather", "keep_messages", "sharpen", "storable", "with_metadata"]
+__all__ = [
+    "by_their_speaker",
+    "event_ids",
+    "gather",
+    "keep_messages",
+    "session_message_id",
+    "sharpen",
+    "storable",
+    "with_metadata",
+]
+
+_EVENTS = uuid.UUID("0b6e4c1e-5c39-5a57-8d1a-6f0c5b1f9d42")
+_RECORDS = uuid.UUID("6f1d5a52-6d0e-5d43-9a34-0f2b1c1f7a10")
+_Told: TypeAlias = tuple[str, str | None, str]
+"""Who said it, the message it was in where that has an id, and what."""
+
+
+def event_ids(said: Remembering) -> list[str | None]:
+    """The ids of the events for each candidate, for each skipped thing, and for what was left out, if any.
+
+    None: any, it is no turn's.
+    """
+    left_out = [("left-out", None, tally(said.unkept))] if said.unkept else []
+    told = [*map(_of_candidate, said.candidates), *map(_of_skipped, said.skipped), *left_out]
+    if said.turn_id is None:
+        return [None] * len(told)
+    return [str(uuid.uuid5(_EVENTS, key)) for key in _numbered(_key(said, *what) for what in told)]
+
+
+def session_message_id(said: Remembering, message: Message, text: str, nth: int) -> str:
+    """The id of what was said, as a record: the same whenever it is said again in the same place.
+
+    Args:
+        nth: How often these words were said in this call so far, this time included.
+    """
+    scope = said.scope
+    words = f"{message.role}|{message.name}|{text}|{nth}"
+    if said.turn_id is None:
+        place = message.id or words
+    else:  # a model that is asked again gives its answer another id
+        place = f"{(message.role == 'user' and message.id) or said.turn_id}|{words}"
+    key = f"{scope.user_id}\0{scope.session_id}\0{place}".encode(errors="backslashreplace")
+    return str(uuid.uuid5(_RECORDS, key.decode()))
+
+
+def _key(said: Remembering, who: str, place: str | None, what: str) -> str:
+    """What the user says is the same whoever hears it; what others bring is theirs."""
+    scope = said.scope
+    agent = None if who == "user" else scope.agent_id
+    where = (scope.user_id, scope.task, scope.session_id, agent, place or said.turn_id)
+    return json.dumps([*where, who, what])
+
+
+def _of_candidate(candidate: Candidate) -> _Told:
+    source = candidate.source
+    place = source.message_id if source.source_class == "user" else None
+    return source.source_class, place, f"{candidate.kind} {content_hash(candidate.content)}"
+
+
+def _of_skipped(code: str) -> _Told:
+    return "skipped", None, code
+
+
+def _numbered(keys: Iterable[str]) -> Iterator[str]:
+    seen: Counter[str] = Counter()
+    for key in keys:
+        seen[key] += 1
+        yield f"{key}{seen[key]}"
+
 
 _OWN_WORDS = 2 / 3
 """Share of a statement's terms that must be the user's for it to be the user's statement."""

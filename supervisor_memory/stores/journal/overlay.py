@@ -10,9 +10,9 @@ from supervisor_memory.model.records import Filter, Hit, Hits, Query, Record, co
 from supervisor_memory.stores.changes import brings_a_vector_alone, vector_to_store
 from supervisor_memory.stores.journal.entries import Entries, Entry, Stamp
 from supervisor_memory.stores.memory.state import Staged, State
+from supervisor_memory.stores.namespace import searched_vector
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.stores.rank_locally import best_of
-from supervisor_memory.stores.request import searched_vector
 
 __all__ = ["Found", "Listed", "Overlay"]
 

@@ -30,6 +30,7 @@ from supervisor_memory.stores.journal.place import Place, told
 from supervisor_memory.stores.journal.reconcile import Reconciled, reconcile
 from supervisor_memory.stores.journal.replay import Replay
 from supervisor_memory.stores.memory.state import State
+from supervisor_memory.stores.namespace import searched_user
 from supervisor_memory.stores.protocol import (
     Commit,
     Committed,
@@ -45,7 +46,6 @@ from supervisor_memory.stores.protocol import (
     Stored,
     Taken,
 )
-from supervisor_memory.stores.request import searched_user
 from supervisor_memory.stores.verbs import EVERYTHING, Verbs
 
 __all__ = ["JournalBackend"]

@@ -18,8 +18,8 @@ from supervisor_memory.stores.langgraph.calls import StoreCalls
 from supervisor_memory.stores.langgraph.erasing import StoreErasing
 from supervisor_memory.stores.langgraph.items import Found, Layout, Owner, part_of, parts
 from supervisor_memory.stores.memory.state import Staged, State
+from supervisor_memory.stores.namespace import searched_user
 from supervisor_memory.stores.protocol import Change, Commit, Committed, Erased, Health, Ids, Stored, Taken
-from supervisor_memory.stores.request import searched_user
 from supervisor_memory.stores.verbs import Verbs
 
 __all__ = ["BaseStoreBackend"]

@@ -20,9 +20,8 @@ from supervisor_memory.stores.changes import (
     places,
     vector_to_store,
 )
-from supervisor_memory.stores.namespace import NamespaceIndex, Space, search
+from supervisor_memory.stores.namespace import NamespaceIndex, Space, search, searched_user
 from supervisor_memory.stores.protocol import Change, Stored
-from supervisor_memory.stores.request import searched_user
 
 __all__ = ["Staged", "State", "StoredVector"]
 

@@ -21,9 +21,9 @@ import numpy as np
 from qdrant_client import models
 
 from supervisor_memory.errors import CorruptStore
+from supervisor_memory.model.metadata import spelled
 from supervisor_memory.model.records import SESSION_FAMILY, Filter, Namespace, Record
-from supervisor_memory.model.wanted import spelled
-from supervisor_memory.signals.lexical import K1, B
+from supervisor_memory.signals.postings import K1, B
 from supervisor_memory.stores.changes import Place
 from supervisor_memory.stores.memory.state import StoredVector
 from supervisor_memory.text.terms import terms

@@ -18,6 +18,7 @@ from supervisor_memory.model.records import AuditEvent, Filter, Hits, Namespace,
 from supervisor_memory.stores.arrival import as_commit, pages, staged_in
 from supervisor_memory.stores.changes import Place, clash, places, plain
 from supervisor_memory.stores.memory.state import Staged, State
+from supervisor_memory.stores.namespace import searched_terms, searched_user, searched_vector
 from supervisor_memory.stores.protocol import Commit, Committed, Erased, Health, Ids, Stored, Taken
 from supervisor_memory.stores.qdrant.calls import WRITTEN_TOGETHER, QdrantCalls
 from supervisor_memory.stores.qdrant.collection_names import CollectionNames, Division
@@ -41,7 +42,6 @@ from supervisor_memory.stores.qdrant.points import (
     visible,
 )
 from supervisor_memory.stores.qdrant.search import Candidates, requests_for
-from supervisor_memory.stores.request import searched_terms, searched_user, searched_vector
 from supervisor_memory.stores.verbs import EVERYTHING, Verbs
 
 __all__ = ["QdrantBackend"]

@@ -17,8 +17,7 @@ from supervisor_memory.signals.index import entry_of
 from supervisor_memory.stores import namespace
 from supervisor_memory.stores.changes import Vector
 from supervisor_memory.stores.namespace import NamespaceIndex
-from supervisor_memory.stores.sqlite import entries
-from supervisor_memory.stores.sqlite.tables import record_of
+from supervisor_memory.stores.sqlite.tables import load_entries, record_of
 
 __all__ = ["Loaded", "Namespaces", "Space"]
 
@@ -160,7 +159,7 @@ def _held(places: Sequence[tuple[Space, _Place]]) -> AbstractContextManager[obje
 def _bring_up_to_date(connection: apsw.Connection, space: Space, place: _Place) -> None:
     if place.revision < space.rebuilt or place.revision < 0:
         place.index = NamespaceIndex()
-        place.index.index.load(entries.load(connection, space.namespace))
+        place.index.index.load(load_entries(connection, space.namespace))
     else:
         _follow(connection, space, place)
     place.revision, place.searches = space.revision, 0

@@ -17,15 +17,13 @@ from supervisor_memory.model.records import Filter, Hits, Query, Record
 from supervisor_memory.stores.arrival import pages, take_all
 from supervisor_memory.stores.caches import forget_texts
 from supervisor_memory.stores.changes import in_order_of_application
-from supervisor_memory.stores.namespace import search
+from supervisor_memory.stores.namespace import search, searched_user
 from supervisor_memory.stores.protocol import Commit, Committed, Erased, Health, Ids, Stored, Taken
-from supervisor_memory.stores.request import searched_user
-from supervisor_memory.stores.sqlite.answers import Answers, Question
 from supervisor_memory.stores.sqlite.conditions import of_namespaces, of_records
 from supervisor_memory.stores.sqlite.group import Group
 from supervisor_memory.stores.sqlite.moving import TableShelf, stored_page
 from supervisor_memory.stores.sqlite.namespaces import Loaded, Namespaces, Space
-from supervisor_memory.stores.sqlite.readable import Kept, Readable
+from supervisor_memory.stores.sqlite.search_cache import Answers, Kept, Question, Readable
 from supervisor_memory.stores.sqlite.tables import SCHEMA, STEPS, Writing, counted, record_of, remove
 from supervisor_memory.stores.verbs import Verbs
 

@@ -1,22 +1,62 @@
 """The tables of a SQLite store, and how one change goes into them. A transaction is open around it all."""
 
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import apsw
 
 from supervisor_memory.disk.database import Step
 from supervisor_memory.errors import Conflict, CorruptStore
 from supervisor_memory.model.records import Namespace, Record
-from supervisor_memory.signals.index import entry_of
+from supervisor_memory.signals.index import Entry, entry_of
 from supervisor_memory.stores.changes import Vector, as_stored, clash, vector_to_store
 from supervisor_memory.stores.protocol import Change, Stored
-from supervisor_memory.stores.sqlite import entries
 from supervisor_memory.stores.sqlite.conditions import NOT_SAID_IN_A_SESSION
 
-__all__ = ["SCHEMA", "STEPS", "Writing", "counted", "namespace_text", "record_of", "remove"]
+__all__ = [
+    "ENTRIES_TABLE",
+    "SCHEMA",
+    "STEPS",
+    "Writing",
+    "counted",
+    "forget_entry",
+    "load_entries",
+    "namespace_text",
+    "put_entry",
+    "record_of",
+    "remove",
+]
+
+ENTRIES_TABLE: Final = """CREATE TABLE entries(
+    namespace TEXT NOT NULL, key INTEGER NOT NULL, said_at REAL NOT NULL, stream TEXT, speaker TEXT,
+    asks INTEGER NOT NULL, terms TEXT NOT NULL, PRIMARY KEY(namespace, key)) WITHOUT ROWID"""
+
+
+def put_entry(connection: apsw.Connection, key: int, entry: Entry, *, namespace: str) -> None:
+    """Keep the entry of a record that has none."""
+    connection.execute(
+        "INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?)",
+        (namespace, key, entry.said_at, entry.stream, entry.speaker, entry.asks, " ".join(entry.terms)),
+    )
+
+
+def forget_entry(connection: apsw.Connection, key: int, *, namespace: str) -> None:
+    """Let go of the entry of a record."""
+    connection.execute("DELETE FROM entries WHERE namespace = ? AND key = ?", (namespace, key))
+
+
+def load_entries(connection: apsw.Connection, namespace: str) -> Iterator[tuple[int, Entry]]:
+    """The keys of a namespace's active records in rising order, and the entry of each."""
+    rows: Iterable[Any] = connection.execute(
+        "SELECT key, terms, said_at, stream, speaker, asks FROM entries WHERE namespace = ? ORDER BY key",
+        (namespace,),
+    )
+    for key, terms, said_at, stream, speaker, asks in rows:
+        yield key, Entry(terms.split(), said_at, stream, speaker, bool(asks))
+
 
 SCHEMA: Final = (
     # `data` is the record, whole; the columns beside it are what is searched for.
@@ -49,7 +89,7 @@ SCHEMA: Final = (
         namespace TEXT PRIMARY KEY, family TEXT NOT NULL, user_id TEXT NOT NULL, task TEXT,
         revision INTEGER NOT NULL, rebuilt INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID""",
     "CREATE INDEX namespaces_by_user ON namespaces(user_id)",
-    entries.TABLE,
+    ENTRIES_TABLE,
 )
 _COLUMNS: Final = (
     *("id", "namespace", "family", "user_id", "task", "kind", "layer", "status", "subject", "attribute"),
@@ -183,9 +223,9 @@ class Writing:
         if before == after:
             return
         if current is not None and before is not None:
-            entries.forget(self._connection, key, namespace=namespace_text(current.namespace))
+            forget_entry(self._connection, key, namespace=namespace_text(current.namespace))
         if after is not None:
-            entries.put(self._connection, key, entry_of(record), namespace=namespace_text(record.namespace))
+            put_entry(self._connection, key, entry_of(record), namespace=namespace_text(record.namespace))
 
     def _revision(self, namespace: Namespace) -> int:
         """The number of this commit among those of the namespace."""
@@ -262,10 +302,10 @@ def _entries_instead_of_words(connection: apsw.Connection) -> None:
         connection.execute(f"DROP TABLE {table}")
     for column in ("indexed", "terms"):
         connection.execute(f"ALTER TABLE namespaces DROP COLUMN {column}")
-    connection.execute(entries.TABLE)
+    connection.execute(ENTRIES_TABLE)
     active = connection.execute("SELECT key, namespace, data FROM records WHERE status = 'active'")
     for key, namespace, data in active:
-        entries.put(connection, int(key), entry_of(record_of(str(data))), namespace=str(namespace))
+        put_entry(connection, int(key), entry_of(record_of(str(data))), namespace=str(namespace))
 
 
 STEPS: Final[tuple[Step, ...]] = (_entries_instead_of_words,)

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from supervisor_memory.model.records import Scope, new_id
-from supervisor_memory.redact.records import redacted_scope
+from supervisor_memory.redact.redactor import redacted_scope
 from supervisor_memory.settings import Settings
 from supervisor_memory.upkeep.queue.event import MAX_TEXT_BYTES, Event, cut, event_id
 

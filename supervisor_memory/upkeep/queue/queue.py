@@ -1,7 +1,7 @@
 """The queue of what was observed and is not memory yet: taken up in a graph's way, read in the background.
 
 Nothing in here raises into a graph. What is read twice, after a crash or by two processes, is remembered
-once: the decisions on an event have ids made of the event's, see `stages/pre_insert/once.py`.
+once: the decisions on an event have ids made of the event's, see `stages/pre_insert/gather.py`.
 """
 
 import contextlib

@@ -1,21 +1,29 @@
 """What a searcher may see of the candidates: read from the file, or known from a search before."""
 
+import contextlib
 import json
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from math import inf
 from typing import Any, Final, TypeAlias
 
 import apsw
 
-from supervisor_memory.model.records import Filter, Query, Record
+from supervisor_memory.model.records import Filter, Hits, Query, Record
 from supervisor_memory.stores.sqlite.conditions import visible
 from supervisor_memory.stores.sqlite.namespaces import Space
 from supervisor_memory.stores.sqlite.tables import record_of
 
-__all__ = ["Kept", "Readable"]
+__all__ = [
+    "Answers",
+    "Kept",
+    "Question",
+    "Readable",
+]
 
-MOST: Final = 2_048
+MOST_RECORDS: Final = 2_048
 LONGEST: Final = 2_000  # characters of a row
 _UNKNOWN: Final = (None, "", 0)
 _As: TypeAlias = tuple[Record, str, int]  # in a namespace of that revision
@@ -48,7 +56,7 @@ class Kept:
         with self._lock:
             self._records.pop(key, None)
             self._records[key] = record, namespace, revision
-            if len(self._records) > MOST:
+            if len(self._records) > MOST_RECORDS:
                 del self._records[next(iter(self._records))]
 
 
@@ -106,3 +114,61 @@ def _asks_for_namespaces_alone(where: Filter) -> bool:
     """Whether all active records of the namespaces it names are meant."""
     narrower = Filter(user_id=where.user_id, families=where.families, tasks=where.tasks)
     return where == narrower
+
+
+MOST_ANSWERS: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """Hits as they were found `since` a moment, in namespaces as they were; `until` the first expires."""
+
+    hits: Hits
+    spaces: Sequence[Space]
+    since: float
+    until: float
+
+    def holds(self, spaces: Sequence[Space], now: float) -> bool:
+        return self.since <= now < self.until and self.spaces == spaces
+
+
+class Question:
+    """All that an answer depends on, other than the records and the time. Its hash is worked out once."""
+
+    __slots__ = ("_asked", "_hash")
+
+    def __init__(self, *asked: Hashable) -> None:
+        self._asked, self._hash = asked, hash(asked)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Question) and self._asked == other._asked
+
+
+class Answers:
+    """The latest answers, for one question is asked for the supervisor again and again within a turn."""
+
+    def __init__(self) -> None:
+        self._answers: dict[Question, _Answer] = {}
+
+    def of(
+        self, question: Question, spaces: Sequence[Space], *, now: float, search: Callable[[], Hits]
+    ) -> Hits:
+        """The answer to a question, searched for unless it is known.
+
+        Args:
+            spaces: The namespaces to search as they are now; every commit to one changes its revision.
+            now: What expires until then is not found.
+        """
+        answer = self._answers.pop(question, None)
+        if answer is None or not answer.holds(spaces, now):
+            hits = search()
+            ends = [hit.record.expires_at for hit in hits if hit.record.expires_at is not None]
+            answer = _Answer(hits, spaces, now, min(ends, default=inf))
+        self._answers[question] = answer
+        if len(self._answers) > MOST_ANSWERS:
+            with contextlib.suppress(StopIteration, RuntimeError):  # another thread makes room meanwhile
+                self._answers.pop(next(iter(self._answers)), None)
+        return answer.hits
