@@ -9,8 +9,8 @@ model after each turn, so that what grows is memory. The turns are told in ten p
 process with all its threads, RSS after a collection, records, bytes of the store's files.
 
 Below the table: CPU of the last part beside the third; what each kept record adds to RSS, of all records and
-of those that are no messages; RSS since the first namespace was full (MEMORY_CAPACITY, of which some is freed at
-once), which has to be flat.
+of those that are no messages; RSS since the first namespace was full (MEMORY_CAPACITY; a part of it is freed
+at once), which has to be flat.
 """
 
 import argparse

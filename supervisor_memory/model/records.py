@@ -123,7 +123,7 @@ def check_name(value: object, *, what: str) -> str:
     return _checked_name(value, what)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1_024)
 def _checked_name(value: str, what: str) -> str:
     if what == "user id" and value.lower() in _NOT_USERS:
         raise MissingUser(

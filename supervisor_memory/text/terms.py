@@ -56,7 +56,7 @@ def _terms(text: str) -> tuple[str, ...]:
 
 
 _LONGEST_KNOWN = 2_000
-_known = lru_cache(maxsize=4_096)(_terms)  # one record is compared with many questions
+_known = lru_cache(maxsize=2_048)(_terms)  # one record is compared with many questions
 
 
 def has_cjk(text: str) -> bool:

@@ -36,7 +36,7 @@ def _count(text: str) -> int:
 
 
 _LONGEST_KNOWN = 2_000
-_known = lru_cache(maxsize=4_096)(_count)  # the same lines come back in many notes
+_known = lru_cache(maxsize=1_024)(_count)  # the same lines come back in many notes
 
 COUNTERS: Mapping[str, TokenCounter] = MappingProxyType({"approximate": count_tokens})
 """The counters that settings can name. Any other is a function you pass."""
