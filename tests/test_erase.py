@@ -287,7 +287,7 @@ def test_every_function_that_remembers_texts_is_known_to_erase() -> None:
     remembering = {
         ".".join(("supervisor_memory", *file.relative_to(package).with_suffix("").parts))
         for file in package.rglob("*.py")
-        if "lru_cache" in file.read_text("utf-8") and file.name != "erasing.py"
+        if "lru_cache" in file.read_text("utf-8") and file.name != "caches.py"
     }
     assert remembering - WITHOUT_TEXTS == set(MODULES_THAT_KEEP_TEXTS)
 

@@ -25,7 +25,7 @@ _LABEL: Final = Label(
 )  # fmt: skip
 _VERSION: Final = Label(
     (
-        "版本", "第", "章", "章节", "",
+        "版本", "第", "章", "章节", "§",
         "v", "ver", "ver.", "version", "release", "build", "section", "chapter", "step", "rev", "sdk",
         "driver", "firmware",
     )

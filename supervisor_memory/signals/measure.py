@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from supervisor_memory.model.signal_weights import DEFAULT, Weights
-from supervisor_memory.signals.date_match import FACT_DATED, match
+from supervisor_memory.signals.date_match import match
 from supervisor_memory.signals.fuse import base, scaled
 from supervisor_memory.signals.index import Index, information
 from supervisor_memory.signals.postings import Floats, Rows, bm25, idf
-from supervisor_memory.understand.dates import DateRange, named_dates
+from supervisor_memory.understand.dates import FACT_DATED, DateRange, named_dates
 from supervisor_memory.understand.names import named_people
 
 __all__ = [

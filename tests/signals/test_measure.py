@@ -8,13 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from supervisor_memory.model.records import Record, Source
-from supervisor_memory.signals.date_match import OTHER_YEAR, told
 from supervisor_memory.signals.index import Index, entry_of
 from supervisor_memory.signals.measure import Asked, Cosines, Measured, measure
 from supervisor_memory.testing.clock import MONDAY
 from supervisor_memory.testing.ports import record
 from supervisor_memory.text.terms import terms
-from supervisor_memory.understand.dates import named_dates
+from supervisor_memory.understand.dates import OTHER_YEAR, closeness, named_dates
 
 
 def index_of(*records: Record) -> Index:
@@ -164,4 +163,4 @@ def test_no_signal_is_ever_no_number_or_beyond_its_bounds(
 )
 def test_a_text_that_names_a_time_says_how_well_that_fits(asked: str, text: str, fit: float | None) -> None:
     now = datetime(2026, 11, 20, tzinfo=UTC).timestamp()
-    assert told(named_dates(asked, now), named_dates(text, now)) == fit
+    assert closeness(named_dates(asked, now), named_dates(text, now)) == fit

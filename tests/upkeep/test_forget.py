@@ -509,7 +509,7 @@ def test_far_over_capacity_it_makes_room_for_some_more(one_backend: MemoryBacken
     memory = memory_over(one_backend, capacity=200, forget="expired")
     memory.write("Use tables by default.", user_id="ada")
     memory.flush()
-    assert one_backend.count(Filter("ada", families=("task_traces",))) == 190
+    assert one_backend.count(Filter("ada", families=("task_traces",))) == 180
 
 
 @pytest.mark.parametrize(("forget", "days"), [("auto", 29), ("expired", 99)])

@@ -16,9 +16,15 @@ from supervisor_memory.flow import Recalling
 from supervisor_memory.model.records import Hit, Query, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.settings import Settings
-from supervisor_memory.signals.date_match import FACT_DATED, told
 from supervisor_memory.text.terms import terms
-from supervisor_memory.understand.dates import DateRange, asks_when, mentions_time, named_dates
+from supervisor_memory.understand.dates import (
+    FACT_DATED,
+    DateRange,
+    asks_when,
+    closeness,
+    mentions_time,
+    named_dates,
+)
 from supervisor_memory.understand.names import identifier_match, identifiers
 
 if TYPE_CHECKING:
@@ -181,7 +187,7 @@ def _dated_by_their_texts(hits: Sequence[Hit], query: Query) -> Sequence[Hit]:
 
 
 def _redated(hit: Hit, asked: Sequence[DateRange], query: Query) -> Hit:
-    fit = told(asked, _named_dates(hit.record.content, hit.record.created_at))
+    fit = closeness(asked, _named_dates(hit.record.content, hit.record.created_at))
     if fit is None:
         return hit
     date, before = FACT_DATED * fit, hit.parts.get("date", 0.0)
