@@ -18,14 +18,15 @@ __all__ = [
 OTHER_YEAR = 0.8
 """How well "in May" fits a May other than the latest."""
 FACT_DATED = 0.5
-"""What the time of a fact by itself counts, which says less about what it tells than that of an utterance."""
+"""How much a date match counts for a fact by itself: its time says less than an utterance's."""
 
 
 def told(asked: Sequence[DateRange], named: Sequence[DateRange]) -> float | None:
-    """How well the times that a text names fit those that a question names, in [0, 1].
+    """How well the times in a text fit the times in a question, in [0, 1].
 
-    1 where one lies within a time that is asked for, `OTHER_YEAR` in another year where none was named, 0
-    where all are of other times. None: it names none, or longer ones, and they tell nothing.
+    1: a time of the text lies within one of the question. `OTHER_YEAR`: it does so in another year, and the
+    question names no year. 0: all times lie elsewhere. None: the text names no time, or only longer times
+    that overlap the question's, and nothing can be told.
     """
     fits = [_within(each, time) for each in asked for time in named]
     known = [fit for fit in fits if fit is not None]
@@ -52,12 +53,12 @@ def match(ranges: Sequence[DateRange], times: npt.NDArray[np.float64], now: floa
 
     1 inside a range. People speak of a day in the days after it, so behind its end the fit falls by
     exp(-t/tail), where the tail is as long as the range, but at least a week and at most a month. Ahead of
-    it the tail is half of that, for what was planned and for clocks ahead of UTC; of what is still to
-    come at `now` people have only spoken ahead, so there it is whole. A time of no named year fits every
-    year, those but the latest by 0.8. Of several ranges the best counts.
+    the range the tail is half as long, for plans and for clocks ahead of UTC; it is whole for a range that
+    is still to come at `now`, since people can only have spoken of it ahead. A range without a year fits
+    every year: the latest fully, the others by 0.8. The best of several ranges counts.
 
     Args:
-        times: Seconds since 1970. What is not a number fits nothing.
+        times: Seconds since 1970. NaN fits nothing.
         now: Seconds since 1970.
     """
     fit = np.zeros(times.shape, dtype=np.float32)
