@@ -1,1 +1,1 @@
-"""What happened, to what, by whom, why."""
+"""The audit log: what happened to which record, by whom and why."""

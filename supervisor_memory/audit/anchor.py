@@ -1,8 +1,7 @@
-"""Where the log stood at a moment, kept where whoever can write the log cannot.
+"""Anchors: the last row of a log at a moment, kept out of reach of anybody who can write the log.
 
-The chain proves that no row was changed, taken out or put in between. It cannot tell that its end was cut
-off, or that all of it was written anew: nothing in it points forward. An anchor does, as long as it lies
-elsewhere.
+The chain proves that no row was changed, taken out or put in between. It cannot show that its end was cut
+off, or that the whole log was written anew. An anchor shows both, as long as it lies elsewhere.
 
     mac = HMAC-SHA256(key, "sm-anchor/v1" NUL, RFC 8785 JSON of {at_us, hash, log_id, seq})
 
@@ -37,16 +36,16 @@ class Anchor:
     mac: str = ""
 
     def is_signed_with(self, key: str) -> bool:
-        """Whether it is as it was when it was signed with this key."""
+        """Whether the anchor was signed with this key, and is unchanged since."""
         return hmac.compare_digest(self.mac, _mac(self, key))
 
 
 def anchored(log: AuditLog, *, at: float, key: str | None) -> Anchor:
-    """An anchor of the log as it is now.
+    """Make an anchor of the log as it is now.
 
     Args:
         at: In seconds since 1970.
-        key: What it is signed with; None: not signed.
+        key: Signs the anchor; None: it is not signed.
 
     Raises:
         BackendError: the log is empty or cannot be read.

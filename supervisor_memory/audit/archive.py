@@ -1,4 +1,4 @@
-"""The oldest rows of the log moved into a file, which is the beginning of the chain from then on.
+"""Moves the oldest rows of the log into a file, which then is the beginning of the chain.
 
 The file is whole and on the disk before one transaction says that its rows are archived (`segments.py`), and
 only then are they removed. A crash before leaves a file that nobody needs; a crash after leaves rows that the
@@ -23,7 +23,7 @@ __all__ = ["archive", "oldest", "refuse_existing"]
 
 _AT_ONCE: Final = 2_000
 _PAUSE_SECONDS: Final = 0.01
-"""Others write meanwhile."""
+"""The pause between two removals, in which others write."""
 _MICRO: Final = 1_000_000
 
 
@@ -40,8 +40,8 @@ def archive(log: AuditLog, file: Path, *, at: float, keep: int = KEEP) -> Segmen
 
     Args:
         at: In seconds since 1970.
-        keep: How many of the newest rows stay, beside the one that tells of this; more than others may be
-            writing just now.
+        keep: How many of the newest rows stay, beside the row that tells of the archiving. Choose more than
+            others may be writing just now.
 
     Raises:
         SettingsError: the file is there already.
@@ -78,10 +78,10 @@ def archive(log: AuditLog, file: Path, *, at: float, keep: int = KEEP) -> Segmen
 
 
 def refuse_existing(file: Path, log: AuditLog) -> None:
-    """Raise where the file is there, and tell whether it is an archive of this log.
+    """Refuse a file that exists.
 
     Raises:
-        SettingsError: it is there.
+        SettingsError: the file exists; the message says whether it is an archive of this log.
     """
     if not file.exists():
         return

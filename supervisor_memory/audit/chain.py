@@ -1,7 +1,7 @@
-"""The chain, row by row: first from the files that hold its beginning, then from the log.
+"""Reads the chain row by row: first from the archives with its beginning, then from the log.
 
-A line of such a file is a row, as `audit export` and `audit archive` write it: the payload as it was hashed,
-the hash of the row before and its own, and the id of the log.
+A line of an archive is a row, as `audit export` and `audit archive` write it: the payload as it was hashed,
+the hash of the row before, the row's own hash, and the id of the log.
 """
 
 import hashlib
@@ -35,8 +35,9 @@ class Piece:
     """A file with rows of a log.
 
     Args:
-        log_id: Of its first row, as is `first`, that row's number; "" and 0 where it is empty.
-        sha256: Of the file in hex, once all its rows were read.
+        log_id: The log of the first row; "" where the file is empty.
+        first: The number of the first row; 0 where the file is empty.
+        sha256: Of the file, in hex; "" until `rows` has read all of it.
     """
 
     path: Path
@@ -45,7 +46,7 @@ class Piece:
     sha256: str = ""
 
     def rows(self) -> Iterator[Told]:
-        """Its rows, each with the id of the log it is of before, and its event behind.
+        """The rows of the file, each as the id of its log, the row, and the row's event.
 
         Raises:
             BackendError: a line is no row.
@@ -60,11 +61,11 @@ class Piece:
 
 
 def pieces(files: Iterable[Path]) -> Sequence[Piece]:
-    """The files that hold rows, in the order of these.
+    """Open files with rows, and put them in the order of their rows, log by log.
 
     Raises:
-        BackendError: the first line of one is no row.
-        OSError: one cannot be read.
+        BackendError: the first line of a file is no row.
+        OSError: a file cannot be read.
     """
     found = []
     for file in dict.fromkeys(files):
@@ -79,11 +80,11 @@ def pieces(files: Iterable[Path]) -> Sequence[Piece]:
 
 
 def pieces_of(log: AuditLog, archives: Iterable[Path]) -> Sequence[Piece]:
-    """The files that hold archived rows of a log, in the order of these.
+    """Open the archives of a log, and put them in the order of their rows.
 
     Raises:
-        BackendError: one is of another log, or holds no rows, or rows that are not archived.
-        OSError: one cannot be read.
+        BackendError: a file is of another log, or holds no rows, or rows that are not archived.
+        OSError: a file cannot be read.
     """
     found, segments = pieces(archives), log.segments()
     for piece in found:
@@ -102,25 +103,28 @@ def pieces_of(log: AuditLog, archives: Iterable[Path]) -> Sequence[Piece]:
 
 
 def beginning(segments: Sequence[Segment], named: Sequence[Piece]) -> tuple[int, bytes]:
-    """The number and the hash of the row before the first that is read: of the files, else of the log."""
+    """The number and the hash of the row right before the first row to read.
+
+    Reading begins with the earliest archive named, else with the first row left in the log.
+    """
     before = [each for each in segments if not named or each.through < named[0].first]
     if not before:
         return 0, GENESIS
     try:
         return before[-1].through, bytes.fromhex(before[-1].hash)
-    except (ValueError, TypeError):  # somebody has put something else there, which no row follows
+    except (ValueError, TypeError):  # somebody has put something else there, and no row follows b""
         return before[-1].through, b""
 
 
 def live_rows(log: AuditLog, *, after: int = 0) -> Iterator[AuditRow]:
-    """The rows that are in the log itself, behind a row."""
+    """The rows in the log itself, behind the row with the number `after`."""
     while page := log.rows(after=after, limit=_PAGE):
         yield from page
         after = page[-1].seq
 
 
 def line_of(log_id: str, row: AuditRow) -> str:
-    """A row as a line of a file."""
+    """A row as a line of an archive."""
     told = {
         "log_id": log_id,
         "payload": row.payload.decode(),
@@ -131,7 +135,7 @@ def line_of(log_id: str, row: AuditRow) -> str:
 
 
 def event_of(payload: bytes) -> dict[str, Any]:
-    """The event of a row; empty where it is none. Whoever can compute hashes can put anything there."""
+    """The event in a row's payload; {} where the payload is no event, since a forger can hash anything."""
     try:
         event = json.loads(payload)
     except ValueError:
@@ -140,7 +144,7 @@ def event_of(payload: bytes) -> dict[str, Any]:
 
 
 def wrong_with(row: AuditRow, log_id: str, last: int, before: bytes) -> str:
-    """What is wrong with a row that should follow another, as a sentence; "" when nothing is.
+    """The fault of a row that should follow another, as a sentence; "" when there is none.
 
     Args:
         last: The number of the row before; 0: there is none.

@@ -1,11 +1,11 @@
-"""The audit log: what happened, in an order that cannot be changed unseen, without what it was about.
+"""The audit log: events in a chain that shows every change, without contents and names.
 
-Two tables with two purposes. `audit` is a chain: each row holds the hash of the one before, rows are
-never changed, nor removed unless a file has them, and none holds content, a user's name or free text, so
-that the chain stays whole when a person is forgotten. `access` says who saw which record, `notes` what each
-reader was told (`turns.py`); both are capped and not chained.
+The table `audit` is the chain: each row holds the hash of the row before. Rows are never changed, nor
+removed before a file has them. They hold no content, no user's name and no free text, so that the chain
+stays whole when a person is forgotten. `access` says who saw which record, `notes` what each reader was
+shown (`turns.py`); both are capped and not chained.
 
-What ties rows to people and texts lies beside the chain and can be erased: `subjects` gives each user a
+The ties of rows to people and texts lie beside the chain and can be erased: `subjects` gives each user a
 random pseudonym, `record_keys` each record the key of its commitments. `erase` removes both and puts a
 tombstone in their place (`tombstones.py`).
 
@@ -62,7 +62,7 @@ GENESIS: Final = bytes(32)
 """The "hash before" of the first row."""
 ACCESS_ROWS: Final = 100_000
 USED: Final = "used"
-"""The operation in the access log that tells, as a score, how much of a note an answer took up."""
+"""The operation in the access log with a score for how much of a note an answer took up."""
 REDACTED: Final = "redacted"
 _TOLD_BY_JOURNAL: Final = ("commit.", "erase.")
 _WRITTEN_TOGETHER: Final = 256
@@ -99,11 +99,11 @@ _TABLES: Final = (
     *turns.TABLES,
 )
 _LATEST_TABLES: Final = ("erasures", "notes", "segments")
-"""What a store of an earlier release may lack."""
+"""Tables that a store of an earlier release may lack."""
 _TIMES_READ: Final = """SELECT value, (SELECT count(*) FROM
     (SELECT 1 FROM access WHERE record_id = value LIMIT 100)) FROM json_each(?)"""
 _OF_SUBJECT: Final = (("accesses", "access"), ("record_keys", "record_keys"))
-"""What is erased of a user: a word for it, and its table."""
+"""The tables with rows of a user to erase, each behind a word for its rows."""
 _IS_THERE: Final = f"""SELECT 1 FROM audit WHERE event_id = ?1
     UNION ALL SELECT 1 FROM archived_events WHERE id = {segments.ID.format("?1")}"""
 _OF_USER: Final = "(subject = ? OR record_id IN (SELECT value FROM json_each(?)))"
@@ -115,7 +115,7 @@ _ACCESS_COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One row of the chain. `event` is `payload`, read."""
+    """A row of the chain. `event` is the event in `payload`."""
 
     seq: int
     event_id: str
@@ -135,7 +135,7 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One record that was read or injected, on its way into the log.
+    """A record that was read or injected, on its way into the access log.
 
     `at` is in seconds since 1970; `rank` is 1 for the best hit; `score` is the hit's, in [0, 1].
     """
@@ -154,7 +154,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class AccessRow:
-    """One row of the access log. User and session are pseudonyms; `score_milli` is a thousandth."""
+    """A row of the access log. `subject` and `session` are pseudonyms; `score_milli` is in thousandths."""
 
     id: int
     ts_us: int
@@ -175,7 +175,7 @@ def row_hash(log_id: str, prev_hash: bytes, payload: bytes) -> bytes:
 
 
 def commitment(key: bytes, text: str) -> str:
-    """What the log keeps of a text: checkable by who has the record's key, meaningless without."""
+    """A keyed hash of a text, in hex: checkable with the record's key, meaningless without."""
     return hmac.digest(key, text.encode(), "sha256").hex()
 
 
@@ -183,10 +183,10 @@ AUDIT_FILE_NAME: Final = "audit.db"
 
 
 class AuditLog:
-    """The log in a database, which may be the one that holds the records.
+    """The log in a database, which may hold the records too.
 
-    Reasons, ids and the strings in an event's `detail` are codes ("near-duplicate", "cosine=0.97"):
-    what holds a space or a letter outside ASCII is stored as "redacted", for it could be content.
+    Reasons, ids and the strings in an event's `detail` are codes ("near-duplicate", "cosine=0.97"): a string
+    with a space or a letter outside ASCII is stored as "redacted", for it could be content.
     """
 
     def __init__(self, database: Database, *, access_rows: int = ACCESS_ROWS) -> None:
@@ -205,7 +205,7 @@ class AuditLog:
 
     @property
     def directory(self) -> Path | None:
-        """Where its file is; None: it is in memory."""
+        """The directory of the log's file; None: the log is in memory."""
         return None if self._database.path is None else self._database.path.parent
 
     def append(self, events: Sequence[AuditEvent], *, at: float) -> None:
@@ -228,7 +228,7 @@ class AuditLog:
             self._write_accesses(connection, names)
 
     def check_new(self, events: Sequence[AuditEvent]) -> None:
-        """Raise Conflict where `append` would; for who must know before the transaction."""
+        """Raise Conflict where `append` would, for callers who must know before the transaction."""
         seen: set[str] = set()
         with self._database.reading() as connection:
             for event in events:
@@ -237,26 +237,26 @@ class AuditLog:
                 seen.add(event.id)
 
     def record_access(self, entries: Sequence[Access | Given]) -> None:
-        """Note who saw what and what readers were told, at once and without a file; the oldest make room.
+        """Note who saw which record, and what readers were shown, in memory; the oldest entries make room.
 
-        The rows are written together with the next commit, when the log is read or closed, and by
-        `flush`: a process that is killed may take the last ones with it.
+        The entries are written with the next commit, when the log is read or closed, and by `flush`: a
+        process that is killed may lose the last of them.
         """
         self._unwritten.extend(entries)
 
     @property
     def has_much_to_write(self) -> bool:
-        """Whether so much was noted since the last commit that it is time to `flush`."""
+        """Whether so many entries wait that it is time to `flush`."""
         return len(self._unwritten) >= _WRITTEN_TOGETHER
 
     def flush(self) -> None:
-        """Write what `record_access` noted."""
+        """Write the entries that `record_access` noted."""
         if self._unwritten and not self._database.read_only:
             with self._database.writing(durable=False) as connection:
                 self._write_accesses(connection, self._names(connection))
 
     def flush_at_last(self) -> None:
-        """Write what `record_access` noted; what cannot be written, as on a full disk, is told in the log."""
+        """Write the entries that `record_access` noted; only warn where that fails, as on a full disk."""
         count = len(self._unwritten)
         try:
             self.flush()
@@ -294,14 +294,14 @@ class AuditLog:
         record_id: str | None = None,
         op: str | None = None,
     ) -> Sequence[AuditRow]:
-        """The last rows, newest last; of a user, of a record, of one operation."""
+        """The last rows of the chain, newest last; of a user, a record or an operation where named."""
         with self._database.reading() as connection:
             wanted = _wanted(connection, user_id=user_id, record_id=record_id, op=op)
             rows = _last(connection, f"SELECT {_AUDIT_COLUMNS} FROM audit", wanted, limit)
         return tuple(AuditRow(*row) for row in reversed(rows))
 
     def rows(self, *, after: int = 0, limit: int) -> Sequence[AuditRow]:
-        """The chain from its beginning, or from behind what is archived, a page at a time.
+        """A page of the rows in the log, oldest first; archived rows may be missing.
 
         Args:
             after: The `seq` of the last row of the page before.
@@ -321,7 +321,7 @@ class AuditLog:
         record_id: str | None = None,
         op: str | None = None,
     ) -> Sequence[AccessRow]:
-        """The last rows of the access log, newest last; of a user, of a record, of one operation."""
+        """The last rows of the access log, newest last; of a user, a record or an operation where named."""
         self.flush()
         with self._database.reading() as connection:
             wanted = _wanted(connection, user_id=user_id, record_id=record_id, op=op)
@@ -338,7 +338,7 @@ class AuditLog:
         id: str | None = None,
         before: int | None = None,
     ) -> Sequence[Injection]:
-        """What readers were told last, newest first; of a user, of a run, of a record, before a row."""
+        """The latest notes and searches, newest first; see `turns.injections`."""
         self.flush()
         with self._database.reading() as connection:
             if not has_table(connection, "notes"):
@@ -355,7 +355,7 @@ class AuditLog:
             )
 
     def times_read(self, record_ids: Sequence[str]) -> dict[str, int]:
-        """How often each of these was read, as far as that is written and kept; counted up to 100."""
+        """How often each record was read, by the rows of the access log; counted up to 100."""
         with self._database.reading() as connection:
             if not has_table(connection, "access"):
                 return {}
@@ -363,12 +363,12 @@ class AuditLog:
             return {str(record_id): cast("int", times) for record_id, times in rows}
 
     def segments(self) -> Sequence[Segment]:
-        """What was archived of the chain, oldest first."""
+        """The archived segments of the chain, oldest first."""
         with self._database.reading() as connection:
             return segments.listed(connection)
 
     def note_archived(self, segment: Segment) -> None:
-        """Say, in the chain and beside it, that the oldest rows are in a file, which is safe.
+        """Note, in the chain and beside it, that the oldest rows are safely in a file.
 
         Raises:
             Conflict: they are not the oldest rows any more; another process has archived them.
@@ -378,22 +378,22 @@ class AuditLog:
             self.append([segment.event()], at=segment.at_us / _MICRO)
 
     def remove_archived(self, *, most: int) -> int:
-        """Remove the oldest of the rows that are in a file; how many."""
+        """Remove up to `most` archived rows, oldest first; returns how many."""
         with self._database.writing(durable=False) as connection:
             return segments.remove(connection, most=most)
 
     def count(self) -> int:
-        """How many rows the chain has, with those that are archived: the number of its last row."""
+        """How many rows the chain has, archived rows included: the number of its last row."""
         with self._database.reading() as connection:
             return _head(connection)[0]
 
     def subject(self, user_id: str) -> str | None:
-        """What stands for a user in the rows; None where the log does not know the user."""
+        """The pseudonym of a user in the rows; None where the log does not know the user."""
         with self._database.reading() as connection:
             return _subject(connection, user_id) if has_table(connection, "subjects") else None
 
     def session_name(self, user_id: str, session_id: str | None) -> str | None:
-        """What stands for a user's session in the rows; None where the log does not know the user."""
+        """The pseudonym of a user's session in the rows; None where the log does not know the user."""
         with self._database.reading() as connection:
             if session_id is None or not has_table(connection, "subjects"):
                 return None
@@ -401,7 +401,7 @@ class AuditLog:
             return None if key is None else _session_name(bytes(key), session_id)
 
     def run_pseudonym(self, user_id: str, run_id: str | None) -> str | None:
-        """What stands for a user's run in the chain; None where the log does not know the user."""
+        """The pseudonym of a user's run in the chain; None where the log does not know the user."""
         with self._database.reading() as connection:
             if run_id is None or not has_table(connection, "subjects"):
                 return None
@@ -409,13 +409,13 @@ class AuditLog:
             return None if key is None else _run_pseudonym(bytes(key), run_id)
 
     def run_name(self, run_id: str | None) -> str | None:
-        """What a run is called beside the chain, where erasures remove it: its id where that is a code."""
+        """The name of a run in `access` and `notes`: its id where that is a code, else a keyed hash."""
         if run_id is None or _CODE.match(run_id):
             return run_id
         return "r-" + hmac.digest(self._session_key.encode(), run_id.encode(), "sha256").hex()[:16]
 
     def key(self, record_id: str) -> bytes | None:
-        """The key of a record's commitments; None when there is none, or when it was erased."""
+        """The key of a record's commitments; None when the record has none, or the key was erased."""
         with self._database.reading() as connection:
             if not has_table(connection, "record_keys"):
                 return None
@@ -423,10 +423,10 @@ class AuditLog:
             return None if key is None else bytes(key)
 
     def refuse_erased(self, records: Sequence[Record]) -> None:
-        """Raise where one of these new records was said before its user was erased.
+        """Refuse new records that were said before their user was erased.
 
         Raises:
-            WasErased: its facts have the `record_ids`.
+            WasErased: there are such records; the error has their `record_ids`.
         """
         if not records:
             return
@@ -440,7 +440,7 @@ class AuditLog:
             )
 
     def holds(self, user_id: str) -> dict[str, int]:
-        """How much `erase` would remove, by kind."""
+        """How many rows `erase` would remove, by kind."""
         self.flush()
         with self._database.reading() as connection:
             if not has_table(connection, "subjects"):
@@ -450,18 +450,18 @@ class AuditLog:
     def erase(
         self, user_id: str, records: Sequence[Record], *, at: float, actor: str = "operator"
     ) -> dict[str, int]:
-        """Take away what ties the log to a user, and refuse what was said before `at` from now on.
+        """Remove all ties of the log to a user, and refuse records said before `at` from now on.
 
         The chain keeps its rows and gets an "erase.begin"; `finish_erasures` adds "erase.done". Inside an
         open transaction of the database this is part of it.
 
         Args:
             records: All of the user's, in any status.
-            at: In seconds since 1970, by the clock that records get their times from.
+            at: In seconds since 1970, by the clock of the records' times.
             actor: Who erases.
 
-        Returns:
-            How much was removed, by kind.
+            Returns:
+                How many rows were removed, by kind.
         """
         begin = AuditEvent("erase.begin", user_id=user_id, actor=actor, detail={"records": len(records)})
         ids = [record.id for record in records]
@@ -478,16 +478,16 @@ class AuditLog:
         return removed
 
     def stands_for(self, user_id: str) -> str:
-        """What stands for a user in `not_removed`."""
+        """The name of a user in `not_removed`, on a tombstone."""
         return self._tombstones.name(user_id)
 
     def not_removed(self) -> Collection[str]:
-        """Whose erasure was begun while their records are still there, where they are in another file."""
+        """Names of users with an erasure begun, and records still in a store apart from the log."""
         with self._database.reading() as connection:
             return self._tombstones.not_removed(connection)
 
     def note_removed(self) -> None:
-        """The records of all of these are gone; what they have from now on is new."""
+        """Note that the records of all erased users are gone; their records from now on are new."""
         with self._database.writing() as connection:
             self._tombstones.note_removed(connection)
 
@@ -499,7 +499,7 @@ class AuditLog:
             return self._tombstones.erased_at(connection, user_id)
 
     def users(self) -> Sequence[str]:
-        """Those whom the log has a pseudonym for."""
+        """The ids of all users with a pseudonym in the log."""
         with self._database.reading() as connection:
             if not has_table(connection, "subjects"):
                 return ()
@@ -510,16 +510,16 @@ class AuditLog:
         return self._database.read_only
 
     def scrub(self, *, seconds: float | None = None) -> str:
-        """Write the file of the log anew, for a log in a file of its own; see `Database.scrub`."""
+        """Write the log's own file anew; see `Database.scrub`."""
         return self._database.scrub(seconds=seconds)
 
     def unfinished_erasures(self) -> Sequence[str]:
-        """The erasures whose traces may still be in the files."""
+        """Ids of the erasures with traces that may still be in the files."""
         with self._database.reading() as connection:
             return self._tombstones.unfinished(connection) if has_table(connection, "erasures") else ()
 
     def finish_erasures(self, erasures: Sequence[str], *, at: float) -> None:
-        """Say of these that no trace is left."""
+        """Note that these erasures have left no trace."""
         with self._database.writing() as connection:
             done = self._tombstones.finish(connection, erasures)
             self.append(
@@ -530,7 +530,7 @@ class AuditLog:
         return _Pseudonyms(connection, self._session_key, self._tombstones)
 
     def close(self) -> None:
-        """Write what is outstanding and close the database underneath."""
+        """Write what waits, and close the database underneath."""
         self.flush_at_last()
         self._database.close()
 
@@ -605,7 +605,7 @@ class AuditLog:
 
 
 def _canonical(event: Mapping[str, object]) -> bytes:
-    """The event as RFC 8785 wants it, for what events hold: ASCII names, text, whole numbers; no floats."""
+    """The event as RFC 8785 JSON. Enough for events: ASCII names, text and whole numbers, no floats."""
     return _CANONICAL.encode(event).encode()
 
 
@@ -629,9 +629,9 @@ def _already_there(event_id: str) -> Conflict:
 class _Pseudonyms:
     """The names of users, sessions and runs in the log, looked up once in a transaction.
 
-    A user's is random and kept beside the log. A session's or a run's is keyed with the user's key, so that
-    it says nothing any more once that is erased. An erased user gets a new one with the next record, not
-    before: a log that says what was refused must not bring the name back.
+    A user's name is random and kept beside the log. Names of sessions and runs are hashes with the user's
+    key, so that they say nothing once the key is erased. An erased user gets a new name with the next
+    record, not before: rows about refused records must not bring the name back.
     """
 
     def __init__(self, connection: apsw.Connection, session_key: str, tombstones: Tombstones) -> None:
@@ -662,7 +662,7 @@ class _Pseudonyms:
         return _run_pseudonym(key, run_id)
 
     def erased_since(self, user_id: str | None, at: float) -> bool:
-        """Whether a user was erased after that moment."""
+        """Whether a user was erased after the moment `at`."""
         erased_at = None if user_id is None else self._erased_at(user_id)
         return erased_at is not None and at < erased_at
 
@@ -751,7 +751,7 @@ def _subject(connection: apsw.Connection, user_id: str) -> str | None:
 
 
 def _counted(connection: apsw.Connection, subject: str | None, ids: Sequence[str]) -> dict[str, int]:
-    """What is kept of a user beside the chain."""
+    """How many rows of a user lie beside the chain, by kind."""
     of_user = (subject, json.dumps(ids))
     counts = {
         what: int(connection.execute(f"SELECT count(*) FROM {table} WHERE {_OF_USER}", of_user).get)
@@ -786,9 +786,9 @@ def _last(
 
 
 class RelayedLog(AuditLog):
-    """The log of a store inside a journal: how its commits and erasures end is told by the journal.
+    """The log of a store inside a journal. It keeps nothing: it passes events on to the journal's log.
 
-    The rest goes to the log that `relay_to` names. Nothing is kept here.
+    Events on the ends of commits and erasures are left out: the journal writes its own.
     """
 
     def __init__(self) -> None:
@@ -796,16 +796,16 @@ class RelayedLog(AuditLog):
         self._relayed_to: AuditLog | None = None
 
     def relay_to(self, log: AuditLog) -> None:
-        """Say which log gets what is told here."""
+        """Pass all later events on to `log`."""
         self._relayed_to = log
 
     def append(self, events: Sequence[AuditEvent], *, at: float) -> None:
-        """Pass events on."""
+        """Pass events on, except those on the ends of commits and erasures."""
         told = [event for event in events if not event.op.startswith(_TOLD_BY_JOURNAL)]
         if told and self._relayed_to is not None:
             self._relayed_to.append(told, at=at)
 
 
 def open_log(directory: Path | str | None) -> AuditLog:
-    """The log of a backend whose records are elsewhere: in a file of its own, or with None in memory."""
+    """Open the log of a backend with records elsewhere: in `directory`, or with None in memory."""
     return AuditLog(Database(None if directory is None else Path(directory) / AUDIT_FILE_NAME))

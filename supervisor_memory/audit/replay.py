@@ -1,8 +1,8 @@
-"""What was remembered at a moment, as the log tells it: its rows folded up to there.
+"""Replays the log: which records were remembered at a moment, by the rows up to there.
 
-The log says which version a record had, and who decided it; the text of that version is the store's, as long
-as nobody has erased it. So this is what the store *knew* then, whatever was said to have been so: `as_of`, on
-`search`, tells the latter (`versions.py`).
+The log says which version a record had, and who decided so; the store has the text of the version, until
+the user is erased. A replay shows what the store *knew* at the moment; `as_of` on `search` shows what was
+*true* then, by what is known today (`versions.py`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,21 +23,21 @@ __all__ = ["ERASED", "Remembered", "Replay", "replayed"]
 ERASED: Final = "erased"
 _DELETED: Final = "deleted"
 _DELETIONS: Final = frozenset({"delete", "reject", "memory.delete", "store.delete"})
-"""What deletes a record, for one of which only the log is left to tell."""
+"""Operations that delete a record; they decide where the record's version is no longer in the store."""
 _ERASURE: Final = "erase.begin"
 _MICRO: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A record as it was then.
+    """A record as it was at the moment.
 
     Args:
-        row: The number of the row that told of it last.
-        op, outcome, actor: What that row says was done, how it ended, and on whose behalf.
-        at: When, in seconds since 1970.
-        status: That of the version; "erased": the version is not in the store any more.
-        content: Its text; None: erased.
+        row: The number of the last row about the record.
+        op, outcome, actor: From that row: what was done, how it ended, and on whose behalf.
+        at: The time of that row, in seconds since 1970.
+        status: Of the version; "erased": the version is not in the store any more.
+        content: Of the version; None: erased.
     """
 
     record_id: str
@@ -53,14 +53,14 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What was remembered.
+    """The records remembered at a moment.
 
     Args:
-        row: The number of the last row that was folded; 0: none was there by then.
+        row: The number of the last row that was read; 0: the log had none by then.
         records: In the order they were last changed.
-        deleted: How many more there had been, which were deleted or erased by then.
-        archived: How many rows were not read, because they are in archives that were not named: what these
-            alone tell of is missing.
+        deleted: How many more records had been deleted or erased by then.
+        archived: How many rows were not read, because their archives were not named: records in these rows
+            alone are missing.
     """
 
     row: int
@@ -78,16 +78,16 @@ def replayed(
     user_id: str | None = None,
     archives: Iterable[Path] = (),
 ) -> Replay:
-    """Fold the log to what was remembered at a moment.
+    """Replay the log up to a moment.
 
-    It is taken as it is; `verified` proves it. Of a store that other instances change, too, it tells what
-    this one did.
+    The log is taken as it is; `verified` proves it. Where other instances change the store too, the replay
+    shows only what this instance did.
 
     Args:
         versions: All versions of a record, as `MemoryBackend.versions` has them.
         until_row: The last row to fold; None: all.
         until: The moment, in seconds since 1970; None: now.
-        user_id: Only this user's records; an erased user has none that can be told.
+        user_id: Only this user's records; an erased user has none.
         archives: The files of archived rows to read first, in any order.
 
     Raises:
@@ -132,7 +132,11 @@ def replayed(
 def _rows(
     log: AuditLog, segments: Sequence[Segment], named: Sequence[Piece], *, after: int
 ) -> Iterator[AuditRow]:
-    """The rows of the files, then those of the log."""
+    """The rows of the archives, then the rows of the log.
+
+    Raises:
+        BackendError: a row is missing, or there twice.
+    """
     of_files = (row for piece in named for _, row, _ in piece.rows())
     for row in chain(of_files, live_rows(log, after=segments[-1].through if segments else 0)):
         if row.seq != after + 1:

@@ -1,10 +1,9 @@
-"""Rows of the chain that lie in a file, and in the log no more: up to where, and which file it is.
+"""Segments: rows of the chain moved from the log into a file.
 
-The end of each such segment is told twice, in one transaction: the table `segments` has it, so that a reader
-knows where the rows that are left begin, and an event `audit.archive` in the chain. From then on a trigger
-lets these rows be removed. That is done in steps, so that nobody who writes has to wait: a row that is there
-although it was archived is no harm. The ids of their events stay: a turn that runs again is known by them,
-also after its user was erased.
+A segment is noted twice, in one transaction: in the table `segments`, so that readers know where the rows
+that are left begin, and as an event `audit.archive` in the chain. From then on a trigger lets its rows be
+removed. They are removed in steps, so that no writer has to wait; an archived row still in the log does no
+harm. The ids of its events stay: they show that a turn runs again, even after its user was erased.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,11 +19,11 @@ from supervisor_memory.model.records import AuditEvent
 __all__ = ["ARCHIVE", "ID", "KEEP", "TABLES", "Segment", "listed", "put", "remove"]
 
 ARCHIVE: Final = "audit.archive"
-"""What the log says of rows that were archived."""
+"""The operation of events that note a segment."""
 KEEP: Final = 100_000
-"""How many of the newest rows stay when others are archived, if nothing else is said."""
+"""How many of the newest rows an archiving leaves by default."""
 ID: Final = "coalesce(unhex({0}, '-'), {0})"
-"""What is kept of an event's id: a UUID in 16 bytes. SQL, around an expression."""
+"""SQL for an event's id as it is kept: a UUID in 16 bytes, other ids as they are. `{0}` is the id."""
 TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS segments(
         through INTEGER PRIMARY KEY, hash TEXT NOT NULL, rows INTEGER NOT NULL, sha256 TEXT NOT NULL,
@@ -47,14 +46,14 @@ _COLUMNS: Final = "through, hash, rows, sha256, at_us"
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Rows that lie in a file.
+    """Rows of the chain in a file.
 
     Args:
-        through: The number of its last row.
-        hash: The hash of that row, in hex.
-        rows: How many there are.
+        through: The number of the last row.
+        hash: The hash of the last row, in hex.
+        rows: How many rows there are.
         sha256: Of the file, in hex.
-        at_us: When it was archived, in microseconds since 1970.
+        at_us: The time of archiving, in microseconds since 1970.
     """
 
     through: int
@@ -68,19 +67,19 @@ class Segment:
         return self.through - self.rows + 1
 
     def event(self) -> AuditEvent:
-        """What the chain says of it."""
+        """The event that notes the segment in the chain."""
         told = ("through", "hash", "rows", "sha256")
         return AuditEvent(ARCHIVE, actor="operator", detail={name: getattr(self, name) for name in told})
 
     def is_told_by(self, event: Mapping[str, Any] | None) -> bool:
-        """Whether an event of the chain says the same."""
+        """Whether an event of the chain notes this segment, with the same time."""
         if event is None:
             return False
         return (dict(self.event().detail), self.at_us) == (event.get("detail"), event.get("ts_us"))
 
 
 def listed(connection: apsw.Connection) -> Sequence[Segment]:
-    """All of a log, oldest first."""
+    """All segments of a log, oldest first."""
     if not has_table(connection, "segments"):
         return ()
     rows: Any = connection.execute(f"SELECT {_COLUMNS} FROM segments ORDER BY through")
@@ -109,7 +108,7 @@ def put(connection: apsw.Connection, segment: Segment) -> None:
 
 
 def remove(connection: apsw.Connection, *, most: int) -> int:
-    """Remove the oldest of the rows that are archived, inside a transaction; how many."""
+    """Remove up to `most` archived rows, oldest first, inside a transaction; returns how many."""
     through = connection.execute(
         "SELECT max(seq) FROM (SELECT seq FROM audit WHERE seq <= (SELECT max(through) FROM segments) "
         "ORDER BY seq LIMIT ?)",

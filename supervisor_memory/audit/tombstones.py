@@ -1,8 +1,8 @@
-"""Who was erased, and when: what was said before then does not come back.
+"""Tombstones: who was erased and when, so that words said before do not come back.
 
-A tombstone names nobody. It holds a keyed hash of the user id, which only answers whether a user that one
-can name was erased, the time, and the ids of verbatim records: those are made from what was said where, so
-a turn that runs again would bring them back. All else that runs again is known by its audit events.
+A tombstone names nobody. It holds a keyed hash of the user id, by which only a known user id can be looked
+up, and the time. Beside it lie the ids of verbatim records: these are made from the words and their place,
+so a turn that runs again would bring the records back. Other repeats are known by their audit events.
 """
 
 import hmac
@@ -30,23 +30,25 @@ class Tombstones:
     """The tombstones of a log, on connections inside a transaction.
 
     Args:
-        secret: What keys the hashes; kept beside them.
+        secret: The key of the hashes; kept beside them.
     """
 
     def __init__(self, secret: str) -> None:
         self._secret = secret.encode()
 
     def name(self, user_id: str) -> str:
-        """What stands for a user on a tombstone."""
+        """The name of a user on a tombstone: a keyed hash, in hex."""
         return hmac.digest(self._secret, b"tombstone\0" + user_id.encode(), "sha256").hex()
 
     def put(
         self, connection: apsw.Connection, user_id: str, verbatim: Sequence[str], *, at: float, erasure: str
     ) -> None:
-        """Begin an erasure: what was said before `at` is refused from now on.
+        """Begin an erasure: records said before `at` are refused from now on.
 
         Args:
             verbatim: The ids of the user's verbatim records.
+            at: In seconds since 1970.
+            erasure: The id of the event "erase.begin".
         """
         name = self.name(user_id)
         connection.execute(
@@ -59,12 +61,12 @@ class Tombstones:
         connection.execute("INSERT INTO erasures(id, user) VALUES(?, ?)", (erasure, name))
 
     def erased_at(self, connection: apsw.Connection, user_id: str) -> float | None:
-        """When a user was erased last; None: never."""
+        """When a user was erased last, in seconds since 1970; None: never."""
         row = connection.execute("SELECT at FROM tombstones WHERE user = ?", (self.name(user_id),)).fetchone()
         return None if row is None else float(row[0])
 
     def refused(self, connection: apsw.Connection, records: Iterable[Record]) -> Sequence[Record]:
-        """Of these new records, those that were said before their user was erased."""
+        """The new records that were said before their user was erased."""
         times: dict[str, float | None] = {}
         found = []
         for record in records:
@@ -76,22 +78,22 @@ class Tombstones:
         return found
 
     def unfinished(self, connection: apsw.Connection) -> Sequence[str]:
-        """The erasures that were begun and not done."""
+        """Ids of the erasures that were begun and not done."""
         rows: Iterable[Any] = connection.execute("SELECT id FROM erasures ORDER BY id")
         return [str(row[0]) for row in rows]
 
     def finish(self, connection: apsw.Connection, erasures: Iterable[str]) -> Sequence[str]:
-        """End these erasures; those that nobody has ended before."""
+        """End erasures; returns the ids of those that were not ended before."""
         ended = "DELETE FROM erasures WHERE id = ? RETURNING id"
         return [each for each in erasures if connection.execute(ended, (each,)).fetchall()]
 
     def not_removed(self, connection: apsw.Connection) -> Collection[str]:
-        """The names of those whose records are still there, where these are not in this database."""
+        """Names of users with an erasure begun, and records still in a store apart from the log."""
         rows: Iterable[Any] = connection.execute("SELECT user FROM erasures WHERE NOT removed")
         return {str(row[0]) for row in rows}
 
     def note_removed(self, connection: apsw.Connection) -> None:
-        """From now on the records of the erased are new ones."""
+        """Note that the records of all erased users are gone; their records from now on are new."""
         connection.execute("UPDATE erasures SET removed = 1")
 
     def _is_said_again(self, connection: apsw.Connection, record: Record) -> bool:

@@ -1,7 +1,7 @@
-"""What each reader was told in a turn: which records, by what scores, and what was left out and why.
+"""Notes and searches in the log: the records each reader was shown or not shown, with scores and reasons.
 
-A row is one note as it was injected, or one search. Like the access log it is capped, not chained, and holds
-no text: ids, numbers, and codes of `supervisor_memory.model.explain`.
+A row is a note as it was injected, or a search. Like the access log, the table is capped, not chained, and
+holds no text: ids, numbers, and codes of `supervisor_memory.model.explain`.
 """
 
 import json
@@ -39,7 +39,7 @@ TABLES: Final = (
     "CREATE INDEX IF NOT EXISTS notes_by_run ON notes(run_id) WHERE run_id IS NOT NULL",
 )
 MOST: Final = 20_000
-"""Rows that are kept; the oldest make room."""
+"""How many rows are kept; the oldest make room."""
 _DROPPED: Final = 20
 _DIGITS: Final = 3
 _PAUSE_SECONDS: Final = 120.0
@@ -51,9 +51,9 @@ Values: TypeAlias = tuple[str | int | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A record in a note, or left out of it.
+    """A record in a note or a search, or one left out.
 
-    `rank` is 1 for the best, None where it was left out; `score` and `parts` are those of its hit, in [0, 1];
+    `rank` is 1 for the best, None for a record left out; `score` and `parts` come from the hit, in [0, 1];
     `reason` is a code of `supervisor_memory.model.explain`.
     """
 
@@ -66,7 +66,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a reader was given, on its way into the log. `at` is in seconds since 1970."""
+    """A note or a search on its way into the log. `at` is in seconds since 1970."""
 
     id: str
     op: str
@@ -80,11 +80,11 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """What a reader was given, as the log keeps it.
+    """A note or a search as the log keeps it.
 
-    `op` is "inject" for a note, "search" for a search; `agent_id` None is the supervisor, or who called from
-    Python; `session` stands for the session without naming it; `tokens` is the size of the note, None for a
-    search; `degraded`: a part of memory did not answer.
+    `op` is "inject" for a note, "search" for a search; `agent_id` None is the supervisor, or a caller from
+    Python; `session` is a pseudonym; `tokens` is the size of the note, None for a search; `degraded`: a part
+    of memory did not answer.
     """
 
     id: str
@@ -120,7 +120,7 @@ def given(
     tokens: int | None = None,
     degraded: bool = False,
 ) -> Given:
-    """What is to be logged of a note or a search; of what was left out the best."""
+    """Make the log's entry of a note or a search, with the best of the records left out."""
     shown = [_shown(hit, hit.reason, rank) for rank, hit in enumerate(hits, start=1)]
     others = sorted(dropped, key=lambda each: -each.hit.score)[:_DROPPED]
     left_out = [_shown(each.hit, each.reason, None) for each in others]
@@ -133,7 +133,7 @@ def _shown(hit: "Hit", reason: str, rank: int | None) -> Shown:
 
 
 def row_of(entry: Given, subject: str | None, session: str | None, run_id: str | None) -> Values:
-    """The row of what was given, under the names that the log has for its user, session and run."""
+    """The row of an entry, with the log's pseudonyms for its user, session and run."""
     return (
         *(entry.id, int(entry.at * _MICRO), subject, entry.op, entry.scope.agent_id, session, run_id),
         *(entry.tokens, int(entry.degraded), _packed(entry.shown), _packed(entry.dropped)),
@@ -156,11 +156,13 @@ def injections(
     before: int | None = None,
     limit: int,
 ) -> list[Injection]:
-    """The latest rows, newest first; of a user's name in the log, of a run, of those that tell of a record.
-
-    Ids are whole ones. A record's is the only string that a list in the packed JSON begins with.
+    """The latest notes and searches, newest first.
 
     Args:
+        subject: Only those of the user with this pseudonym.
+        run_id: Only those of this run, by its name in the log.
+        record_id: Only those that showed or left out this record.
+        id: Only the one with this id.
         before: Only rows with a smaller `seq`.
     """
     wanted: list[tuple[str, str | int]] = [
@@ -194,15 +196,17 @@ def turns(
     """The latest turns, newest first.
 
     Args:
-        before: The smallest `seq` of a page that was read: what is older follows.
-        limit: How many notes to read at most; the notes of a run that lie beyond are missing.
+        before: Only notes with a smaller `seq`; for a next page the smallest `seq` of the page before.
+        limit: How many notes to read at most; a run's notes beyond are missing.
     """
     return grouped(log.notes(limit, user_id=user_id, before=before))
 
 
 def grouped(notes: Iterable[Injection]) -> list[Turn]:
-    """The turns that notes belong to, newest first: those of one run or, where memory is read without a
-    `run_id`, those of one session with no pause of two minutes between them.
+    """Group notes into turns, newest first.
+
+    A turn has the notes of a run. Where memory is read without a `run_id`, it has the notes of a session
+    without a pause of more than two minutes.
 
     Args:
         notes: Newest first.

@@ -1,10 +1,9 @@
-"""Whether the audit log is whole, and whether what is stored is what it says was written.
+"""Verifies that the audit log is whole, and that the stored records are the ones it says were written.
 
-The chain proves itself: each row's hash holds the row before. That finds rows that were changed, taken out or
-put in between, not a log that was cut off or written anew as a whole: that takes an anchor (`anchor.py`).
-
-A record's text is compared with the keyed commitment of its last row. So a byte that a disk has flipped is
-found, where SQLite itself sees a whole page.
+The chain proves itself: each row's hash covers the row before. That finds rows that were changed, taken out
+or put in between. A log that was cut off or written anew as a whole takes an anchor (`anchor.py`).
+A record's text is compared with the keyed commitment of its last row. That also finds a byte flipped by the
+disk, where SQLite sees a whole page.
 """
 
 import hmac
@@ -25,10 +24,13 @@ from supervisor_memory.model.records import Record
 __all__ = ["LOST", "Fault", "FaultKind", "Verified", "verified", "verified_exports"]
 
 FaultKind: TypeAlias = Literal["chain", "truncated", "state", "content"]
-"""A row was changed, taken out, put in or written anew; the end is missing; a record is not the one that was
-written last; its text is not."""
+"""The kinds of fault.
+
+"chain": a row was changed, taken out, put in or written anew. "truncated": the end is missing. "state": a
+record does not have the version that was written last. "content": its text is not the one written last.
+"""
 LOST = "store.lost"
-"""What the log says of a record that a repair could not save."""
+"""The operation of rows about a record that a repair could not save."""
 _COLUMNS: Final = ("seq", "event_id", "ts_us", "op", "outcome", "record_id", "subject")
 _filed = attrgetter(*_COLUMNS)
 _said = itemgetter(*_COLUMNS)
@@ -38,7 +40,7 @@ Get = Callable[[Sequence[str]], Sequence[Record]]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that is wrong. `row` is the number of the row it shows in, `told` says it in a sentence."""
+    """A fault of the log or a record. `row` is the number of its row, `told` describes it in a sentence."""
 
     kind: FaultKind
     row: int
@@ -47,13 +49,14 @@ class Fault:
 
 @dataclass(slots=True)
 class Verified:
-    """What was read, and each thing that is wrong.
+    """The result of verifying a log.
 
     Args:
         rows: How many rows were read.
-        records: How many records these tell of that were compared.
-        archived: How many rows before them are archived, and were not read.
-        unseen: The rows of anchors that lie among those, so that they were compared with nothing.
+        records: How many records were compared.
+        faults: All that is wrong.
+        archived: How many earlier rows are archived, and were not read.
+        unseen: The rows of anchors among these, which were compared with nothing.
     """
 
     rows: int = 0
@@ -64,13 +67,13 @@ class Verified:
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong, as sentences."""
+        """The faults as sentences."""
         return [fault.told for fault in self.faults]
 
 
 @dataclass(slots=True)
 class _Last:
-    """What the log says of a record at last."""
+    """The last row about a record, with its version and the commitment of its text."""
 
     seq: int = 0
     version: int = 0
@@ -78,12 +81,12 @@ class _Last:
 
 
 class _Chain:
-    """A chain that is read row after row.
+    """Checks a chain row after row.
 
     Args:
-        start: The number and the hash of the row before its first.
-        anchors: Those of its log that lie behind that row, or at it, are looked for.
-        keeps_records: Whether what its rows say of records is of interest.
+        start: The number and the hash of the row before the first.
+        anchors: Compared with the rows; anchors of rows before `start` cannot be.
+        keeps_records: Whether to collect the last row about each record.
     """
 
     def __init__(
@@ -97,17 +100,18 @@ class _Chain:
         self.found = Verified(archived=start[0])
         self.records: dict[str, _Last] | None = {} if keeps_records else None
         self.archivings: dict[int, Mapping[str, Any]] = {}
-        """What its rows say of archived ones, by the last of those."""
+        """The events about archived rows, by the number of the last archived row."""
         self._log_id, self._anchors = log_id, anchors
         self._last, self._before = start
         self.hash_at_start = start[1].hex()
         self._hashes = {anchor.seq: "" for anchor in anchors} | {start[0]: self.hash_at_start}
 
     def take(self, row: AuditRow, event: Mapping[str, Any] | None = None) -> None:
-        """The next row.
+        """Check the next row.
 
         Args:
-            event: What its columns were made of; None: they are stored, and compared with its payload.
+            event: The row's event, where its columns were made from the event, as for a file; None: the
+                columns are stored apart, and are compared with the payload.
         """
         wrong = wrong_with(row, self._log_id, self._last, self._before)
         if event is None and not wrong and not _is_filed_by(row, event := event_of(row.payload)):
@@ -124,7 +128,7 @@ class _Chain:
         self.found.rows += 1
 
     def read(self, piece: Piece) -> None:
-        """The rows of a file, as far as they can be read."""
+        """Check the rows of a file, as far as they can be read."""
         try:
             for _, row, event in piece.rows():
                 self.take(row, event)
@@ -140,7 +144,7 @@ class _Chain:
         return self._before.hex() if isinstance(self._before, bytes) else ""
 
     def end(self, key: str | None) -> None:
-        """Compare with the anchors, once all rows were taken."""
+        """Compare the chain with the anchors, once all rows were taken."""
         start = self.found.archived
         own = [anchor for anchor in self._anchors if anchor.log_id == self._log_id]
         self.found.unseen = sorted(anchor.seq for anchor in own if anchor.seq < start)
@@ -161,17 +165,17 @@ def verified(
     key: str | None = None,
     archives: Iterable[Path] = (),
 ) -> Verified:
-    """Read the whole log, as far as it is not archived.
+    """Verify a log and the archives named, and, with `get`, the records.
 
     Args:
-        get: Also read every record that the log tells of with this, and compare its version.
-        texts: With `get`: compare its text, too.
-        anchors: Where the log stood at earlier moments.
-        key: What the anchors were signed with; None: whether they were is not looked at.
-        archives: The files of archived rows that are to be read first, in any order: all, or the latest.
+        get: Reads records by their ids; the version of each record in the log is compared.
+        texts: With `get`: compare the texts of the records, too.
+        anchors: Of this log, from earlier moments.
+        key: The key of the anchors; None: their signatures are not checked.
+        archives: The files of archived rows to read first, in any order: all, or the latest.
 
     Raises:
-        BackendError: it cannot be read, or a file is none of an archive of this log.
+        BackendError: the log cannot be read, or a file is no archive of this log.
         OSError: a file cannot be read.
     """
     segments, named = log.segments(), pieces_of(log, archives)
@@ -196,15 +200,15 @@ def verified(
 def verified_exports(
     files: Iterable[Path], *, anchors: Sequence[Anchor] = (), key: str | None = None
 ) -> dict[str, Verified]:
-    """Read what `audit export` and `audit archive` wrote, of any number of instances, in any order.
+    """Verify files of `audit export` and `audit archive`, of any number of instances, in any order.
 
-    Each chain is proved from its first row, or from behind rows of which it says that they were archived.
+    Each chain is verified from its first row, or from behind the rows that it says were archived.
 
     Returns:
-        By the id of their logs what is wrong.
+        The result for each log, by its id.
 
     Raises:
-        BackendError: a line is none of an export.
+        BackendError: a line is no row of an export.
         OSError: a file cannot be read.
     """
     chains: dict[str, _Chain] = {}
@@ -222,7 +226,7 @@ def verified_exports(
 
 
 def _compare_boundaries(chain: _Chain, segments: Sequence[Segment]) -> None:
-    """Whether the store and its log say the same of what was archived."""
+    """Note a fault where the table `segments` and the events of the chain differ on archived rows."""
     known = {each.through: each for each in segments}
     to_be_told = {through for through in known if through >= chain.found.archived}
     for through in sorted(to_be_told | set(chain.archivings)):
@@ -236,7 +240,7 @@ def _compare_boundaries(chain: _Chain, segments: Sequence[Segment]) -> None:
 
 
 def _compare_left_over(chain: _Chain, log: AuditLog, segments: Sequence[Segment]) -> None:
-    """Whether rows that are archived, and were not removed yet, are those that were archived."""
+    """Note a fault where archived rows that are still in the log are not the rows that were archived."""
     through = segments[-1].through if segments else 0
     left: _Chain | None = None
     for row in takewhile(lambda row: row.seq <= through, live_rows(log)):
@@ -247,7 +251,7 @@ def _compare_left_over(chain: _Chain, log: AuditLog, segments: Sequence[Segment]
 
 
 def _compare_beginning(chain: _Chain) -> None:
-    """Whether a chain says itself that what is before its first row was archived."""
+    """Note a fault where rows are missing before the first, and the chain does not say they were archived."""
     if not (start := chain.found.archived):
         return
     said = chain.archivings.get(start, {}).get("detail", {})
@@ -270,11 +274,10 @@ def _since(  # noqa: PLR0917
     last: int,
     key: str | None,
 ) -> Iterator[Fault]:
-    """What happened to the log since its anchors.
+    """The faults that the anchors show.
 
     Args:
-        start: Anchors of rows before this one are compared with nothing. When it is all of them, nothing is
-            proved.
+        start: Anchors of rows before this row are compared with nothing; when all are, that is a fault.
     """
     for anchor in anchors:
         where = f"the anchor of row {anchor.seq}"

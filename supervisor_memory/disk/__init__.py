@@ -1,1 +1,1 @@
-"""One SQLite file: who writes, who reads, where it lies."""
+"""A SQLite file shared by threads and processes: its writer, its readers, its place."""

@@ -1,4 +1,4 @@
-"""One SQLite file: who may write now, who reads, and what SQLite's errors mean to us.
+"""A SQLite file shared by threads and processes: its writer, its readers, forks, and SQLite's errors as ours.
 
 Always `apsw`, never the standard library's module: closing a file with one drops the locks the other holds.
 """
@@ -32,11 +32,11 @@ __all__ = [
 
 
 class Open(Protocol):
-    """What has files open, and is told of forks."""
+    """Something that holds files open, and lets go of them around a fork."""
 
     @property
     def is_read(self) -> bool:
-        """Whether another thread reads it now."""
+        """Whether a thread reads the files now."""
         ...
 
     def before_fork(self) -> None:
@@ -52,7 +52,7 @@ class Open(Protocol):
 
 known: "weakref.WeakSet[Open]" = weakref.WeakSet()
 readers: Final = threading.Condition()
-"""Held to begin and to end reading; not the lock of writers, so that nobody reads later for one who waits."""
+"""Held while a read begins or ends. Apart from the lock of writers, so that no reader waits for a writer."""
 
 _READERS_SECONDS: Final = 1.0
 _forks: list[int] = []
@@ -65,7 +65,7 @@ def wait_for_forks() -> None:
 
 
 def stopped_reading() -> None:
-    """With `readers` held: tell a thread that forks."""
+    """With `readers` held: wake a thread that waits to fork."""
     if _forks:
         readers.notify_all()
 
@@ -94,7 +94,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def translated(error: apsw.Error | UnicodeDecodeError, *, where: str, waited: float) -> BackendError:
-    """What an error of SQLite means to a caller; to be raised `from` it."""
+    """The exception of ours for an error of SQLite; to be raised `from` the error."""
     match error:
         case apsw.BusyError() | apsw.LockedError():
             return BackendUnavailable(
@@ -149,16 +149,16 @@ _abandoned: list[apsw.Connection] = []  # of a parent process: to close them her
 
 
 class Opened(apsw.Connection):
-    """A connection, and what it has open: the file (None: memory), and its log once it has written."""
+    """A connection with its open files: the database (None: in memory), and the log after the first write."""
 
     file: File | None = None
     log: File | None = None
     _kept_at: int | None = None
 
     def kept(self) -> dict[Hashable, Any]:
-        """What its users put there since another connection last committed; empty after each such commit.
+        """A cache of what was read, emptied when another connection has committed.
 
-        For what was read inside a transaction, by a connection that writes nothing itself.
+        Only for reads inside a transaction, and for connections that write nothing themselves.
         """
         version = int(self.execute("PRAGMA data_version").get)
         if version != self._kept_at:
@@ -167,7 +167,7 @@ class Opened(apsw.Connection):
 
 
 class Database:
-    """A file (or memory) with one writer at a time and as many readers as are asked for.
+    """A file, or a database in memory, with one writer at a time and any number of readers.
 
     Args:
         path: The file; None keeps everything in memory.
@@ -209,7 +209,7 @@ class Database:
 
     @property
     def format(self) -> int:
-        """What `PRAGMA user_version` says of a file of this schema."""
+        """The number in `PRAGMA user_version` of a file with this schema."""
         return len(self._steps) + 1
 
     def when_replaced(self, read_anew: Callable[[apsw.Connection], None]) -> None:
@@ -265,7 +265,7 @@ class Database:
             yield self._writer_connection()
 
     def scrub(self, *, seconds: float | None = None) -> str:
-        """Rewrite the file and empty its log, so that nothing is left in them but what is stored.
+        """Rewrite the file and empty its log, so that neither holds a trace of deleted rows.
 
         SQLite overwrites what it deletes (`secure_delete`), but not the copies that stay in the unused
         middle of a page when its rows move to another one: only a file that is written anew has none.
@@ -388,7 +388,7 @@ class Database:
             raise self._lost_log(connection)
 
     def _check_after(self, connection: Opened) -> None:
-        """Whether what was committed is where the next one looks for it, not in a file that was removed."""
+        """Raise when a commit went into a removed file or log, where no other connection finds it."""
         if self.path is None or self._is_becoming_ours:
             return
         if connection.file != file_at(self._address):
@@ -401,8 +401,10 @@ class Database:
             raise self._lost_log(connection)
 
     def _lost_log(self, connection: Opened) -> BackendUnavailable:
-        """Bring what the open log holds into the file, where it is safe. It is used no more after that:
-        whoever opens the file next makes a log that those who have the old one open do not see."""
+        """Copy the open log into the file, and refuse all use from now on; returns the error to raise.
+
+        Whoever opens the file next makes a new log, unseen by connections to the old log.
+        """
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         with contextlib.suppress(apsw.Error):
@@ -526,8 +528,11 @@ class Database:
         self._is_becoming_ours = False
 
     def _read_with_the_first(self) -> None:
-        """Let readers have the connection that looked at the file. To open one is to read the whole schema,
-        which takes most of the time until a store has answered; a writer may never be asked for."""
+        """Keep the connection of the first look for readers.
+
+        Opening another would read the whole schema again, which takes most of the time until a store has
+        answered; a writer may never be asked for.
+        """
         if self.path is not None and self._writer is not None:
             self._writer.execute("PRAGMA query_only=1")
             self._idle.append(self._writer)
@@ -600,7 +605,7 @@ class Database:
             raise self.translated(error) from error
 
     def translated(self, error: apsw.Error | UnicodeDecodeError) -> Exception:
-        """What an error of SQLite means to us."""
+        """The exception of ours for an error of SQLite."""
         return translated(error, where=self.where, waited=self._lock_seconds)
 
     @property
@@ -625,7 +630,7 @@ class Database:
 
 
 class _Snapshot:
-    """A reader's connection inside a transaction. No generator: searches are short, and each has one."""
+    """A reader's connection inside a transaction. No generator, which would slow down short searches."""
 
     __slots__ = ("_connection", "_database")
 

@@ -1,4 +1,4 @@
-"""The place of a database file: whether one may be there, and which file it is now."""
+"""Where a database file lies: whether the place is allowed, and which file is there now."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ from supervisor_memory.errors import BackendUnavailable, CorruptStore
 __all__ = ["File", "file_at", "log_of", "prepare", "refuse_network_file_system"]
 
 File: TypeAlias = tuple[int, int]
-"""Device and inode: what stays the same of a file however often it is written, until it is replaced."""
+"""Device and inode: the same for a file through every write, until another file replaces it."""
 
 _HEADER: Final = b"SQLite format 3\x00"
 _SPACE: Final = "\\040"  # as /proc/mounts writes one
@@ -97,7 +97,7 @@ def _kind_now(directory: Path) -> str:
 
 @lru_cache(maxsize=64)
 def _kind_on(directory: str, device: int) -> str:
-    """The kind of file system. A directory that another one is mounted over has another device."""
+    """The kind of a directory's file system. `device` is only a key of the cache: a new mount changes it."""
     try:
         mounts = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""An embedder without what all its vectors have in common."""
+"""An embedder without the directions that all its vectors share."""
 
 from collections.abc import Mapping, Sequence
 

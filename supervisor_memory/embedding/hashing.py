@@ -24,7 +24,7 @@ IS_CJK = re.compile(rf"[{CJK}]")
 
 
 class HashingEmbedder:
-    """FOR TESTS: signed hashing of words, of pieces of words, and of Chinese bigrams.
+    """FOR TESTS: signed hashing of words, pieces of words, and Chinese bigrams.
 
     Texts that share words get similar vectors; "tea" and "a hot drink" do not. Deterministic in every
     process and on every machine, instant, needs no model. Not an embedder for production.
@@ -80,7 +80,7 @@ class HashingEmbedder:
 
 
 def features(text: str) -> Iterator[tuple[str, float]]:
-    """What a text is made of, with weights: bigrams of Chinese, else words and pieces of words."""
+    """The features of a text with their weights: Chinese bigrams, else words and pieces of words."""
     for token in TOKENS.findall(unicodedata.normalize("NFKC", text).casefold()):
         if IS_CJK.match(token):
             yield from ((token[at : at + 2], 1.0) for at in range(max(1, len(token) - 1)))

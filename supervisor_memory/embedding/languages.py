@@ -16,7 +16,7 @@ SHARE = 0.3
 
 
 class Reader(Protocol):
-    """An embedder, or what is known of one."""
+    """An embedder, or anything else that says which languages it reads."""
 
     @property
     def languages(self) -> tuple[str, ...]: ...

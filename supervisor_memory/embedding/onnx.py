@@ -227,7 +227,7 @@ def word_pieces(vocabulary: Path, *, lowercase: bool, tokens: int) -> Any:
 
 
 def limited(tokenizer: Any, *, tokens: int) -> Any:
-    """Set the length once, here: changing it later would not be safe between threads."""
+    """Cut at `tokens`, without padding. Set once, here: a later change would not be safe between threads."""
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_length=tokens)
     return tokenizer

@@ -1,7 +1,7 @@
-"""Pairs to calibrate by: what is asked, and what was remembered.
+"""Pairs to calibrate by: a query, and a memory that answers or repeats it.
 
 Half of them are a question and the fact that answers it, half two wordings of one fact. Each pair has
-a subject that no other pair has, so that any two of different pairs are unrelated. All are written in
+a subject of its own, so that a query and the memory of another pair are unrelated. All are written in
 the manner of memories, because unrelated memories are more alike than unrelated sentences: most begin
 with "The user".
 

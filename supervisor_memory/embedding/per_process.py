@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class PerProcess(Generic[T]):
-    """Holds what must neither be made twice nor be carried over a fork, such as a model session.
+    """Holds a value that must neither be made twice nor be carried over a fork, such as a model session.
 
     Threads of one process share the value; the first to ask makes it while the others wait. A forked
     child makes its own, under a lock of its own: the parent's lock may have been held by a thread

@@ -1,4 +1,4 @@
-"""What an embedder is, how its cosines are read, and what a vector must be."""
+"""The `Embedder` protocol, the calibration of its cosines, and the checks of its vectors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -81,7 +81,7 @@ class Embedder(Protocol):
         """Embed what somebody asks; shape `(dimension,)`."""
 
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
-        """Embed what is stored; shape `(len(texts), dimension)`, no text at all included."""
+        """Embed what is stored; shape `(len(texts), dimension)`, for no texts too."""
 
 
 def check_vector(vector: npt.ArrayLike, *, dimension: int, what: str) -> Vector:

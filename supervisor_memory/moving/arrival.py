@@ -23,14 +23,14 @@ _Waiting: TypeAlias = tuple[int | None, Stored, int]
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """What was not taken, and why.
+    """A record or a line that was not taken, and why.
 
     Args:
-        line: Of the file, from 1; None: it came from a store, or never was a line.
+        line: Its number in the file, from 1; None: the record came from a store, or the line is missing.
         record_id: "" where it is unknown.
-        reason: A code: those of `Taken`, or "damaged" (a line that cannot be read), or "cut" (the end of
+        reason: A code of `Taken`, or "damaged" (a line that cannot be read), or "cut" (the end of
             the file is missing, or tells of more records).
-        told: The same for people.
+        told: The reason as a sentence for people.
     """
 
     line: int | None
@@ -41,7 +41,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What became of the records.
+    """What became of the records of an export, import or copy.
 
     Args:
         counts: How many were "exported", or "added", "replaced", the "same", "older", "left_out" (of
@@ -75,7 +75,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Arrival:
-    """Records on their way into a store: put together to large pages, those without a place tried again."""
+    """Brings records into a store in large pages, and tries again the records without a place at first."""
 
     take: Callable[[Sequence[Stored]], Sequence[Taken]]
     tally: Tally
@@ -93,7 +93,7 @@ class Arrival:
             self._take()
 
     def settle(self) -> None:
-        """Take what is left, and what had no place as long as others were on their way."""
+        """Take the records that are left, then once more those without a place at first."""
         self._take()
         self._waiting, self._late = self._late, []
         self._late_bytes = _TAKEN_BYTES
@@ -143,7 +143,11 @@ class Reading:
             self._refuse(line.number, "damaged", str(told))
 
     def end(self) -> None:
-        """Nothing comes any more."""
+        """Note an end that is missing.
+
+        Raises:
+            InvalidContent: the file was empty.
+        """
         if not self._begun:
             raise InvalidContent("the file is empty; it is no export of supervisor-memory")
         if not self._ended:

@@ -1,4 +1,4 @@
-"""An export file as it is written and read: one line after the other, never as a whole."""
+"""Writes and reads an export file line by line, never as a whole."""
 
 import contextlib
 import fcntl
@@ -27,12 +27,17 @@ __all__ = ["PART", "File", "Line", "Output", "lines_of", "opened", "output"]
 File: TypeAlias = str | Path | BinaryIO
 """A path, or a file that is open in binary mode."""
 PART: Final = ".part"
-"""What is put behind a file's name until it is whole."""
+"""The suffix of a file's name until the file is whole."""
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 class Output(Protocol):
-    """A file that is being written. `after` is the last record in it, of so many `records`."""
+    """An export file that is being written.
+
+    Attributes:
+        after: The id of the last record in the file; None: it has none.
+        records: How many records are in the file.
+    """
 
     after: str | None
     records: int
@@ -60,14 +65,15 @@ class _Lines:
 
 @contextlib.contextmanager
 def output(file: File, *, written_at: float, user_id: str | None, resume: bool) -> Iterator[Output]:
-    """A file to write records to. A path gets its name when it is whole, and has nothing of it before.
+    """Open an export file for writing. A path appears under its name when the file is whole, not before.
 
     Args:
-        resume: Go on behind what an export that was cut off has left; where there is none, begin.
+        resume: Go on where an export was cut off; where there is none, begin.
 
     Raises:
         BackendUnavailable: another export writes this file.
-        InvalidContent: what is to be resumed is something else.
+        InvalidContent: the path is a directory or a device, or what is to be resumed is damaged or was begun
+            for another user.
     """
     header = header_line(written_at=written_at, user_id=user_id)
     if not isinstance(file, str | Path):
@@ -93,7 +99,7 @@ def output(file: File, *, written_at: float, user_id: str | None, resume: bool) 
 
 @contextlib.contextmanager
 def _part_of(path: Path) -> Iterator[BufferedRandom]:
-    """The file beside it that is written, for its owner alone to read."""
+    """The unfinished file beside `path`, locked, for its owner alone to read."""
     if path.is_dir():
         raise InvalidContent(f"{path} is a directory; name a file in it", path=str(path))
     if path.exists() and not path.is_file():  # it would be replaced, such as /dev/null for everybody
@@ -121,7 +127,11 @@ def _part_name(path: Path) -> Path:
 
 
 def _left_of(part: BinaryIO, user_id: str | None) -> _Lines:
-    """What an export that was cut off has left; the file stands behind its last whole record."""
+    """Find where an export was cut off; the file then stands behind the last whole record.
+
+    Raises:
+        InvalidContent: the file was begun for another user, or is damaged.
+    """
     lines = _Lines(part)
     last, end = b"", 0
     for line in _whole_lines(part):
@@ -165,11 +175,12 @@ def _sync(directory: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line as it was read: what it says, or why it cannot be taken.
+    """A line of an export file, read and checked.
 
     Args:
         number: Of the line, from 1.
         size: In bytes.
+        told: What the line says; an error says why it cannot be taken.
     """
 
     number: int
@@ -179,7 +190,7 @@ class Line:
 
 @contextlib.contextmanager
 def opened(file: File) -> Iterator[tuple[BinaryIO, int]]:
-    """A file to read, and how many bytes it has; 0: that cannot be told."""
+    """Open a file for reading; gives the file and its size in bytes, 0 where it is unknown."""
     if isinstance(file, str | Path):
         with Path(file).open("rb") as mine:
             yield mine, os.fstat(mine.fileno()).st_size
@@ -188,7 +199,7 @@ def opened(file: File) -> Iterator[tuple[BinaryIO, int]]:
 
 
 def lines_of(file: BinaryIO) -> Iterator[Line]:
-    """Its lines, each checked; empty ones are left out.
+    """The lines of an export file, each checked; empty lines are left out.
 
     Raises:
         InvalidContent: the file is open as text.

@@ -1,4 +1,4 @@
-"""One line of an export file: what it says, and whether a stranger's can be believed. docs/moving.md."""
+"""Writes and reads the lines of an export file; every line read is checked. See docs/moving.md."""
 
 import base64
 import binascii
@@ -42,7 +42,7 @@ __all__ = [
 FORMAT: Final = "supervisor-memory"
 NUMBER: Final = 1
 MOST_BYTES: Final = 8 * 1024 * 1024
-"""Of a line, its end included."""
+"""The limit of a line, its end included."""
 
 _MOST_VERSIONS: Final = 100_000
 _MOST_MISSING: Final = 1_000
@@ -58,7 +58,7 @@ _PAIR, _TRIPLE = 2, 3
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The first line. `user_id`: the only user whose records follow; None: all."""
+    """The first line of a file. `user_id`: all records are this user's; None: they are of all users."""
 
     written_at: float
     by: str
@@ -67,7 +67,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The last line: how many records stand between the two."""
+    """The last line of a file, with the number of its records."""
 
     records: int
 
@@ -119,7 +119,7 @@ def record_line(stored: Stored) -> bytes:
 
 
 def read(line: bytes) -> Header | Stored | End:
-    """What a line says. It may be anybody's: nothing of it is believed before it is checked.
+    """Read a line of an export file. Anybody may have written the file, so everything is checked.
 
     Raises:
         SupervisorMemoryError: why it cannot be taken.
@@ -252,7 +252,7 @@ def _record(value: _RecordValue) -> Record:
             check_name(name, what=what)
     check_content(value.content)
     check_shape(value.metadata)
-    # As it is, not as it would be written today, but for the hash, which is of its content.
+    # All as the file says, except for the hash: it is computed from the content.
     return Record.from_dict({**value.model_dump(), "content_hash": ""})
 
 

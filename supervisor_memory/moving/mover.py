@@ -1,4 +1,4 @@
-"""Memories from one place to another, as they are: what `export`, `import_from` and `copy_to` do."""
+"""Moves records, with their versions and vectors, between stores and files."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ from supervisor_memory.wiring.trail import Trail
 __all__ = ["Mover", "Progress"]
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Called now and then with how much is done and how much there is; 0: that is unknown."""
+"""Called now and then with the amount done and the whole amount (0: unknown), in records or bytes."""
 
 _SECONDS: Final = 300.0
 _READ_TOGETHER: Final = 500
@@ -77,7 +77,7 @@ class Mover:
         """Copy all records.
 
         Args:
-            redactor: What takes personal data out of what arrives there; None: nothing does.
+            redactor: Takes personal data out of the records that arrive; None: they stay as they are.
         """
         if target is self.services.backend:
             raise SettingsError("the target is the store itself; pass another one")
@@ -129,12 +129,12 @@ class Mover:
         self.trail.report(AuditEvent("memory.export", user_id=owner, actor="operator", detail={"to": to}))
 
     def _ports(self) -> Ports:
-        """With more time than other verbs have, for each page anew."""
+        """Ports for one page, with more time than other verbs have."""
         return Ports(self.services, seconds=_SECONDS, now=self.services.clock())
 
 
 def _redacted(stored: Stored, redactor: Redactor) -> Stored:
-    """The record with all its versions; without its vector where that was of another text, see `reembed`."""
+    """The record and its versions, redacted; without the vector where its text changed, see `reembed`."""
     if redactor.is_off:
         return stored
     record = redacted_record(stored.record, redactor)
@@ -149,7 +149,7 @@ def _owner(user_id: str | None) -> str | None:
 
 
 def _size(stored: Stored) -> int:
-    """About how many bytes it takes."""
+    """About how many bytes a record takes with its versions and its vector."""
     texts = sum(len(each.content) + 1_000 for each in (stored.record, *stored.earlier))
     return texts + (0 if stored.vector is None else stored.vector.nbytes)
 

@@ -40,7 +40,7 @@ _V6_START: Final = re.compile(r"[0-9A-Fa-f]{3,4}:")
 
 
 def ips(read: Read) -> Iterator[Span]:
-    """Addresses of version 4 and 6, but for those that mean this machine, any or all of a network."""
+    """IP addresses of version 4 and 6; not loopback, unspecified and multicast addresses, nor masks."""
     text = read.text
     if text.count(".") >= _DOTS:
         for match in _V4.finditer(text):
@@ -73,7 +73,7 @@ def _is_v6(told: str) -> bool:
 
 
 def _is_told(told: str) -> bool:
-    """Whether it is an address that says where somebody is."""
+    """Whether a text is an IP address of a single machine other than this one."""
     try:
         address = ipaddress.ip_address(told)
     except ValueError:

@@ -25,13 +25,13 @@ _CHINESE_DOMAIN: Final = re.compile(
     r"[A-Za-z0-9-]{1,63}(?:[。｡][A-Za-z0-9-]{1,63}){0,3}[。｡](?:com|cn|net|org|edu|gov|io|hk|tw)(?![A-Za-z])"
     r"|[\u4e00-\u9fff][\u4e00-\u9fffA-Za-z0-9-]{0,30}\.(?:中国|公司|网络|(?:com|cn|net)(?![A-Za-z]))"
 )
-"""With the full stop of a Chinese keyboard, or of Chinese characters."""
+"""Domains with the full stop of a Chinese keyboard, or in Chinese characters."""
 _USERINFO: Final = re.compile(r"://[^\s/@:]{0,64}:[^\s/]{0,64}$")
 _SCALED_IMAGE: Final = re.compile(r"[0-9](?:\.[0-9])?x\.", re.IGNORECASE)
 
 
 def emails(read: Read) -> Iterator[Span]:
-    """Addresses of e-mail. From each "@" it looks a bounded way to both sides."""
+    """E-mail addresses. The search looks a bounded way to both sides of each "@"."""
     text = read.text
     at = text.find("@")
     while at >= 0:
@@ -128,13 +128,13 @@ _NANP_REGIONS: Final = frozenset({"US", "CA"})
 
 
 class Phones:
-    """Numbers that can be called.
+    """Finds phone numbers.
 
-    One with a country code is one wherever it is valid. Without, it has to be valid in one of the regions
-    and either be written like a number there, in groups, or stand behind a word for a phone.
+    A number with a country code has to be valid in its country. A number without has to be written as in
+    one of the regions, or stand behind a word for a phone.
 
     Raises:
-        SettingsError: a region is none.
+        SettingsError: a region has no phone numbers.
     """
 
     def __init__(self, library: "ModuleType", regions: Sequence[str]) -> None:
@@ -166,7 +166,7 @@ class Phones:
             yield from self._grouped(read)
 
     def _labelled(self, read: Read) -> Iterator[Span]:
-        """What stands behind a word for a phone need not be valid: it was told to be one."""
+        """Numbers behind a word for a phone, valid or not."""
         for match in read.near_digits(_LABELLED):
             if _digits(match[0]) < _LEAST:
                 continue
@@ -179,12 +179,12 @@ class Phones:
                 yield Span(*match.span(), "PHONE")
 
     def _is_told_number(self, told: str, before: Before) -> bool:
-        """Ten digits behind "number", which no order or the like has."""
+        """Whether a North American number stands behind "number", without "order" or the like before it."""
         is_whole = self._has_nanp and _NANP_BARE.fullmatch(told) is not None
         return is_whole and before.has_number_word and not before.names(_NO_PHONE)
 
     def _grouped(self, read: Read) -> Iterator[Span]:
-        """In groups as the region's own way of writing has them."""
+        """Valid numbers, in the groups in which a region writes them."""
         for match in read.near_digits(_GROUPED):
             start, end = match.span(1)
             if not _LEAST <= _digits(match[1]) <= _MOST or read.before(start).names(_NO_PHONE):
@@ -193,7 +193,7 @@ class Phones:
                 yield Span(start, end, "PHONE")
 
     def _cut(self, text: str, start: int, end: int, *, regions: Sequence[str] | None = None) -> list[Span]:
-        """The longest part from the start that is a valid number; none where there is none."""
+        """The longest part from the start that is a valid number; an empty list where no part is."""
         ends = [match.end() for match in _PARTS.finditer(text, start, end)]
         for stop in ends[: -_CUTS - 1 : -1]:
             if self._is_valid(text[start:stop], regions):
@@ -229,7 +229,7 @@ class Phones:
 
 
 def _unless_labelled(form: re.Pattern[str], read: Read) -> Iterator[Span]:
-    """What has a form, but for what is told to be an order's number, an amount and the like."""
+    """Numbers of a form, without those named as an order, an amount and the like."""
     for match in read.near_digits(form):
         start, end = match.span()
         before = read.before(start)
@@ -243,7 +243,7 @@ def _digits(text: str) -> int:
 
 
 def _at_most(text: str, start: int, end: int) -> Span:
-    """As many groups as one number can have."""
+    """The span of as many groups of digits as a phone number can have."""
     stop, seen = start, 0
     for match in _PARTS.finditer(text, start, end):
         seen += len(match[0])
@@ -254,7 +254,7 @@ def _at_most(text: str, start: int, end: int) -> Span:
 
 
 def _without_brackets(text: str, start: int, stop: int) -> Span:
-    """Those that are around the number and no part of it stay."""
+    """The span of a phone number without the brackets around it."""
     while text[start] == "(" and ")" not in text[start:stop]:
         start += 1
     while text[start : start + 2] == "((":

@@ -1,4 +1,4 @@
-"""Keys, tokens, passwords and connection strings that hold one, in a folded text."""
+"""Keys, tokens and passwords, also those in connection strings, in a folded text."""
 
 import re
 from collections.abc import Iterator
@@ -87,7 +87,7 @@ _PREFIXES: Final = (
 
 
 def secrets(read: Read) -> Iterator[Span]:
-    """Keys by their well-known forms, private keys, passwords in addresses, and what is named as one."""
+    """Keys of well-known forms, private keys, passwords in URLs, and values named as a secret."""
     text, lowered = read.text, read.lowered
     if any(prefix in text for prefix in _PREFIXES):
         yield from (Span(*match.span(), "SECRET") for match in _TOKENS.finditer(text))
@@ -111,7 +111,7 @@ def _first_groups(pattern: re.Pattern[str], text: str) -> Iterator[Span]:
 
 
 def _private_keys(text: str) -> Iterator[Span]:
-    """From the first line of a key to its last; where that is missing, all that can belong to it."""
+    """Private keys, from first to last line; without a last line, all text that can belong to the key."""
     place = 0
     while begin := _PEM_BEGIN.search(text, place):
         following = _PEM_BEGIN.search(text, begin.end())
@@ -158,7 +158,7 @@ def _is_key(told: str, kind: re.Match[str], *, is_quoted: bool, is_last: bool) -
 
 
 def _is_password(told: str, kind: re.Match[str], *, is_quoted: bool, is_last: bool) -> bool:
-    """Whether it is no word of a sentence: by how it is introduced, and by what it is made of."""
+    """Whether a value behind a word for a password is a password, not the next word of a sentence."""
     if kind["beside"]:  # "password hunter2", and not "password field"
         return _is_mixed(told) and len(told) >= _LEAST_BESIDE
     if _MARK.search(told.rstrip("!")):

@@ -115,8 +115,10 @@ _CN_CHECKS: Final = "10X98765432"
 
 
 def cn_ids(read: Read) -> Iterator[Span]:
-    """Resident ids: 18 places with a date and a checksum; behind a word for one, also one with a slip, and
-    the old 15 digits, which have no checksum."""
+    """Resident ids: 18 places with a date and a checksum.
+
+    Behind a word for an id, the checksum may be wrong by a slip, and the old form of 15 digits will do.
+    """
     for match in read.near_digits(_CN_ID):
         if _has_cn_check(match[0]) or read.before(match.start()).names(_CN_ID_LABEL):
             yield Span(*match.span(), "CN_ID")
@@ -162,10 +164,10 @@ _IBAN_ENDS: Final = re.compile(r"[A-Za-z0-9](?![A-Za-z0-9])")
 
 
 def ibans(is_valid: Callable[[str], bool]) -> "Finder":
-    """Accounts: the country's own form, and the checksum.
+    """Bank accounts: IBANs in their country's own form, with a right checksum.
 
     Args:
-        is_valid: Whether it is one, spaces left out: `stdnum.iban.is_valid`.
+        is_valid: Whether a text without spaces is an IBAN: `stdnum.iban.is_valid`.
     """
 
     def find(read: Read) -> Iterator[Span]:
@@ -198,7 +200,7 @@ _OF_LETTERS: Final = {
 }
 _ID_LABEL: Final = Label(("aadhaar", "aadhar", "uidai", "dni", "nif", "d.n.i."))
 _ONLY_LABELLED: Final = frozenset({"in_.aadhaar", "es.dni"})
-"""Of ten random numbers of that form, or of 23, one has a right checksum."""
+"""Their checksums are weak: 1 of 10 random numbers passes for India, 1 of 23 for Spain."""
 
 
 def _group(module: str) -> str:

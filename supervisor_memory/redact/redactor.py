@@ -1,4 +1,4 @@
-"""Puts placeholders in the place of what must not be kept. A memory makes one, and uses it everywhere.
+"""Puts placeholders in the place of personal data and secrets. A memory has one redactor for all its texts.
 
 Texts without digits, "@" and words such as "password" are handed back at once.
 """
@@ -38,12 +38,12 @@ __all__ = [
 ]
 
 Redact: TypeAlias = Callable[[str], str]
-"""A function of the host's own: a text in, the same text without what must not be kept out."""
+"""A host's own redaction: takes a text, and answers with the text without what must not be kept."""
 Finder: TypeAlias = Callable[[Read], Iterator[Span]]
 
 _MOST_ROUNDS: Final = 8
 _OF_WORDS: Final = frozenset({"EMAIL", "SECRET"})
-"""What can do without digits; all others have four and more, near each other."""
+"""Types found in texts without digits; all others have four digits or more, near each other."""
 _SEVERAL_DIGITS: Final = re.compile(r"[0-9](?:[^0-9]{0,3}[0-9]){3}|[0-9A-Fa-f]{1,4}::?[0-9A-Fa-f]")
 _NAMES: Final = re.compile(r"\[([A-Z][A-Z0-9_]{1,40})\]|<([A-Z][A-Z0-9_]{1,40})>")
 _LONGEST_KEY: Final = 64
@@ -52,11 +52,11 @@ _LONGEST_KEY: Final = 64
 class Redactor:
     """Takes personal data and secrets out of texts.
 
-    What it has taken out once it leaves alone: placeholders stay as they are.
+    Placeholders in a text stay as they are.
 
     Args:
-        finders: By type, what finds it. None: it leaves every text as it is, unless there is `own`.
-        own: Called with what the finders leave.
+        finders: For each type, the function that finds it. None: only `own` changes a text.
+        own: Called with the text after the finders.
     """
 
     def __init__(self, finders: Mapping[str, Finder] | None = None, own: Redact | None = None) -> None:
@@ -87,9 +87,9 @@ class Redactor:
         return told if self._own is None else self._by_own(self._own, told)
 
     def value(self, value: Any) -> Any:
-        """The same for all texts and whole numbers in a value that JSON can hold, however deep. Keys stay.
+        """A JSON value with placeholders in its texts and whole numbers, however deep. Keys stay.
 
-        A key is a word before its value: `{"password": "…"}`, `{"phone": 13800138000}`.
+        A key counts as a word before its value: `{"password": "…"}`, `{"phone": 13800138000}`.
         """
         if self.is_off:
             return value
@@ -110,7 +110,7 @@ class Redactor:
         return self._scalar(value, f"{key}: " if isinstance(key, str) and len(key) <= _LONGEST_KEY else "")
 
     def _scalar(self, value: Any, before: str) -> Any:
-        """A text with placeholders; a number that is somebody's is its placeholder."""
+        """A text with placeholders; a number with personal data becomes its placeholder."""
         if isinstance(value, bool) or not isinstance(value, (str, int)):
             return value
         quote = '"' if before and isinstance(value, str) and '"' not in value else ""
@@ -123,7 +123,7 @@ class Redactor:
         return self.text(str(value))
 
     def _spans(self, text: str) -> Sequence[Span]:
-        """Those of the text as it is and, where somebody put what nobody sees into it, as it reads."""
+        """Findings in the text and, where it has invisible characters, in the text without them."""
         found = list(self._found(text))
         if seen := without_unseen(text):
             plain, places = seen
@@ -166,10 +166,12 @@ def _replaced(text: str, spans: Sequence[Span]) -> str:
 
 
 def open_redactor(wanted: str, regions: str, own: Redact | None = None) -> Redactor:
-    """What the settings ask for.
+    """The redactor that the settings ask for.
 
     Args:
-        wanted: As MEMORY_REDACT, `regions` as MEMORY_PHONE_REGIONS.
+        wanted: As MEMORY_REDACT.
+        regions: As MEMORY_PHONE_REGIONS.
+        own: The host's own function, called after the finders.
 
     Raises:
         SettingsError: a library is not installed, or a region is unknown to it.
@@ -180,7 +182,7 @@ def open_redactor(wanted: str, regions: str, own: Redact | None = None) -> Redac
 
 
 def _finder(name: str, regions: str) -> Finder:
-    """What finds a type. Imported here: their patterns take a while to compile."""
+    """The function that finds a type. Its module is imported here: patterns take a while to compile."""
     from supervisor_memory.redact import addresses, contacts, keys, numbers
 
     match name:
@@ -220,19 +222,19 @@ def _module(name: str, type_: str) -> Any:
 _MARK: Final = 3
 _LONGEST: Final = 2 * MAX_CONTENT_BYTES
 _ITEM: Final = "store"
-"""Where a record keeps what makes it an item of a LangGraph store: its labels and key are its address, and
-only its value was said. What callers pass as metadata is read before, as a whole."""
+"""The key of a record's metadata with its item of a LangGraph store. The item's labels and key are an address
+and stay; its value is redacted. Metadata from callers is redacted before, as a whole."""
 
 
 def redacted_text(text: str, redactor: Redactor) -> str:
-    """What a caller brings, of any length. What is too large to be kept ends in dots: nobody reads it."""
+    """A caller's text, redacted. A text too large to be kept is cut, with dots in place of the rest."""
     if len(text) <= _LONGEST:
         return redactor.text(text)
     return redactor.text(text[:MAX_CONTENT_BYTES]) + "." * MAX_CONTENT_BYTES
 
 
 def redacted_message(message: Message, redactor: Redactor) -> Message:
-    """The message; its name too where a user bears it, for an agent's says who it is."""
+    """The message, redacted; a user's name too, but not an agent's, which says who speaks."""
     if redactor.is_off:
         return message
     name = redactor.text(message.name) if message.name and message.role == "user" else message.name
@@ -240,7 +242,7 @@ def redacted_message(message: Message, redactor: Redactor) -> Message:
 
 
 def redacted_candidate(candidate: Candidate, redactor: Redactor) -> Candidate:
-    """The candidate. One that is about what was taken out is about nothing: two people would be one."""
+    """The candidate, redacted. A subject with a placeholder is dropped, or two people would become one."""
     if redactor.is_off:
         return candidate
     return replace(
@@ -258,7 +260,7 @@ def redacted_candidate(candidate: Candidate, redactor: Redactor) -> Candidate:
 def redacted_scope(scope: Scope, redact: Callable[[str], str]) -> Scope:
     """The scope with its task named by placeholders and a mark of its own, so that two tasks stay two.
 
-    The mark is three letters of a hash of the name: many numbers have the same.
+    The mark is three letters of a hash, too few to find out the name: many names share them.
     """
     if scope.task is None or (told := redact(scope.task)) == scope.task:
         return scope
@@ -268,12 +270,12 @@ def redacted_scope(scope: Scope, redact: Callable[[str], str]) -> Scope:
 
 
 def _shortened(name: str) -> str:
-    """At most as long as a name may be, with its mark."""
+    """The name, cut so that its mark fits within `MAX_NAME_BYTES`."""
     return name.encode()[: MAX_NAME_BYTES - _MARK - 3].decode(errors="ignore").strip()
 
 
 def redacted_record(record: Record, redactor: Redactor) -> Record:
-    """The record, with the hash of the text it has now. Its ids, its namespace and its vector stay."""
+    """The record, redacted, with the hash of its new text. Ids, namespace and embedder stay."""
     if redactor.is_off:
         return record
     content, subject = redactor.text(record.content), _subject(record.subject, redactor)
@@ -290,7 +292,7 @@ def redacted_record(record: Record, redactor: Redactor) -> Record:
 
 
 def counted(event: AuditEvent, record: Record, redactor: Redactor, *, is_new: bool) -> AuditEvent:
-    """The event of a record, with how much of each type was taken out of what it brings."""
+    """The event of a record, with the number of new placeholders of each type."""
     found = redactor.counts(event.after or "") - redactor.counts(event.before or "")
     if is_new:
         beside = (value for name, value in record.metadata.items() if name != _ITEM)
@@ -307,7 +309,7 @@ def _subject(subject: str | None, redactor: Redactor) -> str | None:
 
 
 def _source(source: Source, redactor: Redactor) -> Source:
-    """Who said it, where that is a name: some hosts put a phone number there."""
+    """The source with its speaker redacted: some hosts put a phone number there."""
     if source.speaker is None:
         return source
     told = redactor.text(source.speaker)

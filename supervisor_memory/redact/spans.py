@@ -1,4 +1,4 @@
-"""Where something was found in a text, what is around it, and which finding wins. Pure."""
+"""Findings in a text: their places, the words before them, and which finding wins. Pure functions."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ _PLACEHOLDER: Final = re.compile(rf"\[(?:{'|'.join(TYPES)})\]")
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Something of a type, from one place of a text to before another."""
+    """A finding of a type, at `text[start:end]`."""
 
     start: int
     end: int
@@ -24,15 +24,15 @@ class Span:
 
 
 def is_placeholder(text: str) -> bool:
-    """Whether it begins with one of ours."""
+    """Whether a text begins with one of our placeholders."""
     return _PLACEHOLDER.match(text) is not None
 
 
 def merged(spans: Iterable[Span]) -> Sequence[Span]:
-    """Findings that do not overlap, in order. Of those that do, the longest names all of it.
+    """Findings in order, with overlapping findings joined under the type of the longest.
 
-    Of equally long ones the more specific type does. What one finding leaves over of another would tell
-    something of it, so all that overlapping ones cover goes.
+    Of equally long findings the more specific type names the join. A join covers all its findings, for a
+    part left over would tell something of the rest.
     """
     kept: list[tuple[Span, Span]] = []  # all that is covered, and what names it
     for span in sorted(spans, key=lambda each: each.start):
@@ -53,7 +53,7 @@ def _weight(span: Span) -> tuple[int, int]:
 
 
 def without_unseen(text: str) -> tuple[str, Sequence[int]] | None:
-    """The text without them, and for each character its place in the text; None: there are none."""
+    """The text without invisible characters, and the place of each character before; None: it has none."""
     if UNSEEN.search(text) is None:
         return None
     places: list[int] = []
@@ -86,7 +86,12 @@ _NEAR: Final = 40
 
 
 class Read:
-    """A text in plain letters, digits and signs, of the same length, and where its digits are."""
+    """A text as the finders read it: in plain letters, digits and signs, place for place.
+
+    Attributes:
+        lowered: The same in small letters.
+        runs: Start and end of each run of seven digits or more, signs between them included.
+    """
 
     __slots__ = ("_before", "lowered", "runs", "text")
 
@@ -97,7 +102,7 @@ class Read:
         self._before: dict[int, Before] = {}
 
     def near_digits(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
-        """What a pattern finds where seven digits and more are near each other."""
+        """Matches of a pattern around runs of seven digits or more."""
         for start, end in self.runs:
             for match in pattern.finditer(self.text, max(0, start - _BEFORE_DIGITS), end + _AFTER_DIGITS):
                 if match.start() >= end:  # of the next ones, which may be cut off here
@@ -105,7 +110,7 @@ class Read:
                 yield match
 
     def before(self, start: int) -> "Before":
-        """What is said right before a place."""
+        """The words right before a place."""
         if (known := self._before.get(start)) is None:
             known = self._before[start] = Before.of(self.lowered[max(0, start - _NEAR) : start])
         return known
@@ -139,7 +144,7 @@ _NUMBER_WORDS: Final = ("号码", "號碼", "号", "號", "number", "num", "no."
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Words that name what follows. Those in letters stand by themselves: "tel" is not in "hotel"."""
+    """Words that name what follows. Latin words match as whole words: "tel" is not in "hotel"."""
 
     words: tuple[str, ...]
 
@@ -156,9 +161,11 @@ def _goes_on(text: str, length: int, word: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What is said before a number, without signs, "is" and "number".
+    """The words before a number, without signs and "is".
 
-    `whole` still has "number"; `sign` is the last sign right before it, as in "#1".
+    Attributes:
+        bare: The words without "number", "id" and the like.
+        sign: The last character before the number, as in "#1".
     """
 
     whole: str

@@ -1,4 +1,4 @@
-"""What can be looked for, by name, and what `MEMORY_REDACT` may say. Light: the settings read it."""
+"""The types that can be redacted, and the values of `MEMORY_REDACT`. Light: the settings import it."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ _GROUPS: Final = {
 
 
 def placeholder(type_: str) -> str:
-    """What stands in the place of something of this type."""
+    """The text in the place of a finding of this type, such as `[EMAIL]`."""
     return f"[{type_}]"
 
 

@@ -1,1 +1,1 @@
-"""What a search knows of a question and of each record: pure functions of values, no I/O."""
+"""Signals: what speaks for a record in a search. Pure functions of values, no I/O."""

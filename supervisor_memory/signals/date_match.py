@@ -18,12 +18,12 @@ def match(ranges: Sequence[DateRange], times: npt.NDArray[np.float64], now: floa
 
     1 inside a range. People speak of a day in the days after it, so behind its end the fit falls by
     exp(-t/tail), where the tail is as long as the range, but at least a week and at most a month. Ahead of
-    it the tail is half of that, for what was planned and for clocks ahead of UTC; of what is still to
-    come at `now` people have only spoken ahead, so there it is whole. A time of no named year fits every
-    year, those but the latest by 0.8. Of several ranges the best counts.
+    the range the tail is half as long, for plans and for clocks ahead of UTC; it is whole for a range that
+    is still to come at `now`, since people can only have spoken of it ahead. A range without a year fits
+    every year: the latest fully, the others by 0.8. The best of several ranges counts.
 
     Args:
-        times: Seconds since 1970. What is not a number fits nothing.
+        times: Seconds since 1970. NaN fits nothing.
         now: Seconds since 1970.
     """
     fit = np.zeros(times.shape, dtype=np.float32)

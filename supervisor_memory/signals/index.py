@@ -63,7 +63,7 @@ def entry_of(record: Record) -> Entry:
 
 
 class Index:
-    """Rows of records, each with a key of the store's. Not safe between threads: its owner locks.
+    """The records of a namespace as rows, each with the store's key. Not safe between threads.
 
     A row stays the same until `compact`; an entry that changes gets another row.
     """
@@ -217,7 +217,7 @@ class Index:
         return number
 
     def _link(self, row: int, stream: str) -> None:
-        """Put a row at the end of its stream; where it is not the end, all are ordered anew later."""
+        """Append a row to its stream; where the row belongs elsewhere, all streams are ordered anew later."""
         last = self._last_of.get(stream)
         if not self._is_ordered:
             return
@@ -241,7 +241,7 @@ class Index:
         self._episodes += 1
 
     def _order(self) -> None:
-        """Order all streams: by time, and where that is equal as they were stored."""
+        """Order the rows of all streams by time, rows of equal time as they were stored."""
         for column in (self.before, self.after, self.episodes):
             column[: self.size] = _NONE
         numbers: dict[str, int] = {}
@@ -312,10 +312,9 @@ def _grown(column: _Array, rows: int) -> _Array:
 
 
 def information(index: Index) -> Floats:
-    """How much a record can tell whatever the question, in [0, 1]: by how many words it has, and how rare.
+    """How much a record can tell whatever the question, in [0, 1]: by the number and rarity of its words.
 
-    "Wow, that's great!" answers nothing. Only what was said in passing is weighed: a fact that was written
-    down as such has 1.
+    "Wow, that's great!" answers nothing. Only utterances are weighed: a fact by itself has 1.
 
     Source: document priors, Kraaij, Westerveld and Hiemstra, "The importance of prior probabilities for
     entry page search" (2002).

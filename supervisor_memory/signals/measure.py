@@ -30,13 +30,13 @@ __all__ = [
 
 
 def with_previous(index: Index, rows: Rows) -> Rows:
-    """The rows that hold a term in themselves or in what was said just before; twice where in both."""
+    """From the rows that hold a term: the rows with it in themselves or just before; twice where in both."""
     after = index.after[rows]
     return np.concatenate([rows, after[after >= 0]])
 
 
 def with_previous_lengths(index: Index) -> Floats:
-    """The length of each row together with what was said just before, in terms."""
+    """The length of each row together with the row said just before, in terms."""
     lengths = index.lengths[: index.size]
     before = index.before[: index.size]
     found: Floats = lengths + np.where(before >= 0, lengths[before], np.float32(0))
@@ -44,7 +44,7 @@ def with_previous_lengths(index: Index) -> Floats:
 
 
 def in_episodes(index: Index, rows: Rows) -> Rows:
-    """The episodes that hold a term, as often as they do."""
+    """From the rows that hold a term: their episodes, an episode once for each of its rows."""
     episodes = index.episodes[rows]
     found: Rows = episodes[episodes >= 0].astype(np.intp)
     return found
@@ -68,7 +68,7 @@ def neighbours(index: Index, scores: Floats) -> Floats:
 
 
 def answers(index: Index, scores: Floats) -> Floats:
-    """The score of what was said just before where that is a question: this may be its answer."""
+    """The score of the row said just before, where it asks a question: this row may answer it; else 0."""
     before = index.before[: index.size]
     is_answer = (before >= 0) & index.asks[before]
     found: Floats = np.where(is_answer, scores[before], np.float32(0))
@@ -76,7 +76,7 @@ def answers(index: Index, scores: Floats) -> Floats:
 
 
 def taken(scores: Floats, rows: npt.NDArray[np.int32]) -> Floats:
-    """The score of each of these rows; 0 for one that is none."""
+    """The scores at `rows`; 0 where a row is negative, for none."""
     if not len(scores):
         return np.zeros(len(rows), dtype=np.float32)
     found: Floats = np.where(rows >= 0, scores[rows], np.float32(0))
@@ -108,10 +108,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The signals of all rows, one index after the other; of removed records too.
+    """The signals of all rows, removed records included, one index after the other.
 
     Attributes:
-        match: What orders the rows; see `fuse`.
+        match: The sum that orders the rows; see `fuse`.
         bm25: 0 where no term is shared.
         cosine: -2 where there is no vector to compare.
         context: The share of the question's terms in a row and what was said before it, in [0, 1].
@@ -127,7 +127,7 @@ class Measured:
     found: npt.NDArray[np.bool_]
 
     def parts(self, row: int) -> dict[str, float]:
-        """What is known of a row, by signal; what is 0, or cannot be told, is left out."""
+        """The signals of a row by name, without those that are 0 or unknown."""
         told = {"bm25": self.bm25, "context": self.context, **self.added}
         parts = {name: value for name, values in told.items() if (value := float(values[row])) > 0}
         if self.cosine[row] > _ABSENT:
@@ -143,10 +143,10 @@ def measure(
 ) -> Measured:
     """Measure a question against all records of the indexes.
 
-    What is told from all records, such as how rare a word is, is told from all indexes together.
+    Statistics, such as how rare a word is, are taken over all indexes together.
 
     Args:
-        cosines: Of each index; None: it has no vectors to compare.
+        cosines: An entry for each index; None: the index has no vectors to compare.
     """
     for index in indexes:
         index.settle()
@@ -182,7 +182,7 @@ def measure(
 
 
 class _Words:
-    """What the words of a question say, in all indexes together."""
+    """The signals of a question's words, over all indexes together."""
 
     def __init__(self, indexes: Sequence[Index], asked: Sequence[str]) -> None:
         self._indexes = indexes
@@ -261,7 +261,7 @@ def _spoken_by(index: Index, people: frozenset[str]) -> Floats:
 
 
 def _dated(index: Index, ranges: Sequence[DateRange], now: float) -> Floats:
-    """How well the time of each record fits; of a fact by itself the time says less about what it tells."""
+    """The date signal of each row, weakened for facts by themselves; see `FACT_DATED`."""
     fit = match(ranges, index.said_at[: index.size], now)
     return np.where(index.episodes[: index.size] >= 0, fit, fit * np.float32(FACT_DATED))
 

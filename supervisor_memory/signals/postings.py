@@ -1,4 +1,4 @@
-"""Which rows hold a term. A compact block, sorted by term, and beside it what was added since."""
+"""Postings: which rows hold a term. A compact block sorted by term, and later rows beside the block."""
 
 import math
 from array import array
@@ -28,12 +28,12 @@ B = 0.75
 
 
 def idf(records: int, holders: int) -> float:
-    """What a term is worth that `holders` of `records` hold; above 0."""
+    """The weight of a term held by `holders` of `records`; above 0."""
     return math.log(1 + (records - holders + 0.5) / (holders + 0.5))
 
 
 def idfs(records: int, holders: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """The same of many terms."""
+    """`idf` for many terms."""
     worth: npt.NDArray[np.float64] = np.log1p((records - holders + 0.5) / (holders + 0.5))
     return worth
 
@@ -77,14 +77,14 @@ class Postings:
 
     @classmethod
     def of(cls, number_of: dict[str, int], numbers: npt.NDArray[np.int64], rows: _Numbers) -> "Postings":
-        """Of the numbers of terms and the rows that hold them, pair by pair, rows in rising order."""
+        """Make postings from pairs: row `rows[i]` holds the term `numbers[i]`; rows in rising order."""
         postings = cls()
         postings._number_of = number_of
         postings._sort(numbers, rows)
         return postings
 
     def _sort(self, numbers: npt.NDArray[np.int64], rows: _Numbers) -> None:
-        """Make the block of the numbers of terms and the rows that hold them, pair by pair."""
+        """Make the block from pairs: row `rows[i]` holds the term `numbers[i]`."""
         counts = np.bincount(numbers, minlength=len(self._number_of))
         self._starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
         self._rows = rows[np.argsort(numbers, kind="stable")]
@@ -96,7 +96,7 @@ class Postings:
         return self._rows.nbytes + self._starts.nbytes + len(self._number_of) * _BYTES_A_TERM + arrays
 
     def add(self, row: int, terms: Collection[str]) -> None:
-        """Say that a row holds these terms, which differ. No row is added twice."""
+        """Add a row with its terms, each term once. A row may be added only once."""
         for term in terms:
             held = self._later.get(term)
             if held is None:
@@ -125,12 +125,12 @@ class Postings:
         return np.diff(self._starts), self._rows
 
     def fold_some(self) -> None:
-        """Take what was added into the block, where it has become much."""
+        """Merge the later rows into the block, where they are many."""
         if self._added > max(_FEW, len(self._rows) // 2):
             self._fold()
 
     def moved(self, places: _Numbers) -> "Postings":
-        """The same with other numbers for the rows; those that get -1 are left out."""
+        """Postings with row `r` renumbered to `places[r]`; rows renumbered to -1 are left out."""
         counts, rows = self.all()
         numbers, moved = np.repeat(np.arange(len(counts)), counts), places[rows]
         kept = moved >= 0
@@ -159,14 +159,14 @@ class Postings:
 
 
 class Filling:
-    """Postings of rows in their order, none of which is kept while they are read."""
+    """Builds postings row by row, in rising order, without keeping the terms of earlier rows."""
 
     def __init__(self) -> None:
         self._number_of: dict[str, int] = {}
         self._numbers, self._lengths = array("q"), array("q")
 
     def add(self, terms: Collection[str]) -> None:
-        """The next row holds these terms, which differ."""
+        """Add the next row with its terms, each term once."""
         numbers = self._number_of
         self._numbers.extend([numbers.setdefault(term, len(numbers)) for term in terms])
         self._lengths.append(len(terms))

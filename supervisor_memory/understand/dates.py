@@ -340,14 +340,15 @@ def _opened(mention: Mention, text: str) -> Mention:
 OTHER_YEAR = 0.8
 """How well "in May" fits a May other than the latest."""
 FACT_DATED = 0.5
-"""What the time of a fact by itself counts, which says less about what it tells than that of an utterance."""
+"""How much a date match counts for a fact by itself: its time says less than an utterance's."""
 
 
 def closeness(asked: Sequence[DateRange], named: Sequence[DateRange]) -> float | None:
-    """How well the times that a text names fit those that a question names, in [0, 1].
+    """How well the times in a text fit the times in a question, in [0, 1].
 
-    1 where one lies within a time that is asked for, `OTHER_YEAR` in another year where none was named, 0
-    where all are of other times. None: it names none, or longer ones, and they tell nothing.
+    1: a time of the text lies within one of the question. `OTHER_YEAR`: it does so in another year, and the
+    question names no year. 0: all times lie elsewhere. None: the text names no time, or only longer times
+    that overlap the question's, and nothing can be told.
     """
     fits = [_within(each, time) for each in asked for time in named]
     known = [fit for fit in fits if fit is not None]
