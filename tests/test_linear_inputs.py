@@ -258,7 +258,7 @@ def of_lines(memory: SupervisorMemory, count: int, line: str) -> str:
     return memory.add_many([lines(count, line)], user_id="ada")[0].id
 
 
-LINES = ["x", "a b", "- a", "1", "表", "a: b"]
+LINES = ["x", "表", *(pytest.param(line, marks=pytest.mark.slow) for line in ("a b", "- a", "1", "a: b"))]
 
 
 @pytest.mark.parametrize("line", LINES)

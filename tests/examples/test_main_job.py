@@ -136,6 +136,7 @@ def test_the_demo_is_the_same_on_another_backend_by_environment_alone(tmp_path: 
     assert (tmp_path / "memory" / "memory.json").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lines", "kept_in"),
     [

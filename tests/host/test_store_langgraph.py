@@ -80,6 +80,7 @@ def test_the_tests_of_their_store_in_memory_pass(cache: Path, tmp_path: Path) ->
     assert set(told.values()) == {"PASSED"}
 
 
+@pytest.mark.slow
 def test_the_tests_of_their_sqlite_store_pass_but_for_those_of_its_sql(cache: Path, tmp_path: Path) -> None:
     told = outcomes(source_of("langgraph-checkpoint-sqlite", "3.1.2", cache), tmp_path / "pytest.ini")
     assert len(told) == 103
