@@ -1,4 +1,4 @@
-"""A store whose commits pass through somebody's hands before they are made."""
+"""A store that hands every commit to a function, which may amend or refuse it."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,7 +14,7 @@ class Amended(Verbs):
     """Reads like the store behind it.
 
     Args:
-        commit: What becomes of a commit: made, with something added to it, or not made at all.
+        commit: Called for each commit in place of the store: makes it, changed or not, or refuses it.
     """
 
     def __init__(self, backend: MemoryBackend, commit: Callable[[Commit], Committed]) -> None:
@@ -51,4 +51,4 @@ class Amended(Verbs):
         return self._backend.health()
 
     def close(self) -> None:
-        """The store behind it stays open."""
+        """Do nothing: the store behind stays open."""

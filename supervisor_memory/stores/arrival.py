@@ -1,4 +1,4 @@
-"""What becomes of records that come from another store. The same for every backend."""
+"""Decides which records from another store are taken. The same for every backend."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -16,18 +16,18 @@ __all__ = ["Decided", "Refuses", "Shelf", "as_commit", "pages", "staged_in", "ta
 
 
 class Shelf(Protocol):
-    """Where records are put, one after the other."""
+    """A store as `take_all` sees it: records are looked up and put one by one."""
 
     def current(self, record_id: str) -> Record | None:
-        """The record of this id as it is here."""
+        """The record with this id, at its present version; None: there is none."""
         ...
 
     def earlier(self, record_id: str, version: int) -> Record | None:
-        """What it was here at an earlier version."""
+        """The record at an earlier version; None: the store has no such version."""
         ...
 
     def put(self, stored: Stored, current: Record | None) -> None:
-        """Put a record in the place of the one that is here, with the versions between the two.
+        """Put a record in the place of `current`, with the versions between the two.
 
         Raises:
             Conflict: another active record has its place; nothing was put.
@@ -36,16 +36,16 @@ class Shelf(Protocol):
 
 
 class Refuses(Protocol):
-    """Who knows which users were erased: an audit log, or what erases in the store."""
+    """Knows which users were erased: an audit log, or the erasing half of a remote store."""
 
     def refuse_erased(self, records: Sequence[Record]) -> None:
-        """Raise WasErased where one of these new records was said before its user was erased."""
+        """Raise WasErased where a new record was said before its user was erased."""
         ...
 
 
 @dataclass(slots=True)
 class Decided:
-    """What became of the records of a page, and the audit events that tell it."""
+    """The result for each record of a page, by its position, and the audit events to append."""
 
     taken: dict[int, Taken] = field(default_factory=dict)
     events: list[AuditEvent] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Decided:
 
 
 def take_all(page: Sequence[Stored], shelf: Shelf, *, tombstones: Refuses) -> Decided:
-    """Put every record of a page that can be put, and say of the others why not."""
+    """Put all records of a page that can be put, and give a result for each record of the page."""
     decided = Decided()
     sound: dict[int, Stored] = {}
     for position, each in enumerate(page):
@@ -65,7 +65,7 @@ def take_all(page: Sequence[Stored], shelf: Shelf, *, tombstones: Refuses) -> De
             decided.taken[position] = _refused(each.record.id, "invalid", error)
     new = [each.record for each in sound.values() if shelf.current(each.record.id) is None]
     erased = _erased(new, tombstones)
-    # First those that hold no place and those that leave one, so that others can have it.
+    # Records that hold no place, or leave theirs, come first, so that others can have it.
     waiting = sorted(
         sound, key=lambda p: (any(places(sound[p].record)), shelf.current(sound[p].record.id) is None)
     )
@@ -129,15 +129,15 @@ def _version(records: Iterable[Record], version: int) -> Record | None:
 
 
 def _alike(one: Record, other: Record) -> bool:
-    """Whether two are the same version of the same record. How it is found may differ: vectors are remade."""
+    """Whether two records are the same version of one record. Their vectors may differ: these are remade."""
     return replace(one, embedder=None, content_hash="-") == replace(other, embedder=None, content_hash="-")
 
 
 def _sound(stored: Stored) -> Stored:
-    """A copy that shares nothing with its maker and can be stored.
+    """A checked copy that shares nothing with the original.
 
     Raises:
-        InvalidContent, BadVector: it cannot.
+        InvalidContent, BadVector: the record cannot be stored.
     """
     record = plain(replace(stored.record, vector=None))
     what = f"record {record.id}"
@@ -185,20 +185,20 @@ def _event(record: Record, current: Record | None) -> AuditEvent:
 
 
 def staged_in(state: State, page: Sequence[Stored], *, tombstones: Refuses) -> tuple[Staged, Decided]:
-    """What a page would do to a state. Nothing has happened yet."""
+    """Work out what a page would do to a state, without changing it."""
     shelf = _StateShelf(state, Staged(results=[]))
     decided = take_all(page, shelf, tombstones=tombstones)
     return shelf.staged, decided
 
 
 def as_commit(staged: Staged, decided: Decided) -> Commit:
-    """A page as a commit, for those that tell in the log how one ends."""
+    """A page as a commit, for backends that log how each commit ends."""
     changes = tuple(Change(record, expects=record.version) for record in staged.records.values())
     return Commit(changes, tuple(decided.events))
 
 
 def pages(records: Sequence[Stored], *, most: int) -> Iterator[Sequence[Stored]]:
-    """Parts of a page with at most so many records and earlier versions; one record is never divided."""
+    """Divide a page into parts of at most `most` records and earlier versions; a record is never divided."""
     part: list[Stored] = []
     size = 0
     for each in records:

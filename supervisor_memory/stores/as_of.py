@@ -21,11 +21,11 @@ _PAGE: Final = 500
 
 
 class AsOf(StateBackend):
-    """Reads all records of the user with all their versions, once, when it is made.
+    """A user's records at a moment, read once, with all their versions, when the object is made.
 
     Args:
         when: The moment, in seconds since 1970.
-        embed, embedder: For texts that are no longer the record's, and so have no vector any more.
+        embed, embedder: Embed texts that records no longer have: only present texts have stored vectors.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class AsOf(StateBackend):
         return self._backend.audit
 
     def batch(self, commit: Commit) -> Committed:
-        """Refused: nobody changes the past.
+        """Refuse every commit.
 
         Raises:
             ReadOnlyStore: always.
@@ -71,14 +71,14 @@ class AsOf(StateBackend):
         return self._backend.health()
 
     def close(self) -> None:
-        """The store behind it stays open."""
+        """Do nothing: the store behind stays open."""
 
     def _current(self) -> State:
         return self._state
 
 
 def _histories(backend: MemoryBackend, user_id: str) -> "Iterator[tuple[Sequence[Record], Vector | None]]":
-    """All versions of each record of a user, oldest first, with the vector of the present one."""
+    """For each record of a user: all versions, oldest first, and the vector of the present version."""
     if isinstance(backend, Moves):
         after: str | None = None
         while page := backend.stored(after=after, limit=_PAGE, user_id=user_id):

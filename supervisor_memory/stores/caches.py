@@ -1,4 +1,4 @@
-"""What stays in the memory of a process of texts it has read, and how to let go of it."""
+"""Empties the caches of this process that hold texts."""
 
 import functools
 import sys
@@ -21,11 +21,11 @@ MODULES_THAT_KEEP_TEXTS: Final = (
     "supervisor_memory.text.terms",
     "supervisor_memory.text.tokens",
 )
-"""Their functions remember what was made of the latest texts and names."""
+"""Modules with functions that cache results for the latest texts and names."""
 
 
 def forget_texts() -> None:
-    """Empty what the functions of this process remember of texts, whoever's they are."""
+    """Empty the caches of all these modules, for texts of all users."""
     loaded = [sys.modules[name] for name in MODULES_THAT_KEEP_TEXTS if name in sys.modules]
     for module in loaded:
         for value in list(vars(module).values()):

@@ -1,4 +1,4 @@
-"""What a change makes of a record, or why it cannot be made. The same for every backend."""
+"""Checks a change against the present record, and makes the record to store. The same for every backend."""
 
 import json
 import math
@@ -26,25 +26,28 @@ __all__ = [
 
 Vector: TypeAlias = npt.NDArray[np.float32]
 Place: TypeAlias = tuple[str, Namespace, str, str]
-"""What only one active record of a namespace may hold: a wording, or a value of an attribute."""
+"""A wording, or a subject and attribute: at most one active record of a namespace may hold each.
+
+"content_hash" or "attribute", the namespace, the hash or the subject, "" or the attribute.
+"""
 
 _SMALLEST_NORM = 1e-9
 _UNIT_TOLERANCE = 1e-3
 
 
 def in_order_of_application(changes: Sequence[Change]) -> Sequence[tuple[int, Change]]:
-    """The changes with their positions; those that deactivate first, so that others can take their place."""
+    """The changes with their positions, deactivations first, so that others can take the places."""
     return sorted(enumerate(changes), key=lambda item: item[1].record.status == "active")
 
 
 def as_stored(change: Change, current: Record | None) -> Record:
-    """The record as it will be kept: its version, wording hash and source settled, its values JSON's.
+    """The record to store: with its version, wording hash and source, and with values as JSON has them.
 
-    What brings a vector and changes nothing else is no new version: the record keeps its present one.
+    A change that brings a vector and nothing else makes no new version.
 
     Raises:
-        Conflict: it exists although it should be new, or changed since it was read.
-        RecordNotFound: it should exist and does not, or belongs to another user.
+        Conflict: the record should be new and exists, or has changed since it was read.
+        RecordNotFound: the record should exist and does not, or belongs to another user.
         InvalidContent: its values cannot be stored.
     """
     _check_expectation(change, current)
@@ -56,7 +59,7 @@ def as_stored(change: Change, current: Record | None) -> Record:
 
 
 def brings_a_vector_alone(change: Change, current: Record) -> bool:
-    """Whether a change leaves what is remembered as it is, and only says anew how it is found."""
+    """Whether a change brings a vector and leaves everything else of the record unchanged."""
     record = change.record
     same = {name: getattr(current, name) for name in ("version", "source", "embedder", "content_hash")}
     return record.vector is not None and replace(record, **same) == current
@@ -85,7 +88,7 @@ def _check_expectation(change: Change, current: Record | None) -> None:
 
 
 def clash(what: str, record_id: str, change_id: str) -> Conflict:
-    """The error for a place that is taken. `what` is "id", "content_hash" or "attribute"."""
+    """The error for an id or a place that is taken. `what` is "id", "content_hash" or "attribute"."""
     reason = {
         "id": "already exists; update it instead",
         "content_hash": "is active with the same wording; merge with it",
@@ -104,10 +107,10 @@ def places(record: Record) -> Iterator[Place]:
 
 
 def plain(record: Record) -> Record:
-    """A copy that nobody can change, holds only what JSON can, and has its wording's hash.
+    """A copy with values as JSON has them, shared with nobody, and with the hash of its wording.
 
     Raises:
-        InvalidContent: it holds something else, lone surrogates, or a time that is no number.
+        InvalidContent: it holds values that JSON cannot, lone surrogates, or a time that is no number.
     """
     try:
         text = record.to_json()
@@ -129,10 +132,10 @@ def plain(record: Record) -> Record:
 
 
 def vector_to_store(record: Record) -> Vector | None:
-    """The vector of an incoming record as float32 of unit length; None when it brings none.
+    """The vector of an incoming record as float32 of unit length; None when the record brings none.
 
     Raises:
-        BadVector: not a row of finite numbers, zero, or without the name of its embedder.
+        BadVector: the vector is no row of finite numbers, zero, or without the name of its embedder.
     """
     if record.vector is None:
         return None
@@ -147,10 +150,10 @@ def vector_to_store(record: Record) -> Vector | None:
 
 
 def unit(vector: npt.ArrayLike, *, what: str) -> Vector:
-    """The vector as float32 of unit length.
+    """The vector as float32 of unit length. `what` names it in the error.
 
     Raises:
-        BadVector: not a row of finite numbers, or zero.
+        BadVector: the vector is no row of finite numbers, or zero.
     """
     numbers = np.ascontiguousarray(vector, dtype=np.float32)
     norm = math.nan

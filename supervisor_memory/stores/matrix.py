@@ -1,4 +1,4 @@
-"""Vectors of one embedder in one namespace, side by side in memory, compared exactly."""
+"""The vectors of an embedder in a namespace, as a matrix in memory, compared exactly."""
 
 import sys
 import threading
@@ -45,7 +45,7 @@ class Matrix:
 
     @classmethod
     def of(cls, keys: Iterable[int] | Keys, values: npt.NDArray[np.float32]) -> "Matrix":
-        """A matrix of these rows, whose keys differ; takes the array over where it can be written."""
+        """Make a matrix from rows with different keys; takes the array over where it is writable."""
         matrix = cls(values.shape[1])
         if len(values):
             matrix._keys = np.array(keys if isinstance(keys, np.ndarray) else [*keys], dtype=np.int64)
@@ -63,7 +63,7 @@ class Matrix:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that all of it takes, room to grow included."""
+        """The bytes it takes, room to grow included."""
         with self._lock:
             found = 0 if self._rows is None else sys.getsizeof(self._rows) + 2 * _BYTES_A_NUMBER * self._size
             coarse = 0 if self._sieve is None else self._sieve.nbytes
@@ -98,13 +98,13 @@ class Matrix:
         """All keys, and the cosine of each with the query.
 
         Args:
-            exact: Of how many, the best, the cosines must be exact. The others may then be approximate:
-                off by less than 0.02 where the numbers of a vector are spread evenly, and by 0.0005 in the
-                middle (`Sieve.cosines` gives the bound), but never so far that one passes those that are
-                exact. None: all are exact.
+            exact: How many of the best cosines must be exact. The others may be approximate: off by less
+                than 0.02 where the numbers of a vector are spread evenly, and by 0.0005 in the middle
+                (`Sieve.cosines` gives the bound), but never so far that they pass the exact ones. None:
+                all are exact.
 
-        Returns:
-            Arrays of the same order. That of the keys must not be written to.
+            Returns:
+                Two arrays in the same order. The array of keys must not be written to.
         """
         with self._lock:
             if exact is None:
@@ -117,7 +117,7 @@ class Matrix:
     def nearest(self, query: Vector, k: int) -> tuple[Keys, Cosines]:
         """The keys of the `k` rows nearest to the query, nearest first, and their cosines, all exact.
 
-        Of rows that are equally near those with the greater keys, the later ones, come first.
+        Of equally near rows the greater key, which is the later one, comes first.
         """
         with self._lock:
             if k <= 0:
@@ -144,9 +144,9 @@ class Matrix:
     def _compared(
         self, query: Vector, exact: int, *, finely: bool
     ) -> tuple[Cosines, npt.NDArray[np.intp] | None, Cosines]:
-        """Every row's cosine, approximate; the rows that can be among the best, and their exact cosines.
+        """Approximate cosines of all rows; the rows that can be among the best; and their exact cosines.
 
-        No rows but None: it is all of them.
+        None for the rows: all rows, with all cosines exact.
         """
         all_rows = self._values[: self._size]
         looked_at = max(_FIRST_LOOK, 2 * exact)
@@ -158,8 +158,8 @@ class Matrix:
                 self._sieve = Sieve(multiply, self.dimension)
             for is_last in (True,) if finely else (False, True):
                 values, off = self._sieve.cosines(all_rows, query, products, finely=is_last)
-                # As many rows as are wanted are at least this near; one of the best is, and so can be no
-                # further below by its codes than codes are wrong.
+                # At least `exact` rows are this near or nearer. So a row of the best is, too, and its
+                # approximate cosine is at most `off` below.
                 first = products(all_rows[_some_of_the_best(values, looked_at)], query)
                 least = np.partition(first, len(first) - exact)[len(first) - exact] if exact > 0 else np.inf
                 rows = np.flatnonzero(values + off >= least)
@@ -191,7 +191,7 @@ class Matrix:
         return self._rows
 
     def _lent_keys(self) -> Keys:
-        """The keys as they are, not copied: they only change in places that nobody was given."""
+        """The keys without a copy; before a lent key changes, `_own_keys` copies them."""
         self._keys_are_lent = True
         keys = self._keys[: self._size]
         keys.flags.writeable = False
@@ -217,7 +217,7 @@ def products(rows: npt.NDArray[np.float32], query: Vector) -> Cosines:
 
 
 def descending(scores: npt.NDArray[np.float32] | npt.NDArray[np.float64]) -> Iterator[int]:
-    """Positions by falling score, equal ones in their order. Sorts only as much as is asked for."""
+    """Positions by falling score, equal scores in their order. Sorts only as much as is read."""
     size = len(scores)
     if size > _FIRST_LOOK * 2:
         least = np.partition(scores, size - _FIRST_LOOK)[size - _FIRST_LOOK]
@@ -235,7 +235,7 @@ _VECDOT: Final = getattr(np, "vecdot", None)  # numpy 2
 
 
 def _best(values: Cosines, count: int) -> npt.NDArray[np.intp]:
-    """The positions of the `count` greatest values, and of those that equal the least of these."""
+    """The positions of the `count` greatest values, with all ties for the last place."""
     if count >= len(values):
         return np.arange(len(values))
     place = len(values) - count
@@ -243,10 +243,10 @@ def _best(values: Cosines, count: int) -> npt.NDArray[np.intp]:
 
 
 def _some_of_the_best(values: Cosines, count: int) -> npt.NDArray[np.intp]:
-    """Positions of `count` values or more, most of which are among the greatest.
+    """Positions of at least `count` values, most of them among the greatest.
 
-    Takes a fifth of the time that `_best` does: of many groups the greatest of each is looked at, and all
-    that is as great as the least of the `count` greatest of these.
+    Takes a fifth of the time of `_best`: the greatest value of each group is taken, then the `count`-th
+    greatest of these as a bound, then all values that reach the bound.
     """
     groups = len(values) // _IN_A_GROUP
     if groups < 2 * count:
@@ -257,7 +257,7 @@ def _some_of_the_best(values: Cosines, count: int) -> npt.NDArray[np.intp]:
 
 
 def _bounded(values: Cosines) -> Cosines:
-    """The values, none of them beyond 1 by the rounding of sums."""
+    """The values, cut to [-1, 1], which rounding may exceed."""
     np.minimum(values, _ONE, out=values)
     np.maximum(values, -_ONE, out=values)
     return values

@@ -1,6 +1,6 @@
-"""The active records of one namespace as a search reads them, and the search over some of them.
+"""The index of a namespace's active records, and the search over several namespaces.
 
-Shared by the backends that search in this process. What is on disk, and who may see what, is theirs.
+Shared by the backends that search in this process. Storage and visibility are the backends' business.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,10 +34,10 @@ MOST_TERMS = 128
 
 
 def searched_user(query: Query) -> str:
-    """The user whose records are searched.
+    """The user of a search.
 
     Raises:
-        MissingUser: the filter names none.
+        MissingUser: the filter names no user.
     """
     if query.where.user_id is None:
         raise MissingUser("a search names no user; set `user_id` in its filter")
@@ -45,14 +45,14 @@ def searched_user(query: Query) -> str:
 
 
 def searched_terms(query: Query) -> tuple[str, ...]:
-    """The distinct terms, the first 128 of them: a longer text finds nothing more by its tail."""
+    """The first 128 distinct terms of a query: a longer text finds nothing more by its tail."""
     if not query.terms:
         return ()
     return tuple(dict.fromkeys(term for term in query.terms if term))[:MOST_TERMS]
 
 
 def searched_vector(query: Query) -> tuple[str, Vector] | None:
-    """The embedder and the vector at unit length; None when the search is by words alone."""
+    """The embedder and the vector of a query, at unit length; None when the search is by words alone."""
     if query.vector is None or query.embedder is None:
         return None
     return query.embedder, unit(query.vector, what="the query vector")
@@ -61,37 +61,37 @@ def searched_vector(query: Query) -> tuple[str, Vector] | None:
 Space: TypeAlias = tuple[str, int]
 """An embedder and the dimension of its vectors."""
 Vectors: TypeAlias = Callable[["NamespaceIndex", Space], tuple[Sequence[int], npt.NDArray[np.float32], bool]]
-"""Gives the keys of a namespace that have vectors in a space, these vectors, and whether they are as new as
-the index is."""
+"""Gives the keys of a namespace with vectors in a space, these vectors, and whether they are as new as
+the index."""
 Readable: TypeAlias = Callable[[Sequence[int]], Mapping[int, Record]]
-"""Gives those of some records, by key, that the searcher may see."""
+"""Takes keys; gives the records that the searcher may see, by key."""
 
 _SPARE: Final = 10  # some of the best may not be visible
 _EXACT: Final = 64  # cosines; in large namespaces the others are approximate
-_OF_EACH: Final = 4  # one of so many candidates is there for its meaning, and one for its words, alone
+_OF_EACH: Final = 4  # beside so many candidates come one by meaning alone and one by words alone
 
 
 class NamespaceIndex:
-    """Words, places in a conversation, and vectors. Not safe between threads: its owner locks."""
+    """The words, places in conversations and vectors of a namespace's records. Not safe between threads."""
 
     def __init__(self) -> None:
         self.index = Index()
         self._matrices: dict[Space, Matrix] = {}
 
     def put(self, key: int, entry: Entry, vector: tuple[str, Vector] | None) -> None:
-        """Take up a record as it is now."""
+        """Add a record, or replace it."""
         self._drop_vector(key)
         row = self.index.put(key, entry)
         if vector is not None and (matrix := self._matrices.get((vector[0], len(vector[1])))) is not None:
             matrix.put(row, vector[1])
 
     def drop(self, key: int) -> None:
-        """Let go of a record; nothing happens when it is not here."""
+        """Remove a record; nothing happens when there is none."""
         self._drop_vector(key)
         self.index.drop(key)
 
     def cosines(self, space: Space, vector: Vector, vectors: Vectors, *, exact: int) -> Cosines | None:
-        """The rows that have a vector in the space and their cosines, of which the best `exact` are exact."""
+        """The rows with a vector in the space, and their cosines; the best `exact` cosines are exact."""
         matrix = self.matrix(space, vectors)
         return matrix.cosines(vector, exact=exact) if len(matrix) else None
 
@@ -104,7 +104,7 @@ class NamespaceIndex:
         known = [place for place, row in enumerate(rows) if row is not None]
         values = values if len(known) == len(rows) else values[known]
         matrix = Matrix.of([row for row in rows if row is not None], values) if known else Matrix(space[1])
-        if is_new:  # else a vector is missing that nobody would bring again
+        if is_new:  # else a vector could be missing that no later update would bring
             self._matrices[space] = matrix
         return matrix
 
@@ -133,7 +133,14 @@ def search(
     readable: Readable,
     vectors: Vectors,
 ) -> Hits:
-    """The best by all signals together, and of those by meaning alone and by words alone the very best."""
+    """The best records by all signals together, with the very best by meaning alone and by words alone.
+
+    See `MemoryBackend.search`.
+
+    Args:
+        readable: Gives the records that the searcher may see.
+        vectors: Loads the vectors of a namespace.
+    """
     if limit <= 0 or not namespaces:
         return Hits()
     for each in namespaces:
@@ -165,7 +172,7 @@ def _nearest(
     readable: Readable,
     vectors: Vectors,
 ) -> Hits | None:
-    """The nearest by meaning where nothing else is asked; None where too many of them are not visible."""
+    """The nearest records, for a question by meaning alone; None where too many of them are invisible."""
     embedder, vector = searched
     for wanted in (limit, limit + _SPARE):
         near: list[tuple[float, int]] = []
@@ -189,7 +196,7 @@ def _nearest(
 
 
 def chosen(indexes: Sequence[Index], measured: Measured, limit: int, readable: Readable) -> Hits:
-    """The best rows by their match, and of those by meaning alone and by words alone the very best."""
+    """The best rows by match, then the very best by meaning alone and by words alone, as hits."""
     keys = np.concatenate([index.keys[: index.size] for index in indexes])
     few = max(1, limit // _OF_EACH)
     known: dict[int, Record | None] = {}
@@ -206,7 +213,7 @@ def chosen(indexes: Sequence[Index], measured: Measured, limit: int, readable: R
 
 
 def _falling(scores: npt.NDArray[np.float32]) -> Iterator[int]:
-    """Rows by falling score, those of 0 left out; of equal ones the newest first."""
+    """Rows by falling score, without rows of score 0; of equal scores the newest first."""
     rows = np.flatnonzero(scores)[::-1]
     return (int(rows[place]) for place in descending(scores[rows]))
 
@@ -218,10 +225,10 @@ def _first_visible(
     readable: Readable,
     known: dict[int, Record | None],
 ) -> Iterable[tuple[int, Record]]:
-    """The first rows in this order that may be seen; looks further as long as too few may.
+    """The first `wanted` rows in this order that the searcher may see, with their records.
 
     Args:
-        known: What was looked up before, None for what may not be seen; it is added to.
+        known: Key → the record, None for an invisible one, from earlier look-ups; new ones are added.
     """
     seen: list[tuple[int, Record]] = []
     spare = 0

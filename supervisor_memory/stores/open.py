@@ -1,4 +1,4 @@
-"""A backend by its name, for those who know it from a setting."""
+"""Opens the backend that a setting names."""
 
 import difflib
 from importlib.util import find_spec
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["BACKENDS", "CHOICES", "Remote", "open_backend"]
 
 BACKENDS: Final = ("in_memory", "json", "sqlite")
-"""Those that need no more than a directory."""
+"""Backends that need no more than a directory."""
 CHOICES: Final = (*BACKENDS, "qdrant")
 _SHARE: Final = 0.5
-"""Of a flow's deadline, what a server may take to answer one call; the rest is for doing without it."""
+"""The share of a flow's deadline that a server may take for a call; the rest is for going on without it."""
 
 
 class Remote(Protocol):
@@ -52,10 +52,10 @@ def open_backend(
     """Open the backend of this name.
 
     Args:
-        path: The directory for what is kept in files: all of it, or with `qdrant` the journal and the audit
-            log. None is fine for `in_memory`; with `qdrant` these are then in memory.
-        remote: Where the server of `qdrant` is.
-        replays: Whether this process applies what waits for the server in the journal.
+        path: The directory of the files: of the store, or with `qdrant` of the journal and the audit log.
+            None is fine for `in_memory`; with `qdrant` journal and log are then in memory.
+        remote: The settings of the server, for `qdrant`.
+        replays: Whether this process applies commits that wait for the server in the journal.
 
     Raises:
         SettingsError: there is no such backend, or it needs a directory or an address.

@@ -1,4 +1,4 @@
-"""What a store must be able to do. Records go in, hits come out; ranking is done elsewhere.
+"""The protocols of stores. Records go in, hits come out; ranking is done elsewhere.
 
 `supervisor_memory.testing.backend_contract` holds the promises as tests that any backend can run.
 """
@@ -37,14 +37,14 @@ Ids: TypeAlias = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A record as it shall be.
+    """A record to store, new or changed.
 
-    `expects` is the version it was read at, compared and set; None says that the record is new.
-    The stored version becomes `expects + 1` (1 for a new one) whatever `record.version` says, its
-    `content_hash` is that of its content, its `source` stays the first one unless `changes_source` says
-    that these are somebody else's words, and its `embedder` is None unless a vector is stored. Where a
-    vector is brought and nothing else changes, the version stays `expects` and history gets none: a vector
-    only says how the record is found. A record stays its user's: for another user it is not found.
+    `expects` is the version at which the record was read, compared and set; None: the record is new.
+    The stored version becomes `expects + 1` (1 for a new record) whatever `record.version` says. The
+    `content_hash` is computed from the content. The `source` stays the first one unless `changes_source`
+    says that the words are now somebody else's. The `embedder` is None unless a vector is stored. A change
+    that brings a vector and nothing else keeps the version `expects` and adds nothing to history: a vector
+    only says how the record is found. A change for another user raises RecordNotFound.
     """
 
     record: Record
@@ -54,7 +54,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Changes and their audit events: all of them or none.
+    """Changes and their audit events, applied all together or not at all.
 
     Deactivations (a status other than active) are applied first, so that one record can take
     another's place. Two active records of one namespace may not share a content hash, nor a
@@ -68,10 +68,10 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What became of a commit: the records as stored, in the order of its changes.
+    """The result of a commit: the records as stored, in the order of its changes.
 
-    `saved` says that it is durable here, `applied` that every reader of the store sees it: what waits in
-    the journal of a store that is out of reach is saved and not yet applied.
+    `saved` says that the commit is durable here, `applied` that every reader of the store sees it: a
+    commit that waits in a journal is saved and not yet applied.
     """
 
     id: str
@@ -81,20 +81,20 @@ class Committed:
 
 
 class Incomplete(tuple[Record, ...]):
-    """The records that could be read while the store was out of reach; there may be others."""
+    """The records that could be read while the store was out of reach; others may be missing."""
 
     __slots__ = ()
 
 
 class Copied(Incomplete):
-    """All records that this machine knows of; only what others changed lately may be missing."""
+    """All records of the copy on this machine; only the latest changes of other instances may be missing."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Whether the store works, for `doctor`. `details` are shown as they are."""
+    """Whether a store works, for `doctor`. `details` are shown as they are."""
 
     name: str
     ok: bool
@@ -106,7 +106,7 @@ class Health:
 
 @runtime_checkable
 class MemoryBackend(Protocol):
-    """Where records are kept. Every method may be called from any thread."""
+    """A store of records. Every method may be called from any thread."""
 
     @property
     def name(self) -> Literal["in_memory", "json", "sqlite", "qdrant"] | str: ...
@@ -121,19 +121,19 @@ class MemoryBackend(Protocol):
 
         At most `limit` of them, and besides up to `limit // 4` (one at least) of the very best by meaning
         alone and as many by words alone, in no promised order. Only records visible at `query.now` and
-        matching `query.where`, which must name a user; the others are left out before the best are chosen.
+        matching `query.where`, which must name a user; others are left out before the best are chosen.
 
-        A hit's parts hold `cosine` (raw, in [-1, 1]) where both it and the query have a vector of the same
+        A hit's parts hold `cosine` (raw, in [-1, 1]) where record and query have vectors of the same
         embedder, `bm25` (> 0) where they share a term, and `match` (0 or more), which orders the hits of
         one search and says nothing about relevance. Other signals have a part where they are not 0:
 
         - `context`: the share of the question's terms in the record and in what was said just before it;
-        - `neighbour`, `answer`, `episode`: how well what was said beside it in its conversation matches;
-        - `speaker`, `date`, `information`: whether it is by whom and of when the question asks, and how much
-          it can tell.
+        - `neighbour`, `answer`, `episode`: how well the words beside it in its conversation match;
+        - `speaker`, `date`: whether it comes from a person and a time that the question names;
+        - `information`: how much it can tell whatever the question.
 
-        A store that searches elsewhere may tell what is in the conversation, and how rare a word is, from
-        the candidates that it found.
+        A store that searches elsewhere may take conversations, and how rare a word is, from the
+        candidates alone.
 
         Raises:
             MissingUser: `query.where` names no user.
@@ -149,8 +149,8 @@ class MemoryBackend(Protocol):
         """Replace records, each only if it still has the version it was read at.
 
         Raises:
-            Conflict: one has changed; nothing is written.
-            RecordNotFound: one does not exist.
+            Conflict: a record has changed; nothing is written.
+            RecordNotFound: a record does not exist.
         """
         ...
 
@@ -166,8 +166,8 @@ class MemoryBackend(Protocol):
         """Apply a commit: all or nothing, audit included.
 
         Raises:
-            Conflict: an expectation does not hold; nothing was written. Its facts say `what` is in the way
-                ("id", "version", "content_hash", "attribute" or "event") and by which `record_id`.
+            Conflict: an expectation does not hold; nothing was written. Its facts are `what` is in the way
+                ("id", "version", "content_hash", "attribute" or "event") and the `record_id` that holds it.
             InvalidContent, BadVector: a record cannot be stored as it is.
             RecordNotFound: a record to change does not exist.
             WasErased: a new record was said before its user was erased; only where the store `Erases`.
@@ -198,11 +198,11 @@ class MemoryBackend(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What a store removed of a user: how much, by kind.
+    """How much of a user a store removed, by kind.
 
-    `pending` says what it may still hold, and why; empty: nothing. The store completes it when `erase` is
-    called again, for any user, and when it is opened or, where it is elsewhere, with the next commit.
-    `out_of_reach` says where what was removed stays for a while, which the store cannot change.
+    `pending` says in sentences what may still be there, and why; empty: nothing. The store completes the
+    erasure when `erase` is called again, for any user, and when it is opened; a remote store with the next
+    commit. `out_of_reach` names places where removed data stays for a while, beyond the store's control.
     """
 
     removed: Mapping[str, int]
@@ -212,7 +212,7 @@ class Erased:
 
 @runtime_checkable
 class Erases(Protocol):
-    """A store that can remove a user for good, beside what every store can."""
+    """A store that can also remove a user for good."""
 
     def holds(self, user_id: str) -> Mapping[str, int]:
         """How much of a user `erase` would remove, by kind."""
@@ -221,12 +221,12 @@ class Erases(Protocol):
     def erase(self, user_id: str, *, at: float, actor: str = "operator") -> Erased:
         """Remove all records of a user with their versions, vectors, words, keys and accesses.
 
-        From then on no reader is given them, in any process, and what was said before comes back in no
-        way: a new record with a `created_at` before `at`, a verbatim record of the same id, and an event
-        of the same id are refused. What the user says afterwards is remembered as ever.
+        From then on no reader gets them, in any process, and nothing said before comes back: a new record
+        with a `created_at` before `at`, a verbatim record with the same id, and an event with the same id
+        are refused. What the user says afterwards is remembered as ever.
 
         Args:
-            at: Now, in seconds since 1970, by the clock that gives records their `created_at`.
+            at: Now, in seconds since 1970, by the clock of the records' `created_at`.
             actor: Who erases, for the audit log.
 
         Raises:
@@ -237,12 +237,12 @@ class Erases(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A record as a store keeps it, with all that goes with it when it moves to another.
+    """A record as a store keeps it, with its history and its vector, to move to another store.
 
     Args:
-        record: As it is, its version, status and times too; `record.vector` is None.
-        earlier: Its earlier versions, oldest first.
-        vector: float32 of unit length, of `record.embedder`; None where that is None.
+        record: With version, status and times as stored; `record.vector` is None.
+        earlier: The earlier versions, oldest first.
+        vector: By `record.embedder`, float32 of unit length; None where `record.embedder` is None.
     """
 
     record: Record
@@ -252,15 +252,15 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What became of a record that a store was to take.
+    """The result for a record that a store was to take.
 
     Args:
-        what: "added"; "replaced" an earlier version of it; the "same" was here; the one here is of a later
-            version, and what was brought is "older"; or it was "refused".
-        reason: Why it was refused, as a code: "other-record" (another one has its id, or the two were
-            changed apart), "content_hash" or "attribute" (another active one has its place), "erased" (it
-            was said before its user was erased), "invalid" (it cannot be stored).
-        told: The same for people.
+        what: "added"; "replaced" an earlier version; the "same" version was here; "older" than the
+            version here; or "refused".
+        reason: Why it was refused, as a code: "other-record" (another record has its id, or the two were
+            changed apart), "content_hash" or "attribute" (another active record has its place), "erased"
+            (it was said before its user was erased), "invalid" (it cannot be stored).
+        told: The reason as a sentence for people.
     """
 
     record_id: str
@@ -271,15 +271,14 @@ class Taken:
 
 @runtime_checkable
 class Moves(Protocol):
-    """A store whose records can move to another as they are, beside what every store can."""
+    """A store that can also give its records to another store and take others' records, unchanged."""
 
     def stored(self, *, after: str | None = None, limit: int, user_id: str | None = None) -> Sequence[Stored]:
-        """A page of all records, in every status and family; an empty one: there are no more.
+        """A page of all records, in every status and family; an empty page is the end.
 
         Args:
-            after: The id of the last record of the page before. Pages come in an order of the store's own,
-                mostly that of the ids, which does not change: each record that is there throughout comes
-                once.
+            after: The id of the last record of the page before. Pages come in a fixed order of the store's
+                own, mostly by id: each record that is there throughout comes once.
             user_id: Only this user's records.
 
         Raises:
@@ -288,11 +287,11 @@ class Moves(Protocol):
         ...
 
     def take(self, records: Sequence[Stored]) -> Sequence[Taken]:
-        """Keep records as another store had them: one answer each, in order.
+        """Keep records as another store had them; gives a result for each, in order.
 
-        A record is taken whole or not at all; taking it again leaves it as it is. One that is here in an
-        earlier version of its own history is brought up to date. Each that is taken is an event
-        "memory.import" in the log.
+        A record is taken whole or not at all; taking it again changes nothing. A record that is here at an
+        earlier version of the same history is brought up to date. The log gets an event "memory.import"
+        for each record taken.
 
         Raises:
             ReadOnlyStore, BackendError: the store failed. Some may have been taken; take them again.
@@ -303,8 +302,9 @@ class Moves(Protocol):
 DecidesAgain: TypeAlias = Callable[[Commit, Callable[[str], str]], Mapping[str, str]]
 """Takes the decisions of a commit anew, against the store as it is now, and commits them there.
 
-It is handed the commit and what tells into which record another was merged. It returns the same for the
-records of this commit: record id → the record that it was merged into."""
+Called with the commit, and a function from a record id to the id of the record it was merged into. Returns
+the merges of this commit: record id → the id of the record it was merged into.
+"""
 
 
 @runtime_checkable
@@ -313,19 +313,19 @@ class Journals(Protocol):
 
     @property
     def store(self) -> MemoryBackend:
-        """What is behind the journal, for who must see it as it is and write to it now."""
+        """The store behind the journal, for callers who have to read and write it directly."""
         ...
 
     def decides_again(self, decide: DecidesAgain) -> None:
-        """Say who decides again what the store refuses by then, and begin to apply what waits."""
+        """Set the function that decides refused commits again, and begin to apply the commits that wait."""
         ...
 
     def backlog(self) -> Mapping[str, int]:
-        """How much waits: commits by state ("begun", "waiting", "dead") and "erasures"."""
+        """How many commits are in each state ("begun", "waiting", "dead"), and how many "erasures" wait."""
         ...
 
     def replay(self) -> bool:
-        """Apply what waits, now and in this thread. Whether nothing waits any more."""
+        """Apply the commits that wait, now and in this thread. True when none is left."""
         ...
 
     def reconcile(self) -> "Reconciled":

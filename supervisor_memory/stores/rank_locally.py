@@ -1,4 +1,4 @@
-"""Records that a store elsewhere found, measured here: all signals of a question over these records alone."""
+"""Ranks records that a remote store found, by all signals of a question over these records alone."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
@@ -14,13 +14,13 @@ __all__ = ["best_of"]
 
 
 def best_of(records: Iterable[Record], query: Query, *, cosines: Mapping[str, float], limit: int) -> Hits:
-    """The best by all signals together, and of those by meaning alone and by words alone the very best.
+    """The best records by all signals together, with the very best by meaning alone and by words alone.
 
-    What is told from all records is told from these: how rare a word is, and what was said before and after.
+    How rare a word is, and what was said before and after, is taken from these records alone.
 
     Args:
-        records: Each once, and all of them visible to the searcher.
-        cosines: Record id → its cosine with the query, of those that have a vector to compare.
+        records: Each once, and all visible to the searcher.
+        cosines: Record id → its cosine with the query, for records with a vector to compare.
     """
     # Equally good ones come the newest first, whatever the order in which the store answered.
     ordered = sorted(records, key=attrgetter("id"))
@@ -39,7 +39,7 @@ def best_of(records: Iterable[Record], query: Query, *, cosines: Mapping[str, fl
 
 
 def _nearest(records: Sequence[Record], cosines: Mapping[str, float], limit: int) -> Hits:
-    """The nearest by meaning where nothing else is asked, and no record is understood by others."""
+    """The nearest records, for a question by meaning alone without verbatim records."""
     near = [(cosines[record.id], record) for record in reversed(records) if record.id in cosines]
     near.sort(key=lambda each: -each[0])
     return Hits(
@@ -51,14 +51,14 @@ def _nearest(records: Sequence[Record], cosines: Mapping[str, float], limit: int
 
 
 def _index(records: Sequence[Record], places: Sequence[int]) -> Index:
-    """The records at these places, each with its place for a key."""
+    """An index of the records at these places, with the places as keys."""
     index = Index()
     index.load((place, entry_of(records[place])) for place in places)
     return index
 
 
 def _placed(records: Sequence[Record], places: Sequence[int], cosines: Mapping[str, float]) -> Cosines | None:
-    """The rows of an index over these places that have a cosine, and these."""
+    """The rows with a cosine in an index over these places, and their cosines; None: there are none."""
     ids = [records[place].id for place in places]
     rows = [row for row, record_id in enumerate(ids) if record_id in cosines]
     if not rows:

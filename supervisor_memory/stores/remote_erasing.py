@@ -1,13 +1,13 @@
-"""Erasing a user from a store that any number of instances share, each with an audit log of its own.
+"""Erases a user from a store that any number of instances share, each with an audit log of its own.
 
-What refuses an erased user must be known to all of them, so it is in the store: a tombstone, and a mark for
-each verbatim record, named by keyed hashes. The key is random and in the store too, made with the first
-erasure. While an erasure is under way its tombstone names the user, so that whoever comes next completes
-it; when nothing is left of the user, the name goes.
+All instances have to know of the erasure, so it is noted in the store: by a tombstone, and a mark for each
+verbatim record, named by keyed hashes. The key is random, made with the first erasure and kept in the store
+too. While an erasure is under way its tombstone names the user, so that any instance can complete it; when
+nothing is left of the user, the name goes.
 
-What was said before the erasure is removed and refused: by its `created_at`, or because it was there when
-the erasure began and bears a later time (a clock that was wrong). So it can be completed at any moment, by
-anybody, any number of times, beside what the user says afterwards.
+Items said before the erasure are removed and refused: by their `created_at`, or because they were there when
+the erasure began and bear a later time (by a wrong clock). So an erasure can be completed at any moment, by
+any instance, any number of times, without harm to later words of the user.
 """
 
 import hmac
@@ -31,13 +31,13 @@ _log = logging.getLogger("supervisor_memory")
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """What is left of an erased user, or the mark of a verbatim record.
+    """The trace of an erased user, or the mark of an erased verbatim record.
 
     Args:
-        at: What was said before is refused; in seconds since 1970.
-        erasure: A random id, another one each time the user is erased.
-        user_id: Whom it is about, as long as the erasure is under way; None: nothing is left.
-        also: The keys of what is to go although it bears a later time.
+        at: In seconds since 1970; records said before are refused.
+        erasure: A random id, new each time the user is erased.
+        user_id: The user, as long as the erasure is under way; None: nothing is left of the user.
+        also: The keys of items to remove although they bear a later time.
     """
 
     at: float
@@ -46,7 +46,7 @@ class Tombstone:
     also: frozenset[str] = frozenset()
 
     def to_dict(self) -> dict[str, Any]:
-        """Its values, but for the time and the id, which stores compare."""
+        """The values without the time and the erasure's id, which stores keep apart to compare them."""
         return {} if self.user_id is None else {"of": self.user_id, "also": sorted(self.also)}
 
     @classmethod
@@ -58,7 +58,7 @@ class Tombstone:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a store holds of a user. `times`: key of an item or point → when what is in it was said."""
+    """Everything a store holds of a user. `times`: key of an item or point → when its text was said."""
 
     records: Sequence[Record]
     versions: int
@@ -70,7 +70,7 @@ class Held:
 
 
 Answers: TypeAlias = tuple[str | None, Mapping[str, Tombstone]]
-"""The secret of a store, if there is one, and the tombstones that were asked for, by their names."""
+"""The store's secret, if it has one, and the tombstones asked for, by their names."""
 Asking: TypeAlias = Callable[[Sequence[str]], Answers]
 
 
@@ -80,17 +80,17 @@ def is_doomed(key: str, said_at: float, tombstone: Tombstone) -> bool:
 
 
 class RemoteErasing(ABC):
-    """What a backend over such a store does to erase, and to refuse what was erased.
+    """The erasing half of a backend over a shared store: removes users, and refuses erased records.
 
     Args:
-        audit: The log of this instance. It lets go of a user when this instance learns of the erasure.
+        audit: The log of this instance; the user is erased there when this instance learns of the erasure.
         clock: Seconds since 1970, for the times of audit rows.
     """
 
     out_of_reach: tuple[str, ...] = ()
-    """Where the store keeps what was removed for a while, in sentences."""
+    """Places where removed data stays for a while, as sentences."""
     _drops = False
-    """Whether it removes the places of a user, which a writer could hold to be there."""
+    """Whether collections of a user are dropped, so that others must not write to them meanwhile."""
 
     def __init__(self, audit: AuditLog, clock: Callable[[], float]) -> None:
         self._audit, self._clock = audit, clock
@@ -102,30 +102,30 @@ class RemoteErasing(ABC):
 
     @abstractmethod
     def _held(self, user_id: str) -> Held:
-        """What there is of a user."""
+        """Everything the store holds of a user."""
 
     @abstractmethod
     def _make_secret(self, secret: str) -> None:
-        """Put this secret into the store, unless there is one."""
+        """Put a secret into the store, unless it has one."""
 
     @abstractmethod
     def _read(self, names: Sequence[str]) -> Answers: ...
 
     @abstractmethod
     def _tombstones(self) -> Mapping[str, Tombstone]:
-        """All of them by their names, without the marks of records."""
+        """All tombstones by their names, without the marks of records."""
 
     @abstractmethod
     def _put(self, name: str, tombstone: Tombstone) -> None:
-        """Put a tombstone in the place of one of the same time or an earlier one."""
+        """Write a tombstone, unless the store has a later one of this name."""
 
     @abstractmethod
     def _close(self, name: str, tombstone: Tombstone) -> None:
-        """Put a tombstone in the place of the one of this very erasure."""
+        """Replace the tombstone of this very erasure; do nothing where there is another."""
 
     @abstractmethod
     def _sweep(self, user_id: str, tombstone: Tombstone) -> Sequence[str]:
-        """Remove what is doomed of a user, and prove it; what is left, as sentences. Marks come first."""
+        """Write marks, remove a user's doomed items, read again; returns what is left, as sentences."""
 
     # Erasing
 
@@ -134,7 +134,7 @@ class RemoteErasing(ABC):
         return {**self._held(user_id).counted(), **self._audit.holds(user_id)}
 
     def erase(self, user_id: str, *, at: float, actor: str = "operator") -> Erased:
-        """Remove a user; see `Erases`. The tombstone comes first: what is cut off then is completed later."""
+        """Remove a user; see `Erases`. The tombstone comes first, so that others can complete the erasure."""
         held = self._held(user_id)
         tombstone = self._begin(user_id, held, at=at)
         told = self._audit.erase(user_id, held.records, at=tombstone.at, actor=actor)
@@ -142,7 +142,7 @@ class RemoteErasing(ABC):
         return Erased(removed, self._finish(), self.out_of_reach)
 
     def catch_up(self) -> None:
-        """Complete what others or this process began; once, and again after what it could not complete."""
+        """Complete the erasures under way, of any instance; does nothing once all are complete."""
         if self._is_caught_up:
             return
         try:
@@ -155,7 +155,7 @@ class RemoteErasing(ABC):
             _log.warning("an erasure could not be completed, the next commit tries again: %s", error)
 
     def tidy(self, user_ids: Iterable[str]) -> None:
-        """Remove what came too late of these users, where they were erased."""
+        """Remove items of these users that were written too late, where the users were erased."""
         users = sorted(set(user_ids))
         found = self._ask(lambda: [self._name(each) for each in users], self._read)
         for user_id in users:
@@ -166,13 +166,13 @@ class RemoteErasing(ABC):
     # Refusing
 
     def refuse_erased(self, records: Sequence[Record], asking: Asking | None = None) -> None:
-        """Raise where one of these new records was said before its user was erased.
+        """Refuse new records that were said before their user was erased.
 
         Args:
-            asking: Reads these tombstones, and perhaps more in the same call.
+            asking: Reads tombstones, and perhaps more in the same call.
 
         Raises:
-            WasErased: its facts have the `record_ids`.
+            WasErased: there are such records; the error's facts have their `record_ids`.
             BackendError: the store failed.
         """
         self._audit.refuse_erased(records)
@@ -184,13 +184,13 @@ class RemoteErasing(ABC):
             raise _is_erased_now()
 
     def refuse_late(self, records: Sequence[Record]) -> None:
-        """The same for records that were just written: an erasure may have come in between.
+        """Refuse records that were just written: an erasure may have come in between.
 
-        What was written is removed with all else that is doomed.
+        Refused records are removed again.
 
         Raises:
             WasErased: as `refuse_erased`.
-            BackendUnavailable: the place they were written to may be dropped at this moment.
+            BackendUnavailable: the place of the records may be dropped at this moment.
         """
         if not records:
             return
@@ -202,7 +202,7 @@ class RemoteErasing(ABC):
             raise _is_erased_now()
 
     def _refused(self, records: Sequence[Record], asking: Asking) -> tuple[Sequence[Record], bool]:
-        """Those that are refused, and whether the erasure of a user is under way."""
+        """The records to refuse, and whether the erasure of one of their users is under way."""
         verbatim = [record for record in records if record.layer == "history"]
         users = {record.user_id for record in records}
         found = self._ask(
@@ -223,7 +223,7 @@ class RemoteErasing(ABC):
         return refused, any(each is not None and each.user_id is not None for each in tombstones.values())
 
     def _ask(self, names: Callable[[], list[str]], asking: Asking) -> Mapping[str, Tombstone]:
-        """The tombstones of these names, which are made with the secret: a new one is asked with again."""
+        """The tombstones with these names; asks again where the secret, which names are made with, is new."""
         secret, found = asking(names() if self._secret else [])
         if secret != self._secret:
             self._secret = secret
@@ -232,7 +232,7 @@ class RemoteErasing(ABC):
         return found
 
     def _meet(self, user_id: str, tombstone: Tombstone) -> None:
-        """Learn that a user was erased: this instance lets go, too."""
+        """Erase a user from this instance's log and memory, if the tombstone is news."""
         if tombstone.user_id is not None:
             self._is_caught_up = False
         known = self._audit.erased_at(user_id)
@@ -242,17 +242,17 @@ class RemoteErasing(ABC):
             self._forget()
 
     def _forget(self) -> None:
-        """Let go of what this process remembers."""
+        """Empty the caches of this process."""
         forget_texts()
 
     # Steps
 
     def _name(self, user_id: str) -> str:
-        """What stands for a user on a tombstone; "" as long as there is no secret and so no tombstone."""
+        """The name of a user's tombstone; "" as long as there is no secret, and so no tombstone."""
         return self._keyed("tombstone", user_id)
 
     def mark(self, record_id: str) -> str:
-        """What stands for a verbatim record."""
+        """The name of a verbatim record's mark."""
         return self._keyed("verbatim", record_id)
 
     def _keyed(self, what: str, text: str) -> str:
@@ -281,7 +281,7 @@ class RemoteErasing(ABC):
         )
 
     def _finish(self) -> tuple[str, ...]:
-        """Complete every erasure that is under way; what is in the way, if anything."""
+        """Complete all erasures under way; returns what is in the way, as sentences."""
         self._is_caught_up = False
         try:
             pending = self._remove_erased(self._tombstones())
@@ -308,7 +308,7 @@ class RemoteErasing(ABC):
         return tuple(pending)
 
     def _tell_log(self, tombstones: Mapping[str, Tombstone]) -> None:
-        """Let the log of this instance go of whom others erased."""
+        """Erase users from the log of this instance that other instances have erased."""
         if not tombstones:
             return
         self._secret, _ = self._read([])
@@ -318,7 +318,7 @@ class RemoteErasing(ABC):
                 self._meet(user_id, tombstone)
 
     def _finish_log(self, *, seconds: float | None = None) -> tuple[str, ...]:
-        """Take the last traces out of the file of the log; what is in the way, if anything."""
+        """Remove the last traces from the file of the log; returns what is in the way, as sentences."""
         if not (erasures := self._audit.unfinished_erasures()):
             return ()
         self._audit.note_removed()
@@ -328,7 +328,7 @@ class RemoteErasing(ABC):
         return ()
 
     def _finish_log_of_before(self) -> None:
-        """The same when a backend is opened, where the store is done; it is not asked."""
+        """Do so when a backend is opened, where only the log is unfinished. The store is not asked."""
         if self._audit.is_read_only or not self._audit.unfinished_erasures() or self._audit.not_removed():
             return
         try:

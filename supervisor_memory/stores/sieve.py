@@ -1,8 +1,8 @@
-"""A coarse copy of a matrix, one byte a number, which tells the rows that can be among the best.
+"""A sieve: a coarse copy of a matrix, with a byte a number, to find the rows that can be among the best.
 
-It is a quarter of the size, and a scan of many rows costs what it reads. Of very many rows it reads half of
-the copy first, four bits a number. Needs `numkong`, which the extra `fast` installs; numpy alone multiplies
-such numbers no faster than floats.
+The copy is a quarter of the size, and the time of a scan grows with the bytes read. For very many rows half
+of the copy is read first, four bits a number. Needs `numkong`, which the extra `fast` installs; numpy alone
+multiplies such numbers no faster than floats.
 """
 
 import logging
@@ -39,10 +39,10 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Kernel:
-    """How codes are multiplied.
+    """The functions that multiply codes.
 
-    `written` puts them as `pack` takes them, which lays those of many rows out for `products` with the codes
-    of each of some queries: an array of queries by rows.
+    `written` turns codes into the form that `pack` takes; `pack` lays out the codes of many rows; `products`
+    multiplies the codes of queries with packed rows, into an array of queries by rows.
     """
 
     written: Callable[[Codes], Bytes]
@@ -52,7 +52,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Kernels:
-    """One for codes of a byte, and one for codes from -8 to 7, of which two are packed in a byte."""
+    """A kernel for codes of a byte, and a kernel for codes from -8 to 7, packed in pairs in a byte."""
 
     wholes: Kernel
     halves: Kernel
@@ -60,12 +60,12 @@ class Kernels:
 
 @dataclass(slots=True)
 class _Block:
-    """The rows from `start` on.
+    """The `size` rows from `start` on, as codes.
 
-    `packed` are their codes: whole, or the upper halves and the lower ones. For each way to read them (whole,
-    or the upper halves alone and both), `scales` are what a row's codes are multiplied with, and `lost` is
-    the greatest length that they took from a row, in units of its scale. The rows of `changed` are not what
-    they were when they were packed.
+    `packed` are the codes: whole, or the upper halves and the lower halves. `scales` and `lost` have an entry
+    for each way to read the codes (whole; or upper halves alone, and both halves): the factor for each row's
+    codes, and the greatest length that rounding took from a row, in units of the row's scale. The rows in
+    `changed` have changed since they were packed.
     """
 
     start: int
@@ -79,7 +79,7 @@ class _Block:
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """A query as `scale` · `codes`, and the lengths of it and of what that took from it."""
+    """A query as `scale` · `codes`, its length, and the length that rounding took from it."""
 
     codes: Codes
     scale: float
@@ -88,11 +88,12 @@ class _Query:
 
 
 class Sieve:
-    """The rows of a matrix, rounded to codes, each with a scale. Its owner locks.
+    """The rows of a matrix, rounded to codes, each with a scale. Not safe between threads.
 
-    Where there are many, they and all queries are turned by one rotation, drawn at random but always the
-    same: then what rounding takes from a row points in any direction across the row, and has little to do
-    with a query. That is the estimator of RaBitQ (Gao and Long, SIGMOD 2024; with more bits 2025).
+    Where there are many, rows and queries are turned by the same random rotation: then the error of rounding
+    points in any direction across the row, and has little to do with a query.
+
+    Source: the estimator of RaBitQ (Gao and Long, SIGMOD 2024; with more bits 2025).
     """
 
     def __init__(self, multiply: Kernels, dimension: int) -> None:
@@ -103,7 +104,7 @@ class Sieve:
 
     @property
     def is_halved(self) -> bool:
-        """Whether there were so many rows that reading half of each code is quicker."""
+        """Whether codes are kept in halves: for very many rows, reading upper halves first is quicker."""
         return self._is_halved
 
     @property
@@ -111,7 +112,7 @@ class Sieve:
         return sum(sum(int(each.nbytes) for each in (*block.packed, *block.scales)) for block in self._blocks)
 
     def replace(self, row: int) -> None:
-        """Take note that a row is not what it was, or is there again."""
+        """Note that a row has changed, or is there again."""
         for block in self._blocks:
             if block.start <= row < block.start + block.size:
                 block.changed.add(row)
@@ -119,22 +120,25 @@ class Sieve:
     def cosines(
         self, rows: Rows, query: Vector, exactly: Callable[[Rows, Vector], Rows], *, finely: bool
     ) -> tuple[Rows, Rows]:
-        """What the codes say of every row's cosine with the query, and how far off each can be.
+        """The approximate cosine of every row with the query, and how far off each can be.
 
-        The bound: with x = x' + e for a row and q = q' + f for the query, where x' and q' are what the codes
-        stand for, scaled so that e is across x and f across q,
+        The bound: with x = x' + e for a row and q = q' + f for the query, where x' and q' are the values of
+        the codes, scaled so that e is across x and f across q,
 
             q·x − q'·x' = q·e + f·x − f·e
 
-        Each product is at most that of its lengths, which are measured, not assumed. Of turned rows, e points
-        anywhere across x in n - 1 dimensions, so that q·e is normal with a deviation of at most
-        |q||e| / √(n - 1), and f·x likewise; 6.5 deviations are allowed. Typical of 384 numbers: at most 0.016
-        by eight bits, 0.005 turned, and 0.0005 in the middle; 0.045 and 0.006 by four.
+        Each product is at most the product of the lengths, which are measured, not assumed. For turned rows,
+        e points anywhere across x in n - 1 dimensions, so that q·e is normal with a deviation of at most
+        |q||e| / √(n - 1), and f·x likewise; 6.5 deviations are allowed. Typical for 384 numbers: at most
+        0.016 with eight bits, 0.005 turned, and 0.0005 in the middle; 0.045 and 0.006 with four.
 
         Args:
             rows: All rows of the matrix.
-            exactly: Gives the cosines of some rows with the query, for those that are not encoded.
-            finely: By eight bits; else by four where there are so many rows that this takes half the time.
+            exactly: Gives the cosines of some rows with the query, for rows that are not encoded.
+            finely: Use eight bits; else four where `is_halved`, which takes half the time.
+
+        Returns:
+            Two arrays with an entry for each row: the cosines, and their bounds.
         """
         self._follow(rows)
         asked = self._asked(query)
@@ -149,7 +153,7 @@ class Sieve:
             np.multiply(scales, block.lost[way] * (share * asked.length + asked.lost), out=off[place])
             off[place] += (share * asked.lost + _ROUNDING * asked.length) * block.length
         packed = self._packed
-        values[:packed] *= np.float32(asked.scale)  # what is beyond has no value yet
+        values[:packed] *= np.float32(asked.scale)  # rows beyond have no value yet
         loose = [row for block in self._blocks for row in block.changed if row < len(rows)]
         if loose:
             values[loose], off[loose] = exactly(rows[loose], query), _ROUNDING
@@ -162,7 +166,7 @@ class Sieve:
         return self._blocks[-1].start + self._blocks[-1].size if self._blocks else 0
 
     def _sums(self, block: _Block, codes: Codes, *, finely: bool) -> Sums:
-        """The products of the codes, or of upper halves alone a sixteenth of that."""
+        """The products of a query's codes with a block's; from upper halves alone, a sixteenth of them."""
         if not self._is_halved:
             whole: Sums = self._kernels.wholes.products(codes, block.packed[0])[0]
             return whole
@@ -176,7 +180,7 @@ class Sieve:
         return sums
 
     def _follow(self, rows: Rows) -> None:
-        """Encode what is new at the end, and what was changed, where it is much."""
+        """Encode new rows at the end, and blocks with changed rows, once there are many."""
         while self._blocks and self._blocks[-1].start >= len(rows):
             self._blocks.pop()
         self._is_halved = self._is_halved or rows.size >= _HALVED_FROM
@@ -226,7 +230,7 @@ def _turned(rows: Rows, signs: Rows) -> Rows:
     count = rows.shape[1]
     for sign in signs:
         parts = np.fft.rfft(rows * sign, norm="ortho").astype(np.complex64, copy=False).view(np.float32)
-        rows = np.empty((len(rows), count), dtype=np.float32)  # of real numbers, half of it says all
+        rows = np.empty((len(rows), count), dtype=np.float32)  # for real rows half of the transform is enough
         rows[:, 0] = parts[:, 0]
         np.multiply(parts[:, 2 : count + 1], np.float32(math.sqrt(2)), out=rows[:, 1:])
         if count % 2 == 0:
@@ -235,7 +239,7 @@ def _turned(rows: Rows, signs: Rows) -> Rows:
 
 
 def _rounded(rows: Rows) -> Codes:
-    """Codes from -119 to 119 that stand for the rows, but for a scale each."""
+    """Round each row to codes from -119 to 119; the scale is left out."""
     widest = np.abs(rows).max(axis=1, keepdims=True)
     widest[widest == 0.0] = 1.0
     codes: Codes = np.rint(rows * (_LARGEST / widest)).astype(np.int8)
@@ -250,7 +254,7 @@ def _halves(codes: Codes) -> tuple[Codes, Codes]:
 
 
 def _fitted(rows: Rows, codes: Codes) -> tuple[Rows, Rows]:
-    """By how much to multiply each row's codes so that what it loses is across it, and how long that is."""
+    """The scales of the rows' codes that put the error of rounding across each row, and its length."""
     values = codes.astype(np.float32)
     squares, along, of_codes = (_products(*two) for two in ((rows, rows), (rows, values), (values, values)))
     scales = _ratios(squares, along)
@@ -258,7 +262,7 @@ def _fitted(rows: Rows, codes: Codes) -> tuple[Rows, Rows]:
 
 
 def _ratios(some: Rows, others: Rows) -> Rows:
-    """0 where there is nothing to divide by: of rows without length."""
+    """The quotients, element by element; 0 where the divisor is 0, as for rows without length."""
     ratios: Rows = np.divide(some, others, out=np.zeros_like(some), where=others > 0.0)
     return ratios
 
@@ -269,7 +273,7 @@ def _lengths(rows: Rows) -> Rows:
 
 
 def _products(some: Rows, others: Rows) -> Rows:
-    """Of each row with the other of its place."""
+    """The inner products of rows at the same place in two arrays."""
     found: Rows = np.einsum("ij,ij->i", some, others)
     return found
 
@@ -305,7 +309,7 @@ def kernels() -> Kernels | None:
 
 
 def _in_pairs(codes: Codes) -> npt.NDArray[np.uint8]:
-    """Two codes a byte, the first in the lower half."""
+    """Pack two codes into a byte, the first in the lower half."""
     bits = codes.view(np.uint8)
     if bits.shape[1] % 2:
         bits = np.pad(bits, ((0, 0), (0, 1)))
@@ -314,7 +318,7 @@ def _in_pairs(codes: Codes) -> npt.NDArray[np.uint8]:
 
 
 def _is_right(found: Kernel, largest: int) -> bool:
-    """Whether a kernel, chosen for this processor when the program runs, does what numpy does."""
+    """Whether a kernel gives the same as numpy on this processor."""
     for columns in (1, 63, 384, 1_000):
         codes = (np.arange(70 * columns) * 37 % (2 * largest) - largest).reshape(70, columns)
         expected = codes[:2] @ codes[2:].T

@@ -1,4 +1,4 @@
-"""`write`, `update` and `delete` said in terms of `batch`, once for all backends."""
+"""`write`, `update` and `delete` by means of `batch`, once for all backends."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,12 +12,12 @@ from supervisor_memory.stores.protocol import Change, Commit, Committed, Ids
 __all__ = ["EVERYTHING", "Verbs"]
 
 EVERYTHING = 2**62
-"""A limit that limits nothing."""
+"""A limit larger than any store."""
 _TRIES = 20
 
 
 class Verbs(ABC):
-    """The convenient half of a backend. Each call is one commit with an audit event for each record."""
+    """The convenient half of a backend. Each call is a commit with an audit event for each record."""
 
     @abstractmethod
     def batch(self, commit: Commit) -> Committed: ...
@@ -41,8 +41,8 @@ class Verbs(ABC):
         """Replace records, each only if it still has the version it was read at.
 
         Raises:
-            Conflict: one has changed; nothing is written.
-            RecordNotFound: one does not exist.
+            Conflict: a record has changed; nothing is written.
+            RecordNotFound: a record does not exist.
         """
         committed = self.batch(Commit(tuple(changes), tuple(self._update_events(changes))))
         return [

@@ -1,4 +1,4 @@
-"""Whether to ask a server that has failed: not for a while, then one call at a time until one works."""
+"""A circuit breaker: a failing server is left alone for a while, then asked by one call at a time."""
 
 import threading
 import time
@@ -8,12 +8,14 @@ __all__ = ["Breaker"]
 
 
 class Breaker:
-    """A circuit breaker (M. Nygard, "Release It!"): closed, open, and half open while one call tries.
+    """A circuit breaker: closed, open, and half open while a single call tries.
 
     Args:
-        failures: How many in a row open it.
+        failures: How many failures in a row open it.
         seconds: How long it stays open before a call may try.
-        clock: Seconds that only grow.
+        clock: Monotonic seconds.
+
+    Source: M. Nygard, "Release It!".
     """
 
     def __init__(
@@ -25,7 +27,7 @@ class Breaker:
         self._closed_again: float | None = None
 
     def allows(self) -> bool:
-        """Whether a call may be made. Who is told so says afterwards how it went."""
+        """Whether a call may be made. After an allowed call, say `worked` or `failed`."""
         with self._lock:
             if self._closed_again is None:
                 return True
@@ -35,12 +37,12 @@ class Breaker:
             return True
 
     def worked(self) -> None:
-        """The server answered, be it with a refusal."""
+        """Note that the server answered, even with a refusal."""
         with self._lock:
             self._failed, self._closed_again = 0, None
 
     def failed(self) -> None:
-        """The server did not answer, or not in time."""
+        """Note that the server did not answer, or not in time."""
         with self._lock:
             self._failed += 1
             if self._failed >= self._most:
@@ -54,6 +56,6 @@ class Breaker:
 
     @property
     def open_for(self) -> float:
-        """Seconds until a call may be made; 0 when one may."""
+        """Seconds until a call may be made; 0: now."""
         with self._lock:
             return 0.0 if self._closed_again is None else max(0.0, self._closed_again - self._clock())

@@ -1,9 +1,9 @@
 """The journal's table: decided commits, from before they are applied until they are.
 
-It lies in the file of the audit log, so that a commit and its audit events change hands in one
-transaction. A row holds the texts of its records, and goes when they are applied.
+It lies in the file of the audit log, so that a commit leaves the journal and its audit events enter the log
+in one transaction. A row holds the texts of its records, and goes when they are applied.
 
-    begun → (applied: gone)          nobody has been told yet
+    begun → (applied: gone)          not acknowledged yet
     begun → waiting → (applied: gone)    acknowledged; the store was out of reach
     waiting → dead                   the store refuses it again and again; a person looks at it
 """
@@ -24,7 +24,7 @@ __all__ = ["Entries", "Entry", "Stamp", "State"]
 
 State: TypeAlias = Literal["begun", "waiting", "dead"]
 Stamp: TypeAlias = tuple[int, int]
-"""Another one whenever other entries wait than before."""
+"""How many entries ever came to wait, and how many no longer do: changes when other entries wait."""
 _TABLES: Final = (
     # AUTOINCREMENT: the number of an entry that went is never another's.
     """CREATE TABLE IF NOT EXISTS journal(
@@ -55,12 +55,14 @@ _COLUMNS: Final = "seq, commit_id, state, at, attempts, reason, together, body"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A commit in the journal. `at` is when it was begun, in seconds since 1970.
+    """A commit in the journal.
 
-    `together` is the id of the commit that it is applied with others as; None: it is applied alone.
-
-    One that cannot be read, for another release wrote it or the file is damaged, is not `is_legible`: its
-    commit is empty.
+    Attributes:
+        at: When the commit was begun, in seconds since 1970.
+        attempts: How many attempts have failed by a fault of this entry.
+        reason: The code of the last failure, or why the commit waits.
+        together: The id of a larger commit that this entry is applied in; None: it is applied alone.
+        is_legible: False where another release wrote the entry, or it is damaged; its commit is then empty.
     """
 
     seq: int
@@ -74,7 +76,7 @@ class Entry:
 
 
 class Entries:
-    """The rows of one journal. Inside an open transaction of the database each call is part of it."""
+    """The rows of a journal. Inside an open transaction of the database each call joins it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -86,40 +88,40 @@ class Entries:
                     connection.execute(statement)
 
     def begin(self, commit: Commit, *, at: float) -> int:
-        """Store a commit before it is applied; its number."""
+        """Store a commit before it is applied; returns its number."""
         insert = "INSERT INTO journal(commit_id, state, at, body) VALUES(?, 'begun', ?, ?) RETURNING seq"
         with self._database.writing() as connection:
             rows: Any = connection.execute(insert, (commit.id, at, _encoded(commit))).fetchall()
         return int(rows[0][0])
 
     def remove(self, seq: int) -> bool:
-        """Take an entry out. False when somebody else has."""
+        """Remove an entry. False when it was gone already."""
         with self._database.writing() as connection:
             return bool(
                 connection.execute("DELETE FROM journal WHERE seq = ? RETURNING seq", (seq,)).fetchall()
             )
 
     def mark(self, seq: int, state: State, *, reason: str = "") -> bool:
-        """Change the state of an entry. `reason` is a code. False when it is there no more."""
+        """Change the state of an entry. `reason` is a code. False when the entry is gone."""
         change = "UPDATE journal SET state = ?, reason = ? WHERE seq = ? RETURNING seq"
         with self._database.writing() as connection:
             return bool(connection.execute(change, (state, reason, seq)).fetchall())
 
     def note_attempt(self, seq: int, reason: str) -> int:
-        """Count a failure that was the entry's own; how many there are by now."""
+        """Count a failure of the entry itself; returns how many there are by now."""
         note = "UPDATE journal SET attempts = attempts + 1, reason = ? WHERE seq = ? RETURNING attempts"
         with self._database.writing() as connection:
             rows: Any = connection.execute(note, (reason, seq)).fetchall()
         return int(rows[0][0]) if rows else 0
 
     def join(self, numbers: Sequence[int], commit_id: str | None) -> None:
-        """Say that entries are applied together as this commit; None: each alone again."""
+        """Let entries be applied together, as a commit with this id; None: each alone again."""
         change = "UPDATE journal SET together = ? WHERE seq IN (SELECT value FROM json_each(?))"
         with self._database.writing() as connection:
             connection.execute(change, (commit_id, json.dumps(numbers)))
 
     def retry_dead(self) -> int:
-        """Let the dead wait again; how many."""
+        """Let the dead entries wait again; returns how many."""
         again = """UPDATE journal SET state = 'waiting', attempts = 0, together = NULL
             WHERE state = 'dead' RETURNING seq"""
         with self._database.writing() as connection:
@@ -131,7 +133,7 @@ class Entries:
         return came > went
 
     def waiting(self, *, after: int | None = None) -> tuple[Stamp, Sequence[int]]:
-        """How many ever came to wait, how many of these went, and the numbers of those that wait, in order.
+        """The present stamp, and the numbers of the entries that wait, in order.
 
         Args:
             after: Only the numbers that follow this one; None: no numbers.
@@ -145,7 +147,7 @@ class Entries:
         return (int(moves[0]), int(moves[1])), [int(row[0]) for row in rows]
 
     def read(self, numbers: Sequence[int]) -> Iterator[Entry]:
-        """The entries of these numbers, in order; those that went meanwhile are left out."""
+        """The entries with these numbers, in order; entries that went meanwhile are left out."""
         for start in range(0, len(numbers), _PAGE):
             wanted = json.dumps(numbers[start : start + _PAGE])
             yield from self._select("seq IN (SELECT value FROM json_each(?)) ORDER BY seq", wanted)
@@ -163,7 +165,7 @@ class Entries:
             return [_entry(row) for row in rows]
 
     def orphans(self, *, before: float) -> Sequence[Entry]:
-        """Entries that were begun before a moment, and of which nobody has said how they ended."""
+        """Entries that were begun before a moment and have not ended; their process may have died."""
         return [entry for entry in self.first("begun", limit=_PAGE) if entry.at < before]
 
     def counts(self) -> Mapping[str, int]:
@@ -175,7 +177,7 @@ class Entries:
             return {str(row[0]): int(row[1]) for row in rows}
 
     def forget(self, user_id: str) -> int:
-        """Take a user out of all entries; how many changes went."""
+        """Remove a user's changes and events from all entries; returns how many changes went."""
         gone = 0
         with self._database.writing() as connection:
             rows: Any = connection.execute(f"SELECT {_COLUMNS} FROM journal").fetchall()
@@ -198,13 +200,13 @@ class Entries:
         return gone
 
     def note_merged(self, merged: Mapping[str, str]) -> None:
-        """Remember which records became others when they were decided again."""
+        """Remember which records were merged into others when they were decided again."""
         if merged:
             with self._database.writing() as connection:
                 connection.executemany("INSERT OR REPLACE INTO journal_merged VALUES(?, ?)", merged.items())
 
     def became(self, record_id: str) -> str:
-        """The record that this one was merged into; itself when into none."""
+        """The id of the record that this record was merged into; its own id when there was no merge."""
         with self._database.reading() as connection:
             row: Any = connection.execute(
                 "SELECT became FROM journal_merged WHERE id = ?", (record_id,)
@@ -212,18 +214,18 @@ class Entries:
         return record_id if row is None else str(row[0])
 
     def forget_merged(self) -> None:
-        """Nothing waits any more, so nothing can mean those records."""
+        """Forget all merges, once no entry is left that could name the merged records."""
         with self._database.writing() as connection:
             connection.execute("DELETE FROM journal_merged")
 
     def begin_erasure(self, user_id: str, *, at: float) -> None:
-        """The store is still to be told to erase a user."""
+        """Note that the store has still to erase a user."""
         put = "INSERT INTO journal_erasures VALUES(?, ?) ON CONFLICT DO UPDATE SET at = max(at, excluded.at)"
         with self._database.writing() as connection:
             connection.execute(put, (user_id, at))
 
     def erasures(self) -> Mapping[str, float]:
-        """Whom the store is still to erase, and as of when."""
+        """The users that the store has still to erase, each with the time of the erasure."""
         with self._database.reading() as connection:
             if not has_table(connection, "journal_erasures"):
                 return {}
@@ -231,7 +233,7 @@ class Entries:
             return {str(row[0]): float(row[1]) for row in rows}
 
     def end_erasure(self, user_id: str) -> None:
-        """The store has erased a user."""
+        """Note that the store has erased a user."""
         with self._database.writing() as connection:
             connection.execute("DELETE FROM journal_erasures WHERE user_id = ?", (user_id,))
 

@@ -1,4 +1,4 @@
-"""How a journal asks the store it is around: with a deadline, and not while that is out of reach."""
+"""Calls from a journal to its store: with a deadline, and none while the store is out of reach."""
 
 import logging
 import threading
@@ -24,23 +24,23 @@ __all__ = ["Link", "OutOfReach"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_SHARE: Final = 0.5  # of the time left to who asks, so that there is some for doing without
+_SHARE: Final = 0.5  # of the caller's time left, so that there is some for doing without the store
 _HURRIED: Final = 0.25
-"""Seconds, or this share of what the store may take: who leaves it less says nothing of it by giving up."""
+"""Seconds, or this share of the store's time: with less, giving up is no failure of the store."""
 _ANSWERS: Final = (Conflict, WasErased, CorruptStore, ReadOnlyStore)
 _log = logging.getLogger("supervisor_memory")
 
 
 class OutOfReach(BackendUnavailable):
-    """The store did not answer, not in time, or is not asked because it has not answered lately."""
+    """The store did not answer in time, or is not asked because it has not answered lately."""
 
 
 class Link:
-    """Calls to one store.
+    """Calls to a store.
 
     Args:
         name: The store's, for messages.
-        bridge: Whose threads wait; one that hangs is left alone.
+        bridge: Its threads wait for the store; a thread that hangs is left alone.
     """
 
     def __init__(self, name: str, bridge: Bridge, breaker: Breaker) -> None:
@@ -49,11 +49,11 @@ class Link:
         self._since: float | None = None
 
     def call(self, seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What the store answers within so many seconds, and half of those that the caller has left.
+        """Call the store, and wait at most `seconds`, or half of the time that the caller has left.
 
         Raises:
-            OutOfReach: it does not answer. What it was asked to write may come true all the same.
-            SupervisorMemoryError: its answer, when that is an error.
+            OutOfReach: the store does not answer. A write may be made all the same.
+            SupervisorMemoryError: the store answered with this error.
         """
         given = min(seconds, _SHARE * seconds_left())
         is_hurried = given < min(_HURRIED, _HURRIED * seconds)

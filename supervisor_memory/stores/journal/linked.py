@@ -1,4 +1,4 @@
-"""The store behind a journal, as a backend: for who must see it as it is, and write to it now."""
+"""The store behind a journal, as a backend: for callers who have to read and write it directly."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
@@ -23,7 +23,7 @@ class Linked(Verbs):
     Every method raises OutOfReach where the store does not answer in time, or has not lately.
 
     Args:
-        place: Where the events go of commits that the store took, and what is noted of these.
+        place: Where commits that the store took are noted and audited.
         read_seconds, write_seconds: How long the store may take to answer, in seconds.
     """
 
@@ -51,7 +51,7 @@ class Linked(Verbs):
         """Apply the changes of a commit; its events are the caller's to audit.
 
         Args:
-            seconds: How long the store may take, where that is longer than for any other write.
+            seconds: How long the store may take, if longer than for other writes.
         """
         bare = Commit(commit.changes, (), commit.id)
         return self._ask(max(self._write_seconds, seconds), Committed, self._store.batch, bare)
@@ -81,7 +81,7 @@ class Linked(Verbs):
         return self._ask(self._read_seconds, Sequence, self._store.versions, record_id)
 
     def health(self) -> Health:
-        """How it is; one that says it is not well is as good as one that does not answer."""
+        """The store's health. A store that says it is not well counts as out of reach."""
 
         def asked() -> Health:
             health = self._store.health()
@@ -98,7 +98,7 @@ class Linked(Verbs):
     def _ask(
         self, seconds: float, kind: type[Any], ask: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """What the store answers, when that is of the kind it has to be."""
+        """Call the store, and refuse an answer of another type than `kind`."""
 
         def asked() -> T:
             answer = ask(*args, **kwargs)

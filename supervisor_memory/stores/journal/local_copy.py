@@ -1,4 +1,4 @@
-"""What a remote store has taken, kept on this machine as well: read while that store is out of reach.
+"""A copy of a remote store's records on this machine, read while the store is out of reach.
 
 It lies in the file of the journal, so that a commit leaves the journal and enters the copy in one
 transaction. Changes that other instances make arrive by `reconcile`.
@@ -39,7 +39,7 @@ _CHANGED: Final = """INSERT INTO copied_users VALUES(?, 1)
 
 
 class LocalCopy:
-    """The copy in one database. What writes is part of the caller's transaction."""
+    """The copy in a database. Writes join the caller's transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -55,7 +55,7 @@ class LocalCopy:
     def put(self, records: Iterable[tuple[Record, Any]]) -> None:
         """Take up records as the store has them, with their vectors.
 
-        Without a vector, the one of the same embedder stays.
+        A record without a vector keeps the vector it has here, if that is by the same embedder.
         """
         with self._database.writing() as connection:
             for record, vector in records:
@@ -65,7 +65,7 @@ class LocalCopy:
                 connection.execute(_CHANGED, (record.user_id,))
 
     def remove(self, ids: Iterable[str]) -> None:
-        """Forget records that the store has no more."""
+        """Forget records that the store has lost or erased."""
         gone = "DELETE FROM copies WHERE id = ? RETURNING user_id"
         with self._database.writing() as connection:
             for record_id in ids:
@@ -95,12 +95,12 @@ class LocalCopy:
         return sum(1 for _ in self._found(where))
 
     def get(self, ids: Sequence[str]) -> Sequence[Record]:
-        """The records of these ids, in no order, unknown ones left out."""
+        """The records with these ids, in no order; unknown ids are left out."""
         rows = self._rows("id IN (SELECT value FROM json_each(?))", json.dumps(list(ids)))
         return [record for record, _ in rows]
 
     def versions(self) -> Mapping[str, int]:
-        """The version of every record."""
+        """The version of every record, by its id."""
         with self._database.reading() as connection:
             rows: Iterable[Any] = connection.execute("SELECT id, version FROM copies")
             return {str(row[0]): int(row[1]) for row in rows}

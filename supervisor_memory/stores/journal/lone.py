@@ -1,4 +1,4 @@
-"""A turn that one process at a time has."""
+"""A turn that only one process at a time can have."""
 
 import contextlib
 import fcntl
@@ -15,14 +15,14 @@ _open: Final[set[int]] = set()
 
 
 class Lone:
-    """A turn by a lock on a file. It ends with its process, however that ends."""
+    """A turn by a lock on a file. It ends at the latest with its process, however that ends."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[bool]:
-        """Whether it is ours, for the time of the block; else somebody else has it.
+        """Try to take the turn for the time of the block; gives False when another process has it.
 
         Raises:
             BackendUnavailable: the file cannot be opened.
@@ -51,7 +51,7 @@ class Lone:
 
 
 def _after_fork() -> None:
-    """A child has no part in the turn of its parent, and would keep it when that dies."""
+    """Close the parent's locks in a child, which would keep them when the parent dies."""
     while _open:
         with contextlib.suppress(OSError):
             os.close(_open.pop())

@@ -1,4 +1,4 @@
-"""What waits in the journal, laid over what the store answers: a reader sees both as one."""
+"""Lays the records that wait in the journal over the store's answers, so that readers see both as one."""
 
 import threading
 from collections.abc import Collection, Mapping, Sequence
@@ -21,13 +21,13 @@ _MOST_MORE: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """What waits, at one moment, for a reader of lists.
+    """The records that wait, at one moment, for a reader of lists.
 
-    Taken before the store is asked: what is applied meanwhile is in both, and never in neither.
+    Taken before the store is asked: a record applied meanwhile is then in both, never in neither.
 
     Args:
-        ids: All records that were known, of the user asked for.
-        matching: Of these, the ones that match.
+        ids: Ids of all records that wait, of the user asked for.
+        matching: The records that wait and match.
     """
 
     ids: Collection[str]
@@ -37,7 +37,7 @@ class Listed:
         """Records of both, most recently updated first.
 
         Args:
-            records: Those of the store from the first on: as many as are wanted, and as many more as
+            records: The store's, from the first on: as many as are wanted, and as many more as
                 records wait.
         """
         others = [record for record in records if record.id not in self.ids]
@@ -47,12 +47,12 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What waits, at one moment, for a search; taken before the store is asked, as `Listed` is.
+    """The records that wait, at one moment, for a search; taken before the store is asked, as `Listed` is.
 
     Args:
-        own: Candidates among what waits.
-        records: All records of the user that were known.
-        with_vector: Those of them whose vector is here, so that `own` has them if they are like it.
+        own: Candidates among the records that wait.
+        records: All records of the user that wait, by id.
+        with_vector: Ids of those with a vector here, so that `own` has them if their meaning is near.
     """
 
     own: Hits
@@ -61,11 +61,11 @@ class Found:
 
     @property
     def more(self) -> int:
-        """How many more candidates to ask the store for, since some of its own may be found no more."""
+        """How many more candidates to ask the store for, since some of its hits may drop out."""
         return min(_MOST_MORE, sum(record.version > 1 for record in self.records.values()))
 
     def over(self, hits: Hits, query: Query, limit: int) -> Hits:
-        """The best of both, measured anew among all of these: what waits is not the best by being alone."""
+        """The best hits of both, measured anew together, since scores of separate searches do not compare."""
         if not self.records:
             return hits
         kept = [self._as_it_shall_be(hit, query) for hit in hits if hit.record.id in self.records]
@@ -81,7 +81,7 @@ class Found:
         return replace(best, degraded=hits.degraded, notes=hits.notes, namespaces=spaces)
 
     def _as_it_shall_be(self, hit: Hit, query: Query) -> Hit | None:
-        """A hit of the store whose record is about to change, and keeps the vector it was found by."""
+        """The hit with the record as it waits, if it is still found and keeps its vector; else None."""
         record = self.records[hit.record.id]
         is_found = record.is_visible(query.now) and query.where.matches(record)
         if not is_found or record.id in self.with_vector or record.embedder is None:
@@ -92,10 +92,10 @@ class Found:
 
 
 class Overlay:
-    """The records as they shall be, of all entries that wait, of this process or another.
+    """The records of all entries that wait, as they will be once applied; entries of other processes too.
 
-    Each record is known by the last entry that changes it, and goes with it: what earlier entries made
-    of it is in the store by then.
+    A record is as its last entry makes it, and leaves the overlay with that entry: what earlier entries
+    made of it is in the store by then.
     """
 
     def __init__(self, entries: Entries) -> None:
@@ -111,14 +111,14 @@ class Overlay:
         self._seen: dict[int, Collection[str]] = {}
 
     def stage(self, commit: Commit, *, elsewhere: Mapping[str, Record]) -> Staged:
-        """What a commit would do after all that waits.
+        """Work out what a commit would do after all entries that wait.
 
         Args:
-            elsewhere: What is known of records that no entry changes. One of which nothing is known is
-                taken to be as the commit expects it.
+            elsewhere: Known records that no entry changes, by id. An unknown record is taken to be as the
+                commit expects it.
 
         Raises:
-            Conflict, RecordNotFound, InvalidContent, BadVector: it cannot be done.
+            Conflict, RecordNotFound, InvalidContent, BadVector: the commit cannot be applied.
         """
         with self._lock:
             self._refresh()
@@ -130,7 +130,7 @@ class Overlay:
             return self._state.stage(commit.changes, elsewhere={**assumed, **elsewhere})
 
     def search(self, query: Query, limit: int) -> Found:
-        """What waits of the user, and of it the candidates; `query.where` names a user."""
+        """The user's records that wait, and the candidates among them; `query.where` names a user."""
         with self._lock:
             self._refresh()
             assert query.where.user_id is not None
@@ -139,7 +139,7 @@ class Overlay:
             return Found(own, records, {each for each in records if each in self._state.vectors})
 
     def list(self, where: Filter) -> Listed:
-        """What waits, and of it what matches."""
+        """The records that wait, and which of them match."""
         with self._lock:
             self._refresh()
             state, user_id = self._state, where.user_id
@@ -147,7 +147,7 @@ class Overlay:
             return Listed(frozenset(ids), [*state.find(where)])
 
     def get(self, ids: Sequence[str]) -> Mapping[str, Record]:
-        """Of these records, those that it knows."""
+        """The records with these ids that wait, by id."""
         with self._lock:
             self._refresh()
             records = self._state.records
@@ -160,7 +160,7 @@ class Overlay:
             return self._state.versions(record_id)
 
     def forget(self) -> None:
-        """Know nothing; what waits is read again when it is needed."""
+        """Drop everything; the entries are read again when they are needed."""
         with self._lock:
             self._reset()
 
@@ -201,10 +201,10 @@ class Overlay:
 
 
 def _as_it_shall_be(change: Change, before: Record | None) -> Record:
-    """The record as the store will have it, as far as one can tell here.
+    """The record as the store will have it, as far as can be known here.
 
-    Where nothing is known of it before, one that only brings a vector is taken for a new version. What is
-    built on that is decided again.
+    Where the record before is unknown, a change that only brings a vector is taken for a new version. A
+    commit built on that mistake is decided again.
     """
     record, expects, source = change.record, change.expects, change.record.source
     version, embedder = (expects or 0) + 1, record.embedder

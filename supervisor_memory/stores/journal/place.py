@@ -1,4 +1,4 @@
-"""Where a journal lies: its entries, the audit log and perhaps a copy, in one file and one transaction."""
+"""The file of a journal: entries, audit log and perhaps a copy, so that one transaction covers all."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -21,7 +21,7 @@ JOURNAL_FILE_NAME: Final = "journal.db"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """All that is kept on this machine of a store that is elsewhere."""
+    """Everything kept on this machine for a store elsewhere."""
 
     database: Database
     entries: Entries
@@ -31,18 +31,18 @@ class Place:
 
     @classmethod
     def in_directory(cls, path: Path | None, *, copies: bool, clock: Callable[[], float]) -> "Place":
-        """The place in a directory, or with None in memory."""
+        """Open the place in a directory, or with None in memory."""
         database = Database(None if path is None else Path(path) / JOURNAL_FILE_NAME)
         copy = LocalCopy(database) if copies else None
         return cls(database, Entries(database), AuditLog(database), copy, clock)
 
     def note(self, commit: Commit, done: Committed) -> None:
-        """The store has taken a commit. Part of the transaction that says so in the log."""
+        """Put the records of an applied commit into the copy, inside the transaction that audits it."""
         vectors = {change.record.id: change.record.vector for change in commit.changes}
         self.keep((record, vectors.get(record.id)) for record in done.records)
 
     def keep(self, records: Iterable[tuple[Record, Any]]) -> None:
-        """Take up in the copy what the store has, with vectors; not of a user who was erased meanwhile."""
+        """Put records of the store, with vectors, into the copy; not those of users erased meanwhile."""
         if self.copy is None:
             return
         with self.database.writing():
@@ -59,6 +59,6 @@ class Place:
 
 
 def told(op: str, commit: Commit, *, outcome: str = "ok", reason: str = "") -> AuditEvent:
-    """The event that says what became of a commit."""
+    """The audit event on what became of a commit."""
     detail = {"commit": commit.id, "changes": len(commit.changes)}
     return AuditEvent(op, actor="backend", outcome=outcome, reason=reason, detail=detail)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Bring the copy on this machine and the store behind its journal to the same records."""
+"""Bring the copy on this machine and the store to the same records."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,14 +19,14 @@ class _Pages(Protocol):
 
 @dataclass(slots=True)
 class Reconciled:
-    """What was different, and what was done about it: numbers of records.
+    """How many records were different, and were mended.
 
     Args:
-        compared: Records of the store.
-        brought: Of these, those that the copy did not have, or in another version, and has now.
+        compared: All records of the store.
+        brought: Records that the copy lacked, or had otherwise, and has now.
         restored: Records that the store had lost, and has again.
-        forgotten: Records that are no longer in the copy, for their user was erased elsewhere.
-        refused: Record id → why the store does not take it back; it stays in the copy.
+        forgotten: Records that the copy has dropped, for their user was erased elsewhere.
+        refused: Record id → why the store does not take the record back; it stays in the copy.
     """
 
     compared: int = 0
@@ -43,11 +43,11 @@ def reconcile(
     *,
     keep: Callable[[Iterable[tuple[Record, Any]]], None],
 ) -> Reconciled:
-    """Take over what the store has; give back what only the copy has.
+    """Copy the store's records into the copy, and give back those that only the copy has.
 
-    The store is right where both have a record, for every instance writes there. One that only the copy has
-    was taken by the store once: it was lost there, or its user was erased by another instance, which the
-    store remembers.
+    The store is right where both have a record, for every instance writes there. A record only in the copy
+    was in the store once: the store has lost it, or another instance has erased its user, and then the
+    store refuses it.
 
     Args:
         pages: The records of the store, a page at a time.

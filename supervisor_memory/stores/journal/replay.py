@@ -1,4 +1,4 @@
-"""What waits in a journal, applied in order: after an outage, after a crash, in any process."""
+"""Applies the entries that wait in a journal, in order: after an outage, after a crash, in any process."""
 
 import contextlib
 import logging
@@ -41,8 +41,8 @@ _log = logging.getLogger("supervisor_memory")
 class Replay:
     """Applies entries and carries out erasures. One process at a time, in the background.
 
-    An entry that the store refuses, because others changed it meanwhile, is decided again; one that cannot
-    be is a dead letter: it is kept, and blocks nobody.
+    An entry that the store refuses, because others have changed its records meanwhile, is decided again. An
+    entry that cannot be decided again is a dead letter: it is kept, and blocks no other.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Replay:
             self._reset()
 
     def wake(self) -> None:
-        """Begin to apply what waits, unless that is going on."""
+        """Begin to apply the entries in the background, unless that is going on."""
         if self._place.database.read_only:
             return
         self._notice_fork()
@@ -83,11 +83,11 @@ class Replay:
         self._bridge.background(self._run)
 
     def stop(self) -> None:
-        """Apply nothing more. What waits is applied by another process, or at the next start."""
+        """Apply nothing more. The entries that wait are left to another process, or to the next start."""
         self._stop.set()
 
     def now(self) -> bool:
-        """Apply what can be applied, in this thread. Whether nothing waits any more."""
+        """Apply all entries that can be applied, in this thread. True when none is left."""
         self._notice_fork()
         with self._turn:
             if self._lone is None:
@@ -112,7 +112,7 @@ class Replay:
                 self._is_running = False
 
     def _attempted(self) -> bool:
-        """Whether nothing is left to do. A failure in the background is heard of by the log alone, once."""
+        """Try once in the background. True when nothing is left to do. Failures in a row are logged once."""
         try:
             is_done = self.now() and not self._is_left()
         except Exception:  # noqa: BLE001  # it shall be tried again, whatever it was
@@ -147,7 +147,7 @@ class Replay:
         return True
 
     def _apply_all(self, commit_id: str, entries: Sequence[Entry]) -> bool:
-        """Whether these are dealt with: together, or one by one where the store refuses them so."""
+        """Apply entries together, or one by one where the store refuses. True when all are dealt with."""
         if not commit_id:
             return self._apply(entries[0])
         try:
@@ -166,7 +166,7 @@ class Replay:
         return all(self._apply(entry) for entry in entries)
 
     def _apply(self, entry: Entry) -> bool:
-        """Whether an entry is dealt with, one way or another."""
+        """Apply an entry, decide it again, or bury it. False when it has to be tried again."""
         if not entry.is_legible:
             self._bury(entry, "illegible")
             return True
@@ -205,9 +205,9 @@ class Replay:
         return True
 
     def done_before(self, commit: Commit) -> Committed | None:
-        """What the store has made of a commit whose answer was lost; None when it has not taken it.
+        """The result of a commit after its answer was lost; None: the store has not taken the commit.
 
-        Whatever became of the records since: those that others have changed are left out.
+        Records that others have changed since are left out.
         """
         if not all(_is_among(self._store.versions(change.record.id), change) for change in commit.changes):
             return None
@@ -216,9 +216,12 @@ class Replay:
         return Committed(commit.id, tuple(each for each in stored if each.version == versions[each.id]))
 
     def _gave_up(self, entry: Entry, error: SupervisorMemoryError) -> bool:
-        """Whether it is this entry alone that the store cannot take, and has been too often.
+        """Bury an entry after too many attempts, if it alone fails. False: it is tried again later.
 
-        It is the store that cannot take anything unless it takes another one.
+        The fault is the store's, not the entry's, unless the store takes another entry.
+
+        Raises:
+            OutOfReach: the store is not well.
         """
         if not self._store.health().ok:
             raise OutOfReach(f"{self._store.name} is not well", backend=self._store.name) from error
@@ -270,7 +273,7 @@ class Replay:
             self._place.tell(told(op, entry.commit, reason=reason))
 
     def _append_new(self, commit: Commit) -> None:
-        """The events of a commit that nobody was told of; its turn may have run again since."""
+        """Audit a commit after its process died; skips events in the log, from a turn that ran again."""
         for event in commit.audit:
             with contextlib.suppress(Conflict):
                 self._place.audit.check_new([event])
@@ -291,7 +294,7 @@ class Replay:
             self.finish_erasures()
 
     def finish_erasures(self) -> tuple[str, ...]:
-        """Take the last traces of the erased out of the file; what is in the way, if anything."""
+        """Remove the last traces of erased users from the file; returns what is in the way, as sentences."""
         audit = self._place.audit
         if not (unfinished := audit.unfinished_erasures()):
             return ()

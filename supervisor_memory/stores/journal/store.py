@@ -1,4 +1,4 @@
-"""A journal around a store that may be out of reach: what was decided is kept here until it is there."""
+"""A journal around a store that may be out of reach: commits are kept here until the store has them."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -61,20 +61,20 @@ class JournalBackend(Verbs):
     in the same transaction. Where the store does not answer in time, the commit waits: it is `saved` and
     not `applied`, searches find it all the same, and it is applied in order when the store answers again,
     be it after a restart. What the store refuses by then, because others changed it meanwhile, is decided
-    again (`decide_again`) or kept as a dead letter that `backlog` shows.
+    again (`decides_again`) or kept as a dead letter that `backlog` counts.
 
-    While the store is out of reach, reads come from what waits, over the copy where one is kept, and say so:
-    hits are `degraded`, lists `Incomplete`. What cannot be told by them raises.
+    While the store is out of reach, reads answer from the commits that wait and from the copy, if one is
+    kept, and say so: hits are `degraded`, lists `Incomplete`. Reads that neither can answer raise.
 
     Args:
-        store: The backend around which it is; its own audit log is not used. Closed with the journal.
+        store: The backend behind the journal; its own audit log is not used. Closed with the journal.
         path: The directory of the journal and its audit log, `journal.db`. Processes of one machine may share
             it. None: in memory, so that nothing survives this process.
-        copies: Keep a copy of what the store takes, and read that while the store is out of reach.
-        replays: Whether this process applies what waits; False for one that only looks.
+        copies: Keep a copy of all that the store takes, and read it while the store is out of reach.
+        replays: Whether this process applies the commits that wait; False for a process that only looks.
         clock: Seconds since 1970, for the times of audit rows.
-        read_seconds, write_seconds: How long the store may take to answer, in seconds; a call that has a
-            deadline of its own takes half of what is left of it at most.
+        read_seconds, write_seconds: How long the store may take to answer, in seconds; a caller with a
+            deadline waits at most half of its time left.
         breaker: When the store is asked again after it has failed.
 
     Raises:
@@ -117,11 +117,11 @@ class JournalBackend(Verbs):
 
     @property
     def store(self) -> Linked:
-        """What the journal is around, without it: for who decides again."""
+        """The store behind the journal, for callers who decide commits again."""
         return self._store
 
     def decides_again(self, decide: DecidesAgain) -> None:
-        """Say who decides again what the store refuses by then, and begin to apply what waits."""
+        """Set the function that decides refused commits again, and begin to apply the commits that wait."""
         self._replay.decide_again = decide
         if any(self.backlog().values()):
             self._wake()
@@ -133,7 +133,8 @@ class JournalBackend(Verbs):
 
         Raises:
             Conflict, InvalidContent, BadVector, RecordNotFound: as the protocol says; nothing was written.
-                Of a store that is out of reach only what waits is known: the rest shows later.
+                While the store is out of reach only the commits that wait are looked at; other conflicts
+                show later.
         """
         place = self._place
         if not commit.changes:
@@ -155,7 +156,7 @@ class JournalBackend(Verbs):
             raise
 
     def _apply(self, commit: Commit, seq: int) -> Committed:
-        """Apply what was begun, or let it wait."""
+        """Apply a commit that was begun, or let it wait."""
         place = self._place
         try:
             done = self._store.apply(commit)
@@ -167,7 +168,7 @@ class JournalBackend(Verbs):
         return self._noted(commit, seq, done)
 
     def _noted(self, commit: Commit, seq: int, done: Committed) -> Committed:
-        """Take out what the store has taken, with its events."""
+        """Remove the entry of a commit that the store has taken, and audit the commit."""
         place = self._place
         with place.database.writing(durable=False):  # a power cut brings the entry back with its events
             if place.entries.remove(seq):
@@ -176,7 +177,7 @@ class JournalBackend(Verbs):
         return done
 
     def _keep(self, commit: Commit, reason: str, *, seq: int | None = None) -> Committed:
-        """Let a commit wait. Nothing is kept of one that cannot be applied as far as one can tell."""
+        """Let a commit wait. A commit that, as far as is known, cannot be applied raises and is not kept."""
         place = self._place
         deferred = told("commit.deferred", commit, outcome="degraded", reason=reason)
         try:
@@ -213,7 +214,7 @@ class JournalBackend(Verbs):
     def search(self, query: Query, *, limit: int) -> Hits:
         """Candidates by all signals together, see `MemoryBackend.search`; `degraded` without the store.
 
-        While something waits, all are measured anew among what was found.
+        While commits wait, the hits of both are measured anew together.
 
         Raises:
             MissingUser: `query.where` names no user.
@@ -302,7 +303,7 @@ class JournalBackend(Verbs):
     # What waits
 
     def backlog(self) -> Mapping[str, int]:
-        """How much waits: commits by state ("begun", "waiting", "dead") and "erasures"."""
+        """How many commits are in each state ("begun", "waiting", "dead"), and how many "erasures" wait."""
         return {**self._place.entries.counts(), "erasures": len(self._place.entries.erasures())}
 
     def _wake(self) -> None:
@@ -310,7 +311,7 @@ class JournalBackend(Verbs):
             self._replay.wake()
 
     def replay(self) -> bool:
-        """Apply what waits, now and in this thread. Whether nothing waits any more."""
+        """Apply the commits that wait, now and in this thread. True when none is left."""
         return self._replay.now()
 
     def waiting(self, limit: int) -> Sequence[Entry]:
@@ -322,7 +323,7 @@ class JournalBackend(Verbs):
         return self._place.entries.first("dead", limit=limit)
 
     def retry_dead_letters(self) -> int:
-        """Let the dead letters wait again; how many."""
+        """Let the dead letters wait again; returns how many."""
         count = self._place.entries.retry_dead()
         self._wake()
         return count
@@ -349,7 +350,7 @@ class JournalBackend(Verbs):
         """A page of all records; see `Moves`.
 
         Raises:
-            BackendUnavailable: some wait for the store, which is out of reach.
+            BackendUnavailable: the store is out of reach, or commits still wait for it.
         """
         moves = self._moving()
         self._need_nothing_waiting()
@@ -384,7 +385,7 @@ class JournalBackend(Verbs):
         return _most(self._place.audit.holds(user_id), self._link.call(_LONG, self._erasing().holds, user_id))
 
     def erase(self, user_id: str, *, at: float, actor: str = "operator") -> Erased:
-        """Remove a user here and in the store; see `Erases`. The store follows when it is out of reach."""
+        """Remove a user here and in the store; see `Erases`. A store out of reach erases the user later."""
         place, store = self._place, self._erasing()
         records = self._all_of(user_id)
         with place.database.writing():
@@ -420,7 +421,7 @@ class JournalBackend(Verbs):
         )
 
     def _all_of(self, user_id: str) -> Sequence[Record]:
-        """The records of a user, in any status, as far as they can be seen."""
+        """The records of a user, in any status, as far as they can be read."""
         own = Filter(user_id=user_id, statuses=None)
         said = replace(own, families=(SESSION_FAMILY,))
         return [record for where in (own, said) for record in self.list(where, limit=EVERYTHING)]
@@ -428,7 +429,7 @@ class JournalBackend(Verbs):
     # Its own state
 
     def health(self) -> Health:
-        """The store's health, and what waits for it."""
+        """The store's health, with the number of commits that wait for it."""
         waits = ", ".join(f"{count} {what}" for what, count in self.backlog().items() if count) or "nothing"
         details = {"journal": f"{waits} ({self._place.database.where})"}
         try:
@@ -442,7 +443,7 @@ class JournalBackend(Verbs):
         return replace(stored, message=message, details={**stored.details, **details})
 
     def close(self) -> None:
-        """Let go of the journal and the store. What waits is applied at the next start."""
+        """Close the journal and the store. Commits that wait are applied at the next start."""
         self._replay.stop()
         self._bridge.drain(seconds=_CLOSING_SECONDS)
         self._place.audit.close()
@@ -450,5 +451,5 @@ class JournalBackend(Verbs):
 
 
 def _most(here: Mapping[str, int], there: Mapping[str, int]) -> Mapping[str, int]:
-    """What is held here and there: of either kind, mostly, in one of the two places."""
+    """The larger count of each kind: most kinds are held in one of the two places only."""
     return {what: max(here.get(what, 0), there.get(what, 0)) for what in (*there, *here)}

@@ -1,7 +1,7 @@
-"""Entries of a journal that are applied as one commit, so that a backlog does not cost a journey each.
+"""Joins entries of a journal into one commit, so that a backlog needs fewer calls to the store.
 
-The id of that commit is kept with the entries: cut off halfway, they are applied as the very same commit
-again, which a store completes.
+The id of the joint commit is kept with the entries: after an interruption they are applied as the same
+commit again, and the store completes it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ _MOST_CHANGES: Final = 256
 
 
 def next_together(entries: Entries) -> tuple[str, Sequence[Entry]]:
-    """The entries to apply next, and the id of the commit they make; "" for one that is alone."""
+    """The id of the next commit and its entries, in order; "" for an entry applied alone, or for none."""
     first = entries.first("waiting", limit=MOST_TOGETHER)
     if not first:
         return "", ()
@@ -33,7 +33,7 @@ def next_together(entries: Entries) -> tuple[str, Sequence[Entry]]:
 
 
 def _fitting(waiting: Sequence[Entry]) -> Iterator[Entry]:
-    """From the first on, those that change records that no other of them changes."""
+    """The first entries that can be joined: none changes a record that an earlier entry changes."""
     seen: set[str] = set()
     for position, entry in enumerate(waiting):
         ids = {change.record.id for change in entry.commit.changes}
@@ -47,12 +47,12 @@ def _fitting(waiting: Sequence[Entry]) -> Iterator[Entry]:
 
 
 def as_one(commit_id: str, entries: Sequence[Entry]) -> Commit:
-    """The changes of all, in order. Their events are told one by one when it is done."""
+    """A commit with the changes of all entries, in order. Their events are audited one by one afterwards."""
     return Commit(tuple(change for entry in entries for change in entry.commit.changes), (), commit_id)
 
 
 def divided(done: Committed, entries: Sequence[Entry]) -> Iterator[tuple[Entry, Committed]]:
-    """Each entry with what the store has made of it."""
+    """Divide the result of a joint commit among its entries."""
     start = 0
     for entry in entries:
         end = start + len(entry.commit.changes)

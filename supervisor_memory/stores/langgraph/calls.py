@@ -1,7 +1,7 @@
-"""How a LangGraph store is called: one at a time, from the right thread, and what its errors mean to us.
+"""Calls to a LangGraph store: one at a time, from the right thread, with its errors as ours.
 
-The event loop of an async store is only asked whether it answers: one that is blocked, or that has
-ended, would never give back the thread that waits for it.
+The event loop of an async store is asked first whether it answers: a thread that waits for a blocked or
+ended loop would never come back.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ _TRIES: Final = 5
 _READS: Final = 3
 _log = logging.getLogger("supervisor_memory")
 _locks: "weakref.WeakValueDictionary[int, threading.RLock]" = weakref.WeakValueDictionary()
-"""One lock for each store object, by its id: who holds the lock holds the store too."""
+"""A lock for each store object, by the object's id; `StoreCalls` keeps lock and store alive together."""
 _making_locks = threading.Lock()
 
 
 class StoreCalls:
-    """The calls to one store. All objects over the same store share one lock."""
+    """The calls to a store. All `StoreCalls` over the same store object share a lock."""
 
     def __init__(self, store: BaseStore) -> None:
         self.store = store
@@ -42,12 +42,12 @@ class StoreCalls:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """No other backend over this store object reads or writes within the block.
+        """Keep other backends over this store object from reading and writing within the block.
 
         Raises:
-            BackendUnavailable: another did for too long, or this is the thread of the store's event loop.
+            BackendUnavailable: another backend took too long, or this is the thread of the store's loop.
         """
-        # Before the lock is waited for: who holds it may be waiting for this very thread.
+        # Before the lock is waited for: its holder may be waiting for this very thread.
         self._refuse_loop_thread()
         self._ask_loop()
         if not self._lock.acquire(timeout=LOCK_SECONDS):
@@ -62,24 +62,24 @@ class StoreCalls:
 
     @property
     def is_volatile(self) -> bool:
-        """Whether what is in the store ends with this process."""
+        """Whether the store's content is gone when this process ends."""
         from langgraph.store.memory import InMemoryStore
 
         return isinstance(self.store, InMemoryStore)
 
     def gets(self, ops: Sequence[GetOp]) -> Sequence[Item | None]:
-        """The items asked for, None where there is none."""
+        """The items asked for, in order; None for a missing item."""
         found: list[Item | None] = []
         for start in range(0, len(ops), _MOST_GETS):
             found += self._read(ops[start : start + _MOST_GETS])
         return found
 
     def puts(self, ops: Sequence[PutOp]) -> None:
-        """Write items, all in one call to the store. When it raises, they may be there all the same."""
+        """Write items, all in one call to the store. After an error they may be written all the same."""
         self._batch("write", ops)
 
     def items(self, namespace: Namespace, *, where: dict[str, Any] | None = None) -> Sequence[Item]:
-        """All items in a namespace and below it; those whose value has these values."""
+        """All items in a namespace and below it; with `where`, only items with these values."""
         size = _PAGE
         for _ in range(_TRIES):
             rows = list(self._pages(namespace, size, where))

@@ -1,4 +1,4 @@
-"""Erasing a user from a LangGraph store: item by item, and proven by reading again."""
+"""Erases a user from a LangGraph store item by item, and proves it by reading again."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -24,7 +24,7 @@ _SAID: Final = "said-"
 
 
 class StoreErasing(RemoteErasing):
-    """Erases the items below a prefix."""
+    """Erases users from the items below a prefix."""
 
     def __init__(
         self, calls: StoreCalls, layout: Layout, audit: AuditLog, clock: Callable[[], float]
@@ -35,10 +35,10 @@ class StoreErasing(RemoteErasing):
             self.out_of_reach = _OUT_OF_REACH
 
     def gets(self, ops: Sequence[GetOp], new: Sequence[Record]) -> Sequence[Item | None]:
-        """Items, and in the same call what is needed to refuse these new records.
+        """Read items and, in the same call, the tombstones needed to refuse the new records.
 
         Raises:
-            WasErased: one of them was said before its user was erased.
+            WasErased: a new record was said before its user was erased.
         """
         read: list[Item | None] = []
 
@@ -122,7 +122,7 @@ class StoreErasing(RemoteErasing):
                 yield self.mark(str(item.value.get("id")))
 
     def _items(self, user_id: str) -> Iterator[Item]:
-        """All that is about a user; versions and owners last, so that who is cut off finds the rest."""
+        """All items of a user; versions and owners last, for an erasure cut off finds the rest by them."""
         for namespace in self._layout.of_user(user_id):
             yield from self._calls.items(namespace)
         for item in self._calls.items(self._layout.owners, where={"user": user_id}):

@@ -1,14 +1,14 @@
-"""How records lie in a LangGraph store: which item holds what, and back again. Nothing here does I/O.
+"""Turns records into items of a LangGraph store, and items into records. Without I/O.
 
 Below the prefix that the backend was given:
 
     records  <user>  <id>           a record as it is now, with its vector
     said     <user>  <id>           the same for session messages, which most searches leave alone
-    versions <user>  <id><version>  what a record was before
-    owners           <id>           whose record it is and in which part, to find it by its id alone
+    versions <user>  <id><version>  a record as it was at an earlier version
+    owners           <id>           the user and the part of a record, to find it by its id alone
     commits          <log>          the last commit of each audit log, written after everything else
     tombstones       <keyed hash>   who was erased and when, and the key of these hashes
-    unsaid           <keyed hash>   which session messages went with them
+    unsaid           <keyed hash>   the session messages erased with them
 """
 
 import base64
@@ -45,8 +45,8 @@ _SAID: Final = "said"
 class Found:
     """A record as it was read, and its vector.
 
-    `is_altered`: its text is not the one it was kept with, so something else wrote to the store. The record
-    is then quarantined for every reader; the item is left as it is.
+    `is_altered`: the text does not fit its hash, so something else has written to the store. The record is
+    then quarantined for every reader; the item is left unchanged.
     """
 
     record: Record
@@ -56,29 +56,29 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose record an id is, and the part it is kept in."""
+    """The user a record belongs to, and the part the record is kept in."""
 
     user_id: str
     part: str
 
 
 def label(text: str) -> str:
-    """A text as a label or key that every store can hold: letters, digits, `-`, `=XX` for other bytes, `~`.
+    """Escape a text as a label or key for any store: letters, digits, `-`, `=XX` for other bytes, then `~`.
 
-    No two texts share a label. It is never empty, has no ".", nothing that a pattern would read, and,
-    as it ends with `~`, is never the beginning of another.
+    No two texts share a label. A label is never empty, has no "." and no characters of patterns, and, since
+    it ends with `~`, is never the beginning of another label.
     """
     escaped = _UNSAFE.sub(lambda byte: b"=%02X" % byte[0][0], text.encode("utf-8", "surrogatepass"))
     return escaped.decode() + _END
 
 
 def part_of(record: Record) -> str:
-    """The part that a record is kept in."""
+    """The part a record is kept in."""
     return _SAID if record.family == SESSION_FAMILY else _RECORDS
 
 
 def parts(where: Filter) -> Sequence[str]:
-    """The parts that can hold records that match."""
+    """The parts that can hold matching records."""
     if where.families is not None:
         return [_SAID] * (SESSION_FAMILY in where.families) + [_RECORDS] * any(
             family != SESSION_FAMILY for family in where.families
@@ -90,12 +90,12 @@ def parts(where: Filter) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Names and values of the items below a prefix."""
+    """The names and values of all items below a prefix."""
 
     prefix: Namespace
 
     def namespace(self, part: str, user_id: str | None) -> Namespace:
-        """Where a user's records of a part are; None: those of all users."""
+        """The namespace of a user's records of a part; None: of all users."""
         return (*self.prefix, part) if user_id is None else (*self.prefix, part, label(user_id))
 
     def owner(self, record_id: str) -> GetOp:
@@ -103,13 +103,13 @@ class Layout:
 
     @property
     def owners(self) -> Namespace:
-        """Where it says whose record each id is."""
+        """The namespace of the owners, by record id."""
         return (*self.prefix, "owners")
 
     def page(
         self, owners: Iterable[Item], after: str | None, limit: int, user_id: str | None
     ) -> Sequence[GetOp]:
-        """The next records in order of the labels of their ids; of all users, or of this one."""
+        """Reads the next records in order of their ids' labels; None: of all users."""
         last = "" if after is None else label(after)
         keys = {item.key: owner for item in owners if item.key > last and (owner := self.found_owner(item))}
         wanted = sorted(key for key, owner in keys.items() if user_id in (None, owner.user_id))
@@ -119,33 +119,33 @@ class Layout:
         return _get(self.namespace(owner.part, owner.user_id), label(record_id))
 
     def earlier(self, record: Record) -> Sequence[GetOp]:
-        """The versions before this one, oldest first."""
+        """Reads the versions before the present one, oldest first."""
         namespace = self.namespace("versions", record.user_id)
         return [_get(namespace, f"{label(record.id)}{number}") for number in range(1, record.version)]
 
     def of_user(self, user_id: str) -> Sequence[Namespace]:
-        """Where all that a user has is, but for what names the owners."""
+        """All namespaces with items of a user, except for the owners."""
         return [self.namespace(part, user_id) for part in (_RECORDS, _SAID, "versions")]
 
     @property
     def tombstones(self) -> Namespace:
-        """Where it says who was erased."""
+        """The namespace of the tombstones."""
         return (*self.prefix, "tombstones")
 
     @property
     def secret(self) -> GetOp:
-        """What tombstones are named with."""
+        """The item with the key of the tombstones' names."""
         return self.tombstone("secret")
 
     def tombstone(self, name: str) -> GetOp:
         return _get(self.tombstones, name)
 
     def mark(self, name: str) -> GetOp:
-        """That a verbatim record was erased."""
+        """The item that marks a verbatim record as erased."""
         return _get((*self.prefix, "unsaid"), name)
 
     def put(self, where: GetOp, value: dict[str, Any]) -> PutOp:
-        """What writes such an item."""
+        """Writes an item."""
         return _put(where, value)
 
     def last_commit(self, log_id: str) -> GetOp:
@@ -154,13 +154,13 @@ class Layout:
     def puts(
         self, staged: Staged, owners: Mapping[str, Owner], *, commit_id: str, log_id: str
     ) -> Sequence[PutOp]:
-        """What makes a commit so, and nothing but puts.
+        """The puts that apply a commit.
 
-        In an order in which a store that is stopped halfway has lost nothing: what was comes before
-        what is, and the commit's mark last.
+        They are in an order in which a store that stops halfway loses nothing: earlier versions come before
+        the records as they are now, and the commit's mark comes last.
 
         Args:
-            owners: Record id → its owner so far, for those that exist.
+            owners: Record id → its owner so far, for records that exist.
         """
         return [
             *(self._version(record) for record in staged.previous),
@@ -196,7 +196,7 @@ class Layout:
         return Found(replace(record, status=status, content_hash="", embedder=None), is_altered=True)
 
     def found_owner(self, item: Item) -> Owner:
-        """What an item of `owners` says.
+        """The owner in an item of `owners`.
 
         Raises:
             CorruptStore: the item is damaged or not ours.

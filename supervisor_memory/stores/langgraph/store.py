@@ -41,13 +41,13 @@ class BaseStoreBackend(Verbs):
     `sqlite` is the better backend. A commit is one SQL statement with five values for an item, of
     which a change needs two or three; most builds of SQLite take 32,766 values.
 
-    What holds: a `BaseStore` has neither transactions nor compare-and-set. Within one process all
+    What it promises: a `BaseStore` has neither transactions nor compare-and-set. Within one process all
     backends over the same store object take turns, so versions and wordings are compared and set as
     one step. Two processes, or two store objects over one database, that change the same record at
-    the same moment can lose one of the changes, or both keep a record of the same words. A commit is
-    one call of `store.batch`: all or nothing with SqliteStore and PostgresStore, elsewhere as whole as
-    the store makes it. When the store raises, nothing was acknowledged, though it may be there: the
-    audit log says so with "commit.unknown".
+    the same moment can lose one of the changes, or keep two records with the same words. A commit is
+    one call of `store.batch`: all or nothing with SqliteStore and PostgresStore; other stores may
+    write parts of it. When the store raises, nothing was acknowledged, but it may have been written:
+    the audit log says so with "commit.unknown".
 
     An async store (AsyncSqliteStore, AsyncPostgresStore) is used from the async verbs while its event
     loop runs; on that loop's own thread the synchronous ones raise BackendUnavailable.
@@ -87,12 +87,12 @@ class BaseStoreBackend(Verbs):
 
     @property
     def host_store(self) -> BaseStore:
-        """The store of the host that the records are in."""
+        """The host's store, with the records in it."""
         return self._calls.store
 
     @property
     def prefix(self) -> Namespace:
-        """Where all of its items are."""
+        """The first labels of the namespaces of all items."""
         return self._layout.prefix
 
     @property
@@ -108,7 +108,7 @@ class BaseStoreBackend(Verbs):
             BackendError: the store failed.
         """
         searched_user(query)
-        # All of them, even where ids are asked for: how rare a word is depends on the others.
+        # All of the user's records, even where ids are asked for: how rare a word is depends on the others.
         with self._calls.alone():
             state = _state(self._in_parts(query.where))
         return state.search(query, limit)
@@ -154,7 +154,7 @@ class BaseStoreBackend(Verbs):
             return Committed(commit.id, tuple(staged.results))
 
     def stored(self, *, after: str | None = None, limit: int, user_id: str | None = None) -> Sequence[Stored]:
-        """A page of all records; every page reads whose record each id is. See `Moves`."""
+        """A page of all records; every page reads all owners anew. See `Moves`."""
         with self._calls.alone():
             owners = self._calls.items(self._layout.owners)
             found = self._calls.gets(self._layout.page(owners, after, max(0, limit), user_id))
@@ -188,7 +188,7 @@ class BaseStoreBackend(Verbs):
         return decided.in_order()
 
     def _histories(self, present: Iterable[Found]) -> dict[str, _History]:
-        """Record id → the versions before this one, oldest first."""
+        """Record id → the versions before the present one, oldest first."""
         asked = [each.record for each in present if each.record.version > 1]
         items = self._calls.gets([get for record in asked for get in self._layout.earlier(record)])
         history: dict[str, _History] = {}
@@ -235,7 +235,7 @@ class BaseStoreBackend(Verbs):
         return [found.record for found in self._candidates(where) if where.matches(found.record)]
 
     def _candidates(self, where: Filter) -> Sequence[Found]:
-        """All that may match."""
+        """The records that may match, and others."""
         with self._calls.alone():
             if where.ids is not None:
                 return self._by_id(where.ids)
@@ -264,7 +264,7 @@ class BaseStoreBackend(Verbs):
         return self._found(self._calls.gets(gets))
 
     def _found(self, items: Iterable[Item | None]) -> Sequence[Found]:
-        """The records in items; of those that something else has altered, the log and the audit log tell."""
+        """The records in items. Records altered from outside are reported in the log and the audit log."""
         read = (self._layout.found(item) for item in items if item is not None)
         found = [each for each in read if each is not None]
         for each in found:
@@ -295,7 +295,7 @@ class BaseStoreBackend(Verbs):
             self._audit.append([event], at=self._clock())
 
     def _state_before(self, changes: Sequence[Change], owners: dict[str, Owner]) -> State:
-        """The changed records, and those whose places the changes could want."""
+        """The records to change, and those that may hold the places of the changes."""
         searched = {(part_of(c.record), c.record.user_id) for c in changes if any(places(c.record))}
         rivals = [found for part, user_id in sorted(searched) for found in self._in_namespace(part, user_id)]
         return _state([*rivals, *self._of_owners(owners)])
@@ -319,7 +319,7 @@ class BaseStoreBackend(Verbs):
         self._audit.append([*commit.audit, _event("commit.done", commit)], at=self._clock())
 
     def _settle(self) -> None:
-        """Answer an intent whose outcome is not in the log: the store failed then, or the process died."""
+        """Log the outcome of an intent that has none: the store failed then, or the process died."""
         # Once looked for, a new one can only be the last row: another process's over the same log.
         if self._has_settled and not any(row.op == "commit.intent" for row in self._audit.tail(1)):
             return

@@ -80,7 +80,7 @@ class InMemoryBackend(StateBackend):
         )
 
     def close(self) -> None:
-        """Nothing is outstanding and no file is open."""
+        """Do nothing: no write waits and no file is open."""
 
     def _current(self) -> State:
         return self._state

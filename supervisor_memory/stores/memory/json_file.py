@@ -34,8 +34,8 @@ class JsonBackend(StateBackend):
     """`memory.json` in a directory, with its audit log in `audit.db` beside it.
 
     The file and the log cannot change in one transaction. So the log gets an intent before the file is
-    written and the events with "commit.done" after; an intent without outcome, left by a crash, is
-    answered with "commit.unknown", which says whether the file has that commit.
+    written, and the events with "commit.done" afterwards. An intent that a crash left without an outcome
+    gets a "commit.unknown", which says whether the file has the commit.
 
     Args:
         path: The directory; made with mode 0700 when it is not there.
@@ -103,7 +103,7 @@ class JsonBackend(StateBackend):
             return {**self._current().counted(user_id), **self._audit.holds(user_id)}
 
     def erase(self, user_id: str, *, at: float, actor: str = "operator") -> Erased:
-        """Remove a user; see `Erases`. The log comes first: after a crash it says what is to be finished."""
+        """Remove a user; see `Erases`. The log comes first: after a crash it says what remains to be done."""
         with self._lock, self._file.locked(self._lock_seconds):
             self._settle_last_row()
             state = self._current()
@@ -113,7 +113,7 @@ class JsonBackend(StateBackend):
             return Erased(removed, self._finish_erasures())
 
     def _finish_erasures(self, *, seconds: float | None = None) -> tuple[str, ...]:
-        """Take the last traces out of the files; what is in the way, if anything."""
+        """Remove the last traces of erased users from the files; returns what is in the way, as sentences."""
         erasures = self._audit.unfinished_erasures()
         if not erasures:
             return ()
@@ -127,7 +127,7 @@ class JsonBackend(StateBackend):
         return ()
 
     def _remove_erased(self) -> None:
-        """Write the file without those whose erasure was begun; also over what a crash left beside it."""
+        """Write the file without users that are being erased, and overwrite the old file."""
         if not (erased := self._audit.not_removed()):
             return
         state = self._current()
@@ -182,7 +182,7 @@ class JsonBackend(StateBackend):
         self._audit.append([_event(op, commit, outcome)], at=self._clock())
 
     def _last_intent(self) -> str | None:
-        """The commit whose outcome is not in the log."""
+        """The commit of the last intent without an outcome in the log."""
         intents = self._audit.tail(1, op="commit.intent")
         outcomes = [*self._audit.tail(1, op="commit.done"), *self._audit.tail(1, op="commit.unknown")]
         if not intents or any(row.seq > intents[0].seq for row in outcomes):
@@ -247,13 +247,13 @@ class _File:
         return snapshot
 
     def replace(self, text: str, *, overwrite: bool = False) -> None:
-        """Put the text in place of the file: all of it, or nothing when that fails.
+        """Replace the file with the text: completely, or not at all when that fails.
 
         Args:
-            overwrite: Leave nothing of the old file to those who still hold it open, nor on the disk.
+            overwrite: Leave nothing of the old file on the disk, nor to processes that have it open.
 
         Raises:
-            ReadOnlyStore, BackendError: it failed.
+            ReadOnlyStore, BackendError: the file could not be replaced.
         """
         old = self._open_to_write(self.path) if overwrite and self.path.exists() else None
         try:
@@ -279,7 +279,7 @@ class _File:
 
     @contextlib.contextmanager
     def locked(self, seconds: float) -> Iterator[None]:
-        """Alone among the processes and handles that write here.
+        """Keep other processes and handles from writing within the block.
 
         Raises:
             ReadOnlyStore: nothing can be written here.
@@ -301,7 +301,7 @@ class _File:
         self._held = self._stamp = None
 
     def _prepare(self) -> bool:
-        """Make the directory; whether it and the file can be written."""
+        """Make the directory; returns whether it and the file can be written."""
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(self._directory / _LOCK_FILE_NAME, os.O_RDWR | os.O_CREAT, 0o600))
@@ -396,7 +396,7 @@ def _write_all(descriptor: int, content: bytes) -> None:
 
 
 def _overwrite(descriptor: int) -> None:
-    """Zeros over all of an open file. A disk that is full or gone must not undo what was replaced."""
+    """Fill an open file with zeros. Errors of the disk are ignored: the replacement itself was made."""
     with contextlib.suppress(OSError):
         _write_all(descriptor, bytes(os.fstat(descriptor).st_size))
         os.fsync(descriptor)

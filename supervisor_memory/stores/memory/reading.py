@@ -1,4 +1,4 @@
-"""The reading half of a backend whose records are in memory."""
+"""The reading half of a backend with its records in memory."""
 
 import threading
 from abc import abstractmethod

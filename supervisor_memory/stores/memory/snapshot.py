@@ -1,4 +1,4 @@
-"""A state as readable JSON, and back."""
+"""Turns a state into readable JSON, and back."""
 
 import base64
 import json
@@ -17,7 +17,7 @@ FORMAT: Final = 1
 
 
 class UnknownFormat(ValueError):
-    """The file says that it has a format this release does not know."""
+    """The file has a format that this release does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def encoded(state: State, staged: Staged, *, commit_id: str) -> str:
 
 
 def decoded(text: str) -> Snapshot:
-    """The state that a file holds.
+    """The state in the text of a file.
 
     Raises:
         UnknownFormat: another release wrote it.

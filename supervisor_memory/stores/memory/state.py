@@ -1,4 +1,4 @@
-"""Records held in memory, with the indexes over them: what `in_memory` and `json` search."""
+"""Records in memory, with indexes to search them. The core of the backends `in_memory` and `json`."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,14 +26,22 @@ from supervisor_memory.stores.protocol import Change, Stored
 __all__ = ["Staged", "State", "StoredVector"]
 
 StoredVector: TypeAlias = tuple[str, Vector]
-"""The embedder's name and its vector."""
+"""The name of the embedder, and the vector."""
 
 _TASK_SEGMENTS = 3
 
 
 @dataclass(slots=True)
 class Staged:
-    """What a commit would do to a state. Nothing has happened yet."""
+    """What a commit will do to a state once applied.
+
+    Attributes:
+        results: The records as stored, in the order of the changes.
+        records: Record id → the record as it will be.
+        previous: Present versions that become history.
+        vectors: Record id → its vector from then on; None: it has none.
+        taken: Place → the id of its holder from then on; None: it is free.
+    """
 
     results: list[Record]
     records: dict[str, Record] = field(default_factory=dict)
@@ -68,13 +76,13 @@ class State:
             self._indexes(record.namespace).ids[record.id] = None
 
     def stage(self, changes: Sequence[Change], *, elsewhere: Mapping[str, Record] | None = None) -> Staged:
-        """Work out what the changes would do.
+        """Work out what changes would do, without making them.
 
         Args:
-            elsewhere: Record id → a record that is not here and may be changed all the same.
+            elsewhere: Record id → a record that is not in this state and may be changed all the same.
 
         Raises:
-            Conflict, RecordNotFound, InvalidContent, BadVector: one of them cannot be made.
+            Conflict, RecordNotFound, InvalidContent, BadVector: a change cannot be made.
         """
         staged = Staged(results=[change.record for change in changes])
         for position, change in in_order_of_application(changes):
@@ -86,7 +94,7 @@ class State:
         return staged
 
     def apply(self, staged: Staged) -> None:
-        """Make it so. Cannot fail."""
+        """Make the staged changes. Cannot fail."""
         for record in staged.previous:
             self.history.setdefault(record.id, []).append(record)
         for place, holder in staged.taken.items():
@@ -104,7 +112,7 @@ class State:
             self.records[record.id] = record
 
     def put(self, record: Record, vector: StoredVector | None) -> None:
-        """Take up a record as another store has it, whatever is here."""
+        """Put a record as another store has it, without checks; a present version becomes history."""
         before = self.records.get(record.id)
         if before is not None:
             if before.version != record.version:
@@ -119,7 +127,7 @@ class State:
         self.records[record.id] = record
 
     def drop(self, record_id: str) -> None:
-        """Know nothing of a record any more."""
+        """Remove a record with its history and its vector."""
         record = self.records.pop(record_id, None)
         if record is not None:
             self.history.pop(record_id, None)
@@ -128,7 +136,7 @@ class State:
             self._indexes(record.namespace).forget(record_id)
 
     def holder(self, place: Place, staged: Staged) -> str | None:
-        """The record that would have a place."""
+        """The id of the record that holds a place once `staged` is applied; None: it is free."""
         return staged.taken.get(place, self._taken.get(place))
 
     def page(self, after: str | None, limit: int, user_id: str | None) -> Sequence[Stored]:
@@ -179,7 +187,7 @@ class State:
         }
 
     def without(self, user_ids: Collection[str]) -> "State":
-        """Another state that has nothing of these users."""
+        """A new state without the records of these users."""
         gone = {record.id for user_id in user_ids for record in self.of_user(user_id)}
         return State(
             {key: record for key, record in self.records.items() if key not in gone},
@@ -255,7 +263,7 @@ class State:
         return number
 
     def _readable(self, query: Query, keys: Sequence[int]) -> Mapping[int, Record]:
-        """Of these records, those that the searcher may see."""
+        """The records with these keys that the searcher may see."""
         records = ((key, self.records[self._names[key]]) for key in keys)
         return {
             key: record
@@ -289,7 +297,7 @@ def _may_hold(where: Filter, namespace: Namespace) -> bool:
 
 
 class _Indexes:
-    """The ids of one namespace, and over its active records what searches need, built when one comes."""
+    """The ids of a namespace, and the index of its active records, built at the first search."""
 
     def __init__(self, state: State) -> None:
         self.ids: dict[str, None] = {}
@@ -304,13 +312,13 @@ class _Indexes:
         return self._searched
 
     def note(self, record: Record) -> None:
-        """Take up a record as it is now."""
+        """Add a record to the ids and the index, or replace it there."""
         self.ids[record.id] = None
         if self._searched is not None:
             self._take_up(self._searched, record)
 
     def forget(self, record_id: str) -> None:
-        """Let go of a record that moved elsewhere."""
+        """Remove a record that has moved to another namespace or is gone."""
         self.ids.pop(record_id, None)
         if self._searched is not None:
             self._searched.drop(self._state.number(record_id))

@@ -1,7 +1,7 @@
-"""How Qdrant is called: what waits for what, what counts as done, and what its errors mean to us.
+"""Calls to Qdrant: locks, requests of a size that servers take, checks that writes are done, errors as ours.
 
-The client's own timeout is no deadline (a server that trickles holds a call for as long as it likes);
-`supervisor_memory.bridge` has one.
+The client's own timeout is no deadline (a server that trickles can hold a call for any time); callers set
+a deadline with `supervisor_memory.bridge`.
 """
 
 import contextlib
@@ -45,12 +45,12 @@ _REDIRECTS: Final = range(300, 400)
 _DENIED: Final = (401, 403)
 _log = logging.getLogger("supervisor_memory")
 _locks: "weakref.WeakValueDictionary[str, threading.RLock]" = weakref.WeakValueDictionary()
-"""One lock for each server or local store, by its address: who holds the lock keeps it there."""
+"""A lock for each server or local store, by its address; it goes with the last `QdrantCalls` there."""
 _making_locks = threading.Lock()
 
 
 class QdrantCalls:
-    """The calls to one server or local store. All objects of this process over the same one share a lock.
+    """The calls to a server or a local store. All `QdrantCalls` of this process to one place share a lock.
 
     Raises:
         SettingsError: the client is not a synchronous one.
@@ -78,10 +78,10 @@ class QdrantCalls:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Nobody else in this process writes to the same place within the block.
+        """Keep other backends of this process from writing to the same place within the block.
 
         Raises:
-            BackendUnavailable: another did for too long.
+            BackendUnavailable: another backend wrote for too long.
         """
         if not self._lock.acquire(timeout=LOCK_SECONDS):
             raise BackendUnavailable(
@@ -99,7 +99,7 @@ class QdrantCalls:
         return str(self._call("look", self._client.info).version)
 
     def collections(self) -> Sequence[str]:
-        """The names of all collections, ours or not."""
+        """The names of all collections, also of others."""
         asked = time.monotonic()
         found = self._call("list of collections", self._client.get_collections)
         names = sorted(each.name for each in found.collections)
@@ -107,7 +107,7 @@ class QdrantCalls:
         return names
 
     def collections_lately(self) -> Sequence[str]:
-        """The same, but one that another process made is there only after a second."""
+        """As `collections`, but may be up to a second old with regard to other processes."""
         if self._listed is not None and not self.is_local:
             asked, names = self._listed
             if asked > max(time.monotonic() - _LATELY, QdrantCalls._made_one):
@@ -117,7 +117,7 @@ class QdrantCalls:
     def retrieve(
         self, name: str, points: Sequence[str], *, payload: Sequence[str] = READ, vectors: bool = False
     ) -> Sequence[models.Record]:
-        """The points of these ids, as a majority of replicas has them; none where there is no collection."""
+        """The points with these ids, as most replicas have them; none where there is no collection."""
         found: list[models.Record] = []
         for some in _chunks(points):
             ask = partial(
@@ -139,7 +139,7 @@ class QdrantCalls:
         payload: Sequence[str] = READ,
         consistency: models.ReadConsistencyType | None = None,
     ) -> Sequence[models.Record]:
-        """Every point that matches. None: as any one replica has it."""
+        """All points that match. `consistency` None: as any replica has them."""
         found: list[models.Record] = []
         offset: Any = None
         while True:
@@ -153,7 +153,7 @@ class QdrantCalls:
     def in_order(
         self, name: str, where: models.Filter, *, after: str | None, together: int, vectors: bool
     ) -> Iterator[models.Record]:
-        """The points that match, in order of their ids, read by pages; those after this one."""
+        """The points that match, in order of their ids, from behind `after`; read in pages of `together`."""
         offset: Any = after
         while True:
             page, offset = self._scroll(
@@ -164,7 +164,7 @@ class QdrantCalls:
                 return
 
     def newest(self, name: str, where: models.Filter, *, most: int) -> Sequence[models.Record]:
-        """At least the `most` last updated of the points that match, and all that tie with the last."""
+        """The `most` last updated points that match, at least, with all that tie with the last of them."""
         if most > _MOST_IN_ORDER:
             return self.all(name, where)
         order = models.OrderBy(key="updated_at", direction=models.Direction.DESC)
@@ -179,7 +179,7 @@ class QdrantCalls:
         return [*before, *self.all(name, ties)]
 
     def count(self, name: str, where: models.Filter | None) -> int:
-        """How many points match; None: how many there are."""
+        """How many points match; `where` None: how many points there are."""
         counted = self._filtered(
             name,
             "count",
@@ -191,7 +191,7 @@ class QdrantCalls:
     def queries(
         self, name: str, requests: Sequence[models.QueryRequest]
     ) -> Sequence[Sequence[models.ScoredPoint]]:
-        """The answers to several queries of one collection, in one request."""
+        """The answers to several queries of a collection, in one request."""
 
         def ask() -> Sequence[Sequence[models.ScoredPoint]]:
             return [answer.points for answer in self._client.query_batch_points(name, requests)]
@@ -212,8 +212,8 @@ class QdrantCalls:
         """Make a collection with its indexes, unless it is there.
 
         Args:
-            dimension: Of its dense vectors; 0: it has only words; None: it is that of versions,
-                whose points have no vectors.
+            dimension: Of its dense vectors; 0: it has only words; None: it is the collection of versions,
+                with points that have no vectors.
         """
         if name not in self._ready:
             if name not in self.collections():
@@ -221,7 +221,7 @@ class QdrantCalls:
             self.index(name)
 
     def index(self, name: str) -> None:
-        """Make the indexes that a collection lacks: who made it may not have come so far."""
+        """Make the indexes that a collection lacks: its maker may have been interrupted."""
         if name in self._ready:
             return
         indexes = INDEXES_OF_VERSIONS if name.endswith("~versions") else INDEXES
@@ -235,7 +235,7 @@ class QdrantCalls:
         self._ready.add(name)
 
     def write(self, name: str, operations: Sequence[models.UpsertOperation]) -> None:
-        """Upserts, one after the other. When it raises, any of them may have been made."""
+        """Make upserts, one after the other. After an error, any of them may have been made."""
         for some in _requests(operations):
             apply = partial(
                 self._client.batch_update_points, name, some, wait=True, ordering=models.WriteOrdering.STRONG
@@ -243,7 +243,7 @@ class QdrantCalls:
             self._check_done("write", self._call("write", apply))
 
     def remove(self, name: str, points: Sequence[str]) -> None:
-        """Delete points by their ids; they are gone, too, where their collection is."""
+        """Delete points by their ids. A missing collection is fine: its points are gone."""
         done = models.UpdateResult(status=models.UpdateStatus.COMPLETED)
         for some in _chunks(points):
             remove = partial(
@@ -261,7 +261,7 @@ class QdrantCalls:
         self.look_again()
 
     def look_again(self) -> None:
-        """Take no collection for granted any more: another instance may have dropped one."""
+        """Check collections and their indexes anew: another instance may have dropped some."""
         self._ready.clear()
 
     def _create(self, name: str, dimension: int | None) -> None:
@@ -273,7 +273,7 @@ class QdrantCalls:
                 hnsw_config=models.HnswConfigDiff(m=0, payload_m=16),
             )
         }
-        # In that of versions, too: not every release makes one for payloads alone.
+        # In the collection of versions, too: not every release makes a collection for payloads alone.
         words = {WORDS: models.SparseVectorParams(modifier=models.Modifier.IDF)}
         try:
             self._call(
@@ -407,7 +407,7 @@ def _chunks(values: Sequence[T]) -> Iterable[list[T]]:
 
 
 def _requests(operations: Sequence[models.UpsertOperation]) -> Iterable[list[models.UpsertOperation]]:
-    """The operations in requests of a size that any server takes."""
+    """The operations divided into requests of a size that any server takes."""
     request: list[models.UpsertOperation] = []
     size = 0
     for operation in operations:
@@ -422,14 +422,14 @@ def _requests(operations: Sequence[models.UpsertOperation]) -> Iterable[list[mod
 
 
 def _says_no_collection(error: Exception) -> bool:
-    """Whether it is Qdrant that says so: any web server answers 404."""
+    """Whether Qdrant says that a collection is missing: any web server can answer 404."""
     if getattr(error, "status_code", None) == _MISSING:
         return b"doesn't exist" in getattr(error, "content", b"")
     return isinstance(error, ValueError) and bool(re.fullmatch(r"Collection .* not found", str(error)))
 
 
 def _address(options: Mapping[str, Any]) -> str:
-    """Where the client goes to, without what an address may carry of secrets."""
+    """The address of the client's server or directory, without user, password and query."""
     if options.get("path") is not None:
         return str(Path(options["path"]).absolute())
     location = options.get("location") or options.get("url")

@@ -1,13 +1,13 @@
-"""What the collections of a memory in Qdrant are called, and what a name says about what is inside.
+"""The names of a memory's collections in Qdrant, and what a name says about the records inside.
 
     memory~user_profile~all-minilm-l6-v2-9f86d081884c     a family, and an embedder with its dimension
     memory~user_profile~words                             its records without a vector
     memory~user_profile~2bd806c97f0e00af~words            the same, with a collection for each namespace
-    memory~versions                                       what records were before, where they are, and
-                                                          who was erased
+    memory~versions                                       earlier versions of records, the collection of
+                                                          each record, and tombstones
 
-A name only says where to look: whose a record is and in which family stands in its payload, and is
-compared there. Both ways of dividing are read, whichever is written.
+A name only says where to look: user and family of a record stand in its payload, and are compared there.
+Both ways of dividing are read, whichever is written.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from supervisor_memory.stores.memory.state import StoredVector
 __all__ = ["CollectionNames", "Division"]
 
 Division: TypeAlias = Literal["family", "namespace"]
-"""One collection for each family and embedder, or for each namespace and embedder."""
+"""A collection for each family and embedder, or for each namespace and embedder."""
 
 _END: Final = "~"
 _NO_VECTOR: Final = "words"
@@ -59,11 +59,11 @@ class CollectionNames:
 
     @property
     def versions(self) -> str:
-        """Where earlier versions are, and in which collection each record is."""
+        """The collection with earlier versions, tombstones, and the places of records."""
         return f"{self.prefix}{_END}versions"
 
     def of(self, record: Record, vector: StoredVector | None) -> str:
-        """Where a record with this vector is kept."""
+        """The collection of a record with this vector."""
         vectors = _NO_VECTOR if vector is None else self.vectors(vector[0], len(vector[1]))
         where = [_family(record.family)]
         if self.division == "namespace":
@@ -71,7 +71,7 @@ class CollectionNames:
         return _END.join([self.prefix, *where, vectors])
 
     def vectors(self, embedder: str, dimension: int) -> str:
-        """The last part of the names of collections that hold such vectors."""
+        """The last part of the names of collections with such vectors."""
         readable = re.sub(r"[^a-z0-9]+", "-", embedder.lower()).strip("-")[:30]
         return f"{readable}-{_digest(embedder, str(dimension))[:12]}"
 
@@ -93,7 +93,7 @@ class CollectionNames:
         return is_one and parts[2].partition(".")[0] == _namespace(user_id, None)
 
     def may_hold(self, name: str, where: Filter) -> bool:
-        """Whether there can be records that match in this collection."""
+        """Whether a collection can hold matching records."""
         if not self.hold_records(name):
             return False
         _, family, *namespace, _ = name.split(_END)

@@ -1,4 +1,4 @@
-"""Erasing a user from Qdrant: by the ids of points, waited for, and proven by reading again.
+"""Erases a user from Qdrant by the ids of points, waits for it, and proves it by reading again.
 
 Tombstones are points in the collection of versions, so that a commit reads them with the places of its
 records, in one request.
@@ -35,7 +35,7 @@ _MAJORITY: Final = models.ReadConsistencyType.MAJORITY
 
 
 class QdrantErasing(RemoteErasing):
-    """Erases in the collections below a prefix."""
+    """Erases users from the collections below a prefix."""
 
     def __init__(
         self, calls: QdrantCalls, names: CollectionNames, audit: AuditLog, clock: Callable[[], float]
@@ -47,13 +47,14 @@ class QdrantErasing(RemoteErasing):
             self.out_of_reach = _LOCAL if calls.is_local else _SERVER
 
     def places(self, ids: Ids, new: Sequence[Record] = ()) -> Sequence[models.Record]:
-        """The points that say where records are, by the ids of points.
+        """The points that say in which collection each record is; see `place_point`.
 
         Args:
-            new: Records that are to be written: what is needed to refuse them is read in the same request.
+            ids: Of points.
+            new: Records to write: the tombstones needed to refuse them are read in the same request.
 
         Raises:
-            WasErased: one of them was said before its user was erased.
+            WasErased: a new record was said before its user was erased.
         """
         read: dict[str, models.Record] = {}
 
@@ -124,7 +125,7 @@ class QdrantErasing(RemoteErasing):
         ]
 
     def _remove(self, name: str, user_id: str, tombstone: Tombstone) -> Sequence[str]:
-        """Remove what is doomed from a collection, or all of it where that is all: the ids of its points."""
+        """Remove a user's doomed points; drop a collection without others. Returns the ids of the points."""
         points = self._points(name, user_id)
         doomed = [point for point in points if _is_doomed(point, tombstone)]
         ids = [str(point.id) for point in doomed]
@@ -142,7 +143,7 @@ class QdrantErasing(RemoteErasing):
         return ids
 
     def _left(self, name: str, user_id: str, tombstone: Tombstone, removed: Sequence[str]) -> int:
-        """How many points are still there."""
+        """How many doomed points are still there."""
         left = {str(point.id) for point in self._calls.retrieve(name, removed, payload=["created_at"])}
         if self._calls.count(name, _of(user_id)):
             points = self._points(name, user_id)
@@ -157,7 +158,7 @@ class QdrantErasing(RemoteErasing):
         self._calls.look_again()
 
     def _collections(self) -> Sequence[str]:
-        """Those with records, then that of versions: a version is written before what takes its place."""
+        """Our collections, versions last: a version is written before the record that takes its place."""
         names = self._calls.collections()
         ours = [name for name in names if self._names.hold_records(name)]
         return [*ours, *(name for name in names if name == self._names.versions)]

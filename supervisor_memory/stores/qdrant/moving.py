@@ -1,4 +1,4 @@
-"""How records leave Qdrant: by pages from all collections at once, with their versions and vectors."""
+"""Reads all records from Qdrant in pages, over all collections, with their versions and vectors."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -41,7 +41,7 @@ def stored_page(
 def histories(
     calls: QdrantCalls, names: CollectionNames, records: Iterable[Record]
 ) -> dict[str, list[Record]]:
-    """Record id → the versions before this one, oldest first."""
+    """Record id → the versions before the present one, oldest first."""
     asked = [version_id(each.id, number) for each in records for number in range(1, each.version)]
     history: dict[str, list[Record]] = {}
     for point in calls.retrieve(names.versions, asked):
@@ -59,7 +59,7 @@ def _may_hold(names: CollectionNames, name: str, user_id: str | None) -> bool:
 def _records(  # noqa: PLR0917
     calls: QdrantCalls, names: CollectionNames, name: str, after: str | None, limit: int, user_id: str | None
 ) -> Iterator[tuple[str, Found]]:
-    """The records of a collection in order of their points, also those that are leaving it."""
+    """The records of a collection by the ids of their points; also records on their way to another."""
     of_user = models.FieldCondition(key="user", match=models.MatchAny(any=[user_id or ""]))
     where = models.Filter(must=[] if user_id is None else [of_user])
     last = None if after is None else point_id(after)

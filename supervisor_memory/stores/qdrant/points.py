@@ -1,8 +1,8 @@
-"""How records lie in Qdrant: points with their payload and vectors, and filters over them. Without I/O.
+"""Turns records into points of Qdrant and back, and filters into Qdrant's. Without I/O.
 
 A record is one point. Its payload holds the whole record as text, to the last digit, and beside it the
-values that filters and conditional writes look at. `Filter.matches` says what a filter means; a property
-test holds the two together.
+values that filters and conditional writes compare. `Filter.matches` defines what a filter means; a property
+test compares the two.
 """
 
 import base64
@@ -58,7 +58,7 @@ FORMAT: Final = 1
 DENSE: Final = "dense"
 WORDS: Final = "words"
 READ: Final = ["format", "commit", "version", "moves", "record", "moved_to", "vector"]
-"""What of a payload is read; the rest is there to be filtered by."""
+"""The parts of a payload that are read; the others serve filters."""
 _MOVED: Final = "moved"
 _NEVER_EXPIRES: Final = 1e18
 _NAMES: Final = uuid.UUID("3f0d2a0e-6f0c-5c0a-9d7b-5d6c1c3b9a51")
@@ -92,7 +92,7 @@ INDEXES: Final[Mapping[str, Any]] = {
     "updated_at": _number(),
     "expires_at": _number(),
 }
-"""Payload key → its index, in every collection with records. The order of scrolls needs one, too."""
+"""Payload key → its index, in every collection with records. Ordered scrolls need an index, too."""
 
 
 INDEXES_OF_VERSIONS: Final[Mapping[str, Any]] = {
@@ -101,16 +101,16 @@ INDEXES_OF_VERSIONS: Final[Mapping[str, Any]] = {
     "tombstone": _keyword(),
     "erased_at": _number(),
 }
-"""The same for the collection of earlier versions, and of tombstones."""
+"""Payload key → its index, in the collection of earlier versions and tombstones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """A point as it was read.
 
-    `moved_to` is the collection that the record has gone to. It is still here, `record` and all, until
-    it has arrived there, and `record` is None afterwards. `moves` counts how often it has gone elsewhere:
-    of two points of one record and version, the one with more is later.
+    `moved_to` is the collection that the record moves to. The point still has the `record` until it has
+    arrived there, and None afterwards. `moves` counts the record's moves so far: of two points with the
+    same record and version, more moves are later.
     """
 
     commit: str
@@ -123,14 +123,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """What takes the place of a record that goes to another collection."""
+    """Takes the place of a record that moves to another collection."""
 
     moved_to: str
     has_arrived: bool = False
 
 
 def point_id(record_id: str) -> str:
-    """The id itself where it is a UUID as Qdrant writes it, else a UUID made of it."""
+    """The point id of a record: the record id where it is a UUID in Qdrant's form, else a UUID from it."""
     if len(record_id) == _UUID_LENGTH:
         try:
             if str(uuid.UUID(record_id)) == record_id:
@@ -141,7 +141,7 @@ def point_id(record_id: str) -> str:
 
 
 def version_id(record_id: str, version: int) -> str:
-    """The point of an earlier version: always the same one, so that writing it twice does no harm."""
+    """The point id of an earlier version, always the same, so that writing a version twice does no harm."""
     return _uuid_of(f"{record_id}\x00{version}")
 
 
@@ -153,7 +153,7 @@ def record_point(
     moves: int = 0,
     marker: Marker | None = None,
 ) -> models.PointStruct:
-    """A record as it is now; with a marker, what stays behind of one that goes elsewhere."""
+    """The point of a present record; with a marker, the point left behind by a record that moves."""
     payload: dict[str, Any] = {
         "format": FORMAT,
         "commit": commit,
@@ -175,7 +175,7 @@ def record_point(
 
 
 def version_point(record: Record, commit: str) -> models.PointStruct:
-    """A record as it was at a version."""
+    """The point of a record's earlier version."""
     payload = {
         "format": FORMAT,
         "commit": commit,
@@ -187,16 +187,16 @@ def version_point(record: Record, commit: str) -> models.PointStruct:
 
 
 def place_point(record: Record, collection: str) -> models.PointStruct:
-    """Where a record is, to find it by its id."""
+    """The point that names the collection of a record, to find the record by its id."""
     payload = {"collection": collection, **_said_by(record)}
     return models.PointStruct(id=point_id(record.id), payload=payload, vector={})
 
 
 def found(point: models.Record | models.ScoredPoint, collection: str) -> Found:
-    """What a point says.
+    """Read a point.
 
     Raises:
-        CorruptStore: it is damaged, or was not written by this library.
+        CorruptStore: the point is damaged, or was not written by this library.
     """
     payload: Any = point.payload
     if not isinstance(payload, Mapping) or "format" not in payload:
@@ -217,10 +217,10 @@ def found(point: models.Record | models.ScoredPoint, collection: str) -> Found:
 
 
 def seen(point: models.ScoredPoint, collection: str) -> Record | None:
-    """The record in a point. None: it is in another collection.
+    """The record in a point; None: the record has moved to another collection.
 
     Raises:
-        CorruptStore: it is damaged, or was not written by this library.
+        CorruptStore: the point is damaged, or was not written by this library.
     """
     payload: Any = point.payload
     try:
@@ -235,16 +235,16 @@ def seen(point: models.ScoredPoint, collection: str) -> Record | None:
 
 
 def is_told_by_server(where: Filter) -> bool:
-    """Whether the server alone tells which records match.
+    """Whether the server alone can tell which records match.
 
-    It does not where tags or metadata are asked for: points that were written before `held` was do not say
-    what they hold, so that it answers with all of these, and the records themselves have to be looked at.
+    It cannot for tags and metadata: points of earlier releases lack `held`, so the server answers with all
+    of them, and the records have to be compared here.
     """
     return not where.tags and not where.metadata
 
 
 def of_records(where: Filter) -> models.Filter | None:
-    """What must hold of the point of a record that matches; None: none can."""
+    """The condition on points for records that match; None: none can."""
     must: list[models.Condition] = []
     for key, value in (
         ("user", where.user_id),
@@ -288,7 +288,7 @@ def of_records(where: Filter) -> models.Filter | None:
 
 
 def visible(where: Filter, *, now: float) -> models.Filter | None:
-    """What must hold of a point that a search may return; None: none can."""
+    """The condition on points that a search may return; None: none can."""
     condition = of_records(where)
     if condition is None or not isinstance(condition.must, list):
         return None
@@ -299,7 +299,7 @@ def visible(where: Filter, *, now: float) -> models.Filter | None:
 
 
 def holders(namespace: Namespace, wanted: Iterable[Place]) -> models.Filter:
-    """The active records of a namespace that hold one of these places."""
+    """The condition on points for the active records that hold any of the places `wanted`."""
     hashes: list[str] = []
     should: list[models.Condition] = []
     for what, _, value, attribute in wanted:
@@ -320,13 +320,13 @@ def holders(namespace: Namespace, wanted: Iterable[Place]) -> models.Filter:
 
 
 def current(version: int, commit: str) -> models.Filter:
-    """What must hold of a point that has not changed since it was read."""
+    """The condition that a point has not changed since it was read."""
     same_version = models.FieldCondition(key="version", match=models.MatchValue(value=version))
     return models.Filter(must=[same_version, *of_commit(commit)])
 
 
 def older(version: int, moves: int) -> models.Filter:
-    """What must hold of a point that is of an earlier version, or was left behind by this one."""
+    """The condition that a point has an earlier version, or the same with fewer moves."""
     newer = models.FieldCondition(key="version", range=models.Range(gt=version))
     same_version = models.FieldCondition(key="version", match=models.MatchValue(value=version))
     moved_as_often = models.FieldCondition(key="moves", range=models.Range(gte=moves))
@@ -334,12 +334,12 @@ def older(version: int, moves: int) -> models.Filter:
 
 
 def of_commit(commit: str) -> list[models.Condition]:
-    """What holds of the points that a commit wrote last."""
+    """The conditions that a commit was the last to write a point."""
     return [_in("commit", [commit])]
 
 
 def updated_at(time: float) -> models.FieldCondition:
-    """What holds of the records last updated at this very moment."""
+    """The condition that a record was last updated at this very moment."""
     return models.FieldCondition(key="updated_at", range=models.Range(gte=time, lte=time))
 
 
@@ -347,13 +347,13 @@ def updated_at(time: float) -> models.FieldCondition:
 
 
 def searched_words(asked: Sequence[str]) -> models.SparseVector:
-    """What is asked, as a sparse vector; how rare a term is, the server weighs in."""
+    """The terms of a question as a sparse vector; the server weighs in how rare each term is."""
     indices = sorted({_index(term) for term in asked})
     return models.SparseVector(indices=indices, values=[1.0] * len(indices))
 
 
 def _words(text: str) -> dict[str, models.SparseVector]:
-    """The terms of a text as BM25 weighs them, short of how rare they are; nothing for a text without."""
+    """The terms of a text as BM25 weighs them, without their rarity; {} for a text without terms."""
     held = terms(text)
     norm = K1 * (1 - B + B * len(held) / _USUAL_LENGTH)
     weights: dict[int, float] = {}
@@ -374,7 +374,7 @@ def _index(term: str) -> int:
 
 
 def _said_by(record: Record) -> dict[str, Any]:
-    """What every point has that is about a user, so that it can be erased."""
+    """The part of the payload that all points about a user have, for erasing."""
     return {"user": record.user_id, "created_at": float(record.created_at), "layer": record.layer}
 
 
@@ -398,14 +398,14 @@ def _filtered_by(record: Record) -> dict[str, Any]:
 
 
 def _held(record: Record) -> list[str]:
-    """The record's tags and metadata, to be asked for; never empty, so that it says that it is there."""
+    """Digests of the record's tags and metadata, for filters; never empty, to tell it from a missing one."""
     said = ((key, spelled(value)) for key, value in record.metadata.items())
     values = (f"{key}={text}" for key, text in said if text is not None)
     return [_digest(each) for each in dict.fromkeys(["", *map(_tagged, record.tags), *values])]
 
 
 def _holding(where: Filter) -> list[models.Condition]:
-    """What must hold of a point whose record has these tags and this metadata."""
+    """The conditions on points for records with these tags and this metadata."""
     tags: list[models.Condition] = [_in("held", [_digest(_tagged(tag))]) for tag in where.tags or ()]
     return tags + [
         _in("held", [_digest(f"{wanted.key}={text}") for text in sorted(wanted.texts)])
@@ -414,7 +414,7 @@ def _holding(where: Filter) -> list[models.Condition]:
 
 
 def _tagged(tag: str) -> str:
-    return f" {tag}"  # with which no key of metadata that can be asked for begins
+    return f" {tag}"  # no key of metadata that can be asked for begins with a space
 
 
 def _digest(text: str) -> str:

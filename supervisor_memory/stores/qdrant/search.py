@@ -1,4 +1,4 @@
-"""What one collection is asked in a search, and what the answers of all of them come to. Without I/O."""
+"""The queries of a search to a collection, and the hits from the answers of all collections. Without I/O."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,13 +19,13 @@ _BY_WORDS: Final = "words"
 _CROSSED: Final = "what was found by words, by meaning"
 _LEAST_CANDIDATES: Final = 64
 _SPARE: Final = 4
-"""More by words than are wanted: the server weighs words by all users' records, we by the user's own."""
+"""How many times more hits by words to ask for: the server weighs words by the records of all users."""
 
 
 def requests_for(
     vector: Vector | None, words: Sequence[str], condition: models.Filter, limit: int
 ) -> dict[str, models.QueryRequest]:
-    """The queries of one collection: by meaning, by words, and how those by words are meant."""
+    """The queries to a collection: by meaning, by words, and for the cosines of the hits by words."""
     requests: dict[str, models.QueryRequest] = {}
     many = max(_LEAST_CANDIDATES, _SPARE * limit)
     if vector is not None:
@@ -59,12 +59,11 @@ def _but_for_what_it_holds(where: Filter) -> Filter:
 
 
 class Candidates:
-    """What the collections answered, each hit looked at again.
+    """The answers of the collections, each hit checked again here.
 
     Attributes:
-        foreign: Ids of what should not have been answered.
-        without: How many hits were of records without the tags or the metadata that is asked for, of which
-            the server could not tell.
+        foreign: Ids of hits that do not match the query; a sound server gives none.
+        without: How many hits lack the tags or metadata asked for, which the server could not know.
     """
 
     def __init__(self) -> None:
@@ -91,7 +90,7 @@ class Candidates:
                 self._cosines[key] = float(np.clip(point.score, -1.0, 1.0))
 
     def hits(self, query: Query, limit: int) -> Hits:
-        """The best of them."""
+        """The best candidates."""
         cosines = {
             record.id: self._cosines[key] for key, record in self._records.items() if key in self._cosines
         }

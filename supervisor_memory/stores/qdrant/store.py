@@ -56,7 +56,7 @@ _log = logging.getLogger("supervisor_memory")
 
 @dataclass(frozen=True, slots=True)
 class _Located:
-    """A record as it was found, and the collection it was found in."""
+    """A record as it was found, and its collection."""
 
     collection: str
     record: Record
@@ -65,7 +65,7 @@ class _Located:
 
 @dataclass(slots=True)
 class _Plan:
-    """What a commit writes into which collection, in this order, and how that would be undone."""
+    """The writes of a commit by collection, in this order, and the writes that undo them."""
 
     beside: list[models.PointStruct] = field(default_factory=list)
     inserts: dict[str, list[models.PointStruct]] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class _Plan:
     leaving: list[tuple[str, Found]] = field(default_factory=list)
     undoing: dict[str, list[models.UpsertOperation]] = field(default_factory=dict)
     written: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Collection → point → the record whose commit is read back there."""
+    """Collection → point id → record id, to read back which points the commit has written."""
 
 
 class QdrantBackend(Verbs):
@@ -85,32 +85,32 @@ class QdrantBackend(Verbs):
     to another user is dropped and audited as "foreign-hit". A search asks each collection of the searched
     families once.
 
-    What holds: Qdrant has no transactions. A change of one record is compared and set by the server,
-    whichever instance makes it: it is written only over the version and commit it was decided on, and
-    only what bears the commit's id when read back was written. A record that was erased does not come
-    back through an update. Backends of this process over the same server take turns, so that wordings,
-    and commits of several records, are whole within a process.
+    What it promises: Qdrant has no transactions. A change of one record is compared and set by the
+    server, whichever instance makes it: it is written only over the version and commit it was decided
+    on, and counts as written only if the point bears the commit's id when read back. An erased record
+    does not come back through an update. Backends of this process over the same server take turns, so
+    that wordings, and commits of several records, are whole within a process.
 
-    The window: between instances, (1) two that write the same words, or the same subject and attribute,
-    at the same moment can both succeed; (2) a commit of several records is seen in parts while it is
-    written, new records before what they replace; when it fails halfway what was written is undone, and
-    where that is impossible, for the server or this process has gone, the parts stay and the audit log
+    What it does not: between instances, (1) two that write the same words, or the same subject and
+    attribute, at the same moment can both succeed; (2) a commit of several records is seen in parts while
+    it is written, new records before those they replace. When it fails halfway, the parts are undone;
+    where that is impossible, since the server or this process is gone, the parts stay and the audit log
     says so with "commit.unknown". The same commit given again is completed. (3) A record that changes
-    its family or its embedder goes to another collection, and for that moment is in no search; the next
-    commit of this audit log completes what a killed process left on the way. (4) What a server took
-    without completing it ("acknowledged") raises BackendUnavailable, though it may become true later.
+    its family or its embedder moves to another collection, and meanwhile no search finds it; the next
+    commit of this audit log completes a move that a killed process left halfway. (4) A write that the
+    server took without completing it ("acknowledged") raises BackendUnavailable, but may be made later.
 
     Local mode (`QdrantClient(":memory:")`, `QdrantClient(path=…, force_disable_check_same_thread=True)`)
     is for development: one process, no indexes.
 
     Args:
         client: Closed by its owner. Its own timeout bounds a single wait for bytes, no more.
-        prefix: How the names of the collections begin.
+        prefix: The beginning of the collections' names.
         collections: "namespace" keeps each user's records apart, in collections of their own that can be
             dropped; every search lists all collections, so that is for hundreds of users, not more.
         audit: Where the audit log is kept: a log, or the directory of its `audit.db`. None: in memory.
         clock: Seconds since 1970, for the times of audit rows.
-        on_close: Called by `close`; for who made the client for this backend alone.
+        on_close: Called by `close`, such as to close a client made for this backend alone.
 
     Raises:
         SettingsError: the prefix cannot begin a name, or the client is async.
@@ -148,8 +148,8 @@ class QdrantBackend(Verbs):
     def search(self, query: Query, *, limit: int) -> Hits:
         """Candidates by all signals together; see `MemoryBackend.search`.
 
-        The server answers with the best by meaning and by words. The rest is told from these: what was said
-        before a record counts where that was found too.
+        The server answers with the best by meaning and by words. The other signals come from these alone:
+        the words said before a record count only where they were found, too.
 
         Raises:
             MissingUser: `query.where` names no user.
@@ -164,7 +164,7 @@ class QdrantBackend(Verbs):
         candidates = Candidates()
         for collection in searched:
             self._ask(collection, query, condition, limit, candidates)
-        if candidates.without:  # in the place of others, which come when all are asked for
+        if candidates.without:  # they took the places of others, which come when all are asked for
             for collection in searched:
                 self._ask(collection, query, condition, max(limit, _ALL_OF_A_USER), candidates)
         if candidates.foreign:
@@ -211,7 +211,7 @@ class QdrantBackend(Verbs):
         return (*sorted(mine, key=attrgetter("version")), located.record)
 
     def batch(self, commit: Commit) -> Committed:
-        """Apply a commit; one that was applied in parts before is completed.
+        """Apply a commit; a commit that was applied in parts before is completed.
 
         Raises:
             Conflict, InvalidContent, BadVector, RecordNotFound, WasErased: as the protocol says; nothing was
@@ -300,7 +300,7 @@ class QdrantBackend(Verbs):
     def _newest(
         self, collection: str, where: Filter, condition: models.Filter, most: int
     ) -> Sequence[models.Record]:
-        """The newest points that match, as many as are wanted or more."""
+        """The newest points that match, at least `most` where there are as many."""
         if is_told_by_server(where):
             return self._calls.newest(collection, condition, most=most)
         return self._calls.all(collection, condition)
@@ -368,7 +368,7 @@ class QdrantBackend(Verbs):
         return located
 
     def _before(self, commit: Commit) -> dict[str, _Located]:
-        """The records to change, as they were before this commit where it was applied in parts."""
+        """The records to change; those that this commit has written before, in parts, as they were before."""
         new = [change.record for change in commit.changes if change.expects is None]
         located = self._by_id([change.record.id for change in commit.changes], vectors=True, new=new)
         expected: dict[str, int | None] = {}
@@ -389,7 +389,7 @@ class QdrantBackend(Verbs):
         return located
 
     def _holders(self, records: Sequence[Record], *, but: str) -> Sequence[Record]:
-        """The active records that hold a place which these could want, but for those of a commit."""
+        """The active records that hold places of these records, without records that commit `but` wrote."""
         wanted: dict[Namespace, set[Place]] = {}
         for record in records:
             if taken := set(places(record)):
@@ -467,7 +467,7 @@ class QdrantBackend(Verbs):
         return plan
 
     def _write(self, plan: _Plan, staged: Staged) -> None:
-        """In an order in which a server that is cut off halfway has lost nothing: what was, what is new."""
+        """Write earlier versions, then new records, then changes, so that an interruption loses nothing."""
         dimensions = {
             self._names.of(record, vector): 0 if vector is None else len(vector[1])
             for record in staged.records.values()
@@ -499,7 +499,7 @@ class QdrantBackend(Verbs):
             )
 
     def _written(self, plan: _Plan, commit_id: str) -> Iterator[tuple[str, str, bool]]:
-        """The collection and the point of everything planned, and whether this commit wrote it last."""
+        """The collection and the id of each planned point, and whether this commit wrote it last."""
         for collection, points in plan.written.items():
             now = {
                 str(point.id): (point.payload or {}).get("commit")
@@ -509,7 +509,7 @@ class QdrantBackend(Verbs):
                 yield collection, point, now.get(point) == commit_id
 
     def _lost(self, plan: _Plan, commit_id: str) -> Conflict | None:
-        """What to say of a record that another instance changed in between; None: all is written."""
+        """The error for a record that another instance has changed in between; None: all is written."""
         for collection, point, is_ours in self._written(plan, commit_id):
             if not is_ours:
                 record_id = plan.written[collection][point]
@@ -536,7 +536,7 @@ class QdrantBackend(Verbs):
                 self._calls.write(collection, operations)
 
     def _arrive(self, leaving: Iterable[tuple[str, Found]]) -> None:
-        """Put records that have left a collection into the one they go to."""
+        """Put records that leave a collection into the collection they move to."""
         for left, each in leaving:
             record, target = each.record, each.moved_to
             if record is None or target is None:
@@ -555,7 +555,7 @@ class QdrantBackend(Verbs):
                 self._erasing.tidy([record.user_id])
 
     def _settle(self) -> None:
-        """Answer an intent whose outcome is not in the log: the server failed then, or the process died."""
+        """Log the outcome of an intent that has none: the server failed then, or the process died."""
         # Once looked for, a new one can only be the last row: another process's over the same log.
         if self._has_settled and not any(row.op == "commit.intent" for row in self._audit.tail(1)):
             return

@@ -1,11 +1,11 @@
-"""From the text of QDRANT_URL to a client. It is configuration, never an argument of a call or of a model.
+"""Makes a client from the text of QDRANT_URL, which is configuration and never comes from a model.
 
     http://localhost:6333, https://…    a server; without a port it is 6333
     :memory:                            in this process, gone with it
     ./qdrant                            a directory, for one process
 
-What a cloud tells the machines in it (addresses such as 169.254.169.254) is refused, for a setting that
-somebody else could write would make memory read it. No redirect is followed.
+Addresses where a cloud gives its machines their credentials (such as 169.254.169.254) are refused: otherwise
+anybody who can write the setting could make memory read them. No redirect is followed.
 """
 
 import ipaddress
@@ -40,7 +40,7 @@ _METADATA: Final = frozenset(
 
 
 def is_server(url: str) -> bool:
-    """Whether the text is meant to be the address of a server, not a directory or ":memory:"."""
+    """Whether a text is the address of a server, not a directory or ":memory:"."""
     is_local = url == IN_MEMORY or _IS_DIRECTORY.match(url) is not None
     return not is_local or _HOST_AND_PORT.match(url) is not None
 
@@ -53,7 +53,7 @@ def connect(
     link_local: bool = False,
     seconds: float = 5.0,
 ) -> QdrantClient:
-    """A client for the address. A server is not asked anything yet.
+    """Make a client for an address. A server is not asked anything yet.
 
     Args:
         key: The API key of the server.
@@ -62,7 +62,7 @@ def connect(
         seconds: How long the client waits for bytes. Not a deadline.
 
     Raises:
-        SettingsError: the address is none, or is refused.
+        SettingsError: the address is invalid or refused.
         BackendUnavailable: another process has opened the directory.
     """
     if url == IN_MEMORY:
@@ -82,10 +82,10 @@ def connect(
 
 
 def checked_url(url: str, *, link_local: bool = False) -> str:
-    """The address of a server, when it is one that memory may go to.
+    """Return the address of a server, or refuse it.
 
     Raises:
-        SettingsError: it is none.
+        SettingsError: the address is invalid, or memory may not go there.
     """
     if "://" not in url:
         raise _refused(url, f"has no scheme; write http://{url}, or ./{url} for a directory")
@@ -112,7 +112,7 @@ def checked_url(url: str, *, link_local: bool = False) -> str:
 
 
 def _not_to_be_asked(host: str, port: int) -> str | None:
-    """The address or name that is refused; None when all is well, or when the name is not known yet."""
+    """The address or name to refuse; None when all is well, or the name cannot be resolved yet."""
     if host.rstrip(".").lower() in _METADATA_NAMES:
         return host
     # Resolved rather than read: 2852039166 and 0xa9fea9fe are 169.254.169.254, too.

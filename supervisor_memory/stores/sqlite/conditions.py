@@ -1,4 +1,4 @@
-"""A filter as SQL. `Filter.matches` says what it means; a property test holds the two together."""
+"""Turns filters into SQL. `Filter.matches` defines what a filter means; a property test compares the two."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -13,13 +13,13 @@ Condition: TypeAlias = tuple[str, tuple[str | float, ...]]
 """An SQL expression and its bindings."""
 
 NOT_SAID_IN_A_SESSION: Final = f"family <> '{SESSION_FAMILY}'"
-"""Written out, not bound, so that SQLite sees that an index over the other families will do."""
+"""Written out, not bound, so that SQLite can use an index over the other families."""
 _NEVER: Condition = ("0", ())
 _FEW = 8
 
 
 def of_records(where: Filter) -> Condition:
-    """What must hold of a row of `records`."""
+    """The condition on rows of `records` that match."""
     # The plus keeps SQLite from walking all records of a user to find those of some ids.
     plus = "" if where.ids is None else "+"
     return joined([(f"{plus}{sql}", values) for sql, values in _of_namespace(where)] + [*_of_record(where)])
@@ -27,18 +27,18 @@ def of_records(where: Filter) -> Condition:
 
 @lru_cache(maxsize=256)
 def of_namespaces(where: Filter) -> Condition:
-    """What must hold of a row of `namespaces` that can have such records."""
+    """The condition on rows of `namespaces` that can have matching records."""
     return joined([*_of_namespace(where)])
 
 
 def visible(where: Filter, *, now: float) -> Condition:
-    """What must hold of a row of `records` that a search may return."""
+    """The condition on rows of `records` that a search may return."""
     unexpired = ("(expires_at IS NULL OR expires_at > ?)", (now,))
     return joined([*_of_namespace(where), *_of_record(where), ("status = 'active'", ()), unexpired])
 
 
 def joined(conditions: Sequence[Condition]) -> Condition:
-    """All of them."""
+    """All conditions, joined by AND."""
     return (
         " AND ".join(sql for sql, _ in conditions) or "1",
         tuple(value for _, values in conditions for value in values),
@@ -79,7 +79,7 @@ def _of_record(where: Filter) -> Iterator[Condition]:
 
 
 def _of_data(where: Filter) -> Iterator[Condition]:
-    """What must hold of the record itself, which the row holds as JSON; `Record.to_json` wrote it."""
+    """The conditions on values that only the record's JSON has, as `Record.to_json` writes them."""
     if where.since is not None:
         yield "json_extract(records.data, '$.created_at') >= ?", (where.since,)
     if where.until is not None:
@@ -112,5 +112,5 @@ def _in(column: str, values: Sequence[str]) -> Condition:
 
 
 def _can_be_stored(text: str) -> bool:
-    """Lone surrogates have no UTF-8, so that no row can hold them and no statement ask for them."""
+    """Whether UTF-8 can hold a text. It cannot hold lone surrogates, so no row has them."""
     return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)

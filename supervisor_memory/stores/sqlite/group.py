@@ -1,4 +1,4 @@
-"""Commits of many threads in one transaction, so that they wait for the disk together."""
+"""Group commit: the commits of many threads in one transaction, so that they wait for the disk together."""
 
 import contextlib
 import os
@@ -22,17 +22,17 @@ __all__ = ["Group"]
 
 Apply = Callable[[apsw.Connection, Commit], Committed]
 _MOST = 64
-_LONGEST_WAIT = 0.5  # seconds; who was to call may have been interrupted
+_LONGEST_WAIT = 0.5  # seconds; the thread that should call may have been interrupted
 
 
 class Group:
-    """Whoever comes first commits for all that wait by then; each gets its own answer.
+    """The first thread commits for all threads that wait by then; each gets its own answer.
 
-    An answer is given when the transaction has been committed, never before. Who has one goes on at once,
-    while one of those that came meanwhile commits for the next.
+    An answer is given after the transaction has been committed, never before. A thread with its answer goes
+    on at once, while a thread that came meanwhile commits the next group.
 
     Args:
-        apply: Makes the changes of one commit on a connection inside a transaction, or raises.
+        apply: Makes the changes of a commit on a connection inside a transaction, or raises.
     """
 
     def __init__(self, database: Database, apply: Apply) -> None:
@@ -49,7 +49,7 @@ class Group:
         """Apply a commit, all of it or nothing.
 
         Raises:
-            SupervisorMemoryError: what `apply` or the database raised; nothing of this commit was stored.
+            SupervisorMemoryError: as `apply` or the database raised it; nothing of this commit was stored.
         """
         if self._database.is_writing:  # it is part of a transaction of the caller's
             with self._database.writing() as connection:
@@ -84,13 +84,13 @@ class Group:
             with self._database.writing() as connection:
                 done = self._apply(connection, request.commit)
             request.done(done)
-        except BaseException as error:  # also one that ends this thread: nobody shall wait for it for ever
+        except BaseException as error:  # even an error that ends this thread: nobody shall wait for ever
             request.failed(error)
             if not isinstance(error, Exception):
                 raise
 
     def _together(self, requests: "list[_Request]") -> bool:
-        """Whether each has its answer; otherwise nothing of them was committed."""
+        """Commit all requests in one transaction. True: each has its answer; False: nothing was stored."""
         answers: list[Committed | SupervisorMemoryError] = []
         try:
             with self._database.writing() as connection:
@@ -122,7 +122,7 @@ class Group:
 
 
 class _Request:
-    """One commit that waits for its answer."""
+    """A commit that waits for its answer."""
 
     def __init__(self, commit: Commit) -> None:
         self.commit = commit
@@ -132,7 +132,7 @@ class _Request:
         self._error: BaseException | None = None
 
     def wait(self) -> None:
-        """Until it is answered or may lead; now and then in vain."""
+        """Wait for a call, which means an answer or the lead; may return without one."""
         with contextlib.suppress(Empty):
             self._calls.get(timeout=_LONGEST_WAIT)
 

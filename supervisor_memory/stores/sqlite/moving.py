@@ -1,4 +1,4 @@
-"""How records leave a SQLite store, and how they come into one, on a connection inside a transaction."""
+"""Reads whole records from a SQLite store, and puts them into one, inside a transaction."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -44,7 +44,7 @@ def stored_page(
 
 @dataclass(frozen=True, slots=True)
 class TableShelf:
-    """The tables, as a place to put records; see `taking.Shelf`."""
+    """The tables of a store as a shelf; see `arrival.Shelf`."""
 
     connection: apsw.Connection
     writing: Writing

@@ -1,4 +1,4 @@
-"""The namespaces of a SQLite store in memory: loaded when first searched, kept as fresh as the file."""
+"""The indexes of a SQLite store's namespaces in memory: loaded at the first search, then kept up to date."""
 
 import os
 import threading
@@ -31,7 +31,7 @@ T = TypeVar("T")
 class Space:
     """A namespace as a reader sees it.
 
-    `revision` counts the commits that touched it; what was loaded before `rebuilt` must be loaded afresh.
+    `revision` counts the commits that touched it; an index older than revision `rebuilt` must be loaded anew.
     """
 
     namespace: str
@@ -51,7 +51,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Namespaces in memory, at least as new as the connection's view of them."""
+    """Indexes of namespaces, at least as new as the connection's view of the file."""
 
     connection: apsw.Connection
     places: "Sequence[tuple[Space, _Place]]"
@@ -63,8 +63,8 @@ class Loaded:
     def vectors(
         self, index: NamespaceIndex, space: namespace.Space
     ) -> tuple[Sequence[int], npt.NDArray[np.float32], bool]:
-        """The keys of a namespace that have vectors of an embedder, these vectors, and whether they are as
-        new as the index: another search may have brought that forward beyond what this connection sees."""
+        """The keys of a namespace with vectors in a space, these vectors, and whether they are as new as the
+        index: another search may have brought the index beyond what this connection sees."""
         embedder, dimension = space
         seen, place = next(each for each in self.places if each[1].index is index)
         rows: Iterator[Any] = iter(
@@ -87,10 +87,10 @@ class Loaded:
 
 
 class Namespaces:
-    """The index of each namespace, the least recently searched ones dropped.
+    """The indexes of the namespaces searched lately; the least recently searched are dropped first.
 
     Args:
-        most_bytes: How much they may take together; what is being searched may exceed it alone.
+        most_bytes: How much memory they may take together; the namespaces of a running search may take more.
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
@@ -98,7 +98,7 @@ class Namespaces:
         self._reset()
 
     def look(self, connection: apsw.Connection, spaces: Sequence[Space], at: Callable[[Loaded], T]) -> T:
-        """What `at` makes of the namespaces, as new as the connection sees them and its alone."""
+        """Call `at` with the namespaces' indexes, brought up to date and locked, and return its result."""
         if self._pid != os.getpid():
             self._reset()
         places = [(space, self._place(space.namespace)) for space in spaces]
@@ -138,7 +138,7 @@ class Namespaces:
 
 
 def _size(place: _Place) -> int:
-    """How much a namespace takes: counted after changes, and now and then, for searches add to it as well."""
+    """The bytes of an index: counted after changes and at every 16th search, since searches load vectors."""
     if place.searches == 0:
         place.searches = _COUNTED_EVERY
         return place.index.nbytes
@@ -147,7 +147,7 @@ def _size(place: _Place) -> int:
 
 
 def _held(places: Sequence[tuple[Space, _Place]]) -> AbstractContextManager[object]:
-    """All their locks, taken in the order of names, so that no two searches wait for each other."""
+    """The locks of all places, taken in the order of names, so that no two searches wait for each other."""
     if len(places) == 1:
         return places[0][1].lock
     with ExitStack() as stack:
@@ -166,7 +166,7 @@ def _bring_up_to_date(connection: apsw.Connection, space: Space, place: _Place) 
 
 
 def _follow(connection: apsw.Connection, space: Space, place: _Place) -> None:
-    """Take up what was committed since."""
+    """Bring an index up to date with the records changed since its revision."""
     rows: Iterable[Any] = connection.execute(
         "SELECT r.key, r.status, r.data, v.embedder, v.vector FROM records r "
         "LEFT JOIN vectors v ON v.key = r.key WHERE r.namespace = ? AND r.revision > ? ORDER BY r.key",

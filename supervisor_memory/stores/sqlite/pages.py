@@ -1,8 +1,8 @@
-"""Rows of a damaged SQLite file, read page by page and without SQLite.
+"""Reads the rows of a damaged SQLite file page by page, without SQLite.
 
-SQLite goes down a tree to find a row, and gives up where a page on the way is damaged. But every page that
-holds rows says by itself which: so those of all other pages can be read, whatever leads to them. Only what a
-page lists is read, never what is left of deleted rows between.
+SQLite goes down a tree to find a row, and gives up where a page on the way is damaged. But every page with
+rows lists them by itself: so the rows of all undamaged pages can be read, whatever leads to them. Only rows
+that a page lists are read, never remains of deleted rows between them.
 
 Source: https://www.sqlite.org/fileformat2.html
 """
@@ -15,7 +15,7 @@ __all__ = ["Pages", "Row", "Value"]
 
 Value: TypeAlias = int | float | str | bytes | None
 Row: TypeAlias = tuple[int | None, Sequence[Value]]
-"""The rowid and the values; None for what is in an index, or in a table WITHOUT ROWID."""
+"""The rowid and the values; rowid None in an index, or in a table WITHOUT ROWID."""
 
 _INDEX, _INDEX_LEAF, _TABLE, _TABLE_LEAF = 2, 10, 5, 13
 _EMPTY: Final = 0  # free, or the continuation of a row that is longer than a page
@@ -41,7 +41,7 @@ class Pages:
         self._later, self._count = _of_log(log, self._size)
         self._count = self._count or -(-len(file) // self._size)
         self.damaged = 0
-        """Pages, of those that `rows` went through, that could not be read or not whole."""
+        """How many of the pages that `rows` has gone through could not be read, or not completely."""
 
     def rows(self) -> Iterator[Row]:
         """Every row of every page that can be read, in no order."""
@@ -63,7 +63,7 @@ class Pages:
         return self._file[(number - 1) * self._size : number * self._size]
 
     def _rows_of(self, page: bytes, start: int, kind: int) -> Generator[Row, None, bool]:
-        """Gives the rows; returns whether they are all of them."""
+        """Yields the rows of a page that can be read; returns whether all of them could be."""
         head = start + (12 if kind == _INDEX else 8)
         count = int.from_bytes(page[start + 3 : start + 5], "big")
         readable = head + 2 * count <= self._size
@@ -116,7 +116,7 @@ def _page_size(file: bytes, log: bytes) -> int:
 
 
 def _of_log(log: bytes, size: int) -> tuple[dict[int, bytes], int]:
-    """The pages up to the last commit in the log, and how many the file has then; 0: it does not tell."""
+    """The pages up to the last commit in the log, and the file's number of pages then; 0: no commit there."""
     pages: dict[int, bytes] = {}
     uncommitted: dict[int, bytes] = {}
     count, salts = 0, log[_LOG_HEADER + 8 : _LOG_HEADER + 16]
@@ -132,7 +132,7 @@ def _of_log(log: bytes, size: int) -> tuple[dict[int, bytes], int]:
 
 
 def _varint(data: bytes, place: int) -> tuple[int, int]:
-    """A number, and where the next thing begins."""
+    """A number in SQLite's varint form, and the place after it."""
     value = 0
     for at in range(place, place + _LONGEST_VARINT - 1):
         value = value << 7 | data[at] & 0x7F

@@ -1,4 +1,4 @@
-"""A damaged store made anew from what can still be read of it. What was there is put aside, never deleted."""
+"""Makes a damaged store anew from the rows that can be read. The old files are put aside, never deleted."""
 
 import json
 import os
@@ -49,9 +49,9 @@ class Repaired:
     """What a repair did.
 
     Args:
-        wrong: What was found to be wrong, as sentences; empty: nothing, and nothing was done.
+        wrong: The faults found, as sentences; empty: there were none, and nothing was done.
         saved: How much is in the new store, by kind.
-        lost: What could not be read, or is not as it was written, as sentences.
+        lost: Everything unreadable or altered, as sentences.
         put_aside: The files that were there before, under their new names.
     """
 
@@ -214,7 +214,7 @@ def _insert(connection: apsw.Connection, table: str, rows: Sequence[tuple[object
 
 
 def _lost_records(found: Salvaged) -> dict[str, str]:
-    """Records that the log tells of, that were not erased, and of which nothing is left."""
+    """Record id → a sentence, for records in the log that were not erased and have left no trace."""
     # An erasure takes both: the record's key, and the name that its user has in the log.
     keys, names = found.keys(), {row[1] for row in found.tables.get("subjects", ())}
     names_of = {row.record_id: row.subject for row in found.audit.values()}
@@ -281,7 +281,7 @@ def _salvage(record: Record, wrong: str) -> AuditEvent:
 
 @contextmanager
 def _fresh(directory: Path) -> Iterator[Path]:
-    """An empty directory for the new files, which is gone afterwards."""
+    """An empty directory for the new files; it is removed after the block."""
     place = directory / _FRESH
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(mode=0o700)
@@ -292,9 +292,9 @@ def _fresh(directory: Path) -> Iterator[Path]:
 
 
 def _exchange(files: Sequence[Path], place: Path, found: Salvaged, done: Repaired, *, now: float) -> None:
-    """Put the new files in the places of the old ones, which get another name.
+    """Put the new files in the places of the old ones, and give these other names.
 
-    At no moment is there no file: whoever opens an empty place would begin an empty store.
+    There is a file at every moment: a process that finds none would begin an empty store.
     """
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
     names = (f"damaged-{stamp}" if number == 1 else f"damaged-{stamp}-{number}" for number in count(1))

@@ -1,4 +1,4 @@
-"""What the rows of a damaged store are, known by their shape: their tables may not be known any more."""
+"""Recognises the rows of a damaged store by their shape, since their tables may be unknown."""
 
 import base64
 import binascii
@@ -27,27 +27,27 @@ _HEX: Final = re.compile(r"[0-9a-f]{64}\Z")
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _SUBJECT: Final = re.compile(r"s-[0-9a-f]{16}\Z")
 _EARLIEST_TIME: Final = 1e8
-"""In seconds since 1970: more than the number of any row, so that a time is told from it."""
+"""In seconds since 1970: larger than any row's number, so that the two are not mixed up."""
 
 
 @dataclass(slots=True)
 class Salvaged:
-    """What could be read of a store. `unreadable` counts pages, rows and parts of a text that could not."""
+    """Everything readable of a damaged store. `unreadable` counts pages, rows and parts of a text."""
 
     records: dict[str, Record] = field(default_factory=dict)
     versions: dict[str, dict[int, Record]] = field(default_factory=dict)
     vectors: dict[str, tuple[str, Vector]] = field(default_factory=dict)
-    """By record: the embedder and the vector."""
+    """Record id → the embedder and the vector."""
     audit: dict[int, AuditRow] = field(default_factory=dict)
-    """By their number; only those that are as they were written."""
+    """Rows of the log by their numbers; only unaltered rows."""
     tables: dict[str, list[tuple[Value, ...]]] = field(default_factory=dict)
-    """Rows of the tables beside the log, as they are stored."""
+    """Table name → rows as they are stored, for the tables beside the log."""
     meta: dict[str, str] = field(default_factory=dict)
     unreadable: int = 0
     _events_elsewhere: set[str] = field(default_factory=set)
 
     def last_whole_row(self) -> int:
-        """Up to which row the log proves itself, from where what is archived ends."""
+        """The last row up to which the chain of hashes is whole, beginning behind the archived rows."""
         last, before = self._archived()
         while (row := self.audit.get(last + 1)) is not None:
             if row.prev_hash != before:
@@ -57,7 +57,7 @@ class Salvaged:
 
     @property
     def has_whole_log(self) -> bool:
-        """Whether no row of the log is missing or damaged; also at its end, as far as the rest can tell."""
+        """Whether no row of the log is missing or damaged; at its end as far as records and ids show."""
         archived, _ = self._archived()
         whole = set(self.meta) == {"log_id", "session_key"}
         said, unsaid = self.last_versions(), sys.maxsize if archived else 0
@@ -69,7 +69,7 @@ class Salvaged:
         )
 
     def _archived(self) -> tuple[int, bytes]:
-        """Up to which row the log is archived, and the hash of that row."""
+        """The number and the hash of the last archived row."""
         segments = self.tables.get("segments")
         if not segments:
             return 0, GENESIS
@@ -77,7 +77,7 @@ class Salvaged:
         return int(through), bytes.fromhex(str(last_hash))  # type: ignore[arg-type]
 
     def last_versions(self) -> Mapping[str, tuple[int, str | None]]:
-        """By record what the log says of it at last: the version, and the commitment of its text."""
+        """Record id → the last version in the log, and the commitment of its text."""
         last: dict[str, tuple[int, str | None]] = {}
         for _, row in sorted(self.audit.items()):
             event = row.event
@@ -91,10 +91,10 @@ class Salvaged:
         return {str(row[0]): bytes(row[2]) for row in self.tables.get("record_keys", ())}  # type: ignore[arg-type]
 
     def stored(self) -> Iterator[tuple[Stored, str]]:
-        """Every record with what belongs to it, and what is wrong with it; "" when nothing is.
+        """Every record with versions and vector, and its fault as a sentence; "" when there is none.
 
-        One whose text is not the last that was written is put aside: its status is "quarantined", so
-        that it is not recalled.
+        A record with a text other than the last one written gets the status "quarantined", so that it is
+        not recalled.
         """
         said, keys = self.last_versions(), self.keys()
         for record_id in sorted({*self.records, *self.versions}):
@@ -134,7 +134,7 @@ def from_pages(pages: Pages) -> Salvaged:
 
 
 def _keep_what_is_proven(found: Salvaged) -> None:
-    """Leave out rows of the log that were changed. Each says which log it is of."""
+    """Leave out altered rows of the log. The log's id, part of every hash, is taken from the rows if lost."""
     named = Counter(str(row.event.get("log_id")) for row in found.audit.values())
     if named:
         found.meta.setdefault("log_id", named.most_common(1)[0][0])
@@ -165,7 +165,10 @@ def _take_row(found: Salvaged, rowid: int, values: Any, keys: dict[int, str]) ->
 
 
 def _take_beside(found: Salvaged, entries: list[tuple[Value, ...]]) -> None:
-    """What is stored by key. Entries of indexes are passed over, but for what they tell of other rows."""
+    """Take rows of tables WITHOUT ROWID, and tell them from entries of indexes.
+
+    An entry of an index that names an unknown event shows that a row of the log is missing.
+    """
     users = {record.user_id for record in found.records.values()}
     users |= {str(e[1]) for e in entries if e[1:] and isinstance(e[1], str) and _is(_SUBJECT, e[0])}
     known = {row.event_id for row in found.audit.values()}

@@ -1,4 +1,4 @@
-"""What a searcher may see of the candidates: read from the file, or known from a search before."""
+"""Caches of a search: records read before, and the latest answers."""
 
 import contextlib
 import json
@@ -30,7 +30,7 @@ _As: TypeAlias = tuple[Record, str, int]  # in a namespace of that revision
 
 
 class Kept:
-    """Records that searches have read, each as it is while its namespace has the revision it had then."""
+    """Records that searches have read; each is valid as long as its namespace has the same revision."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -39,8 +39,12 @@ class Kept:
     def of(
         self, keys: Sequence[int], revisions: Mapping[str, int], now: float
     ) -> tuple[dict[int, Record], list[int]]:
-        """Those of these records that are known, unchanged in namespaces of these revisions, and visible; and
-        the keys of those that are not known."""
+        """The known and visible records with these keys, and the keys that have to be read.
+
+        Args:
+            revisions: Namespace → its present revision.
+            now: In seconds since 1970; expired records are not visible.
+        """
         found: dict[int, Record] = {}
         missing: list[int] = []
         for key in keys:
@@ -52,7 +56,7 @@ class Kept:
         return found, missing
 
     def keep(self, key: int, record: Record, namespace: str, revision: int) -> None:
-        """Know a record from now on, instead of the one that was read first."""
+        """Keep a record; the record kept longest makes room."""
         with self._lock:
             self._records.pop(key, None)
             self._records[key] = record, namespace, revision
@@ -61,7 +65,7 @@ class Kept:
 
 
 class Readable:
-    """Gives those of some records, by key, that a searcher may see.
+    """Takes keys; gives the records that a searcher may see, by key.
 
     Args:
         connection: Sees one state of the store throughout.
@@ -111,7 +115,7 @@ _OF_KEYS: Final = (
 
 @lru_cache(maxsize=256)
 def _asks_for_namespaces_alone(where: Filter) -> bool:
-    """Whether all active records of the namespaces it names are meant."""
+    """Whether a filter matches all active records of the namespaces it names."""
     narrower = Filter(user_id=where.user_id, families=where.families, tasks=where.tasks)
     return where == narrower
 
@@ -121,7 +125,7 @@ MOST_ANSWERS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """Hits as they were found `since` a moment, in namespaces as they were; `until` the first expires."""
+    """Hits of a search in `spaces`, valid from `since` until the first hit expires."""
 
     hits: Hits
     spaces: Sequence[Space]
@@ -133,7 +137,7 @@ class _Answer:
 
 
 class Question:
-    """All that an answer depends on, other than the records and the time. Its hash is worked out once."""
+    """Everything an answer depends on, except for the records and the time. The hash is computed once."""
 
     __slots__ = ("_asked", "_hash")
 
@@ -148,7 +152,7 @@ class Question:
 
 
 class Answers:
-    """The latest answers, for one question is asked for the supervisor again and again within a turn."""
+    """The latest answers, for a question is often asked again within a turn."""
 
     def __init__(self) -> None:
         self._answers: dict[Question, _Answer] = {}
@@ -159,8 +163,8 @@ class Answers:
         """The answer to a question, searched for unless it is known.
 
         Args:
-            spaces: The namespaces to search as they are now; every commit to one changes its revision.
-            now: What expires until then is not found.
+            spaces: The namespaces to search, as they are now; a commit to a namespace changes its revision.
+            now: In seconds since 1970; an answer with a record that has expired by then is not used.
         """
         answer = self._answers.pop(question, None)
         if answer is None or not answer.holds(spaces, now):

@@ -36,7 +36,7 @@ _TAKEN_TOGETHER = 500  # so that other writers need not wait long
 
 
 class SqliteBackend(Verbs):
-    """`memory.db` in a directory. Any number of threads and processes of one machine may share it.
+    """`memory.db` in a directory, shared by any number of threads and processes of a machine.
 
     Args:
         path: The directory; made with mode 0700 when it is not there.
@@ -81,7 +81,7 @@ class SqliteBackend(Verbs):
 
     @property
     def database(self) -> Database:
-        """For tables that belong into the same file and the same transactions."""
+        """The database of the records, for tables that belong into the same file and transactions."""
         return self._database
 
     def batch(self, commit: Commit) -> Committed:
@@ -110,7 +110,7 @@ class SqliteBackend(Verbs):
             known, spaces = self._seen(connection, query.where)
             if not spaces:
                 return Hits(namespaces=0)
-            if not query.text and not query.terms:  # as quick as to look whether the answer is known
+            if not query.text and not query.terms:  # a search by vector is as quick as a known answer
                 return _search(connection, known, query, limit, spaces)
             return known.answers.of(
                 _question(query, limit),
@@ -185,7 +185,7 @@ class SqliteBackend(Verbs):
         return Erased(removed, self._finish_erasures())
 
     def _finish_erasures(self, *, seconds: float | None = None) -> tuple[str, ...]:
-        """Take the last traces out of the file; what is in the way, if anything."""
+        """Remove the last traces of erased users from the file; returns what is in the way, as sentences."""
         erasures = self._audit.unfinished_erasures()
         if not erasures:
             return ()
@@ -218,9 +218,9 @@ class SqliteBackend(Verbs):
         self._audit.close()
 
     def _seen(self, connection: Opened, where: Filter) -> "tuple[_Known, Sequence[Space]]":
-        """What is known of the file as the connection sees it, and the namespaces that can hold such records.
+        """The caches for the file as the connection sees it, and the namespaces with possible matches.
 
-        Read from the file once after each commit of anybody.
+        The namespaces are read from the file once after each commit of another connection.
         """
         if self._database.is_writing:  # what an open transaction shows may be undone
             return _Known(), _spaces(connection, where)
@@ -234,7 +234,7 @@ class SqliteBackend(Verbs):
         return known, spaces
 
     def _known_in(self, connection: Opened) -> "_Known":
-        """What is known of the file as the connection sees it."""
+        """The caches for the file as the connection sees it; new ones after another erasure."""
         state = (connection.file, int(connection.execute("PRAGMA schema_version").get))
         known = self._known
         if known.state != state:
@@ -246,9 +246,9 @@ class SqliteBackend(Verbs):
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What earlier searches loaded and found, in this file with this schema number; None: nothing yet.
+    """The caches of searches. `state` is the file and its schema number; None: nothing was read yet.
 
-    Each erasure makes another number, so that nothing outlives it here.
+    Each erasure changes the schema number, so that no cache outlives it.
     """
 
     state: tuple[File | None, int] | None = None
@@ -258,7 +258,7 @@ class _Known:
 
 
 def _spaces(connection: apsw.Connection, where: Filter) -> Sequence[Space]:
-    """The namespaces that can hold such records, as they are now."""
+    """The namespaces that can hold matching records, as they are now."""
     sql, bindings = of_namespaces(where)
     rows: Iterable[Any] = connection.execute(
         f"SELECT namespace, user_id, revision, rebuilt FROM namespaces WHERE {sql}", bindings
@@ -267,7 +267,7 @@ def _spaces(connection: apsw.Connection, where: Filter) -> Sequence[Space]:
 
 
 def _question(query: Query, limit: int) -> Question:
-    """What is asked, whenever it is asked."""
+    """The key of a query's answer, the same for the same query on the same day."""
     vector = None if query.vector is None else query.vector.tobytes()
     today = query.now // _A_DAY  # "yesterday" is another day tomorrow
     return Question(_asked_of(query), vector, today, limit)

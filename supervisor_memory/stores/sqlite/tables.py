@@ -1,4 +1,4 @@
-"""The tables of a SQLite store, and how one change goes into them. A transaction is open around it all."""
+"""The tables of a SQLite store, and the writing of changes, on a connection inside a transaction."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -36,7 +36,7 @@ ENTRIES_TABLE: Final = """CREATE TABLE entries(
 
 
 def put_entry(connection: apsw.Connection, key: int, entry: Entry, *, namespace: str) -> None:
-    """Keep the entry of a record that has none."""
+    """Add the entry of a record that has none."""
     connection.execute(
         "INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?)",
         (namespace, key, entry.said_at, entry.stream, entry.speaker, entry.asks, " ".join(entry.terms)),
@@ -44,7 +44,7 @@ def put_entry(connection: apsw.Connection, key: int, entry: Entry, *, namespace:
 
 
 def forget_entry(connection: apsw.Connection, key: int, *, namespace: str) -> None:
-    """Let go of the entry of a record."""
+    """Remove the entry of a record."""
     connection.execute("DELETE FROM entries WHERE namespace = ? AND key = ?", (namespace, key))
 
 
@@ -103,7 +103,7 @@ _UPDATE: Final = f"UPDATE records SET {', '.join(f'{name} = ?' for name in _COLU
 
 @lru_cache(maxsize=4_096)
 def namespace_text(namespace: Namespace) -> str:
-    """A namespace as one text; two are equal exactly when their texts are."""
+    """A namespace as a text; different namespaces have different texts."""
     return json.dumps(namespace, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -131,17 +131,17 @@ _known = lru_cache(maxsize=2_048)(_read)  # the same rows are found again and ag
 
 
 class Writing:
-    """The changes of one commit, on a connection inside a transaction."""
+    """Writes the changes of a commit, on a connection inside a transaction."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         self._revisions: dict[Namespace, int] = {}
 
     def put(self, change: Change) -> Record:
-        """Apply one change and return the record as stored.
+        """Apply a change and return the record as stored.
 
         Raises:
-            Conflict, RecordNotFound, InvalidContent, BadVector: it cannot be made.
+            Conflict, RecordNotFound, InvalidContent, BadVector: the change cannot be made.
         """
         key, current = self._current(change.record.id)
         record = as_stored(change, current)
@@ -160,10 +160,10 @@ class Writing:
         return record
 
     def put_stored(self, stored: Stored, current: Record | None) -> None:
-        """Put a record as another store had it in the place of the one that is here.
+        """Put a record, as another store had it, in the place of `current`.
 
         Raises:
-            Conflict: another has its place; nothing was put.
+            Conflict: another record has its place; nothing was put.
         """
         record = stored.record
         key = self._put_row(record, None if current is None else self._current(record.id)[0])
@@ -246,7 +246,7 @@ class Writing:
 
 
 def counted(connection: apsw.Connection, user_id: str) -> dict[str, int]:
-    """How much is stored of a user, by kind."""
+    """How many rows of a user there are, by kind."""
     return {
         what: int(connection.execute(f"SELECT count(*) FROM {table} WHERE {whose}", (user_id,)).get)
         for what, (table, whose) in _OF_USER.items()
@@ -254,10 +254,9 @@ def counted(connection: apsw.Connection, user_id: str) -> dict[str, int]:
 
 
 def remove(connection: apsw.Connection, user_id: str) -> None:
-    """Take a user out of every table.
+    """Remove a user from all tables.
 
-    That also changes the schema's number, by which every process knows that what it has in memory may be of
-    the erased.
+    Also changes the schema's number, by which every process knows that its caches may hold an erased user.
     """
     for table, whose in reversed(_OF_USER.values()):
         connection.execute(f"DELETE FROM {table} WHERE {whose}", (user_id,))
@@ -276,7 +275,7 @@ _OF_USER: Final = {
 
 
 def _read_of(record: Record | None) -> tuple[object, ...] | None:
-    """What the entry of a record is made of; None when it has none."""
+    """The values that a record's entry is made from; None: the record has no entry."""
     if record is None or record.status != "active":
         return None
     source = record.source
@@ -296,7 +295,7 @@ def _values(record: Record, revision: int) -> tuple[str | int | float | None, ..
 
 
 def _entries_instead_of_words(connection: apsw.Connection) -> None:
-    """Format 1 had the terms in tables of FTS5, from which they could be read but slowly."""
+    """Step to format 2: format 1 had the terms in tables of FTS5, which are slow to read."""
     words = "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE fts\\___ %' ESCAPE '\\'"
     for (table,) in connection.execute(words).fetchall():
         connection.execute(f"DROP TABLE {table}")
@@ -309,4 +308,4 @@ def _entries_instead_of_words(connection: apsw.Connection) -> None:
 
 
 STEPS: Final[tuple[Step, ...]] = (_entries_instead_of_words,)
-"""From each format to the next. Whoever changes SCHEMA adds a step."""
+"""The steps from each format to the next. A change of SCHEMA needs a step here."""
