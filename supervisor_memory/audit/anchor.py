@@ -1,4 +1,4 @@
-"""Anchors: the last row of a log at a moment, kept out of reach of anybody who can write the log.
+"""Anchors: the last row of a log at a moment, kept where writers of the log cannot change it.
 
 The chain proves that no row was changed, taken out or put in between. It cannot show that its end was cut
 off, or that the whole log was written anew. An anchor shows both, as long as it lies elsewhere.

@@ -40,8 +40,8 @@ def archive(log: AuditLog, file: Path, *, at: float, keep: int = KEEP) -> Segmen
 
     Args:
         at: In seconds since 1970.
-        keep: How many of the newest rows stay, beside the row that tells of the archiving. Choose more than
-            others may be writing just now.
+        keep: How many of the newest rows stay, beside the row about this archiving. Choose more than others
+            may be writing just now.
 
     Raises:
         SettingsError: the file is there already.

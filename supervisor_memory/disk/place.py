@@ -70,7 +70,7 @@ def _start_of(path: Path) -> bytes:
 
 
 def refuse_network_file_system(directory: Path, *, mounts: str | None = None) -> None:
-    """Raise where `directory` is on a file system whose locks cannot be trusted.
+    """Raise where `directory` is on a file system with locks that cannot be trusted.
 
     Args:
         mounts: The text of /proc/mounts; None reads it. Where there is none, everything passes.

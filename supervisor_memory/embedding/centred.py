@@ -11,7 +11,7 @@ __all__ = ["Centred", "common_directions"]
 
 
 class Centred:
-    """Wraps an embedder whose vectors crowd into one corner, in another corner for each language.
+    """Wraps an embedder with vectors that crowd into one corner, in another corner for each language.
 
     multilingual-e5-small gives two unrelated English sentences a cosine of about .75, two unrelated
     Chinese ones .84, which is more than an English question and its answer have: no one calibration

@@ -40,7 +40,7 @@ def reads(text: str, *, embedder: Reader) -> bool:
 
 
 def hint(text: str, *, embedder: "Embedder") -> str | None:
-    """A sentence for whoever wrote `text`, when the embedder does not read its language; else None.
+    """A sentence for the author of `text`, when the embedder does not read its language; else None.
 
     None as well when the embedder's languages are unknown.
     """

@@ -46,7 +46,7 @@ class Moved:
     Args:
         counts: How many were "exported", or "added", "replaced", the "same", "older", "left_out" (of
             another user than was asked for), "refused".
-        refused: The first thousand of what was not taken.
+        refused: The first thousand records and lines that were not taken.
     """
 
     counts: Mapping[str, int]

@@ -213,7 +213,7 @@ _MODULES: Final = {_group(name): name for name in (*_OF_DIGITS, *_OF_LETTERS)}
 class NationalIds:
     """Numbers of persons of eight more states: Brazil, France, Korea, Spain, Finland, India, Italy, Mexico.
 
-    By form and checksum; those of India and of Spain's citizens only behind a word for them.
+    By form and checksum; numbers of India and of Spain's citizens only behind a word for them.
     """
 
     MODULES: Final = (*_OF_DIGITS, *_OF_LETTERS)
@@ -234,6 +234,6 @@ class NationalIds:
 
 
 def _any_of(forms: Mapping[str, str]) -> re.Pattern[str]:
-    """One pattern whose groups have the names of the modules."""
+    """A pattern of all forms, with a group named after each module."""
     groups = (f"(?P<{_group(name)}>{form})" for name, form in forms.items())
     return re.compile(rf"(?<![0-9A-Za-z_-])(?:{'|'.join(groups)})(?![0-9A-Za-z_-])")

@@ -1,8 +1,8 @@
 """The active records of one namespace, side by side: their words, and their place in a conversation.
 
-What is said is understood by what was said before it. So records that were kept as they were spoken (a
-verbatim record with a speaker or a session) are a *stream*, in order of time; where nobody spoke for half
-an hour a new *episode* begins. Facts by themselves are in no stream.
+Words are understood by the words before them. So the utterances of a conversation (verbatim records with a
+speaker or a session) are a *stream*, in order of time; after half an hour of silence a new *episode* begins.
+All other records are facts by themselves, in no stream.
 """
 
 import math
@@ -20,7 +20,7 @@ from supervisor_memory.text.terms import terms
 __all__ = ["GAP_SECONDS", "Entry", "Index", "entry_of", "information"]
 
 GAP_SECONDS = 1_800.0
-"""Silence after which what is said belongs to another episode."""
+"""Silence after which another episode begins."""
 
 _FIRST_ROWS = 16
 _NONE = -1
@@ -118,7 +118,7 @@ class Index:
         return list(self._row_of)
 
     def put(self, key: int, entry: Entry) -> int:
-        """Add a record, or replace what is known of it. Returns its row."""
+        """Add a record, or replace its entry. Returns its row."""
         self.drop(key)
         row = self._new_row(key)
         self.said_at[row], self.lengths[row] = entry.said_at, len(entry.terms)

@@ -60,7 +60,7 @@ def episode_lengths(index: Index) -> Floats:
 
 
 def neighbours(index: Index, scores: Floats) -> Floats:
-    """The better score of what was said just before and just after; 0 where nothing was."""
+    """The better score of the rows said just before and just after; 0 where there is neither."""
     found: Floats = np.maximum(
         taken(scores, index.before[: index.size]), taken(scores, index.after[: index.size])
     )
@@ -96,7 +96,7 @@ class Asked:
 
     Args:
         terms: Its different terms.
-        now: Seconds since 1970: what "yesterday" is told from.
+        now: Seconds since 1970; "yesterday" is the day before.
         unrelated: The cosine up to which texts have nothing in common.
     """
 
