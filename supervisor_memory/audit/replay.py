@@ -2,7 +2,7 @@
 
 The log says which version a record had, and who decided so; the store has the text of the version, until
 the user is erased. A replay shows what the store *knew* at the moment; `as_of` on `search` shows what was
-*true* then, by what is known today (`versions.py`).
+*true* then, by what is known today (`model/versions.py`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
