@@ -1,1 +1,1 @@
-"""What two texts are to each other: pure functions of both."""
+"""Compare two texts: the same, a newer statement about the same thing, or different things. Pure."""

@@ -1,8 +1,8 @@
-"""What speaks for two texts being about one thing, and for the later one saying something new of it.
+"""Evidence that two texts are about the same thing, and that the later text replaces the earlier.
 
-`evidence` is a row of named numbers, most of them in [0, 1], that `verdict` weighs. Each can be read off the
-two texts: what they share, which slots differ (`compare`), where the words stand that only one of them has,
-whether the later one announces a change. Nothing here knows a domain.
+`evidence` is a row of named numbers, most of them in [0, 1], which `verdict` weighs. Each can be read off the
+two texts: common words, differing slots (`slots`), places of words that only one text has, and whether the
+later text announces a change. Nothing here knows a domain.
 """
 
 import math
@@ -52,12 +52,12 @@ __all__ = [
 Evidence = Mapping[str, float]
 
 _TEMPLATE = 0.5
-"""The share of words in common, in order, from which two texts are one sentence with something exchanged."""
-_ONE_SENTENCE = 0.75  # the share from which nothing but a word or two was exchanged
+"""The share of common words, in order, from which two texts count as one sentence with words exchanged."""
+_ONE_SENTENCE = 0.75  # the share from which only a word or two was exchanged
 _MOST_TOKENS = 400
 _QUALIFIER = 2  # words, or Chinese characters
-_SAME_OBJECT = 0.6  # the share of words in common from which one thing is liked and disliked
-_TURNED = 2  # words exchanged with it, up to which a sentence is only turned into its opposite
+_SAME_OBJECT = 0.6  # the share of common words from which two attitudes are to the same thing
+_TURNED = 2  # exchanged words, up to which a negation only turns a sentence into its opposite
 _HEAD = 0.34
 _SHORT = 7  # tokens of a sentence that says one thing
 _DOTS = 3  # in an address of a network
@@ -115,7 +115,7 @@ _NUMERALS = frozenset("零〇一二两三四五六七八九十百千万亿半") 
 )
 
 _CANCELS = "取消(?![率数量费的图表单占均为前后]|航班|订单|比例|次数|原因|政策|平均|延误|口径|最[多少高低])"
-"""That something is cancelled; not the rate of what was."""
+"""A cancellation that is stated; not words like 取消率, "cancellation rate"."""
 _CHANGES = re.compile(
     r"\b(?:now|no longer|any ?more|any longer|instead|from now on|these days|currently|as of|since|"
     r"new(?! (?:customer|client|patient|student|pupil|hire|member|employee|user)s?\b)|"
@@ -159,7 +159,7 @@ _SEVERAL = re.compile(
     r"客户|学生|优点|缺点)",
     re.IGNORECASE,
 )
-"""What one can have several of: another one does not take its place."""
+"""Things of which people can have several: a second one does not replace the first."""
 _DEFINES = re.compile(
     r"(?P<what>[^,.;]{1,60}?) (?:(?:is|are) (?:computed|calculated|measured|worked out|defined)|equals?)\b"
     r"|(?P<zh>[^，。；,;]{1,20}?)(?:等于|是指|指的是|定义为)",
@@ -170,7 +170,7 @@ _MEANS = re.compile(
     r"|(?P<zh>[^，。；,;]{1,20}?)指(?![标数导示定挥明出南向])",
     re.IGNORECASE,
 )
-"""What a sentence says the meaning of."""
+"""The term in a sentence that states its meaning."""
 _CALENDAR = re.compile(
     r"(?:januari|februari|march|april|may|june|juli|august|septemb|octob|novemb|decemb|monday|tuesday|wednesday|"
     r"thursday|friday|saturday|sunday)|[一二三四五六七八九十每上本下\d年月周日号]{1,2}"
@@ -182,14 +182,14 @@ _NAMES_SOMEBODY = re.compile(
     r"would|"
     r"can|cannot|does|[a-z]+s)\b)"
 )
-"""What a sentence begins with that is stated of Tom, or of my laptop: not "Send me"."""
+"""Beginnings that name a person or thing as the subject: "Tom is", "my laptop"; not "Send me"."""
 _SUBJECT = re.compile(
     r"(?P<told>(?:(?:the|our|my|his|her|their|\w+'s)\b|[a-z]+ (?:no\.? ?|#)?\d)[^.;,]{0,80}?) "
     r"(?:is|are|was|were|will be|has|had|means?|equals?)\b"
     r"|(?P<zh>[^，。；,;]{2,30}?)(?:是|等于|指的是)",
     re.IGNORECASE,
 )
-"""What a sentence that states something of a thing states it of."""
+"""The subject of a sentence that states something about a thing."""
 
 _TOPIC = re.compile(
     r"(?!(?:after|before|when|while|once|if|unless|until|as|since|because|for|in|on|at|by|to|from|with)\b)"
@@ -197,7 +197,7 @@ _TOPIC = re.compile(
     r"|(?P<zh>[^，。；：,;:]{1,20}?)(?:是|由|被|为|在|等于)",
     re.IGNORECASE,
 )
-"""What a sentence is about: what stands before its verb, where that is one that can be seen."""
+"""The topic of a sentence: the words before its verb, if the verb is a common one."""
 _DONE_BY = re.compile(
     r"\b(?:is|are|was|were|be|been|gets?|got) (?:[a-z]+ly )?(?P<what>[a-z]+) by\b", re.IGNORECASE
 )
@@ -208,7 +208,7 @@ _IS_NAMED = re.compile(
     r"(?:is|are|will be)(?: now| currently)? (?P<name>[A-Z][\w.'&-]*(?: (?:[A-Z][\w.'&-]*|of|de|and|&)){0,3})"
     r"(?: (?:now|instead|from now on|(?:since|as of|from) .{1,30}))?[.!]?"
 )
-"""What says what something is called, and nothing else."""
+"""A sentence that gives a thing a name and states nothing else: our auditor is Mazars."""
 _LIKES = re.compile(
     r"\b(?:love[sd]?|likes?|liked|enjoys?|adores?|prefers?|(?:is|am|are) (?:very |really )?fond of|"
     r"(?:is|am|are) (?:a )?(?:big )?fans? of|(?:is|am|are) crazy about)\b|喜欢|喜爱|热爱|"
@@ -236,13 +236,13 @@ _FEELING = frozenset("我你很太都也真对已经就最更非常特别挺") |
 
 
 class Reading:
-    """A text as pairs are compared: each trait is found when it is first asked for, and compared with many.
+    """A text with the traits for comparing it; each trait is found when it is first asked for.
 
-    `attitude` is 1 where something is liked, -1 where disliked, 0 where it is said not to matter, None where
-    nothing of that is said; `liked` are the words that are left then: what is liked, and by whom.
-    `subject` is how many of the tokens name what something is stated of, `numbered` the numbers among them;
-    `topic` are the tokens before the verb.
-    `announces` says that a change is told, `ends` that something holds no more.
+    `attitude` is 1 for a liking, -1 for a dislike, 0 for indifference, None without any of them; `liked` are
+    the other words then: the liked thing, and who likes it.
+    `subject` is the number of leading tokens that name the sentence's subject, `numbered` the numbers among
+    them; `topic` are the tokens before the verb.
+    `announces` says that the text announces a change, `ends` that something no longer holds.
     """
 
     def __init__(self, text: str) -> None:
@@ -316,7 +316,7 @@ class Reading:
 
 @lru_cache(maxsize=1_024)
 def read(text: str) -> Reading:
-    """A text as pairs are compared; equal texts may give the same object."""
+    """Read a text for comparing it; equal texts may give the same object."""
     return Reading(text)
 
 
@@ -327,7 +327,7 @@ def _tokens(text: str) -> tuple[str, ...]:
 
 
 def _opening(text: str) -> int:
-    """Characters in which a text says what it is about: before its verb where that can be seen."""
+    """The length of a text's opening, up to its verb if that is known, else the first third."""
     found = _SUBJECT.match(text)
     return found.end() if found else max(_LEAST_OPENING, int(_HEAD * len(text)))
 
@@ -354,18 +354,18 @@ def _attitude(text: str) -> int | None:
 
 
 def rarity(readings: Collection[Reading]) -> Mapping[str, float]:
-    """What a term counts, by how many of the texts compared have it: what all of them say tells nothing."""
+    """The weight of each term: higher for a term that few of the compared texts have."""
     seen = Counter(term for reading in readings for term in reading.terms)
     return {term: math.log(1 + len(readings) / count) for term, count in seen.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What the later text has in a place where the earlier one has something else; either may be nothing.
+    """Words of the earlier text (`mine`) and the later one (`yours`) in the same place; either may be empty.
 
-    `start` is where it stands, 0 to 1, in the text where it comes later. `is_in_subject` says that it is part
-    of what either text states something of: the window of apollo, and of gemini. `start_mine` and
-    `start_yours` count the tokens before it; `is_last` says that nothing follows in either.
+    `start` is the relative position, 0 to 1, in the text where the words come later. `is_in_subject` says
+    that they are part of the subject in both texts: the window of apollo, and of gemini. `start_mine` and
+    `start_yours` count the tokens before them; `is_last` says that nothing follows in either text.
     """
 
     mine: tuple[str, ...]
@@ -383,11 +383,10 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two texts beside each other, the earlier one first.
+    """Two texts side by side, the earlier one first.
 
     `ratio` is the share of words that both have in the same order. `is_template` says that they are one
-    sentence with something exchanged: what was exchanged decides then. Texts that merely mean the same are
-    weighed by what they share.
+    sentence with words exchanged; then these words decide. Other texts are weighed by their common words.
     """
 
     old: Reading
@@ -401,12 +400,12 @@ class Pair:
 
     @property
     def announces(self) -> bool:
-        """Whether the later text tells of a change that the earlier one does not know."""
+        """Whether the later text announces a change, and the earlier one does not."""
         return self.new.announces and not self.old.announces
 
     @property
     def replaced(self) -> list[Exchange]:
-        """What stands in place of something else."""
+        """The exchanges with words on both sides."""
         return [each for each in self.exchanges if each.mine and each.yours]
 
 
@@ -416,7 +415,7 @@ def beside(old: Reading, new: Reading) -> Pair:
         return Pair(old, new, (), 0.0)
     common = sum(min(count, new.counts.get(token, 0)) for token, count in old.counts.items())
     if 2 * common < _TEMPLATE * (len(a) + len(b)):
-        return Pair(old, new, (), 0.0)  # whatever their order
+        return Pair(old, new, (), 0.0)  # too few in any order
     matcher = SequenceMatcher(None, a, b, autojunk=False)
     found = (
         Exchange(
@@ -435,18 +434,18 @@ def beside(old: Reading, new: Reading) -> Pair:
 
 
 def _own(words: Sequence[str], others: Collection[str], *, beside: Sequence[str]) -> tuple[str, ...]:
-    """Without the words that merely moved; a number in place of another one is no such word."""
+    """Drop the words that merely moved; a number in place of another number stays."""
     is_exchanged = any(map(_is_number, beside))
     return tuple(word for word in words if word not in others or (is_exchanged and _is_number(word)))
 
 
 def evidence(pair: Pair, *, near: float | None, lead: float, weights: Mapping[str, float]) -> Evidence:
-    """What can be said of a pair; a name that is missing counts 0.
+    """The evidence of a pair as named numbers; a missing name counts 0.
 
     Args:
-        near: How near their vectors are, in [0, 1] (`nearness`); None without vectors.
-        lead: How much nearer than the next of the texts compared, at most 1; negative for all but the first.
-        weights: What a term counts, as `rarity` tells it; 1 where it does not.
+        near: The nearness of their vectors, in [0, 1] (`nearness`); None without vectors.
+        lead: The nearness minus the best of the other compared texts; positive for the nearest text alone.
+        weights: The weight of each term (`rarity`); missing terms weigh 1.
     """
     old, new = pair.old, pair.new
     facts = {"any": 1.0, **_of_slots(old.slots, new.slots)}
@@ -471,15 +470,14 @@ def evidence(pair: Pair, *, near: float | None, lead: float, weights: Mapping[st
 
 
 def apart(pair: Pair) -> str:
-    """Why two texts are about two things however alike they are, "" when nothing says so.
+    """The code of why two texts are about different things, however alike they are; "" if nothing says so.
 
     "label": line 2 and line 4, the code of 3 and of 4. "period": 2014 and 2015. "direction": over and under.
-    "rate": as much a month, and a year. "opposite": gross and net, of two subjects. "identifier": one path
-    or column in place of another. "subject": the sentence begins with another thing. "person": of somebody
-    else. "restriction": only one of them says "only" or "except".
-    "qualifier": it begins with a narrower thing. "another": something else is liked as well. "two-values":
-    what it is said of has changed, and what is said. A text that announces a change may do all that, but not
-    be of another label or year.
+    "rate": the same figure a month, and a year. "opposite": gross and net, of two subjects. "identifier": one
+    path or column in place of another. "subject": the sentences begin with different things. "person": they
+    are about different people. "restriction": only one of them says "only" or "except". "qualifier": the
+    later one begins with a narrower thing. "another": something else holds as well. "two-values": both the
+    subject and the value have changed. A text that announces a change is kept apart by few, see `_of_two`.
     """
     if same_attribute(pair.old.stated, pair.new.stated):
         return ""
@@ -487,7 +485,7 @@ def apart(pair: Pair) -> str:
 
 
 def _of_two(pair: Pair) -> str:
-    """What keeps texts apart though the later one announces a change."""
+    """The codes that keep texts apart even if the later one announces a change."""
     old, new = pair.old.slots, pair.new.slots
     is_late = len(pair.replaced) == 1 and not pair.replaced[0].is_at_head
     handed_over = is_late and pair.announces and _HANDED_OVER.search(pair.new.text)
@@ -534,7 +532,7 @@ def _unannounced(pair: Pair) -> str:
 
 
 def _is_another_measure(pair: Pair) -> bool:
-    """Whether they give figures of two sorts: minutes and a share, an average and a median."""
+    """Whether two texts give figures of different sorts: minutes and a share, an average and a median."""
     old, new = pair.old, pair.new
     mine, yours = ({_SORTS.get(unit, unit) for _, unit in each.slots.numbers if unit} for each in (old, new))
     ours, theirs = (
@@ -544,8 +542,8 @@ def _is_another_measure(pair: Pair) -> bool:
 
 
 def _is_of_another_topic(pair: Pair) -> bool:
-    """Whether they have nothing in common but what one of them is about, and the other only mentions: the
-    dashboard is fed by a table, the table is rebuilt by a job."""
+    """Whether two texts share only a thing that one is about and the other mentions: the dashboard is fed by
+    a table, the table is rebuilt by a job."""
     old, new = pair.old, pair.new
     common = set(old.tokens) & set(new.tokens)
     return bool(common) and any(
@@ -555,7 +553,7 @@ def _is_of_another_topic(pair: Pair) -> bool:
 
 
 def _are_of_each_other(pair: Pair) -> bool:
-    """Whether each is about what the other mentions, and they have nothing else in common: invoices are
+    """Whether each text is about a thing that the other mentions, and they share nothing else: invoices are
     approved by Finance, Finance gets the invoices from SAP."""
     mine, yours = pair.old.topic, pair.new.topic
     common = set(pair.old.tokens) & set(pair.new.tokens)
@@ -564,13 +562,13 @@ def _are_of_each_other(pair: Pair) -> bool:
 
 
 def _is_done_otherwise(pair: Pair) -> bool:
-    """Whether somebody does something else with one thing: the export is read by one, written by another."""
+    """Whether different acts are done to the same thing: the export is read by Ada, written by Bob."""
     mine, yours = (_DONE_BY.search(each.text) for each in (pair.old, pair.new))
     return mine is not None and yours is not None and stem(mine["what"]) != stem(yours["what"])
 
 
 def _is_on_the_other_side(pair: Pair) -> bool:
-    """Whether one character was exchanged for its opposite: 排练前, 排练后. The last word is a value."""
+    """Whether one character, not the last, was exchanged for its opposite: 排练前开门, 排练后开门."""
     replaced = pair.replaced
     if len(pair.exchanges) != 1 or not replaced or replaced[0].is_last:
         return False
@@ -578,14 +576,14 @@ def _is_on_the_other_side(pair: Pair) -> bool:
 
 
 def _moves_to_label(pair: Pair) -> bool:
-    """Whether it is told of one thing that it has another label last: moved to room 20."""
+    """Whether the later text announces another label as its last word: moved to room 20."""
     last = pair.exchanges[-1] if pair.exchanges else None
     is_alone = last is not None and pair.replaced == [last]
     return is_alone and pair.announces and last is not None and last.is_last and _is_of_numbers(last)
 
 
 def _begins_with_somebody(pair: Pair) -> bool:
-    """Whether one is of the user and the other begins with somebody, or something, else: Tom, my laptop."""
+    """Whether one text is about the user and the other begins with a person or thing: Tom, my laptop."""
     old, new = pair.old.people, pair.new.people
     subjects = {old.subject, new.subject}
     if not pair.is_template or not subjects & {"i", "we"}:
@@ -602,18 +600,18 @@ def _begins_with_somebody(pair: Pair) -> bool:
 
 
 def _is_of_other_days(pair: Pair) -> bool:
-    """Whether they begin with another quarter, month or day: what holds on Monday, and on Tuesday."""
+    """Whether two texts begin with different quarters, months or days: on Mondays, on Tuesdays."""
     mine, yours = ({date for date in each.opening.dates if ":" not in date} for each in (pair.old, pair.new))
     return pair.is_template and bool(mine and yours) and not mine & yours
 
 
 def _is_of_a_part(old: Slots, new: Slots) -> bool:
-    """Whether one is of a part of the other's time: of 2013, and of January 2013."""
+    """Whether one text's time is part of the other's: January 2013, and 2013."""
     return bool(old.dates and new.dates) and (old.dates < new.dates or new.dates < old.dates)
 
 
 def _is_restricted(pair: Pair) -> bool:
-    """Whether one of them is said of fewer: only managers, all branches but one."""
+    """Whether one text is restricted and the other is not, or otherwise: only managers, except Paris."""
     old, new = pair.old, pair.new
     if (old.slots.limits ^ new.slots.limits) == {"only"} and pair.ratio < _ONE_SENTENCE:
         return old.opening.limits != new.opening.limits
@@ -621,7 +619,7 @@ def _is_restricted(pair: Pair) -> bool:
 
 
 def _is_of_parts(pair: Pair) -> bool:
-    """Whether the opposite sides are two parts of something, not two ways to do it, nor what is said last."""
+    """Whether the opposites name two parts of a thing, not two ways to do something, nor the last word."""
     old, new = pair.old.slots.sides, pair.new.slots.sides
     named = {side for side in old - new if OPPOSITE[side] in new - old} - WAYS
     is_last = len(pair.exchanges) == 1 and pair.exchanges[0].is_last
@@ -645,7 +643,7 @@ def _exchanged_subject(pair: Pair) -> str:
 
 
 def _likes_another(pair: Pair) -> bool:
-    """Whether one thing is liked and another one is not: capers, and olives."""
+    """Whether the attitudes differ because they are to different things: likes capers, hates olives."""
     old, new = pair.old, pair.new
     if old.attitude is None or new.attitude is None or old.attitude == new.attitude:
         return False
@@ -653,26 +651,26 @@ def _likes_another(pair: Pair) -> bool:
 
 
 def _has_another_subject(pair: Pair) -> bool:
-    """Whether each says what it is about, and has a word there that the other one has not."""
+    """Whether each text's subject has a word that the other text lacks."""
     old, new = pair.old, pair.new
     mine, yours = set(old.tokens[: old.subject]), set(new.tokens[: new.subject])
     return bool(mine - set(new.tokens) and yours - set(old.tokens))
 
 
 def _defines_another(pair: Pair) -> bool:
-    """Whether each says how something is worked out, and not the same thing."""
+    """Whether both texts define something, and not the same thing."""
     mine, yours = (_defined(each.text) for each in (pair.old, pair.new))
     return bool(mine - yours and yours - mine)
 
 
 def _defined(text: str) -> frozenset[str]:
-    """The words of what a text defines; none where it defines nothing."""
+    """The words of the term that a text defines; empty if it defines none."""
     match = _DEFINES.match(text) or _MEANS.match(text)
     return frozenset(_tokens(match["what"] or match["zh"])) if match else frozenset()
 
 
 def _is_one_of_many(pair: Pair, replaced: Sequence[Exchange]) -> bool:
-    """Whether it may hold beside the other: allergic to peanuts, and to shellfish; not who leads the team."""
+    """Whether both texts may hold at once: allergic to peanuts, and to shellfish; not two team leaders."""
     return (
         len(replaced) == 1
         and len(pair.exchanges) == 1
@@ -683,7 +681,7 @@ def _is_one_of_many(pair: Pair, replaced: Sequence[Exchange]) -> bool:
 
 
 def _does_another(pair: Pair) -> bool:
-    """Whether somebody is said to do the same with another thing: I take vitamins, I take iron."""
+    """Whether the same person does the same with another thing: I take vitamins, I take iron."""
     old, new = pair.old, pair.new
     if not old.people.subject or old.people.subject != new.people.subject:
         return False
@@ -713,13 +711,12 @@ def _exchanged_much(pair: Pair, *, another_number: bool) -> str:
 
 
 def same_but_for_case(old: Reading, new: Reading) -> bool:
-    """Whether two texts differ in nothing but the case of a word in which it counts: `abC`, `abc`."""
+    """Whether two texts differ only in the case of a word for which case counts: `abC`, `abc`."""
     return [w.casefold() for w in old.tokens] == [w.casefold() for w in new.tokens]
 
 
 def turns(pair: Pair) -> bool:
-    """Whether one attribute has another value, or an attitude to one thing has changed: love, hate,
-    indifference."""
+    """Whether an attribute has a new value, a thing a new name, or the attitude to a thing has changed."""
     old, new = pair.old, pair.new
     if same_attribute(old.stated, new.stated) or _is_renamed(pair):
         return True
@@ -732,7 +729,7 @@ def turns(pair: Pair) -> bool:
 
 
 def _is_renamed(pair: Pair) -> bool:
-    """Whether it is told that one thing has another name now: our auditor is Mazars since January."""
+    """Whether the later text gives the same thing a new name: our auditor is Mazars since January."""
     mine, yours = (_IS_NAMED.fullmatch(each.text) for each in (pair.old, pair.new))
     if not pair.announces or mine is None or yours is None:
         return False
@@ -745,8 +742,8 @@ def _is_renamed(pair: Pair) -> bool:
 
 
 def shares_words(pair: Pair) -> bool:
-    """Whether they have a word in common that is no number, no date, and no Chinese "I don't": without
-    vectors less tells no paraphrase."""
+    """Whether two texts share a word that is no number, no date, and not empty: without vectors, nothing
+    less shows a paraphrase."""
     common = pair.old.terms & pair.new.terms
     return any(
         not _is_number(term) and not _CALENDAR.fullmatch(term) and not _EMPTY_ZH.issuperset(term)
@@ -755,8 +752,8 @@ def shares_words(pair: Pair) -> bool:
 
 
 def shares_a_figure_alone(pair: Pair) -> bool:
-    """Whether texts of other wording have nothing in common but one figure, its unit, and dates: what is kept
-    for 30 days, and what is asked for 30 days ahead."""
+    """Whether two differently worded texts share only a figure, its unit, and dates: logs are kept for 30
+    days, leave is asked for 30 days ahead."""
     old, new = pair.old.slots, pair.new.slots
     if pair.is_template or len(old.numbers & new.numbers) != 1 or old.directions & new.directions:
         return False  # "over 30 days" says more
@@ -768,7 +765,7 @@ def _is_of_figures(term: str) -> bool:
 
 
 def things_in_common(pair: Pair, *, most: int) -> int:
-    """How many runs of words both have, up to `most`; a run of numbers and dates alone is none."""
+    """Count the runs of words in common, up to `most`; runs of numbers and dates alone do not count."""
     mine, yours, found = list(pair.old.tokens), list(pair.new.tokens), 0
     while found < most:
         block = SequenceMatcher(None, mine, yours, autojunk=False).find_longest_match()
@@ -782,7 +779,7 @@ def things_in_common(pair: Pair, *, most: int) -> int:
 
 
 def exchanges_two(pair: Pair) -> bool:
-    """Whether a figure or a day was exchanged, and something else too: hay on Mondays, oats on Fridays."""
+    """Whether a figure or day was exchanged along with a word: hay on Mondays, oats on Fridays."""
 
     def kinds(words: Sequence[str]) -> set[bool]:
         return {bool(_is_number(word) or _CALENDAR.fullmatch(word)) for word in words}
@@ -793,8 +790,8 @@ def exchanges_two(pair: Pair) -> bool:
 
 
 def is_told_otherwise(pair: Pair) -> bool:
-    """Whether more than their words says that two texts of other wording are about one thing: a figure or a
-    name in common, a change that is told, an attitude to something, a definition."""
+    """Whether more than common words links two differently worded texts: a shared figure or name, an
+    announced change, two attitudes, a definition."""
     old, new = pair.old, pair.new
     mine, yours = old.slots, new.slots
     shared = (
@@ -812,9 +809,9 @@ def is_told_otherwise(pair: Pair) -> bool:
 
 
 def takes_place(pair: Pair) -> bool:
-    """Whether a text about the same thing says something else of it, as its words alone tell.
+    """Whether the later text plainly replaces the earlier one, given that they are about the same thing.
 
-    Another number, date or name, the opposite or a denial of the same sentence, another attitude.
+    It has another number, date, rate, name or attitude, or the opposite or a denial of the same sentence.
     """
     old, new = pair.old.slots, pair.new.slots
     if numbers_differ(old.numbers, new.numbers) or dates_differ(old, new):
@@ -832,7 +829,7 @@ def takes_place(pair: Pair) -> bool:
 
 
 def _share_a_name(pair: Pair) -> bool:
-    """Whether a name of one stands in the other, be it as its first word."""
+    """Whether one text contains a name of the other, as an identifier or as text."""
     old, new = pair.old, pair.new
     if any(one_thing(a, b) for a in old.slots.identifiers for b in new.slots.identifiers):
         return True
@@ -848,13 +845,13 @@ def _is_of_numbers(each: Exchange) -> bool:
 
 
 def _is_of_units(each: Exchange) -> bool:
-    """Another number of other things: 14 days in place of 24 lessons."""
+    """Whether numbers were exchanged together with words beside them: 14 days in place of 24 lessons."""
     words = ([word for word in some if not _is_number(word)] for some in (each.mine, each.yours))
     return _is_of_numbers(each) and all(words)
 
 
 def _is_of_another_time(each: Exchange) -> bool:
-    """Something else at another time: cancellations in February in place of delays in July."""
+    """Whether a time was exchanged together with a word: delays in July, cancellations in February."""
     return all(
         {_CALENDAR.fullmatch(word) is None for word in some} == {True, False}
         for some in (each.mine, each.yours)
@@ -862,22 +859,22 @@ def _is_of_another_time(each: Exchange) -> bool:
 
 
 def _is_qualifier(each: Exchange) -> bool:
-    """A word or two more where the sentence says what it is about: "early readmission"."""
+    """Whether one or two words were added at the head of the sentence: "early readmission"."""
     is_short = 0 < len(each.yours) <= _QUALIFIER and not any(map(_is_number, each.yours))
     return each.is_at_head and is_short
 
 
 def nearness(cosine: float, *, unrelated: float, same: float) -> float:
-    """A cosine in [0, 1]: 0 up to `unrelated`, 0.5 at `same`, 1 for one text."""
+    """Scale a cosine to [0, 1]: 0 up to `unrelated`, 0.5 at `same`, 1 for equal texts."""
     if cosine <= same:
         return max(0.0, 0.5 * (cosine - unrelated) / (same - unrelated))
     return 0.5 + 0.5 * min(1.0, (cosine - same) / (1 - same))
 
 
 def names_in_common(pair: Pair, weights: Mapping[str, float]) -> float:
-    """The share of a text's first words, of its names, codes and numbers that the earlier one has, in [0, 1].
+    """The share of the later text's first words, identifiers and numbers that the earlier text has too.
 
-    Rare ones count more.
+    In [0, 1]; rare words count more.
     """
     old, new = pair.old, pair.new
     total = sum(weights.get(term, 1.0) for term in new.first)
@@ -961,12 +958,12 @@ def _units_differ(old: Slots, new: Slots) -> bool:
 
 
 def _differ(some: Set[str], others: Set[str]) -> bool:
-    """Whether there is something of both, and nothing in common."""
+    """Whether both sets have elements, and none in common."""
     return bool(some and others and not some & others)
 
 
 def _exchanged(pair: Pair) -> Iterator[str]:
-    """What two texts that are much the same sentence have in place of each other, and where."""
+    """Name the kinds of exchanges of a pair, and whether they are at the head or the tail."""
     if not pair.exchanges:
         yield "same words"
         return
@@ -1002,7 +999,7 @@ def _is_code(word: str) -> bool:
 
 
 def _told_changes(old: Reading, new: Reading) -> dict[str, float]:
-    """What says that the later text takes the place of the earlier one."""
+    """Evidence from announcements, endings and attitudes that the later text replaces the earlier one."""
     announced = float(new.announces and not old.announces)
     begins = _share(new.first, old.terms)
     found = {

@@ -1,7 +1,7 @@
-"""Which record the user means who takes something back: "forget that I want tables", "the note on invoices".
+"""Find the record that a user takes back: "forget that I want tables", "the note on invoices".
 
-All that is named has to be in the record. "Forget that my manager is Bob" says nothing of a record by which
-she is Dana, and "靠窗座位" nothing of "靠过道的位子".
+The record has to contain everything the user names: "forget that my manager is Bob" does not mean a record
+with the manager Dana, nor "靠窗座位" the record "靠过道的位子".
 """
 
 import re
@@ -31,17 +31,18 @@ _EMPTY = frozenset("的了吧呢") | STOP_WORDS
 _CALLING = re.compile(
     r"\b(?:address(?:ing)?|refer(?:ring)? to|speak(?:ing)? to|calling)(?= (?:me|us)\b)", re.IGNORECASE
 )
-"""What is done to somebody by a name; one of many words for it."""
+"""Words for calling somebody by a name, read as "call"."""
 _LEAST_STEM = 5
 _ONE_MISSING_OF = 5
 _HEAD_NOUN = 2  # characters
 
 
 def fit(named: str, text: str) -> float:
-    """How well a record fits what is named, in [0, 1]; 0: it is about something else, or another value.
+    """How well a record fits a retraction, in [0, 1]; 0: it is about something else, or has another value.
 
     Args:
-        named: What is taken back, without the words that take it back.
+        named: The named statement, without "forget that" and the like.
+        text: The record's text.
     """
     said = closest_statement(text, named)
     asked, known = read(named), read(said)
@@ -55,34 +56,34 @@ def fit(named: str, text: str) -> float:
 
 
 def exchanges(named: str, text: str) -> bool:
-    """Whether a record is the same sentence without something that is named, or with another thing."""
+    """Whether the named statement has words that a record with the same sentence lacks or replaces."""
     pair = beside(read(closest_statement(text, named)), read(named))
     return any(each.yours for each in pair.exchanges)
 
 
 def _same_attitude(asked: Reading, known: Reading) -> bool:
-    """A statement is taken back, not its opposite."""
+    """Whether neither text denies the other: a retraction means a statement, not its opposite."""
     if asked.slots.is_negative != known.slots.is_negative:
         return False
     return asked.attitude in (None, known.attitude) or known.attitude is None
 
 
 def _without_wishes(named: str, known: str) -> Sequence[str]:
-    """What is named beside that it is wanted; of a fact that is no wish, every word counts."""
+    """The named words without those of wishing ("I want"); for a fact, all words count."""
     if _IS_STATEMENT.match(named) and judge(known).reason in _FACTS:
         return _words(named)
     return tuple(word for word in _words(_WISH_ZH.sub(" ", named)) if word not in _WISH)
 
 
 def _words(text: str) -> Sequence[str]:
-    """Words, and Chinese characters, without those that only hold a sentence together."""
+    """The stems of words, and Chinese characters, without function words."""
     found = (match[0] for match in _WORD.finditer(_CALLING.sub("call", text).casefold()))
     return tuple(stem(word) for word in found if word not in _EMPTY)
 
 
 def _holds(mine: Sequence[str], yours: Sequence[str]) -> bool:
-    """Whether all of it is there. The noun that ends a Chinese phrase may have other names (座位, 位子): one
-    character of it may be missing, where nothing else stands in its place."""
+    """Whether a record contains all named words. A Chinese phrase may end in another noun for the same thing
+    (座位, 位子): a character of that noun may be missing, but not replaced."""
     missing = [word for word in mine if not any(_is_one(word, each) for each in yours)]
     if not has_cjk("".join(mine)):
         return not missing
@@ -93,7 +94,7 @@ def _holds(mine: Sequence[str], yours: Sequence[str]) -> bool:
 
 
 def _is_one(token: str, other: str) -> bool:
-    """The same word, or one that is made of the other: allergy, allergic."""
+    """Whether two words are the same, or share their stem: allergy, allergic."""
     if token == other:
         return True
     short, long = sorted((token, other), key=len)

@@ -1,8 +1,8 @@
-"""Tell two alike texts apart by what they say: numbers, dates, negation, direction, opposites, identifiers.
+"""Tell alike texts apart by their slots: numbers, dates, negation, direction, opposites, identifiers.
 
-Similar wording cannot decide it: "over 30 minutes" and "under 30 minutes" are nearer to each other
-than to any paraphrase. A slot differs when each text holds something there that the other lacks; a
-text that merely says more differs in nothing. Two exceptions: dates and negation have to agree.
+Similar wording cannot decide it: "over 30 minutes" and "under 30 minutes" are nearer to each other than to
+any paraphrase. A slot differs if each text has a value there that the other lacks; a text that merely says
+more does not differ. Two exceptions: dates and negation have to agree.
 """
 
 import re
@@ -47,14 +47,14 @@ _CLOCK = re.compile(
     r"(?:[:：](?P<minutezh>[0-5]\d)| ?点(?:钟|(?P<thirty>半)|(?P<past>[0-5]?\d)分?)?)(?!\d)",
     re.IGNORECASE,
 )
-_MORNING_figures = frozenset(["凌晨", "清晨", "早上", "早晨", "上午", "今早", "明早"])
+_MORNING_ZH = frozenset(["凌晨", "清晨", "早上", "早晨", "上午", "今早", "明早"])
 _NOON = 12
 
 
 def plain(text: str) -> str:
     """The text in normal form (NFKC, straight apostrophes, single spaces) and its figures in one spelling.
 
-    Times whose half of the day is told are written as 21:00, negatives as -5, fractions as 0.5.
+    Times with a known half of the day become 21:00, negatives -5, fractions 0.5.
     """
     text = _FRACTION.sub(_decimal, text)
     text = " ".join(unicodedata.normalize("NFKC", text).replace("’", "'").split())
@@ -80,7 +80,7 @@ def _of_day(match: re.Match[str]) -> str:
         return f"{hour:02}:{match['minute'] or '00'}"
     hour = _CHINESE[match["hourzh"]] if match["hourzh"] in _CHINESE else int(match["hourzh"])
     minute = match["minutezh"] or ("30" if match["thirty"] else (match["past"] or "0").zfill(2))
-    if match["zh"] in _MORNING_figures:
+    if match["zh"] in _MORNING_ZH:
         hour %= _NOON
     elif match["zh"] != "中午" or hour < _NOON - 1:
         hour = hour % _NOON + _NOON if hour < _NOON else hour
@@ -89,7 +89,7 @@ def _of_day(match: re.Match[str]) -> str:
 
 T = TypeVar("T")
 Number: TypeAlias = tuple[str, str]
-"""(value, unit); the unit is "" when none is said."""
+"""(value, unit); the unit is "" if none is named."""
 
 MAX_LENGTH = 8_000
 """Characters that are compared; statements are far shorter."""
@@ -97,13 +97,13 @@ MAX_LENGTH = 8_000
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """What a text says in the places where one word changes everything.
+    """The details of a text by which alike texts differ.
 
-    Numbers carry a normalised unit (times up to hours in minutes, 万 multiplied in); `is_negative` says
-    that it denies or excludes; `directions` are "more" and "less"; `sides` name one of two opposites
-    ("gross"); identifiers are code words, paths, quotations, acronyms and names; labels are things that a
-    number or letter tells from their like ("line 2"); `rates` say how often or for how long ("month");
-    `halves` are those of the day that its times are in ("am"); `limits` are "only" and "except".
+    Numbers carry a normalised unit (times up to hours in minutes, 万 multiplied in). `is_negative`: the text
+    denies or excludes. `directions`: "more" and "less". `sides`: one of two opposites ("gross").
+    `identifiers`: code words, paths, quotations, acronyms and names. `labels`: things with a number or letter
+    ("line 2"). `rates`: how often or for how long ("month"). `halves`: the halves of the day of its
+    times ("am"). `limits`: "only" and "except".
     """
 
     numbers: frozenset[Number] = frozenset()
@@ -119,16 +119,16 @@ class Slots:
 
     @property
     def years(self) -> frozenset[str]:
-        """The years that are named, and those of whole dates."""
+        """The named years, also those of full dates."""
         return frozenset(date[:4] for date in self.dates if date[:4].isdigit())
 
     def is_opposite(self, other: "Slots") -> bool:
-        """Whether each names a side that is the opposite of one the other names."""
+        """Whether two texts name opposite sides."""
         return any(OPPOSITE[side] in other.sides - self.sides for side in self.sides - other.sides)
 
 
 def slots(text: str) -> Slots:
-    """The slots of a text. In English and Chinese; a number may be digits or words of either."""
+    """Read the slots of an English or Chinese text; numbers may be digits or words."""
     quoted, rest = _taken(_QUOTED, plain(text[:MAX_LENGTH]))
     labels, rest = _taken(_LABEL, rest)
     codes, rest = _codes(rest)
@@ -156,7 +156,7 @@ _EMPTY: Final[frozenset[Any]] = frozenset()
 
 
 def _set(found: Iterable[T]) -> frozenset[T]:
-    """A frozen set; all empty ones are one object, since most slots of most texts are empty."""
+    """A frozen set; empty ones share an object to save memory, since most slots are empty."""
     return frozenset(found) or _EMPTY
 
 
@@ -166,7 +166,7 @@ def same_slots(a: str, b: str) -> bool:
 
 
 def holds(larger: Slots, smaller: Slots) -> bool:
-    """Whether each number, date, identifier and label of the one stands in the other as well."""
+    """Whether `larger` has every number, date, identifier and label of `smaller`."""
     return (
         all(any(_agree(number, other) for other in larger.numbers) for number in smaller.numbers)
         and all(any(one_thing(name, other) for other in larger.identifiers) for name in smaller.identifiers)
@@ -176,7 +176,7 @@ def holds(larger: Slots, smaller: Slots) -> bool:
 
 
 def difference(a: str, b: str) -> str:
-    """The first slot in which two texts differ, "" when there is none.
+    """The first slot in which two texts differ; "" if none does.
 
     One of "number", "date", "negation", "direction", "opposite", "identifier".
     """
@@ -221,7 +221,7 @@ def _labels_differ(a: frozenset[str], b: frozenset[str]) -> bool:
 
 
 def one_thing(a: str, b: str) -> bool:
-    """Orders.amount and amount are one column."""
+    """Whether two identifiers may name the same thing: orders.amount and amount."""
     return a == b or a.endswith(f".{b}") or b.endswith(f".{a}")
 
 
@@ -230,7 +230,7 @@ def _agree(a: Number, b: Number) -> bool:
 
 
 def _taken(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:
-    """What a pattern matches, and the text without it."""
+    """The matches of a pattern, and the text without them."""
     return [match[0] for match in pattern.finditer(text)], pattern.sub(" ", text)
 
 
@@ -379,7 +379,7 @@ _AFTERNOON = re.compile(r"(?<![\d:])(?:1[3-9]|2[0-3]):\d{2}\b")
 
 
 def _halves(text: str) -> Iterator[str]:
-    """The halves of the day that times of day are in, where they tell: 9:30 may be either."""
+    """The halves of the day of all unambiguous times: 09:30 and 14:00, not 9:30."""
     if _MORNING.search(text):
         yield "am"
     if _AFTERNOON.search(text):
@@ -429,11 +429,11 @@ _UNITS: dict[str, tuple[str, Fraction]] = {
     **dict.fromkeys(("个钟头", "钟头"), ("min", Fraction(60))),
     **dict.fromkeys(("刻钟",), ("min", Fraction(15))),
 }
-_COUNTED = ("people", "piece", "flight")  # what there are so many of; no measure
+_COUNTED = ("people", "piece", "flight")  # counted things, not measures
 UNIT_TERMS: Final = frozenset(
     term for unit, (name, _) in _UNITS.items() if name not in _COUNTED for term in (unit, *terms(unit))
 )
-"""The words of measures, as texts are compared by."""
+"""The unit words of measures, also as compared terms."""
 _SCALES = {
     **dict.fromkeys(("万",), 10**4),
     **dict.fromkeys(("亿",), 10**8),
@@ -583,7 +583,7 @@ _CONTRAST = re.compile(
     r"|\bnot only\b|\bnot just\b",
     re.IGNORECASE,
 )
-"""What a thing is contrasted with: "minutes, not hours" asserts minutes."""
+"""The rejected part of a contrast: "minutes, not hours" asserts minutes."""
 _NEGATION = re.compile(
     r"\b(?:not|no|never|none|neither|nor|without|exclud\w+|except|omit\w*|ignor\w+|stop|avoid|drop(?! below)|"
     r"leave out|left out|removed?|cannot)\b|n't\b"

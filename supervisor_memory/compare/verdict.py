@@ -1,9 +1,9 @@
-"""Decide what a text is to the records that are like it: the same, something new of it, or another thing.
+"""Decide whether a text is about the same thing as similar records, and whether it replaces them.
 
-Two questions, each a logistic regression over the evidence of a pair: is it about the same thing? and if so,
-does it take the other's place? What plainly keeps two texts apart, and what plainly is a new value, is read
-first (`evidence.apart`, `evidence.takes_place`). The weights are in `weights.json`, fitted by
-`benchmarks/tune_merging.py` to `benchmarks/merging`; a name begins with the kind of pair that it is about.
+Two questions, each a logistic regression over the evidence of a pair: is it about the same thing, and if so,
+does it replace the other? Rules come first for plainly different things (`evidence.apart`) and plainly new
+values (`evidence.takes_place`). The weights are in `weights.json`, fitted by `benchmarks/tune_merging.py` to
+`benchmarks/merging`; each name begins with a kind of pair, "template" or "free".
 """
 
 import json
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["INSTEAD_FROM", "Rival", "Verdict", "chance", "closest_statement", "verdicts"]
 
 INSTEAD_FROM = 0.5
-"""The chance from which a text about the same thing takes the other's place."""
+"""The chance from which a text about the same thing replaces the other."""
 
 Weights: TypeAlias = Mapping[str, float]
 _WEIGHTS: Mapping[str, Mapping[str, Weights]] = json.loads(
@@ -49,9 +49,9 @@ _WEIGHTS: Mapping[str, Mapping[str, Weights]] = json.loads(
 """For pairs "with vectors" and "by words alone", the weights of "about" and of "instead"."""
 _NAMES_COUNT = 0.5
 _VERY_NEAR = 0.75
-_NEAR, _NEAR_WHERE_ALL_IS = 0.5, 0.8  # of texts with a figure in common; short Chinese ones are always near
-_LONG = 60  # tokens of a text that says more than one thing
-_LEAST_SHARED, _LEAST_SHARED_BARE = 2, 3  # runs of words that a paraphrase shares, and without vectors
+_NEAR, _NEAR_WHERE_ALL_IS = 0.5, 0.8  # of texts that share only a figure; short Chinese texts are always near
+_LONG = 60  # tokens, from which a text says more than one thing
+_LEAST_SHARED, _LEAST_SHARED_BARE = 2, 3  # runs of words shared by a paraphrase: with vectors, and without
 _SEVERAL = 2
 _MOST_SENTENCES = 12
 _MOST_READ = 8_000
@@ -59,9 +59,10 @@ _MOST_READ = 8_000
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """A text that is known, or what of it is compared, and what of the new text it is compared with.
+    """A known text, or a part of it, that a new text is compared with.
 
-    `cosine` is that of its vector and the new text's, None where one is missing.
+    `cosine` is between the vectors of both whole texts, None if one is missing. `new` is the part of the new
+    text to compare; None: all of it.
     """
 
     text: str
@@ -70,9 +71,10 @@ class Rival:
 
     @classmethod
     def of(cls, known: str, new: str, cosine: float | None) -> "Rival":
-        """What of a record is compared with a text: the sentence that shares most with it.
+        """The part of a record to compare with a text: the sentence with most words in common.
 
-        A sentence that both hold says nothing of whether the others say the same, nor then do the vectors.
+        Sentences that both contain are left out, since they do not show whether the others agree; then the
+        cosine is left out too, which is of the whole texts.
         """
         mine, yours = (list(islice(sentences(text[:_MOST_READ]), _MOST_SENTENCES)) for text in (known, new))
         both = {content_hash(each) for each in mine} & {content_hash(each) for each in yours}
@@ -85,14 +87,14 @@ class Rival:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a text is to a known one.
+    """The comparison of a text with a known one.
 
     Attributes:
         about: The chance, in [0, 1], that both are about the same thing.
-        instead: The chance, in [0, 1], that it takes the known one's place, given that they are.
-        apart: Why they are about two things whatever the chances, a code; "" when nothing says so.
-        names: How much of what a text begins with, and of the names in it, the known one has; it tells
-            between several that a text may be about.
+        instead: The chance, in [0, 1], that the text replaces the known one, given that they are.
+        apart: The code of why they are about different things, whatever the chances; "" if nothing says so.
+        names: The share of the text's first words, identifiers and numbers that the known one has, in [0, 1];
+            it decides between several known texts.
     """
 
     about: float
@@ -106,11 +108,11 @@ class Verdict:
 
 
 def verdicts(new: str, rivals: Sequence[Rival], scale: "Calibration | None") -> list[Verdict]:
-    """One verdict a rival, in order. All rivals count for what tells them apart: how rare a word is, and
-    which is the nearest by far.
+    """One verdict for each rival, in order. A verdict depends on all rivals: on how many of them have a word,
+    and how much nearer this one is than the others.
 
     Args:
-        scale: How to read the cosines; None where there are none.
+        scale: The calibration of the cosines; None if there are none.
     """
     readings = [read(rival.text) for rival in rivals]
     weights = rarity([read(new), *readings])
@@ -123,7 +125,7 @@ def verdicts(new: str, rivals: Sequence[Rival], scale: "Calibration | None") -> 
 
 
 def closest_statement(known: str, new: str) -> str:
-    """The sentence of a record that shares most with a text, or all of it: a record may state several."""
+    """The sentence of a record with most words in common with a text, or the whole record."""
     found = list(islice(sentences(known[:_MOST_READ]), _MOST_SENTENCES))
     if len(found) < _SEVERAL:
         return known
@@ -171,8 +173,8 @@ def _verdict(
 
 
 def _shares_little(pair: Pair, near: float | None) -> bool:
-    """Whether two texts of other wording share hardly more than what they speak of: the choir that sings in
-    Latin, the choir that travels by bus. Vectors tell it from a paraphrase only where they are very near."""
+    """Whether two differently worded texts share hardly more than their topic: the choir sings in Latin, the
+    choir travels by bus. Only very near vectors can show that they are a paraphrase all the same."""
     if pair.is_template or is_told_otherwise(pair) or (near is not None and near >= _VERY_NEAR):
         return False
     if max(len(pair.old.tokens), len(pair.new.tokens)) > _LONG:

@@ -1,4 +1,4 @@
-"""What the models of a graph would read for an input, found out without calling one."""
+"""Show what the chat models of a graph would read for an input, without calling any."""
 
 import asyncio
 import contextvars
@@ -29,8 +29,8 @@ AGENT = "__supervisor_memory_agent__"
 class Prompt:
     """What the first model call of a node would read.
 
-    `agent` is the sub-agent that the node is, None for the supervisor; `messages` are empty where the node
-    called no chat model; `error` says what kept the node from running by itself, "" where nothing did.
+    `agent` is the sub-agent's name, None for the supervisor. `messages` is empty if the node called no chat
+    model. `error` says why the node could not run by itself; "" if it could.
     """
 
     node: str
@@ -55,7 +55,7 @@ def explained(graph: Any, input: Any, config: RunnableConfig | None) -> list[Pro
 
 def _explained(builder: Any, name: str, given: Any, config: RunnableConfig | None) -> Prompt:
     alone = copy.copy(builder)
-    alone.nodes = {name: replace(builder.nodes[name], ends=())}  # where it may lead is not there
+    alone.nodes = {name: replace(builder.nodes[name], ends=())}  # the copy has no other nodes
     alone.edges, alone.waiting_edges, alone.branches = {(START, name)}, set(), defaultdict(dict)
     agent = getattr(builder.nodes[name].runnable, AGENT, None)
     error = ""
@@ -64,7 +64,7 @@ def _explained(builder: Any, name: str, given: Any, config: RunnableConfig | Non
             _run(alone.compile(), given, config)
         except Explained:
             pass
-        except Exception as problem:  # noqa: BLE001  # it is told, for this node alone
+        except Exception as problem:  # noqa: BLE001  # reported for this node; the others go on
             error = f"{type(problem).__name__}: {problem}"
     if not found:
         return Prompt(name, agent, error=error)
@@ -82,7 +82,7 @@ def _run(graph: Any, given: Any, config: RunnableConfig | None) -> None:
 
 
 def _run_async(graph: Any, given: Any, config: RunnableConfig | None) -> None:
-    """A node that is async alone, on a loop of its own: there may be one here already."""
+    """Run an async-only node on an event loop of its own, since this thread may already have one."""
     failed: list[BaseException] = []
 
     async def first() -> None:
@@ -104,7 +104,7 @@ def _run_async(graph: Any, given: Any, config: RunnableConfig | None) -> None:
 
 
 def _with_thread(graph: Any, input: Any, config: RunnableConfig | None) -> Any:
-    """The input after what its thread holds."""
+    """The values of the thread, if it has any, joined with the input."""
     if not isinstance(graph, CompiledStateGraph) or graph.checkpointer in (None, False, True):
         return input
     if not (config or {}).get("configurable", {}).get("thread_id"):

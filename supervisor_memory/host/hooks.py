@@ -1,7 +1,7 @@
 """What memory does before and after something runs for a supervisor or a sub-agent.
 
-A run of a graph, a node of it, a tool that runs an agent, an agent by itself, a model call of a middleware:
-all of them enter and leave through here. Nothing in here raises into the graph.
+Every way in calls these hooks: runs and nodes of a graph, tools that run an agent, agents that run by
+themselves, and a middleware's model calls. No hook raises an exception into the graph.
 """
 
 import itertools
@@ -50,12 +50,12 @@ _log = logging.getLogger("supervisor_memory")
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """Somebody who has been entered, until they leave.
+    """One stay of a supervisor or sub-agent, from `Hooks.enter` to `Hooks.leave`.
 
     Args:
-        scope: Who acts; the error where memory is off for the run.
-        told: The note for their models.
-        seen: Each human message that stood in the thread or in front of them, and its text then.
+        scope: Who acts; the error if memory is off for the run.
+        told: The note for the actor's models.
+        seen: The human messages in the thread and in the node's state on entering, each with its text then.
     """
 
     scope: Scope | IdentityError
@@ -63,7 +63,7 @@ class Visit:
     begun: Beginning | None = None
     seen: tuple[tuple[BaseMessage, str], ...] = ()
     tell: Callable[[], None] | None = None
-    """Tells the log that a model call held the note."""
+    """Records in the log that a model call held the note."""
 
     @property
     def note(self) -> Note:
@@ -72,13 +72,14 @@ class Visit:
 
 @dataclass(frozen=True)
 class Hooks:
-    """What happens before and after.
+    """The hooks of one attached graph, middleware, bound agent or turn.
 
     Args:
         keys: The state keys that hold messages.
         placement: Where in a prompt a note goes.
-        conclusions: State keys whose value is what an agent concluded.
-        nested: Whose words the input's human messages are inside another graph that has no memory around it.
+        conclusions: The state keys that hold an agent's conclusion.
+        nested: Who speaks in the input's human messages when the graph runs inside a graph without memory.
+        shape: Turns a dictionary of state values into a state of the graph's own type.
     """
 
     memory: "SupervisorMemory"
@@ -89,15 +90,15 @@ class Hooks:
     nested: Literal["agent", "user"] = "agent"
     shape: Callable[[dict[str, Any]], Any] = dict
     began: dict[tuple[Any, ...], Beginning] = field(default_factory=dict)
-    """The latest runs of agents that memory is a middleware of, by where they run, for whom, and the message
-    they began with: two clients may give messages the same ids."""
+    """The beginnings of the latest middleware agents' runs, by thread, users and first message: two clients
+    may use the same message ids."""
     agents_calls: dict[tuple[Any, ...], str] = field(default_factory=dict)
-    """The latest tool calls that sub-agents' nodes left to a tool node: where the run is and id → agent."""
+    """The latest tool calls that sub-agents' nodes left to a tool node: (thread, users, call id) → agent."""
     answers: dict[tuple[Any, ...], frozenset[str]] = field(default_factory=dict)
-    """What the latest turns were resumed with, so that a later run of a turn may still say it."""
+    """The texts that the latest turns were resumed with; a later run of the same turn may repeat them."""
     warned: set[str] = field(default_factory=set)
     assigns_ids: frozenset[str] = frozenset()
-    """The keys whose messages the graph gives ids of their own as it takes them up."""
+    """The state keys with a reducer that gives ids to messages, as `add_messages` does."""
 
     @property
     def ledger(self) -> Ledger:
@@ -131,7 +132,7 @@ class Hooks:
         return begun
 
     def around(self, config: RunnableConfig, context: Any = None) -> Beginning | None:
-        """The beginning of the run that a run begins in. Where it is another user's, memory is off."""
+        """The beginning of the enclosing run, if any; memory is off if this run names another user."""
         found = beginning_of(config)
         if found is None or isinstance(found.scope, IdentityError):
             return found
@@ -142,7 +143,7 @@ class Hooks:
         return Beginning(error)
 
     def begin_agent(self, state: Any, there: Checkpoints) -> None:
-        """Settle the same for an agent with the middleware, at its first step; hear what was said."""
+        """Settle the beginning of a middleware agent's run, at its first step, and hear the user's words."""
 
         def look() -> Beginning:
             before = there.state(there.config)
@@ -167,7 +168,7 @@ class Hooks:
         self.hear(begun)
 
     def begun(self, state: Any, config: RunnableConfig) -> Beginning | None:
-        """The beginning of the run that a state is of."""
+        """The beginning of the run that a state belongs to."""
         found = beginning_of(config)
         if found is not None or not self.began:
             return found
@@ -176,7 +177,7 @@ class Hooks:
         return next((found for each in ids if (found := self.began.get((*place, each))) is not None), None)
 
     def answered(self, state: Any, config: RunnableConfig, agent_id: str | None) -> None:
-        """Remember what an agent that memory is a middleware of has answered."""
+        """Remember the answer of an agent with the middleware."""
         scope = self.scope(state, config, agent_id)
         if isinstance(scope, IdentityError):
             return
@@ -199,7 +200,7 @@ class Hooks:
         guarded(keep, otherwise=lambda error: self.missed("remember", scope, error))
 
     def hear(self, begun: Beginning, answers: Sequence[BaseMessage] = (), note: Note = NO_NOTE) -> None:
-        """Remember what the user said, once, and what was finally answered."""
+        """Remember the user's words, once, and the final answers."""
         scope = begun.scope
         if isinstance(scope, IdentityError) or is_explaining():
             return
@@ -224,10 +225,10 @@ class Hooks:
 
         guarded(keep, otherwise=lambda error: self.missed("remember", scope, error))
 
-    # --- a node, or what runs like one
+    # --- a node, an agent or a model call
 
     def scope(self, state: Any, config: RunnableConfig, agent_id: str | None) -> Scope | IdentityError:
-        """Who acts; the error (and an audit row) when that cannot be told, and memory is off for the call."""
+        """Who acts; the error if nobody is known: memory is then off for the call, which is audited."""
         begun = self.begun(state, config)
         if begun is not None:
             told = begun.scope
@@ -247,7 +248,7 @@ class Hooks:
             return error
 
     def enter(self, state: Any, config: RunnableConfig, agent_id: str | None) -> Visit:
-        """Who acts, and what their models are told."""
+        """Begin a visit: settle who acts, and recall a note for the actor's models. Never raises."""
         broken = Visit(IdentityError("memory is off for this step: it could not be entered"))
         return guarded(lambda: self._enter(state, config, agent_id), otherwise=lambda error: broken)
 
@@ -264,7 +265,7 @@ class Hooks:
         return self.visit(state, scope, begun, seen=seen)
 
     def look(self, state: Any, config: RunnableConfig, agent_id: str | None) -> Visit:
-        """Who acts and what is there, where nobody is told a note."""
+        """Begin a visit without a note: settle who acts and which messages are there. Never raises."""
         broken = Visit(IdentityError("memory is off for this step: it could not be entered"))
         return guarded(
             lambda: Visit(
@@ -284,10 +285,10 @@ class Hooks:
         seen: tuple[tuple[BaseMessage, str], ...] = (),
         task: str | None = None,
     ) -> Visit:
-        """A visit of somebody who is known, with a note.
+        """Begin a visit of a known actor, with a note.
 
         Args:
-            task: Given: all that a sub-agent will see; it does not read the state.
+            task: The task text handed to a sub-agent that does not see the state; None: the actor reads it.
         """
         messages = messages_of(state, self.keys)
         asked = begun.asked if begun is not None else _last_human(messages)
@@ -316,7 +317,7 @@ class Hooks:
         return Visit(scope, told, begun, seen, tell)
 
     def _holds_still(self, note: Note, scope: Scope) -> bool:
-        """Whether what a note tells is still known: nothing of it was deleted or erased meanwhile."""
+        """Whether the store still has every record of a note: none was deleted or erased meanwhile."""
         where = Filter(user_id=scope.user_id, ids=note.ids)
         seconds = self.memory.settings.search_timeout_ms / 1000
         known = self.memory.bridge.within(
@@ -327,10 +328,10 @@ class Hooks:
     def leave(
         self, visit: Visit, state: Any, result: Any, config: RunnableConfig, *, node: str, leads: bool
     ) -> None:
-        """Remember what was heard and brought.
+        """End a visit: remember the user's words, the answers and a sub-agent's outcome. Never raises.
 
         Args:
-            leads: Whether the user speaks to it: a supervisor, or an agent of a team that has none.
+            leads: Whether the user talks to this node: a supervisor, or any agent of a team without one.
         """
         scope = visit.scope
         if is_explaining():
@@ -349,7 +350,7 @@ class Hooks:
                 if begun is not None:
                     self.hear(begun, answers, visit.note)
                 return
-            # An agent that is spoken to repeats the user when it says what the user said, but not itself.
+            # First the user's words, so that an agent that repeats them adds nothing; then its outcome.
             if begun is not None:
                 self.hear(begun, (), visit.note)
             turn = begun.turn_id if begun is not None else None
@@ -362,7 +363,7 @@ class Hooks:
         guarded(keep, otherwise=lambda error: self.missed("remember", scope, error))
 
     def deliver(self, visit: Visit, node: str, *, warns: bool = True) -> None:
-        """Tell the log whether a model call held the note."""
+        """Record whether a model call held the note; warn once for each graph if none did."""
         told = visit.told
         if visit.tell is None or is_explaining():
             return
@@ -378,13 +379,13 @@ class Hooks:
             )
 
     def seen(self, state: Any, config: RunnableConfig) -> tuple[tuple[BaseMessage, str], ...]:
-        """The human messages that are there already, in the thread and in front of a node."""
+        """The human messages already in the graph's state and in the node's own state, with their texts."""
         held = [*messages_of(self._in_graph(config), self.keys), *messages_of(state, self.keys)]
         human = {id(m): m for m in held if isinstance(m, HumanMessage)}
         return tuple((m, m.text) for m in human.values())
 
     def watch(self, visit: Visit, result: Any, config: RunnableConfig, *, node: str) -> None:
-        """Remember which human messages of a result are an agent's, and hear the user's answers."""
+        """Record a result's human messages as an agent's, except the user's own answers, which are heard."""
         begun, scope = visit.begun, visit.scope
         if begun is None or isinstance(scope, IdentityError) or is_explaining():
             return
@@ -412,7 +413,7 @@ class Hooks:
         guarded(look, otherwise=lambda error: self.missed("remember", scope, error))
 
     def _in_graph(self, config: RunnableConfig) -> dict[str, Any]:
-        """The messages of the graph's state, which a node that was sent other values is not given."""
+        """The messages of the graph's state; a node that was reached by `Send` does not get them."""
         found: dict[str, Any] = {}
         for key in self.keys:
             try:
@@ -429,7 +430,7 @@ class Hooks:
         )
 
     def observe(self, call: Mapping[str, Any], result: Any, scope: Scope, begun: Beginning | None) -> None:
-        """Take up what a tool answered as an event."""
+        """Put a tool's answer into the queue, as an event."""
 
         def take() -> None:
             told = [result] if isinstance(result, ToolMessage) else new_messages({}, result, self.keys)
@@ -439,7 +440,7 @@ class Hooks:
         guarded(take, otherwise=lambda error: self.missed("queue", scope, error))
 
     def _observe_messages(self, said: Sequence[BaseMessage], scope: Scope, turn: str | None) -> None:
-        """Take up the answers of tools that a sub-agent called by itself, where they are in what it said."""
+        """Queue the tool answers among a sub-agent's messages, if the calls are there too."""
         calls = {c["id"]: c for m in said if isinstance(m, AIMessage) for c in m.tool_calls}
         answers = [m for m in said if isinstance(m, ToolMessage) and m.tool_call_id in calls]
         told = [(calls[m.tool_call_id], m) for m in answers]
@@ -461,7 +462,7 @@ class Hooks:
                 )
 
     def _note_calls(self, said: Sequence[BaseMessage], agent: str | None, config: RunnableConfig) -> None:
-        """Whose the calls are that a tool node will find in the messages. Models may count them from one."""
+        """Note which agent made each tool call, by thread too: some models number their calls from 1."""
         place = placed_by_host(config)
         for message in said:
             for call in message.tool_calls if isinstance(message, AIMessage) else ():
@@ -472,11 +473,11 @@ class Hooks:
             self.agents_calls.pop(oldest, None)
 
     def caller(self, call: Mapping[str, Any], config: RunnableConfig) -> str | None:
-        """The sub-agent whose node left a call to a tool node; None where none did."""
+        """The sub-agent that made a tool call which a tool node now runs; None if no sub-agent did."""
         return self.agents_calls.get((*placed_by_host(config), call["id"]))
 
     def brought(self, outcome: Outcome, scope: Scope, note: Note, begun: Beginning | None) -> None:
-        """Remember what a sub-agent brought."""
+        """Remember the outcome of a sub-agent."""
         if outcome == Outcome() or is_explaining():
             return
         turn = None if begun is None else begun.turn_id
@@ -494,8 +495,8 @@ class Hooks:
         return Note(degraded=True)
 
     def _report_off(self, error: IdentityError, agent_id: str | None) -> None:
-        """Tell that memory is off for a run: the log without names, the audit with the reason."""
-        told = type(error).__name__ if isinstance(error, InvalidName) else error  # which quotes the name
+        """Report that memory is off for a run: in the log without names, in the audit log with the reason."""
+        told = type(error).__name__ if isinstance(error, InvalidName) else error  # its text quotes the name
         _log.warning("memory is off for this run: %s", told)
         self.memory.report(
             AuditEvent("identity", outcome="denied", reason=type(error).__name__, agent_id=agent_id)
@@ -516,12 +517,12 @@ class Hooks:
 
 
 def _graph_of(config: RunnableConfig) -> str:
-    """The name of the graph that a step is of, as a LangGraph server has it."""
+    """The graph's name on a LangGraph server; "" elsewhere."""
     return str((config.get("metadata") or {}).get("graph_id") or "")
 
 
 def _begins(message: BaseMessage, turn: str | None) -> bool:
-    """Whether it is the message that a turn began with or, where that is not known, any that may be."""
+    """Whether a message began the turn; with an unknown turn, any human message may have."""
     return isinstance(message, HumanMessage) and (turn is None or message.id == turn)
 
 
@@ -530,7 +531,7 @@ def _agent(agent_id: str | None) -> str | None:
 
 
 def _resumed(config: RunnableConfig) -> frozenset[str]:
-    """The texts that the user has answered this node's interrupts with, in this run and before."""
+    """The user's answers to this node's interrupts, in this run and before, as plain texts."""
     held = (config.get("configurable") or {}).get(CONFIG_KEY_SCRATCHPAD)
     return frozenset() if held is None else frozenset(texts_in(list(held.resume)))
 
@@ -540,7 +541,7 @@ def _last_human(messages: Sequence[BaseMessage]) -> str:
 
 
 def _question(messages: Sequence[BaseMessage], asked: str, scope: Scope, task: str | None) -> str:
-    """What the reader is about: what the user asked and, for a sub-agent, the task it is handed."""
+    """The text to recall for: the user's question and, for a sub-agent, the task handed to it."""
     if scope.agent_id is None:
         return asked
     if task is not None:
@@ -559,16 +560,16 @@ def _said(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
 
 
 def _is_handoff(message: BaseMessage) -> bool:
-    """The bookkeeping of create_supervisor: "Transferring back to supervisor"."""
+    """Whether a message is create_supervisor's bookkeeping: "Transferring back to supervisor"."""
     return bool(message.response_metadata.get("__is_handoff_back"))
 
 
 def outcome_of(
     state: Any, result: Any, said: Sequence[BaseMessage], conclusions: Sequence[str] = ()
 ) -> Outcome:
-    """What a sub-agent brought, read from its update: `final_answer`, `side_effects`, a conclusion.
+    """Read a sub-agent's outcome from its update: `final_answer`, `side_effects`, a conclusion.
 
-    What stood in the state before it ran is another agent's.
+    Values that the state already had before the agent ran are another agent's, and are left out.
     """
     before = values_of(state)
     answer: str | None = None

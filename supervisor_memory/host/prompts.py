@@ -2,7 +2,7 @@
 
 LangChain's chat models are wrapped once, at the methods that every call goes through: above its cache, so
 that two users share no answer, and above its callbacks, so that a trace shows the prompt as it was sent.
-Outside of what memory is attached to the methods do nothing of their own.
+Outside of wrapped nodes and tool calls, the wrapped methods only call the originals.
 """
 
 import functools
@@ -59,13 +59,13 @@ _TOOL_METHODS: Final = ("run", "arun")
 
 @dataclass(eq=False)
 class Telling:
-    """The note for the models that somebody runs, and where in their prompts it goes.
+    """The note for an actor's chat models, and its place in their prompts.
 
     Args:
         reader: The sub-agent; None: the supervisor.
-        anchors: Texts of the user, and of who hands over the task: with "last_user" the note goes to the
-            newest message that holds the first of them or, where none does, the next.
-        hidden: Ids of tool calls that the reader does not see, with their answers.
+        anchors: The user's question, then the task as it was handed over. With "last_user" the note goes
+            into the newest human message that contains the first anchor; if none does, the second.
+        hidden: Ids of tool calls that are cut out of the reader's prompts, with their answers.
     """
 
     note: Note = NO_NOTE
@@ -76,11 +76,11 @@ class Telling:
     is_delivered: bool = field(default=False, compare=False)
     """Whether a model call held the note."""
     is_over: bool = field(default=False, compare=False)
-    """Whether whom it was told to has left; a context may outlive them."""
+    """Whether the visit has ended; a copied context may outlive it."""
 
 
 class Explained(BaseException):
-    """Ends a node at its first model call, whose prompt is all that was asked for."""
+    """Raised at the first model call while prompts are captured: it ends the node there."""
 
 
 _TELLING: ContextVar[Telling | None] = ContextVar("supervisor_memory_telling", default=None)
@@ -97,10 +97,10 @@ class Captured:
 
 
 def check_placement(placement: Placement, *, allowed: Sequence[str] = _PLACEMENTS) -> Placement:
-    """The placement, where there is such a one.
+    """Return the placement if it is an allowed one.
 
     Raises:
-        SettingsError: there is not.
+        SettingsError: it is not.
     """
     if placement in allowed:
         return placement
@@ -111,14 +111,14 @@ def check_placement(placement: Placement, *, allowed: Sequence[str] = _PLACEMENT
 
 
 def telling() -> Telling | None:
-    """What the models that run here are told; None where nothing is."""
+    """The note that models called here are given; None outside of a wrapped node, or after it."""
     told = _TELLING.get()
     return None if told is None or told.is_over else told
 
 
 @contextmanager
 def tells(told: Telling | None) -> Iterator[None]:
-    """Tell it to the models that run inside; None: tell them nothing."""
+    """Give this note to the models called inside; None: give them none."""
     token = _TELLING.set(told)
     try:
         yield
@@ -148,7 +148,7 @@ def capturing() -> Iterator[list[Captured]]:
 
 
 def is_explaining() -> bool:
-    """Whether prompts are only looked at, so that nothing is to be kept."""
+    """Whether prompts are only being captured, so that nothing may be remembered."""
     return _CAPTURED.get() is not None
 
 
@@ -159,11 +159,11 @@ def placed(
     placement: Placement = "system",
     anchors: Sequence[str] = (),
 ) -> list[BaseMessage]:
-    """A prompt with a note in it, once. The messages themselves are never changed.
+    """Put a note into a copy of a prompt, unless the prompt holds it already. No message is changed.
 
     Args:
-        placement: "system": at the end of the first system message, or as one of its own; "last_user": the
-            first block of the newest message that holds an anchor, else as "system".
+        placement: "system": at the end of the first system message, or as a new one if there is none;
+            "last_user": the first block of the newest human message with an anchor, else as "system".
     """
     told = list(messages)
     if not note or any(_holds(message, note) for message in told):
@@ -182,7 +182,7 @@ def placed(
 
 
 def install() -> None:
-    """Wrap the chat models and the tools of LangChain; what is wrapped already stays as it is."""
+    """Wrap the methods of all chat model and tool classes of LangChain, each method once."""
     for kind in _kinds_of(BaseChatModel):
         for name in _MODEL_METHODS:
             _wrap(kind, name, _prompting)
@@ -192,7 +192,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Take the wrapping off again. Graphs with memory then run as if no note was there."""
+    """Remove the wrapping. Graphs with memory then run as if they had no notes."""
     for base, names in ((BaseChatModel, _MODEL_METHODS), (BaseTool, _TOOL_METHODS)):
         for kind in _kinds_of(base):
             for name in names:
@@ -217,7 +217,7 @@ def _wrap(kind: type, name: str, around: Callable[[str, Callable[..., Any]], Cal
 
 
 def _prompting(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of a chat model whose prompt holds the note."""
+    """Wrap a method of a chat model: the note goes into its prompt."""
     takes_lists = name in ("generate", "agenerate")
     called = "messages" if takes_lists else "input"
 
@@ -241,7 +241,7 @@ def _prompting(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _hushing(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that runs a tool; the models of one that runs no agent are told nothing."""
+    """Wrap a method that runs a tool: models inside get no note, unless the tool runs an agent."""
 
     @functools.wraps(method)
     def run(self: BaseTool, *args: Any, **options: Any) -> Any:
@@ -278,18 +278,18 @@ def _told(
 
 
 def is_left_alone(model: Any, call: Mapping[str, Any]) -> bool:
-    """Whether the host wants no note there, or LangChain itself makes the call, such as to summarise.
+    """Whether a model call gets no note: the host forbids it, or LangChain itself calls, as to summarise.
 
     Args:
-        call: The tags and the metadata of a call, such as its config.
+        call: The tags and the metadata of the call, as its config has them.
     """
     tags = (*(call.get("tags") or ()), *(getattr(model, "tags", None) or ()))
     return _SILENT.get() or _OFF in tags or "lc_source" in (call.get("metadata") or {})
 
 
 def _drops_system(model: BaseChatModel, messages: Sequence[BaseMessage], call: Mapping[str, Any]) -> bool:
-    """Whether the model would not see a system message: of a conversation that its provider continues it is
-    sent the latest messages alone, and some models have no such role."""
+    """Whether the model would not see a system message: some models have no such role, and where the provider
+    continues a conversation, only the newest messages are sent."""
     if call.get("previous_response_id") or getattr(model, "convert_system_message_to_human", False):
         return True
     if not getattr(model, "use_previous_response_id", False):

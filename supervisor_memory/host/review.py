@@ -1,8 +1,8 @@
-"""A node that pauses the graph while something waits for review, and resumes with what a person decided.
+"""A node that pauses the graph while proposals wait for review, and resumes with a person's decisions.
 
-It runs again from its top when it is resumed, as every node does: what waits is read anew, and what was
-decided in between, at the desk or by an earlier try, is left as it is. So that nobody approves what they were
-not shown, an answer names the ids it is about.
+Like every node it runs again from its top when it is resumed: the proposals are read anew, and those decided
+meanwhile, at the desk or by an earlier try, are left alone. A decision names the id of its proposal, so that
+nobody approves a proposal they were not shown.
 """
 
 import logging
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["ASK", "decide", "question", "review_node"]
 
 ASK: Final = "memory-review"
-"""What the value of the interrupt says it is, under `"ask"`."""
+"""The value of `"ask"` in the interrupt, by which a client knows this kind of question."""
 _log = logging.getLogger("supervisor_memory")
 
 
@@ -36,15 +36,15 @@ def review_node(
 ) -> Runnable[Any, dict[str, Any]]:
     """A node for a graph with a checkpointer; put it where a person can be asked, as after the supervisor.
 
-    Where nothing of the run's user waits, it does nothing. Otherwise the graph pauses with
+    It does nothing if no proposal of the run's user waits. Otherwise the graph pauses with
     `{"ask": "memory-review", "proposals": […]}` and is resumed with `Command(resume={id: decision})`, where a
-    decision is "approve", "reject", or `{"action": "edit", "content": …}`. What is not named goes on
+    decision is "approve", "reject", or `{"action": "edit", "content": …}`. Proposals without a decision go on
     waiting. A memory that does not work never stops the graph here.
 
     Args:
-        reviewer: The login of who decides, for the audit log, or what reads it from the config of the run.
+        reviewer: The reviewer's login for the audit log, or a function that reads it from the run's config.
         identity: As in `attach`.
-        limit: How many are asked about at once.
+        limit: The most proposals to ask about at once.
     """
 
     def review(state: Any, config: RunnableConfig) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def review_node(
 
 
 def question(waiting: "Sequence[Proposal]") -> dict[str, Any]:
-    """The value of the interrupt: what is asked about, as JSON can hold it."""
+    """The value of the interrupt: the waiting proposals, as plain JSON."""
     return {
         "ask": ASK,
         "proposals": [
@@ -84,10 +84,10 @@ def question(waiting: "Sequence[Proposal]") -> dict[str, Any]:
 
 
 def decide(memory: "SupervisorMemory", answers: object, *, user_id: str, reviewer: str) -> dict[str, str]:
-    """Do what a person answered: id → what became of it.
+    """Carry out a person's decisions; returns the outcome of each by its id.
 
-    What cannot be done goes on waiting, and the log says why: a node that raised here would be given the same
-    answer again for ever.
+    A decision that cannot be carried out leaves its proposal waiting, and the log says why. Raising would be
+    worse: the node would be given the same answer again for ever.
     """
     if not isinstance(answers, Mapping):
         _log.warning("a memory review was answered with %s, not {id: decision}", type(answers).__name__)
@@ -129,7 +129,7 @@ def _decide_one(memory: "SupervisorMemory", id: str, answer: object, *, user_id:
 def _user_of(
     memory: "SupervisorMemory", state: Any, config: RunnableConfig, identity: Resolver | None
 ) -> str | None:
-    """Whose memory it is; None where that cannot be told, for then memory is off."""
+    """The run's user; None if nobody can be identified, since memory is then off."""
     key = memory.backend.audit.log_id.encode()
     try:
         return scope_of(state, config, agent_id=None, resolver=identity, key=key).user_id

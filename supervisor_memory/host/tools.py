@@ -247,7 +247,7 @@ class _Calls:
         return self._run(runtime, call)
 
     def _run(self, runtime: ToolRuntime | None, call: Callable[[Scope], T]) -> T | dict[str, Any]:
-        """Call as the run's user, or answer why not."""
+        """Run the call as the run's user; if that is refused or fails, return `{"error": …}`."""
         told = acting()
         who = told.scope if told is not None and isinstance(told.scope, Scope) else None
         if reason := self._refusal(told, who):
@@ -274,7 +274,7 @@ class _Calls:
         return guarded(as_user, otherwise=broken)
 
     def _refusal(self, told: Acting | None, who: Scope | None) -> str | None:
-        """Why the caller is not the supervisor, as a code; None when it is."""
+        """The code of why the caller is refused; None if it is the supervisor."""
         if told is None:
             return "caller-unknown" if self._memory.is_fenced else None
         if who is not None and who.agent_id is not None:
@@ -295,7 +295,7 @@ class _Calls:
         return redacted_scope(told, self._memory.services.redactor.text)
 
     def _report_forged(self, runtime: ToolRuntime | None, scope: Scope) -> None:
-        """A model that names a user is not heeded; the attempt is audited."""
+        """Audit a model's attempt to name a user in the arguments, which is ignored."""
         if runtime is None:
             return
         held = runtime.state if isinstance(runtime.state, list) else values_of(runtime.state).values()
@@ -321,10 +321,10 @@ class _Calls:
         )
 
     def _family(self, namespace: str) -> str:
-        """The family a model asked for, when it is one that this memory has.
+        """Return the family a model asked for, if this memory has it.
 
         Raises:
-            InvalidName: it is none.
+            InvalidName: this memory has no such family.
         """
         families = {*FAMILIES.values(), *self._memory.settings.namespaces.values()}
         if check_family(namespace) in families or namespace.endswith("_memories"):
@@ -335,14 +335,19 @@ class _Calls:
         )
 
     def _in_task(self, id: str, scope: Scope) -> Record:
-        """The record, when it is this user's and not another task's."""
+        """Return the record, if it belongs to this user and this task, or to no task.
+
+        Raises:
+            RecordNotFound: the user has no such record.
+            InvalidName: it belongs to another task.
+        """
         record = self._memory.get(id, user_id=scope.user_id)
         if record.task not in scope.tasks:
             raise InvalidName(f"record {id!r} belongs to another task", id=id)
         return record
 
     def _said(self, query: str, scope: Scope) -> list[Record]:
-        """What was said where a record was made, when the query is the id of one of the user's."""
+        """The messages around a record's origin, if the query is the id of one of the user's records."""
         if not is_id(query):
             return []
         try:
@@ -373,7 +378,7 @@ class _Calls:
 
 
 def _told(record: Record, score: float) -> dict[str, Any]:
-    """A record as a model is told of it."""
+    """A record as a tool shows it to a model."""
     metadata = {**record.metadata, "kind": record.kind, "namespace": record.family}
     if record.ref_id is not None:
         metadata["ref_id"] = record.ref_id
@@ -384,7 +389,11 @@ def _told(record: Record, score: float) -> dict[str, Any]:
 
 
 def _config() -> RunnableConfig:
-    """The config of the node that calls a tool by hand."""
+    """The config of the node that calls a tool by hand.
+
+    Raises:
+        IdentityError: nothing runs here.
+    """
     try:
         runtime: object | None = get_runtime()
     except (RuntimeError, KeyError):
@@ -404,7 +413,7 @@ def _kind_of(asked: object, family: str | None) -> Kind | None:
 
 @functools.cache
 def _schema(verb: str, top_k: int, min_score: float) -> type[BaseModel]:
-    """The arguments of a tool; made once, since that takes longer than a search."""
+    """The schema of a tool's arguments; cached, since making it takes longer than a search."""
     function = getattr(_Calls(cast("SupervisorMemory", None), None), verb)
     tool = StructuredTool.from_function(function, name=f"memory_{verb}")
     schema = cast("type[BaseModel]", tool.args_schema)
@@ -412,11 +421,11 @@ def _schema(verb: str, top_k: int, min_score: float) -> type[BaseModel]:
         return schema
     return create_model(
         schema.__name__, __base__=schema, top_k=(int, top_k), min_score=(float, min_score)
-    )  # the model is told what applies where it says nothing
+    )  # the schema shows the model the defaults of this memory
 
 
 def _twin(memory: "SupervisorMemory", function: Callable[..., Any]) -> Callable[..., Any]:
-    """The async form of a tool: off the event loop, in the caller's context."""
+    """The async form of a tool: it runs off the event loop, in the caller's context."""
 
     async def twin(**arguments: Any) -> Any:
         return await memory.bridge.run(function, **arguments)

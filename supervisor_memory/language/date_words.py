@@ -1,8 +1,8 @@
 """The words for days, months and years, English and Chinese, and the rules that find them in a text.
 
-A rule finds a time that is named by itself; `dates` then reads it in its context. To teach a new word, add
-it to a table, or a rule to `RULES`, and a case to the tests. Every pattern meets text that `plain` has
-prepared, and every repetition in it is bounded, so that the work grows with the length of the text.
+A rule finds a time that is named by itself; `understand/dates.py` then reads its context. To teach a new
+word, add it to a table, or a rule to `RULES`, and a case to the tests. Patterns are applied to text that
+`plain` has prepared. Every repetition in them is bounded, so that the work grows in proportion to the text.
 """
 
 import re
@@ -38,9 +38,9 @@ __all__ = ["NTH", "NUMBER", "UNIT", "UNIT_ZH", "Mention", "find", "number_of", "
 class Mention:
     """A time named between two positions of the text.
 
-    `days` gives it for a present day, and raises ValueError or OverflowError when the calendar has no such
-    day; `annual` gives it for a year, where the text names none. `is_relative`: it depends on the present
-    day. `needs_cue`: the word is an ordinary one too, so something before it must say that it is a time.
+    `days`: today → the named days; raises ValueError or OverflowError if the calendar has no such day.
+    `annual`: a year → the named days, for a text that names no year. `is_relative`: it depends on today.
+    `needs_cue`: the word is also an ordinary one, so a word before it must show that it means a time.
     """
 
     begin: int
@@ -69,7 +69,7 @@ _NUMBER_WORDS = {
 
 
 def plain(text: str) -> str:
-    """NFKC, straight apostrophes, single spaces; Chinese numerals as digits where they count something."""
+    """Normalise a text: NFKC, straight apostrophes, single spaces, counting Chinese numerals as digits."""
     text = unicodedata.normalize("NFKC", text).replace("’", "'")
     return _NUMERAL.sub(lambda run: _digits(run[0]), " ".join(text.split()))
 
@@ -84,7 +84,7 @@ def _digits(run: str) -> str:
 
 
 def number_of(word: str) -> float | None:
-    """What "3", "three" or "half a" counts; None: a few."""
+    """The number that "3", "three" or "half a" stands for; None: a few."""
     if word.isdigit():
         return int(word)
     return 0.5 if word.casefold().startswith(("half", "半")) else _NUMBER_WORDS.get(word.casefold())
@@ -99,7 +99,7 @@ def _any_of(words: Iterable[str]) -> str:
 
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()  # noqa: SIM905
 _CLEAR_MONTHS = frozenset("january february july september october november december".split())  # noqa: SIM905
-"""Nobody's name and no other word."""
+"""Months that are neither names nor other words."""
 _WEEKDAYS = "mon tue wed thu fri sat sun".split()  # noqa: SIM905
 _WEEKDAYS_ZH = {**{c: n for n, c in enumerate("一二三四五六日")}, "天": 6}
 _WHICH_MEANS = {"previous": "last", "past": "last", "current": "this", "coming": "next"}
@@ -171,7 +171,7 @@ _ORDINALS = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, 
 
 
 def unit_of(word: str) -> str:
-    """The unit that a word of either language means: "day", "week", "month" …"""
+    """The unit of an English or Chinese word: "day", "week", "month" …"""
     return _UNITS_ZH.get(word) or _PERIODS_ZH.get(word) or word.casefold()
 
 
@@ -181,7 +181,7 @@ def _which(found: re.Match[str]) -> str:
 
 
 def _group(found: re.Match[str], *names: str) -> str | None:
-    """The first of these groups that took part, of those that the pattern has."""
+    """The text of the first of these groups that matched; a group may be missing from the pattern."""
     groups: Mapping[str, str | None] = found.groupdict()
     return next((value for name in names if (value := groups.get(name))), None)
 
@@ -200,7 +200,7 @@ def _relative(found: re.Match[str], days: Callable[[date], Days]) -> Mention:
 
 
 def _of_year(found: re.Match[str], annual: Annual, *, needs_cue: bool = False) -> Mention:
-    """Days of a year that is named, counted ("last year"), chosen ("last May") or left open."""
+    """Annual days in a year that is named, relative ("last year"), chosen ("last May") or left open."""
     if year := _group(found, "year", "year_before"):
         number = int(year) + (0 if len(year) == len("2023") else 2000)
         return _fixed(found, lambda: annual(number))
@@ -224,7 +224,7 @@ def _year_month(found: re.Match[str]) -> Mention:
 
 
 def _month(found: re.Match[str]) -> Mention:
-    """May, 7 May, May 7-10."""
+    """Read a month with or without days: May, 7 May, May 7-10."""
     word = found["month"].casefold()
     month = _MONTHS.index(word[:3]) + 1
     day = _group(found, "day", "day_after")
@@ -259,7 +259,7 @@ def _nth(found: re.Match[str]) -> int:
 
 
 def _annual_zh(found: re.Match[str]) -> Mention:
-    """五月, 5月7日, 5-7月, 第二季度, 国庆, each with or without its year."""
+    """Read 五月, 5月7日, 5-7月, 第二季度, 国庆, each with or without a year."""
     if name := found["name"]:
         return _of_year(found, _ANNUAL_ZH[name])
     if found["nth"]:
@@ -271,7 +271,7 @@ def _annual_zh(found: re.Match[str]) -> Mention:
 
 
 def _year(found: re.Match[str]) -> Mention:
-    """A year; the word before it, which tells that it is one, is no part of it."""
+    """Read a year; the word before it, such as "in", is not part of the mention."""
     year = int(found["year"])
     return Mention(found.start("year"), found.end(), lambda _: whole_year(year))
 
@@ -292,7 +292,7 @@ def _decade(found: re.Match[str]) -> Mention:
 
 
 def _period(found: re.Match[str]) -> Mention | None:
-    """Last week, this month; "the last month" is the time until now; "the next week" tells a story."""
+    """Read "last week", "this month"; "the last month" ends now; None for "the next week" of a story."""
     unit, which = unit_of(found["unit"]), _which(found)
     if found["the"] and which == "next":
         return None
@@ -304,7 +304,7 @@ def _period(found: re.Match[str]) -> Mention | None:
 
 
 def _the_weekend(found: re.Match[str]) -> Mention:
-    """The latest that has begun."""
+    """Read "the weekend": the latest that has begun."""
     return _relative(found, lambda today: calendar("weekend", 0 if today.isoweekday() > 5 else -1, today))  # noqa: PLR2004
 
 
@@ -328,7 +328,7 @@ def _near_day(found: re.Match[str]) -> Mention:
 
 
 def _weekday(found: re.Match[str]) -> Mention:
-    """The latest before today, or that of this or the next week."""
+    """Read a weekday: the latest before today, or the one of this or the next week."""
     word = found["weekday"].casefold()
     number = _WEEKDAYS_ZH[word] if word in _WEEKDAYS_ZH else _WEEKDAYS.index(word[:3])
     steps = _STEPS.get(_which(found), -1)
@@ -336,7 +336,7 @@ def _weekday(found: re.Match[str]) -> Mention:
 
 
 def _period_zh(found: re.Match[str]) -> Mention:
-    """上周, 上周三, 上个月, 上个月5号."""
+    """Read 上周, 上周三, 上个月, 上个月5号."""
     word, unit = found["which"], unit_of(found["unit"])
     steps = {"上": -len(word), "下": len(word)}.get(word[0], 0)
     weekday, day = found["weekday"], found["day"]
@@ -351,7 +351,7 @@ def _period_zh(found: re.Match[str]) -> Mention:
 
 
 def _edge_zh(found: re.Match[str]) -> Mention:
-    """月底, 年初 by itself: of this month or year."""
+    """Read 月底 or 年初 by itself: of this month or year."""
     unit, part = unit_of(found["unit"]), found["part"]
     return _relative(found, lambda today: portion(part, calendar(unit, 0, today)))
 
@@ -368,9 +368,9 @@ _TO_ZH = r" ?(?:-|–|—|~|到|至) ?"
 _Y = r"(?:19|20)\d\d"
 _TH = r"(?:st|nd|rd|th)"
 _ALONE = r"(?<![\w./:,$#-])"
-"""Before a number that is no part of a version, an amount, a path or an id."""
+"""Before a number: it is not part of a version, an amount, a path or an id."""
 _WHOLE = r"(?![\w%]|[.,:/-]\d)"
-"""After such a number: not 2023.5, 20,230 or 2023%."""
+"""After a number: it is not 2023.5, 20,230 or 2023%."""
 _NOT_COUNTED = (
     r"(?! (?:usd|eur|dollars?|ms|kb|mb|km|miles?|rows?|records?|lines?|users?|people|persons?|times|items?|"
     r"flights?|orders?|tokens?|characters?|words?|files?|bytes?|steps?|hours?|minutes?|days?|units?|points?)\b"
@@ -405,7 +405,7 @@ UNIT_ZH = rf"(?P<unit>{_any_of(_UNITS_ZH)})"
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """`signs`: strings of which a text must hold one, which is looked for before the slower pattern."""
+    """A rule. A text without any of the `signs` is skipped, without trying the slower pattern."""
 
     signs: tuple[str, ...]
     pattern: re.Pattern[str]
@@ -562,7 +562,7 @@ RULES = (
 
 
 def find(text: str) -> Iterator[Mention]:
-    """What each rule finds in a prepared text, one rule after the other."""
+    """The finds of all rules in a prepared text, one rule after the other."""
     lowered = text.lower()
     for rule in RULES:
         if any(sign in lowered for sign in rule.signs):

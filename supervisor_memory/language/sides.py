@@ -1,7 +1,7 @@
 """Words that name one of two opposite sides: gross and net, inbound and outbound, 税前 and 税后.
 
-Two sides of a thing are two things, however alike what is said of them; a few pairs are ways to do one thing
-(ascending, descending), so that the other one is a new value. To teach a pair, add a row.
+Texts about opposite sides are about different things, however alike they are. A few pairs are ways to do the
+same thing (ascending, descending): there the other side is a new value. To teach a pair, add a row.
 """
 
 import re
@@ -79,7 +79,7 @@ _SIDES = [(name, re.compile(p, re.IGNORECASE)) for a, pa, b, pb in _PAIRS for na
 _ANY = re.compile("|".join(pattern.pattern for _, pattern in _SIDES), re.IGNORECASE)
 OPPOSITE: Mapping[str, str] = {a: b for a, _, b, _ in _PAIRS} | {b: a for a, _, b, _ in _PAIRS}
 WAYS = frozenset(name for a, _, b, _ in _WAYS for name in (a, b))
-"""Sides that are ways to do one thing: the other one is a new value."""
+"""Sides that are ways to do the same thing: there the opposite is a new value."""
 
 
 def sides(text: str) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""What callers pass in, checked before anything happens: an error says what is wrong and what to do."""
+"""Check the arguments of callers before anything happens; errors say what is wrong and what to do."""
 
 import json
 import math
@@ -65,9 +65,9 @@ __all__ = [
 T = TypeVar("T")
 FIRST_MOMENT: Final = datetime.min.replace(tzinfo=UTC).timestamp()
 LAST_MOMENT: Final = datetime.max.replace(microsecond=0, tzinfo=UTC).timestamp()
-"""The ends of the calendar, the years 1 and 9999; what is later is milliseconds by mistake."""
+"""The ends of the calendar, years 1 and 9999; a later time is milliseconds by mistake."""
 DEEPEST: Final = 64
-"""Levels of metadata: of what is written, and of what is imported."""
+"""The most levels of nesting in metadata, for writes and imports alike."""
 WHOLE_NUMBERS: Final = range(-(2**63), 2**64)
 _LONGEST_LIFE: Final = 1e12  # seconds
 Moment: TypeAlias = float | date | str
@@ -77,7 +77,7 @@ _ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One text of an import, with who said it, where and when."""
+    """An imported text, with its speaker, session and time."""
 
     content: str
     speaker: str | None = None
@@ -87,7 +87,7 @@ class Item:
 
 
 def check_backend(backend: T) -> T:
-    """Return it when it can be a backend.
+    """Return `backend` if it can be one.
 
     Raises:
         SettingsError: it is something else, such as a LangGraph store.
@@ -105,7 +105,7 @@ def check_backend(backend: T) -> T:
 
 
 def check_scope(scope: object) -> None:
-    """Raise MissingUser when it is no scope, such as a user id by itself."""
+    """Raise MissingUser unless `scope` is a Scope; a user id by itself is none."""
     if not isinstance(scope, Scope):
         raise MissingUser(
             f"scope is {type(scope).__name__}; pass Scope(user_id) of supervisor_memory",
@@ -114,13 +114,13 @@ def check_scope(scope: object) -> None:
 
 
 def as_epoch(when: float | datetime | None, *, what: str = "created_at") -> float | None:
-    """Seconds since 1970; a datetime without a zone is local time.
+    """Convert a time to seconds since 1970; a datetime without a zone is local time.
 
     Args:
         what: The word for the error message.
 
     Raises:
-        InvalidContent: not a time, NaN, or beyond the years 1 to 9999, as milliseconds are.
+        InvalidContent: not a time, NaN, or outside of the years 1 to 9999, as milliseconds are.
     """
     if when is None:
         return None
@@ -138,11 +138,11 @@ def as_epoch(when: float | datetime | None, *, what: str = "created_at") -> floa
 
 
 def as_moment(when: "Moment | None", *, what: str, end: bool) -> float | None:
-    """Seconds since 1970 of a time as callers write it: a number, a datetime, a date, ISO 8601 text.
+    """Convert a number, a datetime, a date or ISO 8601 text to seconds since 1970.
 
     Args:
         what: The word for the error message.
-        end: Whether a day without a time of day means its end, and not its beginning.
+        end: Whether a date without a time of day means the end of the day instead of its beginning.
 
     Raises:
         InvalidContent: it is no time.
@@ -151,7 +151,7 @@ def as_moment(when: "Moment | None", *, what: str, end: bool) -> float | None:
 
 
 def as_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A copy of the metadata as JSON gives it back.
+    """Copy metadata through JSON.
 
     Raises:
         InvalidMetadata: JSON cannot hold it, or it is nested deeper than 64 levels or holds a whole number of
@@ -181,7 +181,7 @@ def as_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def check_shape(value: object, *, deepest: int = DEEPEST) -> None:
-    """Raise ValueError where JSON is nested too deep, or holds too large a number, for some store or file."""
+    """Raise ValueError if a JSON value is nested too deep, or has a number too large, for a store or file."""
     level = [value]
     for _ in range(deepest):
         for each in level:
@@ -246,7 +246,7 @@ def _number(value: object) -> float:
 
 
 def as_tags(metadata: Mapping[str, Any]) -> tuple[str, ...]:
-    """The `tags` of metadata, where they are a list or one text."""
+    """The `tags` of metadata, if they are a list or a text; else none."""
     tags = metadata.get("tags", ())
     if isinstance(tags, str):
         return (tags,)
@@ -254,7 +254,7 @@ def as_tags(metadata: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def as_importance(metadata: Mapping[str, Any], *, otherwise: float = 0.5) -> float:
-    """The `importance` of metadata, where it is a number in [0, 1]."""
+    """The `importance` of metadata, if it is a number in [0, 1]; else `otherwise`."""
     try:
         told = _number(metadata.get("importance"))
     except (TypeError, OverflowError):
@@ -280,12 +280,12 @@ def as_families(families: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def as_filter(where: Mapping[str, Any] | None) -> Filter:
-    """Which records are asked for, of whichever user; docs/searching.md describes the keys.
+    """Read a caller's `where` as a filter, for any user; docs/searching.md describes the keys.
 
     Args:
         where: `kind` and `tags`, one or a list; `since` and `until`, a time as seconds since 1970, a
             datetime, a date or ISO text; `metadata`, a mapping of its keys to one value or a list of values.
-            What is None does not restrict, except in `metadata`.
+            A key with None does not restrict, except in `metadata`.
 
     Raises:
         InvalidContent: a key is not one of these, or its value cannot be compared; the message names it.
@@ -356,7 +356,7 @@ _WHERE: Final[Mapping[str, tuple[str, Callable[[object], Any]]]] = {
     "until": ("until", _until),
     "metadata": ("metadata", _metadata),
 }
-"""What `where` may hold → the field of a filter that it becomes, and how it is read."""
+"""Each key of `where` → the filter's field, and the function that reads the value."""
 
 
 def _one_or_many(value: object, *, what: str) -> tuple[Any, ...]:
@@ -376,7 +376,7 @@ def _moment(value: object, *, what: str, days: int) -> float:
     """A time in seconds since 1970.
 
     Args:
-        days: What a date without a time of day is moved by: until a day means until its end.
+        days: Days added to a date without a time of day: 1 for "until", which means until the day's end.
     """
     told = _read_time(value) if isinstance(value, str) else value
     if isinstance(told, date) and not isinstance(told, datetime):
@@ -392,7 +392,7 @@ def _moment(value: object, *, what: str, days: int) -> float:
 
 
 def _read_time(text: str) -> float | date | str:
-    """A time that is written as a number or in ISO 8601; what is neither as it is."""
+    """Read a number of seconds or an ISO 8601 time; any other text is returned unchanged."""
     text = text.strip()
     if _SECONDS.fullmatch(text):
         return float(text)
@@ -420,7 +420,7 @@ _MOST: Final = 10**15
 
 
 def check_amount(number: int, *, what: str, least: int = 1, most: int = _MOST) -> int:
-    """Return a limit or an offset that makes sense. More than `most` is `most`.
+    """Return a limit or an offset, at most `most`.
 
     Raises:
         InvalidContent: no whole number, or too small.
@@ -433,7 +433,7 @@ def check_amount(number: int, *, what: str, least: int = 1, most: int = _MOST) -
 
 
 def check_threshold(threshold: float | None) -> float | None:
-    """Return a least relevance.
+    """Return the threshold, a least relevance, if it is one.
 
     Raises:
         InvalidContent: not in [0, 1].
@@ -449,13 +449,13 @@ def check_threshold(threshold: float | None) -> float | None:
 
 
 def check_kind(kind: object, *, what: str = "kind") -> None:
-    """Raise InvalidContent unless `kind` is one, or None."""
+    """Raise InvalidContent unless `kind` is a kind or None."""
     if kind is not None and kind not in KINDS:
         raise InvalidContent(f"{what} is {_shown(kind)}; use one of {', '.join(KINDS)}", kind=_shown(kind))
 
 
 def check_source_class(source_class: object) -> None:
-    """Raise InvalidContent unless `source_class` is one."""
+    """Raise InvalidContent unless `source_class` is a source class."""
     if source_class not in get_args(SourceClass):
         raise InvalidContent(
             f"source_class is {str(source_class)[:40]!r}; use one of {', '.join(get_args(SourceClass))}"
@@ -463,10 +463,10 @@ def check_source_class(source_class: object) -> None:
 
 
 def read_conversation(messages: MessagesLike) -> tuple[Message, ...]:
-    """Messages of any shape, each short and clean enough to be kept; empty ones are none.
+    """Read messages of any shape, and check that their texts can be kept; empty texts are not checked.
 
     Raises:
-        InvalidContent, ContentTooLarge: with the place of the message.
+        InvalidContent, ContentTooLarge: a message cannot be kept; the error names its place.
     """
     read = as_messages(messages)
     for index, message in enumerate(read):
@@ -477,10 +477,10 @@ def read_conversation(messages: MessagesLike) -> tuple[Message, ...]:
 
 
 def read_items(items: Iterable[str | Mapping[str, Any]]) -> list[Item]:
-    """The items of an import, every one checked.
+    """Read and check the items of an import.
 
     Raises:
-        SupervisorMemoryError: of the kind that fits, with the item's index.
+        SupervisorMemoryError: an item is wrong; a fitting subclass, with the item's index.
     """
     if isinstance(items, (str, bytes, Mapping)) or not isinstance(items, Iterable):
         raise InvalidContent(f"items is {type(items).__name__}; pass a list of texts or of dictionaries")
@@ -506,7 +506,7 @@ def _item(value: object) -> Item:
 
 
 class _at:  # noqa: N801  # reads as a word where it is used
-    """Errors raised inside get the place in front, and as `facts["index"]`."""
+    """Put the place in front of errors raised inside, and its index into `facts["index"]`."""
 
     def __init__(self, place: str, index: int) -> None:
         self._place, self._index = place, index
@@ -521,10 +521,10 @@ class _at:  # noqa: N801  # reads as a word where it is used
 
 
 def verbatim(item: Item, scope: Scope, *, family: str, when: float) -> Record:
-    """The record of an imported text: its words as they are, never merged.
+    """The record of an imported text, which is kept word for word and never merged.
 
     Args:
-        when: When it was said, unless the item knows.
+        when: The time of an item without `created_at`, in seconds since 1970.
     """
     at = when if item.created_at is None else item.created_at
     return Record(

@@ -1,6 +1,6 @@
-"""Why a record was handed out, or not, in words: the parts of a score, the reasons, and a table of both.
+"""Explain in words why a record was handed out or not: the parts of its score, the reason, a table.
 
-It takes plain values, so that hits can print themselves; docs/ranking.md tells how to read the table.
+It takes plain values, so that hits can print themselves; docs/ranking.md shows how to read the table.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,12 +21,12 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "left-out": "left out by an operator of the recipe",
     }
 )
-"""What may become of a candidate: a code for programs and logs → words for people."""
+"""The outcomes of a candidate: a code for programs and logs → words for people."""
 
 _NAMES = {"fused": "match", "sim": "meaning", "coverage": "words", "decay": "recency"}
 _WEIGHED = ("fused", "decay", "source", "importance", "reads")
 _EVIDENCE = ("relevance", "sim", "coverage", "named")
-_RAW = frozenset({"cosine", "bm25", "match", "standing"})  # of a scale of their own, or told by the reason
+_RAW = frozenset({"cosine", "bm25", "match", "standing"})  # on a scale of their own, or shown as the reason
 _STRONGEST = 3  # of the other signals
 _WIDTH = 60
 _FORMULA = (
@@ -36,7 +36,7 @@ _FORMULA = (
 
 
 class Row(NamedTuple):
-    """One candidate of a search. `rank` is None where it was dropped; `reason` is a code of `REASONS`."""
+    """A candidate of a search. `rank` is None if it was dropped; `reason` is a code of `REASONS`."""
 
     rank: int | None
     score: float
@@ -46,7 +46,7 @@ class Row(NamedTuple):
 
 
 def why(parts: Mapping[str, float]) -> str:
-    """Why a record was found, for people: `parts` are those of a `Hit`.
+    """Say in words why a record was found, from the `parts` of its `Hit`.
 
     Source: docs/cli.md explains each word.
     """
@@ -66,7 +66,7 @@ def why(parts: Mapping[str, float]) -> str:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The candidates for people, a line each, and what the words in it mean."""
+    """A table of candidates for people, a line each, and a legend."""
     named = {name for row in rows for name in row.parts}
     columns = [name for name in (*_WEIGHED, *_EVIDENCE) if name in named]
     also = ["also"] if named - {*columns, *_RAW} else []
@@ -91,14 +91,14 @@ def _line(row: Row, columns: Sequence[str], *, also: bool) -> tuple[str, ...]:
 
 
 def _others(parts: Mapping[str, float], columns: Sequence[str]) -> str:
-    """The strongest of the signals that have no column."""
+    """The strongest signals without a column of their own."""
     left = [(name, value) for name, value in parts.items() if value and name not in {*columns, *_RAW}]
     strongest = sorted(left, key=lambda part: -part[1])[:_STRONGEST]
     return ", ".join(f"{name} {value:.2f}" for name, value in strongest) or "·"
 
 
 def _aligned(line: Sequence[str], widths: Sequence[int], numbers: int) -> Iterator[str]:
-    """Numbers to the right, words to the left; the last column ends where it ends."""
+    """Pad cells to the widths: numbers to the right, words to the left, the last column not at all."""
     for place, (cell, width) in enumerate(zip(line[:-1], widths, strict=False)):
         yield cell.rjust(width) if place < numbers else cell.ljust(width)
     yield line[-1]

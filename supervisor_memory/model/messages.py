@@ -1,4 +1,4 @@
-"""Messages from wherever they come: text, dictionaries, LangChain's classes."""
+"""Read messages of any shape: text, dictionaries, LangChain's classes."""
 
 import contextlib
 from collections.abc import Mapping, Sequence
@@ -10,11 +10,11 @@ from supervisor_memory.model.records import Message
 __all__ = ["LONGEST_READ", "MessagesLike", "as_messages", "last_user_text", "readable"]
 
 LONGEST_READ = 65_536
-"""Characters of one message that are read; what a longer one says after that is not looked at."""
+"""Characters of a message that are read at most; the rest is ignored."""
 
 Role = Literal["user", "assistant", "system", "tool"]
 MessagesLike: TypeAlias = "str | Message | Mapping[str, Any] | Sequence[Any]"
-"""A text (said by the user), one message, or a list of messages of any of these shapes."""
+"""A text (the user's), a message, or a list of these."""
 
 _LONGEST_NAME = 128
 _ROLES: dict[str, Role] = {
@@ -33,7 +33,7 @@ def as_messages(value: MessagesLike) -> tuple[Message, ...]:
     """Read messages of any shape.
 
     Raises:
-        InvalidContent: something in it is no message; the error says which.
+        InvalidContent: an item is no message; the error names its place.
     """
     if isinstance(value, (list, tuple)) and not _is_pair(value):
         return tuple(_one(item, f"messages[{index}]") for index, item in enumerate(value))
@@ -41,7 +41,7 @@ def as_messages(value: MessagesLike) -> tuple[Message, ...]:
 
 
 def readable(value: MessagesLike) -> tuple[Message, ...]:
-    """The messages among what a graph holds, what is none left out."""
+    """Read the messages among values of a graph's state; other values are left out."""
     several = value if isinstance(value, (list, tuple)) and not _is_pair(value) else (value,)
     found: list[Message] = []
     for item in several:
@@ -51,7 +51,7 @@ def readable(value: MessagesLike) -> tuple[Message, ...]:
 
 
 def last_user_text(messages: Sequence[Message]) -> str:
-    """The latest thing the user said; empty when there is none."""
+    """The user's latest text; "" if there is none."""
     return next((m.content for m in reversed(messages) if m.role == "user"), "")
 
 
@@ -91,7 +91,7 @@ def _name(value: object) -> str | None:
 
 
 def _text(content: Any, where: str) -> str:
-    """The text of a content that is a string or a list of blocks; images and tool calls say nothing."""
+    """The text of a content, a string or a list of blocks; images and tool calls have none."""
     if isinstance(content, str):
         return content
     if content is None:

@@ -1,6 +1,7 @@
-"""Dictionaries and lists that cannot be changed, so that whoever holds them need not copy them.
+"""Metadata that cannot be changed, and the conditions that a filter sets on metadata.
 
-They are dictionaries and lists to everybody who reads: to JSON, to `==`, to `{**metadata}`.
+`FrozenDict` and `FrozenList` need no copies, since nobody can change them. For readers they are ordinary
+dictionaries and lists: for JSON, for `==`, for `{**metadata}`.
 """
 
 import json
@@ -32,7 +33,7 @@ def _refuse(self: object, *_: object, **__: object) -> NoReturn:
 
 
 class FrozenDict(dict[str, Any]):
-    """A dictionary that stays as it was made. `dict(frozen)` is one that can be changed."""
+    """A dictionary that cannot be changed; `dict(frozen)` makes a copy that can."""
 
     __slots__ = ()
 
@@ -44,7 +45,7 @@ class FrozenDict(dict[str, Any]):
 
 
 class FrozenList(list[Any]):
-    """A list that stays as it was made. `list(frozen)` is one that can be changed."""
+    """A list that cannot be changed; `list(frozen)` makes a copy that can."""
 
     __slots__ = ()
 
@@ -56,14 +57,14 @@ class FrozenList(list[Any]):
 
 
 def frozen(value: Any) -> Any:
-    """A value of JSON that nobody can change, made of one that somebody may."""
+    """A copy of a JSON value that cannot be changed, at any depth."""
     if isinstance(value, dict):
         return FrozenDict({key: frozen(each) for key, each in value.items()})
     return FrozenList(map(frozen, value)) if isinstance(value, list) else value
 
 
 def thawed(value: Any) -> Any:
-    """What its holder may change: a copy where the value is frozen, else the value itself."""
+    """A JSON value that can be changed: a copy of a frozen one, else the value itself."""
     if isinstance(value, FrozenDict):
         return {key: thawed(each) for key, each in value.items()}
     return [thawed(each) for each in value] if isinstance(value, FrozenList) else value
@@ -77,11 +78,11 @@ _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A key of metadata, and the values it may have.
+    """A condition on metadata: a key, and the values it may have.
 
     `texts` are these values as JSON spells them, so that every store compares alike: True is not 1, 1 and
-    1.0 are one number, None is a null that is there and not a key that is missing. A list or a mapping in
-    a record equals none of them. `a.b` is a key with a dot in it, no path.
+    1.0 are equal, None is a null and not a missing key. A list or a mapping in a record matches no value.
+    `a.b` is a key with a dot in it, no path.
     """
 
     key: str
@@ -89,11 +90,11 @@ class Wanted:
 
     @classmethod
     def of(cls, key: str, *values: object) -> "Wanted":
-        """The key with one of these values.
+        """The condition that a key has one of these values.
 
         Raises:
-            InvalidContent: the key is no plain name, there is no value or over 50, or one is no text, finite
-                number, boolean or None.
+            InvalidContent: the key is no plain name, there is no value or over 50, or a value is no text,
+                finite number, boolean or None.
         """
         if not isinstance(key, str) or not _KEY.match(key):
             told = key[:40] if isinstance(key, str) else type(key).__name__
@@ -110,17 +111,17 @@ class Wanted:
         return cls(key, frozenset(text for value in values for text in _spellings(key, value)))
 
     def is_in(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether a record with this metadata is meant."""
+        """Whether this metadata fulfils the condition."""
         return self.key in metadata and spelled(metadata[self.key]) in self.texts
 
 
 def spelled(value: object) -> str | None:
-    """How a record's JSON spells a value that can be compared; None: it cannot be."""
+    """A record's value as JSON spells it; None if it cannot be compared."""
     return _COMPACT.encode(value) if isinstance(value, _SCALARS) else None
 
 
 def _spellings(key: str, value: object) -> Iterator[str]:
-    """A value as JSON may spell it: a number can be written in several ways."""
+    """All spellings of a value in JSON: a number can be written in several ways."""
     if not isinstance(value, _SCALARS) or (isinstance(value, float) and not math.isfinite(value)):
         told = str(value) if isinstance(value, float) else f"a {type(value).__name__}"
         raise InvalidContent(

@@ -71,14 +71,14 @@ Status: TypeAlias = Literal["active", "pending", "stale", "compressed", "quarant
 SourceClass: TypeAlias = Literal["user", "agent", "tool", "system"]
 WriteStatus: TypeAlias = Literal["added", "merged", "updated", "appended", "skipped", "pending"]
 Event: TypeAlias = Literal["ADD", "UPDATE", "DELETE", "NONE"]
-"""What a statement, or a model that read it, asks to be done with a memory."""
+"""The change asked for by a statement, or by a model that read it."""
 Namespace: TypeAlias = tuple[str, ...]
 """(family, user) or (family, user, task); compared by whole segments, never by prefix of the text."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 FAMILIES: Mapping[Kind, str] = MappingProxyType({kind: kind.replace("-", "_") for kind in KINDS})
 SESSION_FAMILY = "session_messages"
-"""Where what was said is kept verbatim. Not searched unless asked for by name."""
+"""The family of verbatim messages. It is searched only if it is named."""
 MAX_CONTENT_BYTES = 64 * 1024
 MAX_NAME_BYTES = 128
 _TASK_SEGMENTS = 3
@@ -102,14 +102,14 @@ def is_id(text: str) -> bool:
 
 
 def check_name(value: object, *, what: str) -> str:
-    """Return `value` when it can name a user, agent, session or task without looking like another.
+    """Return `value` if it can name a user, agent, session or task without looking like another name.
 
     Args:
         what: The word for the error message, such as "user id".
 
     Raises:
-        MissingUser: a user id is None or empty, or is a word that stands for none ("null").
-        InvalidName: characters that nobody sees, not NFC, outer spaces, over 128 bytes.
+        MissingUser: a user id is None or empty, or a word for nobody ("null").
+        InvalidName: it has unseen characters, is not NFC, has outer spaces, or is over 128 bytes.
     """
     if not isinstance(value, str) or not value.strip():
         kind = MissingUser if what == "user id" else InvalidName
@@ -149,7 +149,7 @@ def _checked_name(value: str, what: str) -> str:
 
 
 def check_family(value: str) -> str:
-    """Return `value` when it can be a family: letters, digits, `_`, `-`, `.`; 96 characters at most.
+    """Return `value` if it can be a family: letters, digits, `_`, `-`, `.`; at most 96 characters.
 
     Raises:
         InvalidName: it cannot.
@@ -204,7 +204,7 @@ _CASED = re.compile(r"[a-z]\w*[A-Z]|(?=\w*\d)\w*[a-z]\w*[A-Z]", re.ASCII)
 
 
 def cased_words(text: str) -> frozenset[str]:
-    """The words whose case tells them apart, those with capitals: in backticks, camelCase, keys like K7aB."""
+    """The words for which case counts, if they have capitals: in backticks, camelCase, keys like K7aB."""
     found: set[str] = set()
     for code, word in set(_WORDS.findall(text)):
         if code:
@@ -223,7 +223,7 @@ def content_hash(text: str) -> str:
 
 
 def is_hash_of(text: str, given: object) -> bool:
-    """Whether a hash is that of a text, as it is made now or was made before the case of words counted."""
+    """Whether a hash belongs to a text; also accepts the older form, for which case never counted."""
     return given in (content_hash(text), hashlib.sha256(_seen(text).encode()).hexdigest())
 
 
@@ -237,13 +237,13 @@ def _seen(text: str) -> str:
 def family_for(
     kind: Kind, agent_id: str | None = None, prefixes: Mapping[str, str] = MappingProxyType({})
 ) -> str:
-    """The family a record belongs to when the caller names none.
+    """The family of a record for which the caller names none.
 
-    What is true of the user is kept in `user_profile` whoever heard it; the rest of what an agent
-    brings back goes to `{agent}_memories`; what nobody in particular brought goes by its kind.
+    User profiles go to `user_profile`, whoever wrote them. Other records of an agent go to
+    `{agent}_memories`; all others go by their kind.
 
     Args:
-        prefixes: MEMORY_NAMESPACES, agent → family, where an operator renamed one.
+        prefixes: MEMORY_NAMESPACES: agent → family, for agents with a renamed family.
     """
     if agent_id is None or kind == "user-profile":
         return FAMILIES[kind]
@@ -254,9 +254,9 @@ def family_for(
 class Scope:
     """Who is acting. Bound from trusted run-time data, never from a model's arguments.
 
-    `agent_id` is the sub-agent a note is for, or a result came from; None is the supervisor.
-    `session_id` is LangGraph's `thread_id`. `task` adds a segment to the namespace: records of one
-    task are not seen in another.
+    `agent_id` is the sub-agent that reads a note or returned a result; None is the supervisor.
+    `session_id` is LangGraph's `thread_id`. `task` adds a segment to the namespace: records of a task are
+    not seen in other tasks.
     """
 
     user_id: str
@@ -273,7 +273,7 @@ class Scope:
 
     @property
     def tasks(self) -> tuple[str | None, ...]:
-        """The task segments this scope may see: the user's own, and its task's."""
+        """The tasks with records that this scope may see: None (no task), and its own task."""
         return (None,) if self.task is None else (None, self.task)
 
     def namespace(self, family: str) -> Namespace:
@@ -284,9 +284,9 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a record comes from. Set once; changed only where a model writes its words over the user's.
+    """Where a record comes from. Set once; changed only if a model overwrites the user's words.
 
-    `message_id` is the message it was said in or, for what an agent brought, the user's that it answers.
+    `message_id` is the message that said it; for an agent's outcome, the user's message that it answers.
     """
 
     source_class: SourceClass = "user"
@@ -299,7 +299,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One thing that was said. `name` is the agent's name where an agent said it."""
+    """A message, kept verbatim. `name` is the agent's name if an agent said it."""
 
     role: Literal["user", "assistant", "system", "tool"]
     content: str
@@ -314,11 +314,10 @@ _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 class Record:
     """One memory.
 
-    Times are seconds since 1970 by this machine's clock. `subject` and `attribute` say what a
-    statement is about ("delayed", "definition"): one active record a namespace for each pair.
-    `ref_id` is the session message it was read from, None where no message was kept. `vector` travels
-    only towards a backend: records that come back have None; an update with `vector=None` and an
-    `embedder` keeps the stored one.
+    Times are seconds since 1970 by this machine's clock. `subject` and `attribute` are the topic of a
+    statement ("delayed", "definition"): a namespace has one active record for each pair. `ref_id` is the
+    session message it was read from, None if no message was kept. `vector` travels only towards a backend:
+    records that come back have None; an update with `vector=None` and an `embedder` keeps the stored one.
     """
 
     id: str
@@ -362,23 +361,23 @@ class Record:
 
     @property
     def use_when(self) -> str | None:
-        """The situation it is for, as `metadata["use_when"]` tells it; None: it speaks for itself."""
+        """The situation in which the record is of use, from `metadata["use_when"]`; None: any."""
         told = self.metadata.get("use_when")
         return told if isinstance(told, str) and told.strip() else None
 
     @property
     def spoken_by(self) -> str | None:
-        """Who said it, where it is kept as it was spoken, by somebody with a name; a role is none."""
+        """The named speaker of a verbatim record; None for other records, and for roles such as "user"."""
         return named_speaker(self.source.speaker) if self.layer == "history" else None
 
     @property
     def embedded_text(self) -> str:
-        """What its vector is of: `use_when` where there is one, else the content and who said it."""
+        """The text to embed: `use_when` if there is one, else the content with its speaker."""
         return self.use_when or self._told
 
     @property
     def searched_text(self) -> str:
-        """What is searched by words: the content, who said it, `use_when` and the tags."""
+        """The text for searches by words: the content with its speaker, `use_when` and the tags."""
         return "\n".join(filter(None, (self._told, self.use_when, " ".join(self.tags))))
 
     @property
@@ -386,7 +385,7 @@ class Record:
         return self.content if self.spoken_by is None else f"{self.spoken_by}: {self.content}"
 
     def to_dict(self) -> dict[str, Any]:
-        """A plain dictionary that JSON can hold; the vector stays behind."""
+        """The record as a plain dictionary for JSON, without its vector."""
         values = {name: getattr(self, name) for name in Record.__slots__ if name != "vector"}
         return {
             **values,
@@ -401,7 +400,7 @@ class Record:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Record":
-        """The reverse of `to_dict`. Nobody can change the metadata of this one."""
+        """The reverse of `to_dict`; the metadata cannot be changed."""
         return cls(
             **{
                 **data,
@@ -413,16 +412,16 @@ class Record:
         )
 
     def is_visible(self, now: float) -> bool:
-        """Whether a search may return it: active and not past its time to live."""
+        """Whether a search may return the record: it is active and has not expired."""
         return self.status == "active" and (self.expires_at is None or self.expires_at > now)
 
     def has_expired(self, now: float) -> bool:
-        """Whether its time to live has passed."""
+        """Whether the record's time to live has passed."""
         return self.expires_at is not None and self.expires_at <= now
 
 
 def named_speaker(speaker: str | None) -> str | None:
-    """The speaker, where that is a name; None for a role such as "user"."""
+    """The speaker if it is a name; None for a role such as "user"."""
     return speaker if speaker and speaker.lower() not in _ROLES else None
 
 
@@ -430,14 +429,14 @@ def named_speaker(speaker: str | None) -> str | None:
 class Candidate:
     """A statement on its way to become a record, or to change one.
 
-    `content` is the speaker's own words. `subject` and `attribute` say what the statement is about
-    and which property of it; `value` is that property, normalised, where there is one ("table").
-    `evidence` is the span it came from, `ref_id` the session message that holds it, where one is kept.
-    `strategy` is the merge strategy asked for, None by kind.
+    `content` is the speaker's own words. `subject` and `attribute` name the thing and its property, `value`
+    is the property's normalised value ("table"), if any. `evidence` is the text it was read from, `ref_id`
+    the session message with that text, if one was kept. `strategy` is the merge strategy asked for; None:
+    the one of the kind.
 
-    `event` is what it asks for, None: decided by comparison. "DELETE" takes back what `content` says:
-    "I want tables" for "forget that I want tables". `target` is the id of the record it is about, None: the
-    one that says the same.
+    `event` is the change asked for; None: comparison decides. "DELETE" takes back the statement in `content`:
+    "I want tables" for "forget that I want tables". `target` is the id of the record to change; None: the
+    record that says the same.
     """
 
     content: str
@@ -458,16 +457,14 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which records are meant. A field that is None does not restrict; all that are set must hold.
+    """Conditions on records. A field that is None does not restrict; all others must hold.
 
-    `tasks=(None,)` means records without a task segment, `(None, "t")` those and task t's.
-    `families=None` means every family but the session messages. `not_embedded_by` means records without
-    a vector of the embedder with this fingerprint. A record has all of `tags`, and each key of `metadata`
-    with a value that is wanted.
+    `tasks=(None,)` means records without a task, `(None, "t")` also the records of task t. `families=None`
+    means every family except the session messages. `not_embedded_by` means records without a vector by the
+    embedder with this fingerprint. A record must have all of `tags`, and fulfil all of `metadata`.
 
-    `since` and `until` are about `created_at`, when it was said, in seconds since 1970: from the one on and
-    before the other. A record that was corrected later is still of then. `expired_by` means records whose
-    time to live had passed at that moment.
+    `since` (inclusive) and `until` (exclusive) are about `created_at`, in seconds since 1970, which a later
+    correction does not change. `expired_by` means records that had expired at that time.
     """
 
     user_id: str | None = None
@@ -489,11 +486,11 @@ class Filter:
     expired_by: float | None = None
 
     def names_something(self) -> bool:
-        """Whether it is narrower than "everything": by user, ids or session."""
+        """Whether the filter names a user, ids or a session."""
         return any(value is not None for value in (self.user_id, self.ids, self.session_id))
 
     def matches(self, record: Record) -> bool:
-        """The meaning of a filter, in one place; every backend agrees with it."""
+        """Whether a record fulfils the filter. Every backend agrees with this method."""
         if self.families is None:
             in_family = record.family != SESSION_FAMILY or self.ids is not None or self.session_id is not None
         else:
@@ -521,10 +518,10 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What to look for. `terms` come from `supervisor_memory.text.terms`; `vector` may be missing.
+    """A search. `terms` come from `supervisor_memory.text.terms`; `vector` may be missing.
 
-    `unrelated` is the cosine up to which texts have nothing in common, by the calibration of the embedder.
-    `weights` say what each signal counts.
+    `unrelated` is the cosine up to which texts have nothing in common, by the embedder's calibration.
+    `weights` are the weights of the signals.
     """
 
     text: str
@@ -539,7 +536,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A record found, with its score in [0, 1] and the parts of that score."""
+    """A found record, with its score in [0, 1] and the parts of the score."""
 
     record: Record
     score: float = 0.0
@@ -547,7 +544,7 @@ class Hit:
 
     @property
     def reason(self) -> str:
-        """Why it was handed out, as a code of `supervisor_memory.model.explain`."""
+        """Why the record was handed out, as a code of `supervisor_memory.model.explain`."""
         return "standing" if "standing" in self.parts else "kept"
 
     def __str__(self) -> str:
@@ -557,7 +554,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """A candidate of a search and what became of it: a code, worded in `supervisor_memory.model.explain`."""
+    """A candidate of a search with its outcome, a code of `supervisor_memory.model.explain`."""
 
     hit: Hit
     reason: str = "kept"
@@ -565,11 +562,11 @@ class Considered:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Hits(Sequence[Hit]):
-    """Hits, best first. `degraded` says that a part of the search did not work; `notes` say which.
+    """Hits, best first. `degraded` says that a part of the search did not work; `notes` say which part.
 
-    `notes` also say how much of a long question was read. `namespaces` is how many the store looked into;
-    None: it does not tell. `print(hits)` shows one hit a line; with `considered`, which `explain=True`
-    asks for, a table of all candidates.
+    `notes` also say how much of a long question was read. `namespaces` is the number that the store looked
+    into; None: unknown. `print(hits)` shows a hit per line or, with `considered` (filled by `explain=True`),
+    a table of all candidates.
     """
 
     items: tuple[Hit, ...] = ()
@@ -624,9 +621,9 @@ def _shortened(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What the router decided about a text.
+    """The router's decision about a text.
 
-    `families` are where to read; `kinds` what to write; `reasons` the names of the rules that fired.
+    `families` are to be read; `kinds` to be written; `reasons` are the names of the rules that fired.
     """
 
     should_read: bool
@@ -638,7 +635,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The text injected into one model call, with the ids it was made from. Empty text: nothing to say."""
+    """The text put into one model call, with the ids of its records. Empty text: there is nothing to say."""
 
     text: str = ""
     ids: tuple[str, ...] = ()
@@ -653,12 +650,12 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """What became of one text.
+    """The outcome of writing one text.
 
-    `id` is the record it is in now (the older one when it was merged), or "" when it is in none. "pending":
-    it counts for nothing until a person approves it, see `memory.review`; `reason` says why it waits.
-    `saved` says that it is durable; False comes with a `reason`. `applied` says that every reader sees it:
-    what waits in a journal for a store that is out of reach is seen on this machine alone.
+    `id` is the record with the text now (the older one after a merge); "" if there is none. "pending": it has
+    no effect until a person approves it, see `memory.review`; `reason` says why it waits. `saved` says that
+    it is durable; False comes with a `reason`. `applied` says that every reader sees it; a change that waits
+    in a journal for an unreachable store is seen on this machine alone.
     """
 
     id: str
@@ -671,7 +668,7 @@ class WriteResult:
 
 @dataclass(frozen=True, slots=True)
 class AuditEvent:
-    """What happened, to what, by whom, why. The row that is stored holds no content.
+    """What happened, to what, by whom, why. The stored row holds no content.
 
     `before` and `after` are texts only on their way in: the log keeps keyed commitments of them.
     `detail` values are str, int, bool or None, never content.

@@ -1,4 +1,4 @@
-"""What each signal counts in a match: values alone, so that a question can carry them to any store."""
+"""The weights of the signals in a match: plain values, so that a query can carry them to any store."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -8,10 +8,10 @@ __all__ = ["DEFAULT", "Weights"]
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What each signal counts; 0: it is not looked at. Measured, see docs/ranking.md.
+    """The weight of each signal; 0: the signal is not computed. Measured, see docs/ranking.md.
 
-    The first three are direct: only their proportions count. The others add to what these make, which is
-    from 0 to 1.
+    The first three are direct: only their proportions count, and they make a value from 0 to 1. The others
+    are added to it.
 
     Raises:
         ValueError: a weight is outside [0, 1000], or no direct signal has one.
@@ -36,10 +36,10 @@ class Weights:
 
     @classmethod
     def of(cls, changed: Mapping[str, float]) -> "Weights":
-        """The defaults with some of them changed.
+        """The default weights with some of them changed.
 
         Raises:
-            ValueError: a name is none of a signal, or see above.
+            ValueError: there is no such signal, or see above.
         """
         names = [each.name for each in fields(cls)]
         if unknown := sorted(set(changed) - set(names)):

@@ -1,8 +1,7 @@
-"""The versions of a record in time: since when each was valid, when it was recorded, what decided it.
+"""The versions of a record in time: valid time, recorded time, and the deciding event of each.
 
-Two times are told apart. *Valid* time is when something was so, as it was said: `created_at` of a write may
-lie in the past. *Recorded* time is when the store learned of it, by the audit log. `as_of` asks for the
-former.
+*Valid* time is when a statement was true: `created_at` of a write may lie in the past. *Recorded* time is
+when the store learned of it, by the audit log. `as_of` asks for valid time.
 
 Source: R. T. Snodgrass, Developing Time-Oriented Database Applications in SQL (2000), on bitemporal tables.
 """
@@ -21,16 +20,15 @@ _NEVER: Final[frozenset[Status]] = frozenset({"deleted", "pending", "quarantined
 
 @dataclass(frozen=True, slots=True)
 class Version(Record):
-    """A record as it was in one of its versions.
+    """A record in one of its versions.
 
     Args:
-        recorded_at: When the store learned of it, in seconds since 1970; None: this machine's log does not
-            know, for another instance wrote it.
-        op, reason, actor: What decided it, by what rule, and on whose behalf, as the audit log has them;
-            "" where it does not know.
-        said_in: The session in which that was said, while `source` is that of the first version; as the log
-            names it where the message was not kept. None: in none, or it was
-            changed by hand.
+        recorded_at: When the store learned of the version, in seconds since 1970; None: another instance
+            wrote it, so this machine's log does not know.
+        op, reason, actor: The deciding event of the audit log: the operation, the rule and the actor; "" if
+            the log does not know.
+        said_in: The session in which this version was said (`source` belongs to the first version): its id
+            or, if the message was not kept, the log's pseudonym. None: no session, or changed by hand.
     """
 
     recorded_at: float | None = None
@@ -41,15 +39,15 @@ class Version(Record):
 
     @classmethod
     def of(cls, record: Record, decided: Mapping[str, Any] | None, sessions: Mapping[str, str]) -> "Version":
-        """A version as stored, with the event of the audit log that decided it.
+        """Combine a stored version with the event of the audit log that decided it.
 
         Args:
-            sessions: What the log calls a session → its id, as far as that is known.
+            sessions: The log's pseudonym of a session → its id, as far as known.
         """
         values = {name: getattr(record, name) for name in Record.__slots__}
         if decided is None:
             return cls(**values)
-        was_said = decided["op"] == "approve" or "layer" in decided["detail"]  # and was not put in by hand
+        was_said = decided["op"] == "approve" or "layer" in decided["detail"]  # not changed by hand
         session = decided["session"] if was_said else None
         return cls(
             **values,
@@ -67,25 +65,25 @@ class Version(Record):
 
 
 def read_from_message(versions: Sequence[V]) -> V:
-    """The version that was read from the message which the present one points to.
+    """The first version with the same `ref_id` as the present one: it was read from that message.
 
     Args:
-        versions: All of one record, oldest first.
+        versions: All versions of a record, oldest first.
     """
     return next(version for version in versions if version.ref_id == versions[-1].ref_id)
 
 
 def begins_at(version: Record) -> float:
-    """Since when a version holds, in seconds since 1970: what it says, or that it says nothing any more."""
+    """The time from which a version is valid, or from which it ended the record, in seconds since 1970."""
     since = version.valid_from if version.status == "active" else version.valid_to
     return version.updated_at if since is None else since
 
 
 def lifetimes(versions: Sequence[Record]) -> list[Record]:
-    """The versions with the time each was valid: `valid_to` is when the next one began.
+    """Fill in when each active version was valid: `valid_to` is the beginning of the next version.
 
     Args:
-        versions: All of one record, oldest first.
+        versions: All versions of a record, oldest first.
     """
     after = [*map(begins_at, versions[1:]), None]
     return [
@@ -101,13 +99,13 @@ def lifetimes(versions: Sequence[Record]) -> list[Record]:
 
 
 def valid_at(versions: Sequence[Record], when: float) -> Record | None:
-    """The version that was valid at a moment; None where there was none.
+    """The version that was valid at a moment; None if there was none.
 
-    What is deleted, rejected, quarantined or waits for review by now was valid at no time: asking for the
-    past does not bring it back.
+    A record that is deleted, rejected, quarantined or pending now was valid at no time: asking for the past
+    does not bring it back.
 
     Args:
-        versions: All of one record, oldest first.
+        versions: All versions of a record, oldest first.
     """
     if versions[-1].status in _NEVER:
         return None

@@ -1,1 +1,1 @@
-"""What a person decides about memory: what waits, what is taken back, what is set aside."""
+"""Decisions of a person about memory: proposals, earlier versions, quarantines and roll-backs."""

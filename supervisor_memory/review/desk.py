@@ -1,4 +1,4 @@
-"""The review desk: what waits for a person, and what a person decides. `SupervisorMemory.review` is one."""
+"""The review desk, `SupervisorMemory.review`: proposals that wait for a person, and decisions on them."""
 
 import functools
 import re
@@ -60,13 +60,13 @@ def _twin(
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What waits for a person, and what a person takes back. docs/reviewing.md is its page.
+    """The desk where a person decides on proposals and takes changes back. docs/reviewing.md is its page.
 
-    In each verb `user_id` says whose record it must be; None: the operator decides, on anybody's. `reviewer`
-    is a login such as `ada@example.com`, kept in the audit log for ever.
+    In each verb `user_id` is the user to whom the record must belong; None: the operator decides, on records
+    of any user. `reviewer` is a login such as `ada@example.com`, kept in the audit log for ever.
 
     Args:
-        insert: The operators that decide on a candidate.
+        insert: The operators of the insert stage, which decide on a candidate.
     """
 
     services: Services
@@ -75,9 +75,9 @@ class Desk:
     trail: Trail
 
     def pending(self, *, user_id: str | None = None, limit: int = 100) -> list[Proposal]:
-        """What waits, the newest first, each beside the record it would change and the text it would leave.
+        """The proposals that wait, newest first, each with the record it would change and the resulting text.
 
-        The decision of what cannot be approved, such as a foreign line with a name that none can be, is
+        A proposal that cannot be approved, such as an imported one with an invalid name, has the decision
         "refused"; it can be rejected.
 
         Raises:
@@ -91,7 +91,7 @@ class Desk:
         return [self._shown(each, user_id) for each in found if not each.has_expired(ports.now)]
 
     def show(self, id: str, *, user_id: str | None = None) -> Proposal:
-        """One of these.
+        """A proposal by its record's id.
 
         Raises:
             RecordNotFound: there is no such record, or it is another user's.
@@ -100,9 +100,9 @@ class Desk:
         return self._shown(self._waiting(id, user_id, self._ports()), user_id)
 
     def approve(self, id: str, *, reviewer: str, user_id: str | None = None) -> WriteResult:
-        """Remember it. What becomes of it is decided now, against what is known by now: see the result.
+        """Approve a proposal: the insert stage decides on it now, against the present records.
 
-        Where it is a record of its own, that has the id it waited under.
+        If it becomes a record of its own, it keeps its id.
 
         Raises:
             RecordNotFound: there is no such record, or it is another user's.
@@ -112,7 +112,7 @@ class Desk:
         return self._decide(id, None, reviewer, user_id)
 
     def edit(self, id: str, content: str, *, reviewer: str, user_id: str | None = None) -> WriteResult:
-        """Remember it in the reviewer's words. Where it came from stays as it is.
+        """Approve a proposal in the reviewer's words. Its source does not change.
 
         Raises:
             InvalidContent: the text cannot be remembered.
@@ -122,10 +122,10 @@ class Desk:
         return self._decide(id, clean, reviewer, user_id)
 
     def reject(self, id: str, *, reviewer: str, reason: str = "", user_id: str | None = None) -> WriteResult:
-        """Do not remember it, and do not propose these words again.
+        """Reject a proposal, so that these words are not proposed again.
 
         Args:
-            reason: For who looks at the record later; 1,000 characters at most.
+            reason: A remark for later readers of the record; 1,000 characters at most.
 
         Raises:
             RecordNotFound, AlreadyReviewed, InvalidName: as in `approve`.
@@ -162,7 +162,7 @@ class Desk:
         user_id: str | None = None,
         source: Source | None = None,
     ) -> WriteResult:
-        """As `SupervisorMemory.update`, in the name of a reviewer. `revert` takes it back."""
+        """As `SupervisorMemory.update`, in the name of a reviewer. `revert` undoes it."""
         by, redactor = check_login(reviewer), self.services.redactor
         extra = redactor.value(as_metadata(metadata))
         strategy_for("domain-facts", extra.get("strategy"))
@@ -171,13 +171,13 @@ class Desk:
 
     @spanned("delete_memory", of_one)
     def delete(self, id: str, *, reviewer: str, user_id: str | None = None) -> int:
-        """As `SupervisorMemory.delete`, in the name of a reviewer. `restore` brings it back."""
+        """As `SupervisorMemory.delete`, in the name of a reviewer. `restore` undoes it."""
         return self.curator.delete(id, user_id, actor=check_login(reviewer))
 
     def restore(self, id: str, *, reviewer: str, user_id: str | None = None) -> WriteResult:
-        """Bring back what was deleted, rejected, replaced by another record or forgotten, as it was before.
+        """Bring back a record that was deleted, rejected, replaced by another record, or forgotten.
 
-        What was rejected waits again: the result is "pending".
+        A rejected proposal waits again: the result is "pending".
 
         Raises:
             RecordNotFound: there is no such record, it is another user's or quarantined, or it was erased.
@@ -192,16 +192,16 @@ class Desk:
         return undo.revert(id, version, user_id, actor=by, curator=self.curator, writing=self._ports)
 
     def undo(self, id: str, *, reviewer: str, by: str | None = None, user_id: str | None = None) -> None:
-        """Take back the latest decision on a proposal: it waits again, and what that changed is as before.
+        """Undo the latest decision on a proposal: it waits again, and records it changed are as before.
 
-        Any process can do it, at any time: what a decision changed is told by this machine's audit log.
+        Any process can do it, at any time: the changes of a decision are in this machine's audit log.
 
         Args:
-            by: Only where this reviewer decided. None: whoever did.
+            by: Undo only a decision of this reviewer. None: of any reviewer.
 
         Raises:
             RecordNotFound: there is no such record, it is another user's, or the log has no decision on it.
-            Conflict: something that was changed by it was changed again since, or has no place any more.
+            Conflict: a record that the decision changed was changed since, or has lost its place.
         """
         login, ports = check_login(reviewer), self._ports()
         own = self.curator.own(id, user_id, ports)
@@ -218,7 +218,7 @@ class Desk:
                 what="version",
                 record_id=own.id,
             )
-        # What is active goes first, so that the place of what comes back is free.
+        # Active records go first, so that the places of restored ones are free.
         for id_ in sorted(decided.changed, key=lambda id_: now[id_].status in _SET_ASIDE):
             before, _ = decided.changed[id_]
             if now[id_].status in _SET_ASIDE:
@@ -236,17 +236,17 @@ class Desk:
         dry_run: bool = False,
         **which: Unpack[Which],
     ) -> Swept:
-        """Set aside all that came from there, or was changed by it: found no more, kept, not said again.
+        """Set aside all records that came from a source, or were changed by it: kept, but no longer found.
 
         Args:
-            dry_run: Tell what it would do, and do nothing.
-            which: What is meant, one of these at least; all that are given must hold: `source` (a class:
+            dry_run: Only return what would be done.
+            which: The source, by at least one of these; all that are given must hold: `source` (a class:
                 user, agent, tool, system), `run_id`, `session_id`, `agent_id`, `since` and `until` (when it
                 was said or recorded, as seconds since 1970 or a datetime).
 
         Raises:
-            InvalidContent: nothing says what is meant.
-            BackendError, DeadlineExceeded: the store failed; what was done stays so. Call it again.
+            InvalidContent: `which` is empty.
+            BackendError, DeadlineExceeded: the store failed; finished parts stay done. Call it again.
         """
         selected = Selected.of(user_id, which)
         return self._sweep("quarantine", selected, reviewer).run(sweep.quarantine, dry_run=dry_run)
@@ -259,7 +259,7 @@ class Desk:
         dry_run: bool = False,
         **which: Unpack[Which],
     ) -> Swept:
-        """End a quarantine: what was set aside of this is as it was before. Arguments as in `quarantine`."""
+        """End a quarantine: the selected records are as before. Arguments as in `quarantine`."""
         selected = Selected.of(user_id, which)
         return self._sweep("release", selected, reviewer).run(sweep.release, dry_run=dry_run)
 
@@ -271,9 +271,10 @@ class Desk:
         dry_run: bool = False,
         **which: Unpack[Which],
     ) -> Swept:
-        """Take back what came from there: what it added is withdrawn, what it changed is as it was before.
+        """Undo a source: records it added are withdrawn, records it changed get their earlier text back.
 
-        What others have changed since is left, and named in the result. Arguments as in `quarantine`.
+        Records that others have changed since are left, and named in the result. Arguments as in
+        `quarantine`.
         """
         selected = Selected.of(user_id, which)
         return self._sweep("roll-back", selected, reviewer).run(sweep.roll_back, dry_run=dry_run)
@@ -320,14 +321,14 @@ class Desk:
         self.trail.seen("review", (record,), by_operator=user_id is None)
         try:
             return foreseen(record, self._ports(), self.insert)
-        except (IdentityError, InvalidContent) as error:  # an imported one may say what nothing else would
+        except (IdentityError, InvalidContent) as error:  # only an imported record can be so wrong
             return unfit(record, type(error).__name__)
 
     def _sweep(self, op: str, selected: Selected, reviewer: str) -> Sweep:
         return Sweep(op, selected, functools.partial(self._ports, _SWEEP_SECONDS), check_login(reviewer))
 
     def _ports(self, seconds: float = _SECONDS) -> Ports:
-        """With more time than a turn has: a person waits, no graph. No model is asked."""
+        """New ports with more time than a turn has, since a person waits, and without a model."""
         services = replace(self.services, complete=None)
         return Ports(services, seconds=seconds, now=services.clock())
 
@@ -336,10 +337,10 @@ _ROWS: Final = 20
 
 
 def check_login(reviewer: str) -> str:
-    """The login of who decides, fit for the audit log.
+    """Return the reviewer's login if the audit log can keep it.
 
     Raises:
-        InvalidName: it is none.
+        InvalidName: it cannot.
     """
     if isinstance(reviewer, str) and _LOGIN.match(reviewer):
         return reviewer

@@ -1,4 +1,4 @@
-"""A statement that waits for a person: what it says, why it waits, and what approving it would do."""
+"""A proposal: a statement that waits for a person, with the effect that approving it would have."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -27,15 +27,15 @@ Insert = tuple[Inserting, ...]
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What waits, beside what there is.
+    """A statement that waits for a person, beside the record it concerns.
 
     Args:
-        record: What was proposed, as it waits.
+        record: The pending record with the proposed text.
         why: Why it waits, as codes; docs/reviewing.md lists them.
-        evidence: The words it came from, where they are others.
-        decision, reason: What approving it now would do, as a `WriteResult` says it: "added", "merged",
-            "updated", "skipped" …; "refused" where it cannot be approved, and the error's name.
-        existing: The record that would be changed, replaced or left as it is; None: there is none.
+        evidence: The text it was read from; "" if that is the same.
+        decision, reason: The effect of approving it now, as in a `WriteResult`: "added", "merged",
+            "updated", "skipped" …; or "refused" and the error's name, if it cannot be approved.
+        existing: The record that would be changed, replaced or left unchanged; None: there is none.
         text: The text that would be kept.
     """
 
@@ -53,7 +53,7 @@ class Proposal:
 
     @property
     def said_by(self) -> str:
-        """Who brought it, in which run and session: "tool, agent sql, run run-17"."""
+        """The source in words: "tool, agent sql, run run-17"."""
         source = self.record.source
         names = ("agent", source.agent_id), ("speaker", source.speaker), ("run", source.run_id)
         places = ("session", source.session_id), ("message", source.message_id)
@@ -61,7 +61,7 @@ class Proposal:
         return ", ".join([source.source_class, *told])
 
     def to_dict(self) -> dict[str, Any]:
-        """A plain dictionary that JSON can hold."""
+        """The proposal as a plain dictionary for JSON."""
         return {
             "id": self.id,
             "user_id": self.record.user_id,
@@ -87,10 +87,10 @@ class Proposal:
 
 @dataclass(slots=True)
 class Approval:
-    """A proposal on its way to be remembered: decided on as things are now, and taken away, in one commit.
+    """The approval of a proposal: decided against the present records, and ended, in one commit.
 
     Args:
-        content: The reviewer's wording; None: as it was proposed.
+        content: The reviewer's wording; None: the proposed one.
     """
 
     proposal: Record
@@ -99,10 +99,10 @@ class Approval:
     _new_id: str = ""
 
     def decide(self, ports: Ports, insert: Insert) -> WriteResult:
-        """Decide, and commit.
+        """Let the insert stage decide on the proposal, and commit.
 
         Raises:
-            AlreadyReviewed: somebody else was faster.
+            AlreadyReviewed: another reviewer was faster.
         """
 
         def commit(decided: Commit) -> Committed:
@@ -114,7 +114,11 @@ class Approval:
         return result
 
     def commit(self, ports: Ports, commit: Commit) -> Committed:
-        """Commit something else about the proposal, unless somebody was faster."""
+        """Commit another decision on the proposal, such as a rejection.
+
+        Raises:
+            AlreadyReviewed: another reviewer was faster.
+        """
         return ports.store(self._made, ports.services.backend, commit)
 
     def _made(self, backend: MemoryBackend, commit: Commit) -> Committed:
@@ -137,7 +141,7 @@ class Approval:
             gone = replace(proposal, status="stale", valid_to=now, updated_at=now)
             changes = [*commit.changes, Change(gone, expects=proposal.version)]
             events = list(by_reviewer)
-        else:  # the very record becomes active: its id is known to those who proposed it
+        else:  # the pending record itself becomes active, since callers know its id
             became = Change(replace(new.record, id=proposal.id), expects=proposal.version)
             changes = [became if change is new else change for change in commit.changes]
             events = [self._renamed(each) for each in by_reviewer]
@@ -164,7 +168,7 @@ class Approval:
 
 
 def foreseen(record: Record, ports: Ports, insert: Insert) -> Proposal:
-    """The proposal beside what there is. Nothing is changed."""
+    """The proposal with the decision that the insert stage would take now. Nothing is changed."""
     seen: list[Commit] = []
 
     def commit(decided: Commit) -> Committed:
@@ -192,7 +196,7 @@ def unfit(record: Record, why: str) -> Proposal:
 
 
 def _proposed(record: Record) -> Proposal:
-    """What a proposal says by itself."""
+    """The proposal without a decision."""
     told = record.metadata.get(REVIEW)
     asks = told if isinstance(told, dict) else {}
     why = asks.get("why")
@@ -214,8 +218,8 @@ def _decided(
     commit: Callable[[Commit], Committed],
     insert: Insert,
 ) -> WriteResult:
-    """What the insert stage makes of a proposal, as things are now. No model is asked, so that what was shown
-    to the reviewer is what is kept."""
+    """Run the insert stage on a proposal, against the present records. No model is asked, so that the text
+    which is kept is the one that the reviewer saw."""
     from supervisor_memory.stores.amended import Amended  # with it comes numpy
 
     source = record.source
@@ -239,7 +243,7 @@ def _candidate(record: Record, content: str | None) -> Candidate:
     asked = {name: asks.get(name) for name in _ASKED} if isinstance(asks, dict) else dict.fromkeys(_ASKED)
     metadata = without_review(record.metadata)
     subject, attribute, value = record.subject, record.attribute, metadata.get("value")
-    if content is not None:  # in other words, of the same thing; where it had no name, what these words name
+    if content is not None:  # reworded about the same subject; if it had none, the new words may name one
         told = describe(content, kind=record.kind, source=record.source)
         if subject in (None, told.subject):
             value = told.value
@@ -265,7 +269,7 @@ def _candidate(record: Record, content: str | None) -> Candidate:
 
 
 def _outcome(commit: Commit) -> str:
-    """What was decided, as a code: the operations on records, in order."""
+    """The decision as a code: the operations on records, in order."""
     told = dict.fromkeys(each.op for each in commit.audit)
     return "+".join(told)
 
@@ -279,7 +283,7 @@ def event(
     reason: str = "",
     detail: dict[str, str | int | bool | None] | None = None,
 ) -> AuditEvent:
-    """What a person did to a record, which is at its next version then."""
+    """The audit event of a person's change of a record, which leads to its next version."""
     source = record.source
     return AuditEvent(
         op,

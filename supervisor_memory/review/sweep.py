@@ -1,7 +1,7 @@
-"""All that came from one source, run, session, agent or time: set aside, brought back, or taken back.
+"""Quarantine, release or roll back all records from a source class, run, session, agent or time.
 
-What a run *added* is told from where its records come from, what it *changed* in others from the audit log
-of this machine. What others have changed since is left to a person, and named.
+Records that a run *added* are known by their source, records that it *changed* by this machine's audit log.
+Records that others have changed since are left to a person, and named in the result.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -35,13 +35,13 @@ _TOGETHER: Final = 200
 _TRIES: Final = 20
 _ALL_ROWS: Final = 1_000_000
 _CHANGES: Final = frozenset({"merge", "append", "update", "supersede"})
-"""What a statement does to a record that is there."""
+"""The operations that change an existing record."""
 _SETTLED: Final = frozenset({"revert", "roll-back", "release", "restore"})
-"""After these, what was done to a record before is what a person wants."""
+"""The operations after which a person has accepted the earlier changes of a record."""
 
 
 class Which(TypedDict, total=False):
-    """What is meant of a user's records."""
+    """The selection of a user's records, as callers pass it."""
 
     source: SourceClass
     run_id: str
@@ -53,12 +53,12 @@ class Which(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """Which records and changes are meant. All that is set must hold; one beside the user must be.
+    """The selected records and changes. All set fields must hold; at least one beside the user is set.
 
     Args:
-        source: The class of it: user, agent, tool or system.
-        since, until: In seconds since 1970, from the one on and before the other: when it was said or, by the
-            audit log, recorded.
+        source: The source class: user, agent, tool or system.
+        since, until: In seconds since 1970, inclusive and exclusive: when it was said or, by the audit log,
+            recorded.
     """
 
     user_id: str
@@ -80,10 +80,10 @@ class Selected:
 
     @classmethod
     def of(cls, user_id: str, which: Which) -> "Selected":
-        """What a caller means.
+        """Read a caller's selection.
 
         Raises:
-            InvalidContent: nothing says what is meant, or a time is none.
+            InvalidContent: it is empty, has an unknown name, or a time is none.
         """
         if unknown := [name for name in which if name not in Which.__annotations__]:
             raise InvalidContent(
@@ -109,11 +109,11 @@ class Selected:
 
     @property
     def rule(self) -> str:
-        """The name of what was asked for, as a code: by-run_id+since."""
+        """The set fields as a code: by-run_id+since."""
         return f"by-{'+'.join(self._set)}"
 
     def brought(self, record: Record) -> bool:
-        """Whether a record comes from there."""
+        """Whether a record comes from the selected source."""
         source = record.source
         return (
             self.source in (None, source.source_class)
@@ -124,10 +124,10 @@ class Selected:
         )
 
     def did(self, row: Mapping[str, Any], *, session: str | None, runs: Collection[str | None]) -> bool:
-        """Whether a row of the audit log tells of something from there.
+        """Whether a row of the audit log is about an operation of the selected source.
 
         Args:
-            session, runs: What stands for the session and for the run in the log.
+            session, runs: The log's pseudonyms of the session and of the run.
         """
         return (
             self.source in (None, row["source_class"])
@@ -143,7 +143,7 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One record and what becomes of it, or would. `text` is what it says until then."""
+    """An action on a record, done or planned. `text` is the record's text before it."""
 
     record_id: str
     action: Action
@@ -152,13 +152,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What became of what was selected.
+    """The result of a sweep.
 
     Args:
-        id: Names this sweep in the audit log; "" where nothing was changed.
-        rule: What was asked for, as a code.
-        steps: What was done or, in a dry run, would be.
-        left: Record id → why it was left as it is: "changed-since" (others have changed it after), or
+        id: The name of this sweep in the audit log; "" if nothing was changed.
+        rule: The selection as a code.
+        steps: The actions done or, in a dry run, planned.
+        left: Record id → why it was left unchanged: "changed-since" (others have changed it later), or
             "place-taken" (another active record has its words or its subject).
     """
 
@@ -176,7 +176,7 @@ class Swept:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What is to become of one record; `shall_be` None: it is left, and `why` says why."""
+    """The planned action on a record; `shall_be` None: the record is left, for the reason in `why`."""
 
     record: Record
     action: Action
@@ -186,12 +186,12 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Reads what there is, plans with what it is given, and commits the plan in parts.
+    """Reads a user's records and log, plans with a given function, and commits the plan in parts.
 
     Args:
-        op: How the audit log calls it.
-        ports: New ports, with the time for many records.
-        actor: Who asked for it.
+        op: The operation's name in the audit log.
+        ports: Makes new ports, with time for many records.
+        actor: The reviewer's login.
     """
 
     op: str
@@ -200,10 +200,11 @@ class Sweep:
     actor: str
 
     def run(self, plan: "Callable[[Known, Ports], Iterator[Planned]]", *, dry_run: bool) -> Swept:
-        """Do it, or tell what it would do.
+        """Carry out a plan or, in a dry run, only return it.
 
         Raises:
-            BackendError, DeadlineExceeded: the store failed; what was done until then stays so.
+            BackendError, DeadlineExceeded: the store failed; finished parts stay done.
+            Conflict: others kept changing the same records.
         """
         sweep_id, left = new_id(), dict[str, str]()
         done: list[Step] = []
@@ -228,7 +229,7 @@ class Sweep:
         return Swept(changed, self.selected.rule, tuple(done), left, dry_run)
 
     def _commit(self, todo: Sequence[Planned], done: list[Step], sweep_id: str, ports: Ports) -> None:
-        """In parts; what steps back comes first, so that others can have its place."""
+        """Commit the plan in parts; records that become inactive come first, which frees their places."""
         in_order = sorted(
             todo, key=lambda each: each.shall_be is not None and each.shall_be.status == "active"
         )
@@ -275,7 +276,7 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """All records of the user, and what the log tells of each, oldest first."""
+    """All records of the user, with each record's rows of the audit log, oldest first."""
 
     selected: Selected
     session: str | None
@@ -287,31 +288,31 @@ class Known:
         return self.selected.did(row, session=self.session, runs=self.runs)
 
     def since_settled(self, record: Record) -> Sequence[Mapping[str, Any]]:
-        """What was done to a record since a person last settled it."""
+        """The record's rows since a person last settled it."""
         rows = self.rows.get(record.id, ())
         last = max((n for n, row in enumerate(rows, start=1) if row["op"] in _SETTLED), default=0)
         return rows[last:]
 
     def was_brought(self, record: Record) -> bool:
-        """Whether the record comes from there, or is a summary of one that does."""
+        """Whether a record, or one merged into it, comes from the selected source."""
         sources = (self.records.get(each) for each in sources_of(record))
         return any(self._is_from_there(each) for each in (record, *sources) if each is not None)
 
     def _is_from_there(self, record: Record) -> bool:
-        """By itself, or by the row that tells of its first version."""
+        """Whether a record's own source, or the audit row of its first version, is the selected source."""
         rows = self.rows.get(record.id, ())
         first = next((row for row in rows if row["version_after"] == 1), None)
-        is_rewritten = any(SOURCE_WAS in row["detail"] for row in rows)  # the record's source is a later one
+        is_rewritten = any(SOURCE_WAS in row["detail"] for row in rows)  # then its source is a later one
         brought = not is_rewritten and self.selected.brought(record)
         return brought or (first is not None and self.did(first))
 
     def was_changed(self, record: Record) -> bool:
-        """Whether something from there has changed a record that was there."""
+        """Whether the selected source has changed an existing record."""
         return any(row["op"] in _CHANGES and self.did(row) for row in self.since_settled(record))
 
 
 def quarantine(known: Known, ports: Ports) -> Iterator[Planned]:
-    """All that came from there, or was changed by it, is found no more until somebody releases it."""
+    """Plan to quarantine all records added or changed by the selected source."""
     for record in known.records.values():
         if record.status in ("active", "pending") and (
             known.was_brought(record) or known.was_changed(record)
@@ -320,7 +321,7 @@ def quarantine(known: Known, ports: Ports) -> Iterator[Planned]:
 
 
 def release(known: Known, ports: Ports) -> Iterator[Planned]:
-    """What was quarantined of it is as it was before."""
+    """Plan to give quarantined records of the selected source their earlier status back."""
     for record in known.records.values():
         if record.status == "quarantined" and (known.was_brought(record) or known.was_changed(record)):
             versions = ports.store(ports.services.backend.versions, record.id)
@@ -330,7 +331,7 @@ def release(known: Known, ports: Ports) -> Iterator[Planned]:
 
 
 def roll_back(known: Known, ports: Ports) -> Iterator[Planned]:
-    """What came from there is withdrawn; what it changed says again what it said before."""
+    """Plan to withdraw records added by the selected source, and to revert records it changed."""
     for record in known.records.values():
         if record.status == "deleted":
             continue

@@ -1,4 +1,4 @@
-"""Take back what was decided: an earlier version, or a record set aside. History only grows by it."""
+"""Undo decisions: go back to an earlier version, or restore a record. This only adds to the history."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ _SAID: Final = (
     "ref_id",
     "source",
 )
-"""What a version says, and whose words it is. Whose record it is and when it ends is no part of that."""
+"""The fields that a revert takes from the earlier version; the owner and the times stay."""
 _INSTEAD: Final[dict[Status, str]] = {
     "deleted": "was deleted; bring it back with `memory.review.restore` first",
     "stale": "was replaced by another record; bring it back with `memory.review.restore`, or change that one",
@@ -44,11 +44,11 @@ _MOST_ROWS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was decided on a proposal, as the audit log has it.
+    """A decision on a proposal, read from the audit log.
 
     Args:
         op: "approve", "edit" or "reject".
-        changed: Record id → its version before, None where it is new, and after.
+        changed: Record id → (its version before, None for a new record; its version after).
     """
 
     op: str
@@ -57,9 +57,9 @@ class Decision:
 
 
 def decision_on(id: str, log: AuditLog) -> Decision | None:
-    """The latest decision on a proposal; None where the log, as far as it was read, has none.
+    """The latest decision on a proposal; None if the rows that were read have none.
 
-    What a decision changes is committed with it: its row is the last of that commit's.
+    A decision and its changes are in the same commit; the decision's row is the last.
     """
     told = log.tail(_MOST_ROWS, record_id=id)
     last = next((row for row in reversed(told) if row.op in _DECISIONS), None)
@@ -83,7 +83,7 @@ def revert(
 ) -> WriteResult:
     """Give a record the text it had in an earlier version, as a new one; see `SupervisorMemory.revert`.
 
-    The version in which it waited for a reviewer takes the approval back: it waits again.
+    Going back to a pending version undoes the approval: the record waits again.
     """
     if isinstance(version, bool) or not isinstance(version, int):
         raise InvalidContent(
@@ -126,7 +126,7 @@ def _version(versions: Sequence[Record], number: int) -> Record:
 
 
 def as_before(now: Record, then: Record, view: Deciding) -> Record:
-    """The record saying what it said then, from now on; what waited for a reviewer then waits again."""
+    """The record with the text of an earlier version, valid from now; pending if that version was."""
     said = {name: getattr(then, name) for name in _SAID}
     shall_be = replace(
         now, **said, content_hash=then.content_hash, updated_at=view.now, valid_from=view.now, valid_to=None
@@ -169,7 +169,7 @@ def status_before(versions: Sequence[Record]) -> Status:
 
 
 def set_back(now: Record, status: Status, moment: float) -> Record:
-    """The record with a status it had, without what was said of its end."""
+    """The record with an earlier status, without the verdict and the times of its end."""
     metadata = dict(now.metadata)
     if isinstance(told := metadata.get(REVIEW), dict):
         metadata[REVIEW] = {name: each for name, each in told.items() if name not in _VERDICT}

@@ -1,1 +1,1 @@
-"""Words, tokens, figures and the calendar: what holds for a text in any language."""
+"""Words, tokens, unseen characters and the calendar, without rules about meaning."""

@@ -1,4 +1,4 @@
-"""The calendar, as pairs of days: weeks, months, seasons, "two weeks ago". No clock: today is an argument."""
+"""Spans of days on the calendar: weeks, months, seasons, "two weeks ago". No clock: today is an argument."""
 
 from calendar import monthrange
 from collections.abc import Callable
@@ -27,24 +27,24 @@ __all__ = [
 Days: TypeAlias = tuple[date, date]
 """(the first day, the day after the last); `date.min` and `date.max` are open ends."""
 Annual: TypeAlias = Callable[[int], Days]
-"""Days that come back every year, by the year in which they begin. ValueError: that year has no such day."""
+"""(a year) → the days that begin in it. Raises ValueError if the year has no such day."""
 
 FEW = (2, 5)
-"""What "a few" may mean."""
+"""The least and the most that "a few" may mean."""
 _YEARS_AROUND = 9  # 29 February is at most eight years away
 _MONTHS_IN = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
 _DAYS_IN = {"hour": 1 / 24, "day": 1, "night": 1, "week": 7, "fortnight": 14}
 _HALF_OF = {"week": 3, "fortnight": 3, "month": 15, "quarter": 45, "year": 182, "decade": 1826}
-"""Days to both sides of what is so many units ago; hours and days are meant as such."""
+"""Days of tolerance on both sides of "so many units ago"; hours and days are exact."""
 
 
 def days_on(first: date, number: int) -> Days:
-    """So many days from the first on."""
+    """A number of days, beginning with `first`."""
     return first, first + timedelta(number)
 
 
 def span(one: Days, other: Days) -> Days:
-    """From the earlier start to the later end."""
+    """The time from the earlier start to the later end."""
     return min(one[0], other[0]), max(one[1], other[1])
 
 
@@ -53,7 +53,7 @@ def whole_year(year: int) -> Days:
 
 
 def yearly(start: tuple[int, int], end: tuple[int, int]) -> Annual:
-    """From one (month, day) to another, exclusive; over New Year when the end is not the later."""
+    """The days from one (month, day) to another, exclusive; over New Year unless the end is later."""
     return lambda year: (date(year, *start), date(year + (end <= start), *end))
 
 
@@ -66,10 +66,10 @@ def yearly_months(first: int, last: int) -> Annual:
 
 
 def chosen(annual: Annual, which: str, today: date) -> Days:
-    """The one that "last", "this" or "next" means; for "" the latest that has begun.
+    """The annual days meant by "last", "this" or "next"; for "" the latest that have begun.
 
     Raises:
-        ValueError: there is none near, as of a 31 February.
+        ValueError: none of the years around today has them, such as 31 February.
     """
     fits: Callable[[Days], bool] = {
         "last": lambda days: days[1] <= today,
@@ -91,7 +91,7 @@ def _possible(annual: Annual, year: int) -> Days | None:
 
 
 def calendar(unit: str, steps: int, today: date) -> Days:
-    """The day, week, weekend, month, quarter or year that holds today, or that so many steps from it."""
+    """The day, week, weekend, month, quarter or year `steps` units from the present one (0)."""
     monday = today - timedelta(today.weekday()) + timedelta(7 * steps)
     if unit == "day":
         return days_on(today + timedelta(steps), 1)
@@ -107,20 +107,20 @@ def calendar(unit: str, steps: int, today: date) -> Days:
 
 
 def weekday_near(number: int, steps: int, today: date) -> Days:
-    """A weekday (Monday: 0) of this week or a later one; for steps below 0 the latest before today."""
+    """A weekday (Monday: 0), `steps` weeks from this one; for negative steps the latest before today."""
     if steps < 0:
         return days_on(today - timedelta((today.weekday() - number - 1) % 7 + 1), 1)
     return days_on(calendar("week", steps, today)[0] + timedelta(number), 1)
 
 
 def monthly(day: int, today: date) -> Days:
-    """The latest such day of a month, today included. ValueError: that month has no such day."""
+    """The latest n-th day of a month, today included. Raises ValueError if that month is too short."""
     first = today.replace(day=1)
     return days_on((first if day <= today.day else _months_on(first, -1)).replace(day=day), 1)
 
 
 def back(number: float, unit: str, today: date) -> date:
-    """The day that many units ago, ahead for negative numbers; half a month is fifteen days."""
+    """The day `number` units before today, after it if negative; half a month is fifteen days."""
     if unit in _MONTHS_IN:
         months = number * _MONTHS_IN[unit]
         return _months_on(today, -int(months)) - timedelta(int(30 * (months % 1)))
@@ -128,7 +128,7 @@ def back(number: float, unit: str, today: date) -> date:
 
 
 def ago(number: float | None, unit: str, today: date) -> Days:
-    """About that many units ago: half a unit to both sides of the day; None: a few."""
+    """The time about `number` units ago: the day and half a unit on both sides; None: a few."""
     if number is None:
         return ago(FEW[1], unit, today)[0], ago(FEW[0], unit, today)[1]
     if unit == "weekend":
@@ -139,7 +139,7 @@ def ago(number: float | None, unit: str, today: date) -> Days:
 
 
 def _months_on(day: date, months: int) -> date:
-    """The same day some months later; the last day of a month that is shorter."""
+    """The same day some months later; in a shorter month its last day."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
@@ -167,9 +167,9 @@ _SHORTEST, _LONG = 28, 93
 
 
 def portion(part: str, days: Days) -> Days:
-    """The part of a time that a word means: "early", "second half", "first week", 底, 第2周.
+    """The part of a time named by "early", "second half", "first week", 底, 第2周.
 
-    "week" is the one around its first day. What is shorter than four weeks is left whole.
+    "week" is the week around its first day. A time shorter than four weeks is returned whole.
     """
     first, last = days
     length = (last - first).days

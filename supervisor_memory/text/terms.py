@@ -1,7 +1,7 @@
 """The words of a text, as the lexical index and the ranking count them. English and CJK.
 
-A query finds a record when they share terms, so both go through `terms`: what changes here changes
-what is found, and lexical indexes have to be built again.
+A query finds a record if they share terms, so both go through `terms`. After a change here searches find
+other records, and lexical indexes have to be built again.
 """
 
 import re
@@ -27,7 +27,7 @@ when where which while who whom why will with would you your yours
 d ll m re s t ve don doesn didn isn aren wasn weren won wouldn couldn shouldn hasn haven hadn
 """  # the last line is what is left of don't, it's, we'll …
 STOP_WORDS = frozenset(_STOP_WORDS.split())
-"""Words that tell no two English texts apart. "not", "no" and "never" do, so they stay."""
+"""English words that do not tell texts apart. "not", "no" and "never" do, so they are no stop-words."""
 
 _WORDS = re.compile(rf"(?P<cjk>(?:[{CJK}](?<=\w))+)|[^\W{CJK}]+")
 _CJK_CHARACTER = re.compile(f"[{CJK}]")
@@ -60,7 +60,7 @@ _known = lru_cache(maxsize=2_048)(_terms)  # one record is compared with many qu
 
 
 def has_cjk(text: str) -> bool:
-    """Whether there is a Han, kana or hangul character in it."""
+    """Whether a text has a Han, kana or hangul character."""
     return _CJK_CHARACTER.search(text) is not None
 
 

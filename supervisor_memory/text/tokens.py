@@ -1,4 +1,4 @@
-"""How many tokens a text will cost, without asking a model."""
+"""Estimate the tokens of a text, without asking a model."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ _SPACES_A_TOKEN = 4
 
 
 def count_tokens(text: str) -> int:
-    """The counter named "approximate": what a text costs with the tokenizers in use today, rather high.
+    """Estimate the tokens of a text with present tokenizers, rather high: the counter named "approximate".
 
     One token for four letters of a Latin word (at least one a word), one for three digits, one for
     each CJK character, mark or line, two for an emoji; single spaces are free. Right within a tenth
@@ -39,7 +39,7 @@ _LONGEST_KNOWN = 2_000
 _known = lru_cache(maxsize=1_024)(_count)  # the same lines come back in many notes
 
 COUNTERS: Mapping[str, TokenCounter] = MappingProxyType({"approximate": count_tokens})
-"""The counters that settings can name. Any other is a function you pass."""
+"""The counters that settings can name. Pass any other as a function."""
 
 
 def _cost(kind: str, length: int) -> int:

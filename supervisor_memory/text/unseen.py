@@ -1,14 +1,14 @@
 """Characters that nobody sees: one list for notes, names, terminals, pages, the gate and redaction.
 
-A text is kept as it was said. What hides in it is left out of notes, and spelled out on terminals and pages.
+A text is kept as it was said. Hidden characters are left out of notes, and spelled out on terminals and
+pages.
 
-They are control and format characters, what Unicode says to be ignored where it cannot be shown
-(Default_Ignorable_Code_Point: variation selectors, fillers, joiners, tags) and letters that are blank.
-Spaces, tabs and line breaks are not among them.
+Unseen are control and format characters, Unicode's Default_Ignorable_Code_Point (variation selectors,
+fillers, joiners, tags) and blank letters. Spaces, tabs and line breaks are not.
 
-Two of them belong to what is seen. A selector after an emoji, or a joiner between two, makes one picture of
-them; a joiner between two letters of Persian, Hindi or the like is how these are spelled. One at such a place
-stays in texts and in names of agents, tasks and sessions; a user's id may hold none.
+An unseen character is not hidden where it changes the look: a selector after an emoji, a joiner between two
+emoji, a joiner between two letters of Persian, Hindi or the like. There it stays in texts and in names of
+agents, tasks and sessions; a user's id may hold none.
 """
 
 import re
@@ -23,7 +23,7 @@ _CHARACTERS: Final = (
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 UNSEEN: Final = re.compile(f"[{_CHARACTERS}]+")
-"""One or more of them, wherever they stand."""
+"""A run of unseen characters, at any place."""
 
 _EMOJI: Final = (
     "[\xa9\xae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u27bf\u2934\u2935\u2b05-\u2b55\u3030"
@@ -37,9 +37,9 @@ _AT_ITS_PLACE: Final = "|".join((
     f"(?<={_SPELLED_SO})[\u200c\u200d](?={_SPELLED_SO})",
 ))  # fmt: skip
 HIDDEN: Final = re.compile(f"(?!{_AT_ITS_PLACE})[{_CHARACTERS}]")
-"""One of them that does not belong to what is seen."""
+"""An unseen character at a place where it does not change the look."""
 
 
 def visible(text: str) -> str:
-    """The text as a reader sees it, without what hides in it."""
+    """The text as a reader sees it, without hidden characters."""
     return HIDDEN.sub("", text) if UNSEEN.search(text) else text

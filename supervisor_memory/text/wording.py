@@ -1,7 +1,7 @@
-"""Whether one text says another word for word, so that nothing is lost when only one of them is kept.
+"""Compare texts word for word, to keep only one of two without losing anything.
 
-Search terms cannot tell: they drop signs, order and small words, so that "-5" and "5", "C" and "C#",
-"first A, then B" and "first B, then A" would all be the same.
+Search terms are too coarse: they drop signs, order and small words, so that "-5" and "5", "C" and "C#",
+"first A, then B" and "first B, then A" would be the same.
 """
 
 import re
@@ -16,7 +16,7 @@ _MOST_INSERTIONS = 3
 
 
 def tells(longer: str, shorter: str) -> bool:
-    """Whether all words of `shorter` stand in `longer`, in order, with at most three insertions."""
+    """Whether `longer` has all words of `shorter`, in order, with at most three insertions."""
     told, asked = _words(longer), _words(shorter)
     position, insertions = 0, 0
     for word in asked:
@@ -30,7 +30,7 @@ def tells(longer: str, shorter: str) -> bool:
 
 
 def same_marks(one: str, other: str) -> bool:
-    """Whether two texts hold the same words with a digit, a sign or a symbol in them, as often."""
+    """Whether two texts have the same words with a digit, sign or symbol, each equally often."""
     return _marked(one) == _marked(other)
 
 

@@ -1,1 +1,1 @@
-"""What one text says: pure functions of it."""
+"""Read one text: statements, definitions, dates, names, people, SQL. Pure functions."""

@@ -1,7 +1,7 @@
-"""What somebody or something has one of: a home, an employer, a manager, a name, a currency.
+"""Attributes with one value at a time: a home, an employer, a manager, a name, a currency.
 
-A text that says nothing else than such a value takes the place of an earlier one, though it announces no
-change. To teach an attribute, add a row. A sentence that says more is left to what weighs pairs.
+A text that states such a value and nothing else replaces an earlier one, even if it announces no change. A
+sentence that says more is left to `compare`. To teach an attribute, add a row to `_ATTRIBUTES`.
 """
 
 import re
@@ -16,7 +16,7 @@ __all__ = ["Stated", "same_attribute", "stated"]
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """The one value of something: `whose` it is ("i", "we", "my son"), which attribute, and the value."""
+    """A stated attribute: its holder in `whose` ("i", "we", "son"), its name, and its value."""
 
     whose: str
     attribute: str
@@ -81,7 +81,7 @@ head office: head office, headquarters | 总部 | any
 deadline: deadline, due date | 截止日期, 截止时间 | figure
 budget: budget | 预算 | figure
 """
-"""What it is called, in English and Chinese, and what a value of it looks like."""
+"""Attribute: English names | Chinese names | the kind of its values, a key of `_LOOKS`."""
 _ROWS = [re.split(r"[:|]", line) for line in _ATTRIBUTES.split("\n") if line]
 _NAMES = {
     word.strip(): (name, looks.strip())
@@ -138,7 +138,7 @@ _OPEN = re.compile(
     r"[的人]$",
     re.IGNORECASE,
 )
-"""A value that says more than a name or a figure, or none: "from Spain", "wrong"."""
+"""Words in a value that is no plain name or figure: "from Spain", "wrong"."""
 _LOOKS = {
     "person": re.compile(rf"{_NAME}|(?:[小老阿]|[{SURNAMES}])[\u4e00-\u9fff]{{1,3}}"),
     "figure": re.compile(r".*[\d@].*|.*月.*[日号]"),
@@ -155,13 +155,13 @@ _PLACES = re.compile(
 
 
 def stated(text: str) -> Stated | None:
-    """The value that a text states of one attribute, and nothing else; None when it states no such thing."""
+    """The attribute that a text states; None if it states none, or says more than that."""
     plain = " ".join(unicodedata.normalize("NFKC", text[:_LONGEST]).replace("’", "'").split())
     return next(_found(_LEAD.sub("", plain)), None) if len(text) < _LONGEST else None
 
 
 def same_attribute(one: Stated | None, other: Stated | None) -> bool:
-    """Whether both state another value of one attribute of one holder."""
+    """Whether two texts state different values for the same attribute and holder."""
     return (
         one is not None
         and other is not None
@@ -171,7 +171,7 @@ def same_attribute(one: Stated | None, other: Stated | None) -> bool:
 
 
 def _is_part(one: str, other: str) -> bool:
-    """Ada, and Ada Lovelace."""
+    """Whether one value is part of the other: Ada, and Ada Lovelace."""
     return (
         one in other or other in one
         if not one.isascii()

@@ -1,13 +1,13 @@
-"""What a text says about time: the days, months and years that it names. English and Chinese, by rules.
+"""Find the days, months and years that a text names. English and Chinese, by rules.
 
 A text is read in steps, each a small function over what the one before it found:
 
-1. The rules of `date_words` find what is named by itself: "7 May 2023", "last week", 上周三. Of those that
-   overlap the first and longest stays.
-2. A part of it: "early May", "the second week of", 去年底.
-3. Two ends of one range: "May to July", 5月到7月. A year that one of them names holds for both.
-4. What may be an ordinary word ("he may", "in the fall" against "they fall"), or tells a habit, is dropped.
-5. What is told from another day, and open ends: "the week before 7 May", 国庆前一周, "last Friday, 23
+1. The rules of `date_words` find dates named by themselves: "7 May 2023", "last week", 上周三. Among
+   overlapping finds the first and longest stays.
+2. Parts of a date: "early May", "the second week of", 去年底.
+3. Two ends of a range: "May to July", 5月到7月. A year named by one end holds for both.
+4. Ordinary words ("he may", "they fall") and habits ("every January") are dropped.
+5. Dates relative to another date, and open ends: "the week before 7 May", 国庆前一周, "last Friday, 23
    January", "since May", "before 2022", 5月以后.
 
 Days are those of UTC, weeks begin on Monday, seasons are those of the northern half of the earth, and
@@ -52,7 +52,7 @@ class DateRange:
     """A time that a text names: seconds since 1970 in UTC, `end` exclusive, always `start < end`.
 
     Its length says how exact the text was: a day, a week, a month. An open end ("since May") is infinite.
-    `year_open`: no year was named, so this is the latest one, and those of other years may be meant.
+    `year_open`: no year was named, so this is the latest one; the same days of other years may be meant.
     """
 
     start: float
@@ -76,7 +76,7 @@ def named_dates(text: str, now: float) -> tuple[DateRange, ...]:
 
     Args:
         text: A question, of which the first 8,000 characters are read.
-        now: Seconds since 1970: what "yesterday" is told from.
+        now: Seconds since 1970, from which "yesterday" is counted.
     """
     today = _day(now)
     if today is None:
@@ -123,7 +123,7 @@ def _mentions(text: str) -> list[Mention]:
 
 
 def _longest(found: Iterator[Mention]) -> Iterator[Mention]:
-    """Of overlapping finds the first and longest. Two readings of one span both stay."""
+    """Keep the first and longest of overlapping finds. Two readings of the same span both stay."""
     kept: list[Mention] = []
     for each in sorted(found, key=lambda each: (each.begin, -each.finish)):
         last = kept[-1] if kept else None
@@ -137,7 +137,7 @@ def _longest(found: Iterator[Mention]) -> Iterator[Mention]:
 
 
 _BEFORE = 40
-"""Characters before a mention in which the words that change it stand."""
+"""Characters before a mention that are searched for words that change its meaning."""
 
 
 def _before(pattern: re.Pattern[str], text: str, position: int) -> re.Match[str] | None:
@@ -159,7 +159,7 @@ _PART_AFTER = _pattern(
 
 
 def _part(mention: Mention, text: str) -> Mention:
-    """Only the part of it that the words beside it mean."""
+    """Narrow a mention to the part named by the words beside it: "early May", 去年底."""
     before = _before(_PART_BEFORE, text, mention.begin)
     found = before or _PART_AFTER.match(text, mention.finish)
     if found is None:
@@ -183,7 +183,7 @@ _BETWEEN_ZH = _pattern(r" ?之?间")
 
 
 def _joined(found: list[Mention], text: str) -> list[Mention]:
-    """Two ends become one range; a year that one of a list names holds for its neighbour."""
+    """Join two ends into a range, and give the items of a list their neighbour's year."""
     joined: list[Mention] = []
     has_ends = False
     for each in found:
@@ -201,7 +201,7 @@ def _joined(found: list[Mention], text: str) -> list[Mention]:
 
 
 def _in_year_of(mention: Mention, other: Mention) -> Mention:
-    """The May of "May and July 2023"."""
+    """Give a mention without a year the year of its neighbour: the May of "May and July 2023"."""
     annual = mention.annual
     if annual is None or other.annual:
         return mention
@@ -218,7 +218,7 @@ def _are_ends(one: Mention, other: Mention, text: str) -> bool:
 
 
 def _from_to(one: Mention, other: Mention) -> Mention:
-    """A year that one end names holds for both; otherwise the second is the next after the first."""
+    """A range between two mentions. A year named by one end holds for both; else the end follows next."""
 
     def days(today: date) -> Days:
         if one.annual and other.annual:
@@ -253,7 +253,7 @@ _CUE = _pattern(
 
 
 def _is_meant(mention: Mention, text: str) -> bool:
-    """Whether it is a time, and not the verb of "he may" or the habit of "every January"."""
+    """Whether a mention means a time, not the verb of "he may" or the habit of "every January"."""
     if _before(_HABIT, text, mention.begin):
         return False
     return not mention.needs_cue or _before(_CUE, text, mention.begin) is not None
@@ -277,14 +277,14 @@ _OPEN_ZH = _pattern(
 
 
 def _in_context(found: list[Mention], text: str) -> Iterator[Mention]:
-    """What the words around each mention make of it."""
+    """Apply the words around each mention: relative dates and open ends."""
     base: Mention | None = None
     for each, following in zip(found, [*found[1:], None], strict=False):
         if following and _is_told_from(each, following, text):
             base = following
             yield _told_from(each, base)
         elif each is base:
-            yield each  # the "before" in front of it belongs to what is told from it
+            yield each  # the "before" in front of it belongs to the mention before
         elif counted := _counted_from(each, text):
             yield from (counted, each)
         else:
@@ -297,12 +297,12 @@ def _is_told_from(one: Mention, other: Mention, text: str) -> bool:
 
 
 def _told_from(mention: Mention, base: Mention) -> Mention:
-    """In "last Friday, 23 January" the Friday is told from that day, not from the present."""
+    """Count a mention from another date: the Friday of "last Friday, 23 January"."""
     return replace(mention, days=lambda today: mention.days(base.days(today)[0]))
 
 
 def _counted_from(mention: Mention, text: str) -> Mention | None:
-    """The week before 7 May, 国庆前一周; None when nothing is counted from it."""
+    """The time counted from a mention: the week before 7 May, 国庆前一周; None if nothing is."""
     after = _COUNTED_FROM_ZH.match(text, mention.finish)
     found = _before(_COUNTED_FROM, text, mention.begin) or after
     if found is None:
@@ -320,7 +320,7 @@ def _counted_from(mention: Mention, text: str) -> Mention | None:
 
 
 def _opened(mention: Mention, text: str) -> Mention:
-    """Since May, before 2022, 5月以后; the mention itself when no such word stands there."""
+    """Open one end of a mention: since May, before 2022, 5月以后; others are returned unchanged."""
     found = _before(_OPEN, text, mention.begin) or _OPEN_ZH.match(text, mention.finish)
     if found is None:
         return mention

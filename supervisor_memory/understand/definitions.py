@@ -1,4 +1,4 @@
-"""Stable definitions: what a word means, what it counts, what else it is called. English and Chinese.
+"""Find definitions of terms: meanings, other names, what a count includes or excludes. English and Chinese.
 
 `find_definition` meets text prepared by `statements`; see `phrases` for what that means. Each rule is one
 way of saying it, with the groups `term` (the word defined) and `value` (what is said of it).
@@ -17,7 +17,7 @@ Relation: TypeAlias = Literal["definition", "alias", "includes", "excludes"]
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """`term` is normalised (casefold, no articles, no quotes); `value` is what is said of it."""
+    """A definition of `term`, which is normalised: casefolded, without articles and quotes."""
 
     term: str
     relation: Relation
@@ -210,7 +210,7 @@ def find_definition(text: str, hidden: str) -> Definition | None:
 
     Args:
         text: The sentence without greeting and announcement.
-        hidden: The same with what is quoted masked, character by character.
+        hidden: The same with quotations masked, character by character.
     """
     for relation, rule in _RULES:
         match = rule.search(hidden)
@@ -232,7 +232,7 @@ _HAS_A_VERB = re.compile(
 
 
 def _is_average(match: re.Match[str]) -> bool:
-    """Whether "mean" is no verb here: the mean fare is. One thing "means", many "mean"."""
+    """Whether "mean" is the average here, not a verb: "the mean fare is"."""
     words = match.string[match.end("term") : match.start("value")].casefold().split()
     if not words or words[-1] != "mean" or not all(map(re.compile(_ADVERB).fullmatch, words[:-1])):
         return False
@@ -240,7 +240,7 @@ def _is_average(match: re.Match[str]) -> bool:
 
 
 def normal_term(term: str) -> str:
-    """A term as it is compared: casefolded, without articles, quotes and a trailing 的."""
+    """The form in which terms are compared: casefolded, without articles, quotes and a trailing 的."""
     return " ".join(_EDGES.sub("", term.casefold()).removesuffix("的").split())
 
 
@@ -255,7 +255,7 @@ def _is_sound(term: str, value: str, relation: Relation, hidden: str) -> bool:
 
 
 def _sorted_out(found: Definition, match: re.Match[str]) -> Definition:
-    """ "A cancelled flight counts as delayed" says what belongs to the term, not what it means."""
+    """Turn "a cancelled flight counts as delayed" into a part that the term includes, not its meaning."""
     names_the_term_last = match.start("value") < match.start("term")
     conditional = match.end("term") < match.end() - 3
     is_member = found.relation == "definition" and names_the_term_last and not conditional

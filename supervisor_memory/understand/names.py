@@ -1,4 +1,4 @@
-"""Whom and what a text names: people that are known, and identifiers. English and Chinese, by rules."""
+"""Find known people and identifiers in a text. English and Chinese, by rules."""
 
 import re
 import unicodedata
@@ -30,7 +30,7 @@ max may melody miles olive page pat patience pearl penny prince ray reed rich ri
 ruby sage sandy sky star sue summer sunny victor wade will
 """
 _WORDS_TOO = frozenset(_WORDS.split())
-"""First names that are words as well: a name only with a capital, and not where a sentence begins."""
+"""First names that are also words: names only with a capital, and not at the beginning of a sentence."""
 _MONTHS = frozenset(
     ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec")
 )
@@ -45,12 +45,12 @@ _HAN_NAME = 3
 
 
 def named_people(query: str, speakers: Collection[str]) -> frozenset[str]:
-    """Those of the known people that a question names, spelled as in `speakers`.
+    """The known people that a question names, spelled as in `speakers`.
 
-    A name counts as a whole word, whatever its case and with a possessive ("eleanor's"); so does a first
-    or last name that only one of them has, the beginning of a first name ("Nat" for Natalie), and a
-    Chinese name, or the given name of three characters, anywhere. A name that is a word too ("Will",
-    "May") needs its capital, and a place inside the sentence. Roles ("user", 助手) are not people.
+    A name counts as a whole word, in any case and with a possessive ("eleanor's"); so does a first or last
+    name that only one of them has, and the beginning of a first name ("Nat" for Natalie). A Chinese name, or
+    the given name of one of three characters, counts anywhere. A name that is also a word ("Will", "May")
+    needs a capital and a place inside the sentence. Roles ("user", 助手) are not people.
     """
     text = _plain(query)
     lowered = text.casefold()
@@ -85,7 +85,7 @@ def _begins_sentence(text: str, position: int) -> bool:
 
 
 def _short_forms(names: Collection[str]) -> dict[str, set[str]]:
-    """The parts of each name by which one may be called, with the names that have them."""
+    """First, last and given names → the full names that contain them."""
     forms: dict[str, set[str]] = {}
     for name in names:
         for form in _parts(name):
@@ -138,15 +138,15 @@ _FILE = re.compile(r"^[/\\~.]|^[A-Za-z]:|[/\\].*[/\\]|_|\w\.[A-Za-z]", re.ASCII)
 _ABBREVIATION = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]", re.ASCII)
 _TWO_SENTENCES = re.compile(r"[a-z]+\.[A-Z][a-z]*", re.ASCII)
 SAME_SEGMENT = 0.8
-"""What flights.dep_delay and dep_delay, or reports/q3.csv and q3.csv, have in common."""
+"""The match of identifiers with the same last segment: flights.dep_delay and dep_delay."""
 
 
 def identifiers(text: str) -> frozenset[str]:
-    """What a text calls by an exact name, in lower case: these tell records apart better than words do.
+    """The exact names in a text, in lower case: they tell records apart better than words do.
 
     Tables, columns and code (`arr_delay`, flights.dep_delay, camelCase), paths, addresses, tickets
-    (AIR-12), versions (v2.1), hashes, and whatever is quoted or titled: "on-time rate", 「准点率」, 《…》.
-    Dates, plain numbers and quarters are none. The first 64,000 characters are read.
+    (AIR-12), versions (v2.1), hashes, and quotations and titles: "on-time rate", 「准点率」, 《…》. Dates,
+    plain numbers and quarters do not count. The first 64,000 characters are read.
     """
     text = _plain(text)
     quoted = (next(filter(None, match.groups())) for match in _QUOTED.finditer(text))
@@ -156,7 +156,7 @@ def identifiers(text: str) -> frozenset[str]:
 
 
 def _is_identifier(match: re.Match[str]) -> bool:
-    """Whether it is more than a date, an abbreviation, or words with a mark between them ("and/or")."""
+    """Whether a match is an identifier: no date, no abbreviation, no words around a mark ("and/or")."""
     text = match[0]
     if _TIME.fullmatch(text):
         return False
@@ -168,10 +168,10 @@ def _is_identifier(match: re.Match[str]) -> bool:
 
 
 def identifier_match(query_ids: Collection[str], record_ids: Collection[str]) -> float:
-    """The share of a question's identifiers that a record holds, in [0, 1]; 0 when it has none.
+    """The share of a question's identifiers that a record holds, in [0, 1]; 0 for a question without any.
 
-    One that only shares its last segment, such as a column named with and without its table, counts 0.8.
-    Both come from `identifiers`.
+    An identifier with only the same last segment, such as a column without its table, counts 0.8. Both
+    arguments come from `identifiers`.
     """
     if not query_ids:
         return 0.0

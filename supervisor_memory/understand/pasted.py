@@ -1,8 +1,8 @@
-"""Which part of a message is the user's own, and which was pasted into it: mails, chats, logs, documents.
+"""Find the pasted parts of a user's message: mails, chats, logs, documents.
 
-By form, never by what it says: lines that are quoted, headers of mails, lines of a log, a conversation with
-its speakers, and whatever follows a line that hands over a text ("answer this mail:"). In doubt a line is
-pasted: a wish that is missed is said again, somebody else's wish that is kept is believed.
+They are known by their form, never by their meaning: quoted lines, mail headers, log lines, a conversation
+with speakers, and everything after a line that hands over a text ("answer this mail:"). In doubt a line is
+pasted: a missed wish can be said again, but somebody else's wish that is kept will be believed.
 """
 
 import re
@@ -75,7 +75,7 @@ _BLOCK = re.compile(
     r"<(?!(?:b|i|u|em|strong|code|span|sub|sup|a|kbd|mark)\b)([a-z][\w-]{0,30})\b[^<>]{0,80}>.{1,4000}?</\1>",
     re.IGNORECASE | re.DOTALL,
 )
-"""A text between tags, but for those that only mark a word."""
+"""A text between tags, except tags that only mark a word."""
 _BLANKED = re.compile(r"[^\n]")
 _SALUTATION = re.compile(
     r"\s*(?:(?:dear|hi|hello) [^\W\d][\w .'-]{0,30}[,:]|(?:尊敬的|亲爱的)?\w{1,8}"
@@ -90,7 +90,7 @@ _CLOSING = re.compile(
 
 
 def without_pasted(text: str) -> str:
-    """The text with spaces in place of what was pasted, as long as before, so that places in it agree."""
+    """The text with its pasted parts replaced by as many spaces, so that positions stay the same."""
     text = _BLOCK.sub(lambda block: _BLANKED.sub(" ", block[0]), text)
     if "\n" not in text:
         return " " * len(text) if _QUOTED_LINE.match(text) else text
@@ -114,7 +114,7 @@ def _theirs(lines: Sequence[str]) -> Iterator[int]:
 
 
 def _handed_over(lines: Sequence[str]) -> int | None:
-    """Where a text begins that a line before it hands over; None when none does."""
+    """The first line after a line that hands over a text; None if no line does."""
     for number, line in enumerate(lines[:-1]):
         if _TASK.search(last := _SENTENCE_END.split(line)[-1]) and not _ANNOUNCES.search(last):
             return number + 1
@@ -127,7 +127,7 @@ def _handed_over(lines: Sequence[str]) -> int | None:
 
 
 def _mail(lines: Sequence[str]) -> int | None:
-    """Where a mail begins: its headers, or a salutation whose letter is closed before the message ends."""
+    """The first line of a mail: its headers, or a salutation with a closing formula later; None: no mail."""
     headers = [number for number, line in enumerate(lines) if _HEADER.match(line)]
     if headers:
         return headers[0]
@@ -141,7 +141,7 @@ def _mail(lines: Sequence[str]) -> int | None:
 
 
 def _chat(lines: Sequence[str]) -> int | None:
-    """Where a conversation begins, each line with its speaker; a list of fields is none."""
+    """The first line of a conversation of two or more speakers; None for others, such as a list of fields."""
     spoken = [
         (number, match["who"].casefold())
         for number, line in enumerate(lines)

@@ -1,4 +1,4 @@
-"""Of whom a text speaks: of the user, or of somebody the user names. English and Chinese.
+"""Find the people a text is about: the user, or somebody the user names. English and Chinese.
 
 "I am allergic" and "my son is allergic" share all their words but one, and are two facts.
 """
@@ -22,16 +22,16 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Who is spoken of.
+    """The people a text is about.
 
     Attributes:
-        is_i: The user alone is named: I, me, my; not by "my son", which names the son.
-        is_we: The user's group is: we, our, the team.
-        others: Somebody else by kinship or role, in one word for each ("mother" for mum and 妈妈), with what
-            stands before it where that tells two apart ("sales manager").
-        known: Those of them that are known persons: the user's own ("my son"), or told from their like.
-        leads: The text begins with one of the others.
-        subject: "i", "we" or "other": who the text begins with; "" when it begins with a thing.
+        is_i: Whether it names the user alone: I, me, my. "My son" names the son.
+        is_we: Whether it names the user's group: we, our, the team.
+        others: Other people, each as a kinship or role ("mother" for mum and 妈妈), with a word before it if
+            there is one ("sales manager").
+        known: The `others` that are definite persons: "my son", "the sales manager".
+        leads: Whether the text begins with one of the others.
+        subject: The person the text begins with: "i", "we", "other"; "" if it begins with a thing.
     """
 
     is_i: bool
@@ -152,7 +152,7 @@ _FIRST_ZH = 8
 
 
 def people(text: str) -> People:
-    """Of whom a text speaks."""
+    """Find the people a text is about; its first 2,000 characters are read."""
     plain = " ".join(unicodedata.normalize("NFKC", text[:2_000]).replace("’", "'").split())
     plain = plain[match.end() :] if (match := _LEAD.match(plain)) else plain
     others: dict[str, bool] = {}
@@ -194,7 +194,7 @@ def _subject(text: str) -> str:
 
 
 def of_another(one: People, other: People) -> bool:
-    """Whether two texts are of different people: the user and the son, the user and the team, two roles."""
+    """Whether two texts are about different people: the user and the son, the user and the team, …"""
     if {one.subject, other.subject} == {"i", "we"}:
         return not (one.others or other.others)
     if one.others and other.others:
@@ -246,10 +246,10 @@ _LEAST_NAME = 2
 
 
 def is_about_the_user(sentence: str, user_id: str) -> bool:
-    """Whether it tells of the user: named as the user, as "you", or by the id where that is a name.
+    """Whether a sentence is about the user: named as the user, as "you", or by a user id that is a name.
 
     Args:
-        sentence: As it was written.
+        sentence: The sentence as it was written, not normalised.
     """
     said = normal(sentence)
     hidden = masked(said)
@@ -264,7 +264,7 @@ def is_about_the_user(sentence: str, user_id: str) -> bool:
 
 
 def _of_the_named(said: str, user_id: str) -> str:
-    """The sentence as the user would say it, where it begins with the user's name."""
+    """Turn a sentence that begins with the user's name into the first person; others stay."""
     name = user_id.split("@", maxsplit=1)[0]
     if len(name) < _LEAST_NAME or name.isdigit():
         return said

@@ -1,8 +1,8 @@
-"""Why something that was said is not kept: one code for each reason, and none for what may be.
+"""Decide why an agent's words are not kept: a code for each reason, None for words that may be.
 
-What an agent says is no statement of the user and no rule for anybody. Of its answer the sentences count that
-tell something; what it announces, offers, repeats of its prompt or claims to recall does not. What orders
-others about ("from now on all agents must …") is taken out, and never kept.
+An agent's words are no statement of the user and no rule for anybody. Only sentences with information count:
+not announcements, offers, echoes of its prompt, or claims to recall. Orders to others ("from now on all
+agents must …") are cut out, and never kept.
 """
 
 import json
@@ -105,13 +105,13 @@ _LABELLED = re.compile(
 
 
 def json_progress(text: str) -> Progress | None:
-    """What an answer that is JSON tells of the work; None where it is something else, or has a finding."""
+    """Whether a JSON answer is a plan or a status; None for other texts, and JSON with a finding."""
     data = _json(text)
     return None if data is None else _of_json(data)
 
 
 def progress(text: str) -> Progress | None:
-    """What a sentence of an agent tells of the work; None where it may tell what came out of it."""
+    """Whether an agent's sentence is a plan or a status; None if it may state a finding."""
     text = text.strip(" *_#>`•-\n")
     words = _LISTED.sub("", text).strip(" *_")
     order, order_zh = _ORDER.match(words), _ORDER_ZH.match(words)
@@ -132,7 +132,7 @@ def progress(text: str) -> Progress | None:
 
 
 def _json(text: str) -> object | None:
-    """What an answer is that is JSON and nothing else; None for any other."""
+    """Parse an answer that is nothing but JSON; None for other answers."""
     plain = _FENCE.sub("", text[:_MOST_READ]).strip()
     if plain[:1] not in ("{", "["):
         return None
@@ -144,8 +144,11 @@ def _json(text: str) -> object | None:
 
 
 def _of_json(data: object) -> Progress | None:
-    """A plan gives orders, a decision who is next names somebody: in these only a figure is a finding. In any
-    other a number or a few words are."""
+    """Whether JSON data is a plan or a status; None: it has a finding.
+
+    In a plan (it gives orders) and a routing decision (it has a key like "next") only a sentence with a
+    figure is a finding; in other data any number, a text of three words, or a Chinese text is.
+    """
     texts, numbers = [], 0
     for value in islice(_leaves(data), _MOST_VALUES):
         if isinstance(value, str):
@@ -188,8 +191,8 @@ Reason: TypeAlias = Literal[
     "status",
     "fragment",
 ]
-"""Why an agent's words are not kept. `recalled-text` is what it says it remembers; `echo` knows what it
-repeats of records."""
+"""Why an agent's words are not kept. `recalled-text`: the agent says that it remembers them. Repeated records
+are found by `stages/pre_insert/echo.py`."""
 
 _ROLE_TAG = re.compile(
     r"<\|[^|>\n]{0,40}\|>|\[/?INST\]|<</?SYS>>|</?(?:system|assistant|user|human|developer|instructions?|"
@@ -375,10 +378,9 @@ _LONGEST_JUDGED = 600
 
 
 def informing(text: str) -> tuple[str, Reason | None]:
-    """What of an agent's text may be kept, quoted; and where nothing may, why.
+    """The part of an agent's text that may be kept, word for word; if it is empty, also the reason.
 
-    A text of which one sentence tells something stays whole, so that its context does; what orders others
-    about is taken out of it.
+    A text with one informative sentence is kept whole, for its context; only instructions are cut out.
     """
     if (why := json_progress(text)) is not None:
         return "", why
@@ -398,7 +400,7 @@ def informing(text: str) -> tuple[str, Reason | None]:
 
 
 def is_instruction(text: str) -> bool:
-    """Whether a text means to direct an assistant or an agent rather than to tell something."""
+    """Whether a text gives orders to an assistant or an agent instead of informing."""
     text = _visible(text)
     if _ROLE_TAG.search(text):
         return True
@@ -407,7 +409,7 @@ def is_instruction(text: str) -> bool:
 
 
 def _reason(sentence: str) -> Reason | None:
-    """Why a sentence of an agent tells nothing of its own; None when it does."""
+    """Why an agent's sentence is not informative; None if it is."""
     head = _visible(sentence[:_LONGEST_JUDGED])
     hidden = masked(normal(_MARKUP.sub(" ", head))).lstrip("-*•#>\ufffc ")
     for reason, pattern in _JUDGED[:1]:
@@ -455,7 +457,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def _visible(text: str) -> str:
-    """The text as a reader sees it: nothing in it that hides or reorders."""
+    """The text as a reader sees it, without characters that hide or reorder others."""
     if text.isascii() and text.isprintable():
         return text
     return visible(_ANSI.sub("", text))
@@ -473,7 +475,7 @@ _TELLING: tuple[Reason, ...] = (
 
 
 def _main(reasons: Sequence[Reason | None]) -> Reason:
-    """The reason that says most of them all."""
+    """The most telling of several reasons."""
     found = [each for each in reasons if each is not None]
     return next((each for each in _TELLING if each in found), found[0] if found else "fragment")
 

@@ -1,7 +1,7 @@
-"""Which SQL a record carries, and when two statements are one query.
+"""Find the SQL of a record, and compare two statements.
 
-With sqlglot they are when their syntax trees are, but for layout, case of names and aliases of tables;
-without it when they are equal but for spaces and the case of SQL's own words.
+With sqlglot, two statements are the same query if their syntax trees are equal; layout, case of names and
+aliases of tables do not matter. Without it, only spaces, comments and the case of SQL's own words may differ.
 """
 
 import re
@@ -36,7 +36,7 @@ _WORDS = frozenset(_OWN_WORDS.split())
 
 
 def query_of(text: str) -> str | None:
-    """The SQL that a text is; None for anything else, such as a sentence that begins with a query."""
+    """The SQL of a text that is nothing but SQL; None for others, such as prose that begins with a query."""
     sql = _LABEL.sub("", text, count=1)
     if not _BEGINS.match(_COMMENT.sub("", sql).lstrip()):
         return None
@@ -47,7 +47,7 @@ def query_of(text: str) -> str | None:
 
 
 def another_query(old: Record, new: Record) -> bool:
-    """Whether both carry SQL, and not the same; or one of them is SQL and the other says something."""
+    """Whether two records carry different queries, or one is SQL and the other prose."""
     mine, yours = _query_in(old), _query_in(new)
     if mine is None or yours is None:
         return (query_of(old.content) is None) != (query_of(new.content) is None)
@@ -63,7 +63,7 @@ def _query_in(record: Record) -> str | None:
 
 @lru_cache(maxsize=1_024)
 def one_query(sql: str) -> str:
-    """The statement as all that are the same query have it."""
+    """The canonical form of a statement, equal for all statements of the same query."""
     is_read = len(sql) <= _LONGEST_PARSED and _PARSED.match(_COMMENT.sub("", sql).lstrip())
     if is_read and (parsed := _parsed(sql)) is not None:
         return parsed
@@ -71,7 +71,7 @@ def one_query(sql: str) -> str:
 
 
 def _plain(sql: str) -> str:
-    """Without layout and comments, SQL's own words in small letters; what is quoted stays as it is."""
+    """The statement without layout and comments, with SQL's own words in lower case; quotations stay."""
     parts = _PIECES.split(sql)
     kept = [
         ("" if part.startswith(("--", "/*")) else part)
@@ -87,7 +87,7 @@ def _small(word: str) -> str:
 
 
 def _parsed(sql: str) -> str | None:
-    """The statements written out of their syntax trees; None without sqlglot, and for what it cannot read."""
+    """The statements rewritten from their syntax trees; None without sqlglot, or if it cannot parse them."""
     try:
         import sqlglot
         from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
@@ -101,8 +101,8 @@ def _parsed(sql: str) -> str | None:
 
 
 def _without_aliases(tree: Any) -> Any:
-    """A plain SELECT with its tables named by their place. In one with others inside, a name may be used
-    anywhere, so that names stay; the names of its columns are what it answers with."""
+    """Rename the tables of a plain SELECT by their position. Nested SELECTs keep their names, which may be
+    used anywhere; columns keep theirs too, since the answer shows them."""
     from sqlglot import exp
 
     if not isinstance(tree, exp.Select) or sum(1 for _ in tree.find_all(exp.Query)) > 1:

@@ -1,4 +1,4 @@
-"""What each sentence of a text does: states a preference, defines a word, asks, or none of these.
+"""Judge each sentence of a text: it states a preference, defines a word, asks, or does none of these.
 
 By rules, in English and Chinese; the words are in `phrases`. `recall/route` decides by it whether there
 is something to write, `remember/extract` writes it.
@@ -59,10 +59,11 @@ _CLAUSE_END = re.compile(r"[,;，；] ?")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One sentence and what it does. `reason` names the rule that decided.
+    """A judged sentence. `reason` names the rule that decided.
 
-    `kind` is set when it is worth remembering; `text` is the sentence as it was written, and `start` its
-    place in what was said. `retracts` is what it takes back: "I want tables" for "forget that I want tables".
+    `kind` is set if the sentence is worth remembering; `text` is the sentence as it was written, and `start`
+    its place in the message. `retracts` is the part taken back: "I want tables" of "forget that I want
+    tables".
     """
 
     text: str
@@ -76,7 +77,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """The sentences of a text. `refusal` names why none of them may be remembered, "" when they may."""
+    """The judged sentences of a text. `refusal` says why none may be remembered; "" if they may."""
 
     all: tuple[Statement, ...]
     refusal: str = ""
@@ -87,7 +88,7 @@ class Statements:
 
 
 def read_statements(text: str) -> Statements:
-    """Judge the first hundred sentences of a text, each by itself. What was pasted into it states nothing."""
+    """Judge the first hundred sentences of a text, each by itself. Pasted parts state nothing."""
     return _known(text) if len(text) <= _LONGEST_KNOWN else _read(text)
 
 
@@ -119,7 +120,7 @@ _SOFT_WRAP = re.compile(
 
 
 def _unwrapped(text: str) -> str:
-    """The text with spaces where a line only ended because it was full; code keeps its lines."""
+    """Replace line breaks inside sentences by spaces, at the same length; text with code stays."""
     if "\n" not in text or "```" in text:
         return text
     return _SOFT_WRAP.sub(lambda match: " " * len(match[0]), text)
@@ -131,7 +132,7 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def _placed_sentences(text: str) -> Iterator[tuple[int, str]]:
-    """The sentences, each with the place where it begins."""
+    """The sentences of a text, each with its start."""
     start = 0
     for match in _ENDS.finditer(text):
         if match["quoted"] is not None:
@@ -159,12 +160,12 @@ def normal(sentence: str) -> str:
 
 
 def masked(text: str) -> str:
-    """The text with everything quoted or code hidden, at its length."""
+    """The text with quotations, code and URLs masked, at the same length."""
     return _QUOTED_SPAN.sub(lambda span: MASK * len(span[0]), text)
 
 
 def judge(sentence: str) -> Statement:
-    """Say what one sentence does."""
+    """Judge one sentence."""
     if len(sentence) > MAX_SENTENCE:
         return Statement(sentence, "nothing", "too-long")
     text = normal(sentence)
@@ -203,7 +204,7 @@ def _without_address(hidden: str) -> str:
 
 
 def _retracted(hidden: str) -> tuple[int, int] | None:
-    """Where stands what the sentence takes back."""
+    """The span of the part that the sentence takes back; None if it takes nothing back."""
     start, end = 0, len(hidden)
     if polite := phrases.POLITE.match(hidden):
         start, end = polite.span("rest") if polite["rest"] is not None else polite.span("rest_zh")
@@ -214,7 +215,7 @@ def _retracted(hidden: str) -> tuple[int, int] | None:
 
 
 def _put_off(hidden: str, what: tuple[int, int]) -> bool:
-    """Whether it is to be taken back at some other time, or by somebody else's words."""
+    """Whether the retraction is conditional, for later, or in somebody else's words."""
     before, after = hidden[: what[0]], hidden[what[1] :]
     is_conditional = facts.UNDER_CONDITION.search(f"{before} {after}")
     return bool(is_conditional or facts.UPON_ASKING.search(hidden[: what[1]]) or _disclaimer(before))
@@ -225,7 +226,7 @@ def _retraction(sentence: str, what: str) -> Statement:
 
 
 def _fact(sentence: str, hidden: str) -> Statement | None:
-    """What is true of the user, what was decided, what is put right, what holds where the user is."""
+    """Judge whether a sentence states a fact of the user, a decision, a correction or a house rule."""
     if phrases.CONDITION.search(hidden):
         return None
     said = _without_address(hidden)
@@ -254,7 +255,7 @@ _LEAST_WORDS, _LEAST_CHARACTERS_ZH = 3, 5
 
 
 def _says_enough(text: str) -> bool:
-    """Whether it is more than a fragment."""
+    """Whether a text is more than a fragment: three words, or five Chinese characters."""
     return (
         len(text.split()) >= _LEAST_WORDS
         or sum("\u3400" <= c <= "\u9fff" for c in text) >= _LEAST_CHARACTERS_ZH
@@ -262,7 +263,7 @@ def _says_enough(text: str) -> bool:
 
 
 def _judged(sentence: str) -> Iterator[Statement]:
-    """One statement; two when it first states something and then asks, with only a comma between."""
+    """Judge a sentence; a statement and a question joined by a comma are judged apart."""
     whole = judge(sentence)
     if whole.does == "asks" and (cut := _where_the_question_begins(sentence)):
         before = judge(sentence[:cut])
@@ -274,7 +275,7 @@ def _judged(sentence: str) -> Iterator[Statement]:
 
 
 def _where_the_question_begins(sentence: str) -> int:
-    """The end of the clauses that state, 0 when there are none."""
+    """The end of the clauses before a question; 0 if there are none."""
     cut = 0
     for match in islice(_CLAUSE_END.finditer(masked(sentence)), 8):
         clause = normal(sentence[cut : match.start()])
@@ -293,7 +294,7 @@ def _refusal(hidden: str) -> str:
 
 
 def _disclaimer(hidden: str) -> str:
-    """Why what looks like a statement is not the user's own, or not meant now."""
+    """Why a sentence is not the user's own, or not meant now: "reported", "hypothetical", "past"; or ""."""
     if _BY_ANOTHER.match(hidden):
         return "reported"
     if phrases.HYPOTHETICAL.search(hidden):
@@ -328,7 +329,7 @@ def _asks(hidden: str) -> bool:
 
 
 def _is_polite_wish(hidden: str) -> bool:
-    """Whether "could you …?" asks for a lasting habit, and for nothing to be told."""
+    """Whether a "could you …?" asks for a lasting habit, not for information."""
     match = phrases.POLITE.match(hidden)
     if match is None:
         return False
@@ -347,7 +348,7 @@ def _definition(text: str, hidden: str) -> Definition | None:
 
 
 def _announced(hidden: str) -> tuple[int, bool]:
-    """Where the statement proper begins, and whether something announced it ("remember that …")."""
+    """The start of the statement proper, and whether words like "remember that" announce it."""
     start, announced = 0, False
     for _ in range(3):
         for lead, announces in (

@@ -1,4 +1,4 @@
-"""What a preference is about: its subject, which property of it, and the value. English and Chinese.
+"""Find the subject, property and value of a preference. English and Chinese.
 
 To teach a new property, add a row to `_PROPERTIES`: its name, what it is said of when nothing is named,
 and a pattern for each value. A preference that touches two properties keeps none of them: it would be
@@ -21,7 +21,7 @@ Value: TypeAlias = tuple[str, "re.Pattern[str]"]
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Subject, attribute and value of a statement; each None when it cannot be told."""
+    """Subject, attribute and value of a statement; each None if it is unknown."""
 
     subject: str | None = None
     attribute: str | None = None
@@ -254,7 +254,7 @@ _GENERIC_PURPOSES = frozenset(
 
 
 def about_preference(text: str) -> About:
-    """Subject, attribute and value of a preference; all None when it is about no one property we know."""
+    """Subject, attribute and value of a preference; all None unless it has exactly one known property."""
     wish = _after_the_turn(normal(text[:MAX_SENTENCE]))
     found = _found(wish)
     if len(found) != 1:
@@ -276,14 +276,14 @@ def properties_of(text: str) -> tuple[str, ...]:
 
 
 def _after_the_turn(text: str) -> str:
-    """From "from now on" on, when something else precedes it: 这次用列表，以后还是用表格."""
+    """Cut what precedes a clause like "from now on": 这次用列表，以后还是用表格."""
     clauses = re.split(r"[,;] ?", text)
     lasting = [clause for clause in clauses if STANDING.search(clause)]
     return text[text.index(lasting[0]) :] if lasting and STANDING.search(text) else text
 
 
 def _found(text: str) -> list[tuple[str, str, str, bool]]:
-    """(property, what it is said of by default, value, whether it is what to avoid)."""
+    """Find (property, default subject, value, whether it is to be avoided)."""
     hidden = masked(text)
     wanted = _CONTRAST.sub(lambda match: match["kept"] or "", hidden)
     return [*_facts(text), *_of_properties(wanted, avoided=False)] or [*_of_properties(hidden, avoided=True)]
@@ -318,7 +318,7 @@ def _of_properties(text: str, *, avoided: bool) -> Iterator[tuple[str, str, str,
 
 
 def _thing(text: str) -> str | None:
-    """What is to be short or detailed where it is something else than answers: meetings."""
+    """The subject that is to be short or detailed, if it is not the answers: "short meetings"."""
     match = _BRIEF.search(text)
     named = (match[name] for name in ("after", "before", "zh", "zhafter")) if match else ()
     found = (word.casefold() for word in named if word and not _ANSWERS.fullmatch(word))

@@ -1,1 +1,1 @@
-"""What an operator does with a whole store, now and then."""
+"""Maintenance of a store: edit, forget, compact, embed again, erase, and the queue of events."""

@@ -1,4 +1,4 @@
-"""Forgetting by itself: after a write, in the background, once an hour, and where a namespace may be full."""
+"""Forgetting in the background: after a write, once an hour for each user, or if a namespace may be full."""
 
 import logging
 import threading
@@ -22,9 +22,9 @@ _log = logging.getLogger("supervisor_memory")
 
 @dataclass(slots=True)
 class _Look:
-    """When a user's records were looked at, how many each namespace got since then, and its places for more.
+    """The time of the latest look at a user's records, the records added since, and the free places.
 
-    `places` counts from the same beginning as `added`, and is infinite while somebody counts.
+    `places` counts from the same moment as `added`; it is infinite while a background run counts.
     """
 
     at: float
@@ -32,15 +32,15 @@ class _Look:
     places: dict[Namespace, float] = field(default_factory=dict)
 
     def may_be_full(self) -> frozenset[Namespace]:
-        """The namespaces in which more was added than had a place, or whose places nobody has counted."""
+        """The namespaces with more additions than free places, or with uncounted places."""
         return frozenset(name for name, added in self.added.items() if added > self.places.get(name, 0))
 
 
 class Rarely:
-    """Remembers for whom it has looked. Where nothing is due, it costs a few small questions to the store.
+    """Starts background forgetting for a user, at most once an hour unless a namespace may be full.
 
-    A process knows of itself alone. Two that look in the same hour do no harm: what one of them takes is not
-    there any more for the other.
+    If no rule applies, a run costs a few small queries. Each process counts by itself; two runs in the same
+    hour do no harm, since the second finds nothing left to take.
     """
 
     def __init__(self, services: Services) -> None:
@@ -49,7 +49,7 @@ class Rarely:
         self._looks: OrderedDict[str, _Look] = OrderedDict()
 
     def after_a_write(self, user_id: str, *, added: Sequence[Namespace]) -> None:
-        """Look in the background where that is due; does not wait, and never raises.
+        """Start a background run if one is due; does not wait, and never raises.
 
         Args:
             added: The namespace of each new record.
@@ -69,7 +69,7 @@ class Rarely:
         self._services.bridge.background(lambda: self._look(user_id, look, extents))
 
     def _look_of(self, user_id: str) -> tuple[_Look, bool]:
-        """The latest look at somebody's records, and whether it is one that is made now, an hour later."""
+        """The latest look at a user's records, and whether it is a new one because an hour has passed."""
         now = self._services.clock()
         with self._lock:
             look = self._looks.get(user_id)

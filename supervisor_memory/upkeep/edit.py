@@ -1,4 +1,4 @@
-"""One record by its id, or all of a user's: looked up, changed, deleted. What `update` and `delete` do."""
+"""Look up, change and delete records by id, or all records of a user: `update`, `delete`, `history`."""
 
 import difflib
 import functools
@@ -38,7 +38,7 @@ class Curator:
     """Acts for a user on the user's own records, or for the operator (`user_id=None`) on any.
 
     Args:
-        reading, writing: New ports with the deadline of a read, of a write.
+        reading, writing: Make new ports, with the deadline of a read and of a write.
     """
 
     reading: Callable[[], Ports]
@@ -46,16 +46,16 @@ class Curator:
     trail: Trail
 
     def find(self, id: str, user_id: str | None, *, op: str) -> Record:
-        """The record, noted in the access log as `op`."""
+        """A record by its id; the access log notes it as `op`."""
         record = self.own(id, user_id, self.reading())
         self.trail.seen(op, (record,), by_operator=user_id is None)
         return record
 
     def text_of(self, id: str, user_id: str | None) -> str:
-        """What a record says, for a text that is made of it.
+        """The text of a record, for a summary.
 
         Raises:
-            RecordNotFound: nothing may be made of it: it was deleted, waits for review or is quarantined.
+            RecordNotFound: there is no such record, or it was deleted, waits for review or is quarantined.
         """
         record = self.find(id, user_id, op="summarize")
         if record.status in _UNTOUCHABLE:
@@ -63,7 +63,7 @@ class Curator:
         return record.content
 
     def versions(self, id: str, user_id: str | None) -> list[Version]:
-        """Every version with its valid times and what decided it, oldest first."""
+        """Every version of a record with its valid times and its deciding event, oldest first."""
         record = self.find(id, user_id, op="history")
         ports = self.reading()
         backend = ports.services.backend
@@ -77,7 +77,7 @@ class Curator:
         return [Version.of(version, decided.get(version.version), sessions) for version in versions]
 
     def _sessions_of(self, versions: Sequence[Record], ports: Ports) -> dict[str, str]:
-        """What the log calls a session → its id, of those that the versions come from."""
+        """The log's pseudonym → the id, of the sessions that the versions come from."""
         backend = ports.services.backend
         messages = list({each.ref_id for each in versions if each.ref_id is not None})
         said = [*versions, *(ports.store(backend.get, messages) if messages else ())]
@@ -86,7 +86,11 @@ class Curator:
         return {name: id_ for name, id_ in named.items() if name is not None}
 
     def as_of(self, id: str, user_id: str | None, when: float) -> Record:
-        """The version that was valid at a moment."""
+        """The version of a record that was valid at a moment.
+
+        Raises:
+            RecordNotFound: there is no such record, or it was not valid then.
+        """
         record = self.find(id, user_id, op="get")
         ports = self.reading()
         found = valid_at(ports.store(ports.services.backend.versions, record.id), when)
@@ -100,7 +104,7 @@ class Curator:
         return found
 
     def every(self, where: Filter) -> Iterator[Record]:
-        """The records that match, most recently updated first, and have not expired."""
+        """The visible records that match, most recently updated first."""
         start = 0
         while True:
             ports = self.reading()
@@ -112,10 +116,10 @@ class Curator:
             start += _PAGE
 
     def session_of(self, record: Record, *, within: float | None = None) -> list[Record]:
-        """What was said in the session that a record was read in, in order; empty where it was not kept.
+        """The messages of the session that a record was read from, in order; empty if none were kept.
 
         Args:
-            within: Only what was said so many seconds before and after its message. None: all of it.
+            within: Only messages at most so many seconds before or after the record's own. None: all.
         """
         where = Filter(user_id=record.user_id, tasks=(record.task,))
         ids = tuple(each for each in (record.id, record.ref_id) if each is not None)
@@ -142,8 +146,8 @@ class Curator:
         """Change one record.
 
         Args:
-            actor: None: the operator, or the supervisor on the user's behalf.
-            source: Whose words the new text is, where the old one is the user's; None: the user's.
+            actor: Who is named in the audit log; None: the operator, or the supervisor for the user.
+            source: The source of the new text, if the old text is the user's; None: the user.
         """
         by = actor or _actor(user_id)
         return again_when_late(
@@ -169,7 +173,7 @@ class Curator:
         commit = revision(old, content, metadata, merge=merge, actor=by, view=view, source=source)
         if commit is None:
             return WriteResult(old.id, "skipped", reason="nothing-to-change", version=old.version)
-        if old.status == "compressed":  # whoever changes it wants it found
+        if old.status == "compressed":  # a change means that it shall be found again
             [change] = commit.changes
             found = replace(change, record=back_in_use(change.record, view))
             apart = taken_out([old], ports, actor=by)
@@ -180,7 +184,7 @@ class Curator:
         return WriteResult(old.id, "updated", saved=done.saved, version=old.version + 1, applied=done.applied)
 
     def delete(self, id: str, user_id: str | None, *, actor: str | None = None) -> int:
-        """Delete one record. `actor` None: the operator, or the supervisor on the user's behalf."""
+        """Delete one record. `actor` None: the operator, or the supervisor for the user."""
         by = actor or _actor(user_id)
 
         def once() -> int:
@@ -206,15 +210,15 @@ class Curator:
         return deleted
 
     def count_all(self, user_id: str) -> int:
-        """How many `delete_all` would delete."""
+        """The number of records that `delete_all` would delete."""
         ports = self.reading()
         return sum(ports.store(ports.services.backend.count, where) for where in _everything(user_id))
 
     def own(self, id: str, user_id: str | None, ports: Ports) -> Record:
-        """The record in any status, where it is this user's.
+        """Return a record in any status, if it belongs to this user.
 
         Raises:
-            RecordNotFound: it is not; the error names the nearest ids that the user has.
+            RecordNotFound: it does not; the error names the most similar ids of the user.
         """
         owner = None if user_id is None else Scope(user_id).user_id
         where = Filter(ids=(id,), statuses=None)
@@ -231,14 +235,14 @@ class Curator:
 
 
 def _nearest(id: str, user_id: str | None, ports: Ports) -> tuple[str, ...]:
-    """The ids most like one that is not known, of the user's newest records; none where the store is late."""
+    """The ids most like an unknown one, among the user's newest records; none if the store is late."""
     view = ports.read_store()
     known = ports.attempt("ids", ports.left(), lambda: view.list(Filter(user_id=user_id), limit=_KNOWN))
     return tuple(difflib.get_close_matches(id, [record.id for record in known or ()], n=3))
 
 
 def need_all(ports: Ports) -> None:
-    """Raise where only what waits could be read, and the rest matters."""
+    """Raise BackendUnavailable if only this machine's part of the records could be read."""
     if not ports.sees_all:
         _refuse_part(ports)
 
@@ -258,7 +262,7 @@ def _everything(user_id: str) -> tuple[Filter, Filter]:
 
 
 def _deleted(records: Sequence[Record], actor: str, ports: Ports, beside: Commit = _NOTHING) -> int:
-    """How many; `beside` is what has to change with them, whether or not any is left to be deleted."""
+    """Delete records together with the changes in `beside`; returns how many were deleted."""
     doomed = [record for record in records if record.status != "deleted"]
     if doomed or beside.changes:
         done = deletion(doomed, now=ports.now, actor=actor)
@@ -272,7 +276,7 @@ def _actor(user_id: str | None) -> str:
 
 
 def again_when_late(change: Callable[[], T]) -> T:
-    """Read and decide again when somebody else changed the record in between."""
+    """Try a change again, from its read on, while others change the record in between."""
     for _ in range(_TRIES - 1):
         try:
             return change()

@@ -1,4 +1,4 @@
-"""A user, removed for good: what `erase` does and what it tells of it."""
+"""Erase a user for good, with a receipt."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,15 +23,15 @@ _SECONDS: Final = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of a user's data.
+    """The result of an erasure.
 
     Args:
-        erased_at: In seconds since 1970; what was said before then is refused from now on.
-        removed: How much, by kind: records, versions, vectors, accesses, record_keys, pseudonyms, events.
-        pending: What the store may still hold, and why; empty: nothing. No reader is given it, but of a
-            store on a server that failed halfway. It is completed by the next `erase`, of any user, and
-            when the store is opened the next time or, on a server, with the next commit.
-        out_of_reach: Where else such data may be, which no store can remove.
+        erased_at: In seconds since 1970; anything said before then is refused from now on.
+        removed: Amounts by kind: records, versions, vectors, accesses, record_keys, pseudonyms, events.
+        pending: What the store may still hold, and why; empty: nothing. No reader can see it, unless a store
+            on a server failed halfway. The next `erase` of any user completes it; so does the next opening
+            of the store or, on a server, the next commit.
+        out_of_reach: Other places where such data may be, which no store can clean.
     """
 
     user_id: str
@@ -47,11 +47,11 @@ class Receipt:
 
 
 class Events(Protocol):
-    """What was observed and is no record yet."""
+    """The queue of events, as an eraser sees it."""
 
     def count_of(self, user_id: str) -> int: ...
     def forget(self, user_id: str, *, at: float) -> tuple[int, str]:
-        """How many were removed, and what was in the way of removing the bytes."""
+        """Remove a user's events; returns how many, and why bytes could not be removed ("": they were)."""
         ...
 
 
@@ -69,7 +69,7 @@ class Eraser:
 
     def erase(self, user_id: str, *, actor: str = "operator") -> Receipt:
         ports, store = self._ports(), self._erasing()
-        # First, so that a process killed in between leaves no store that says it holds nothing any more.
+        # First, so that after a kill in between no store claims to hold nothing while events are left.
         before, _ = ports.store(self.events.forget, user_id, at=ports.now)
         done = ports.store(store.erase, user_id, at=ports.now, actor=actor)
         since, in_the_way = ports.store(self.events.forget, user_id, at=ports.now)
@@ -80,7 +80,7 @@ class Eraser:
         return Receipt(user_id, ports.now, removed, pending, out_of_reach)
 
     def _ports(self) -> Ports:
-        """With more time than other verbs have: the files are written anew."""
+        """New ports with more time than other verbs have, since files are rewritten."""
         return Ports(self.services, seconds=_SECONDS, now=self.services.clock())
 
     def _erasing(self) -> Erases:

@@ -1,9 +1,9 @@
-"""Forget by rule: what has expired, what was merged long ago, too many of a kind, and what is over capacity.
+"""Forget by rule: expired records, long merged ones, too many of a kind, too many for the capacity.
 
-First it is planned what each rule takes of a user's records, then that is done, at most 500 in a commit. Each
-record is read again before and taken only as it was planned: what was changed in between is left, and planned
-anew the next time. So it may be cut off anywhere, run twice, or run in two processes at once. Nothing is
-lost: each record keeps its versions, and can be restored from them.
+Each rule first plans its records of a user, then sets them aside, at most 500 per commit. Each record is read
+again before its commit; if it was changed since the plan, it is left for the next run. So a run may be cut
+off anywhere, repeated, or done by two processes at once. Nothing is lost: each record keeps its versions, and
+can be restored from them.
 """
 
 import heapq
@@ -48,7 +48,7 @@ from supervisor_memory.upkeep.rules import (
 __all__ = ["RUN", "Forgotten", "forget"]
 
 RUN: Final = "memory.forget"
-"""The row that ends a run, with how many records each rule took."""
+"""The operation of the audit row that ends a run, with the number of records for each rule."""
 
 T = TypeVar("T")
 _PAGE: Final = 5_000
@@ -62,13 +62,13 @@ _Group: TypeAlias = Sequence[Planned]
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What a run took, or with a dry run would take.
+    """The result of a run or, in a dry run, its plan.
 
     Attributes:
-        taken: Each record, with the rule and why.
-        summaries: The ids of the records that others were merged into; None yet in a dry run.
-        left: The ids of those that were changed meanwhile, or did not fit into a summary.
-        free: How many records more each namespace has place for that was held against MEMORY_CAPACITY.
+        taken: The records taken, each with its rule and the reason.
+        summaries: The ids of new summaries; empty in a dry run.
+        left: The ids of records that were changed meanwhile, or did not fit into a summary.
+        free: The free places of each namespace that was checked against MEMORY_CAPACITY.
     """
 
     taken: tuple[Planned, ...] = ()
@@ -78,7 +78,7 @@ class Forgotten:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Rule → how many records it takes."""
+        """Rule → the number of records it takes."""
         return dict(Counter(each.rule for each in self.taken))
 
     def __str__(self) -> str:
@@ -98,13 +98,13 @@ def forget(
     """Apply the rules to a user's records, or to everybody's, one user after the other.
 
     Args:
-        dry_run: Only tell what would be taken. No model is asked, so that one may merge more than is told.
-        extent: Which rules, and how far they go.
+        dry_run: Only return the plan. No model is asked; with a model, a real run may merge more.
+        extent: The rules to apply, and their limits.
         seconds: The deadline of each step.
 
     Raises:
-        BackendUnavailable: the store is out of reach, and what this machine knows of it may be old.
-        BackendError, DeadlineExceeded: the store failed; what was done before stays done.
+        BackendUnavailable: the store is out of reach, and this machine's copy may be old.
+        BackendError, DeadlineExceeded: the store failed; finished commits stay.
     """
     run = _Run(services, extent, actor, seconds, dry_run=dry_run)
     for each in [user_id] if user_id is not None else run.users():
@@ -129,12 +129,12 @@ class _Run:
         self._gone: set[str] = set()
 
     def users(self) -> Sequence[str]:
-        """Everybody who has a record, in order."""
+        """All users with a record, in order."""
         wheres = (Filter(statuses=None), Filter(statuses=None, families=(SESSION_FAMILY,)))
         return sorted({record.user_id for where in wheres for record in self._all(where)})
 
     def of_user(self, user_id: str) -> None:
-        """Plan and do, one rule after the other."""
+        """Apply the rules to a user's records, one after the other."""
         rules = self._extent.rules
         if "expired" in rules:
             self._set_aside(self._expired(user_id))
@@ -149,13 +149,13 @@ class _Run:
             self._set_aside(self._over_capacity(user_id))
 
     def end(self, user_id: str | None) -> None:
-        """Say in the log that it ran, and what came of it; by itself only when there was something."""
+        """Write the audit row of the run; a background run without results writes none."""
         if self._extent is BY_HAND or self.taken:
             detail = {"records": len(self.taken), "left": len(self.left), **_counted(self.taken)}
             event = AuditEvent(RUN, user_id=user_id, actor=self._actor, detail=detail)
             self._ports().deciding().commit(Commit(audit=(event,)))
 
-    # What the rules take
+    # The records each rule takes
 
     def _expired(self, user_id: str) -> Iterator[Planned]:
         for where in _everywhere(Filter(user_id, statuses=("active", "stale"), expired_by=self._now)):
@@ -170,7 +170,7 @@ class _Run:
                 yield _planned(record, "compressed-for-long", why)
 
     def _too_many(self, user_id: str) -> Iterator[_Group]:
-        """The oldest of each kind in each namespace that has too many, thirty at a time."""
+        """The oldest records of kinds with too many in a namespace, in groups of thirty."""
         limits = {kind: most for kind, most in self._settings.compact_over.items() if most}
         where = Filter(user_id, kinds=tuple(limits), layers=("abstract",))
         if not limits or self._count(where) <= min(limits.values()):
@@ -183,7 +183,7 @@ class _Run:
             yield from self._groups(each, kind, limits[kind])
 
     def _for_a_summary(self, record: Record) -> Planned | None:
-        """None: it stays as it is."""
+        """Plan to merge a record into a summary; None if it may not be merged."""
         settled = self._now - record.updated_at >= self._extent.settled_days * SECONDS_A_DAY
         can_be = settled and can_be_merged(record, most_tokens=self._most_tokens)
         return _planned(record, "compacted", "") if can_be else None
@@ -228,7 +228,7 @@ class _Run:
         return {record.namespace for where in over for record in self._visible(where)}
 
     def _least_worth(self, namespace: Namespace, size: int, too_many: int) -> Iterator[Planned]:
-        """Of a namespace what has no place in it; of equal worth the oldest first."""
+        """The `too_many` records of a namespace with the least worth; at equal worth the oldest."""
         ranked = heapq.nsmallest(too_many, self._valued(namespace), key=lambda v: v[:3])
         for value, _, _, planned in ranked:
             why = f"{size:,} active in {namespace[0]}, over {self._settings.capacity:,}; worth {value:.3f}"
@@ -248,7 +248,7 @@ class _Run:
 
     def _set_aside(self, planned: Iterable[Planned]) -> None:
         """Mark records as deleted."""
-        for chunk in _batches(list(planned), _TOGETHER):  # planned whole: what is done moves later pages
+        for chunk in _batches(list(planned), _TOGETHER):  # the whole plan first: commits shift later pages
             if self._dry_run:
                 self._take(chunk)
             else:
@@ -257,10 +257,10 @@ class _Run:
     def _take(self, planned: Iterable[Planned]) -> None:
         for each in planned:
             self.taken.append(each)
-            self._gone.add(each.record_id)  # which a dry run would plan by another rule, too
+            self._gone.add(each.record_id)  # so that no other rule of a dry run plans it too
 
     def _delete(self, planned: Sequence[Planned]) -> None:
-        """In one commit; where somebody is in the way, in two halves, so that one alone is left."""
+        """Delete in one commit; after a conflict in halves, so that only the conflicting record is left."""
         view = self._ports().deciding()
         records = self._as_planned(planned)
         if not records:
@@ -284,7 +284,7 @@ class _Run:
             self._take(there)
 
     def _merge(self, group: _Group) -> None:
-        """Put summaries in the place of a group, all in one commit."""
+        """Replace a group of records by summaries, in one commit."""
         view = self._ports().deciding()
         records = self._as_planned(group)
         found = summaries(
@@ -330,7 +330,7 @@ class _Run:
         return Commit(tuple(changes), tuple(events))
 
     def _summary(self, summary: Summary) -> Record:
-        """The record of a summary: as late, as important and as little trusted as what it is made of."""
+        """The record of a summary: as recent and important as its best source, as trusted as its worst."""
         sources = summary.of
         agents = {record.source.agent_id for record in sources}
         least = min((record.source.source_class for record in sources), key=_BY_TRUST.index)
@@ -350,7 +350,7 @@ class _Run:
         )
 
     def _as_planned(self, planned: Sequence[Planned]) -> dict[str, Record]:
-        """The records that are still as they were; the others are left."""
+        """The records with the planned version; the others are left."""
         versions = {each.record_id: each.version for each in planned}
         # By their ids alone: asked for in order of time, SQLite would walk all of the user's to find them.
         found = self._ports().store(self._services.backend.get, list(versions))
@@ -393,7 +393,7 @@ class _Run:
     # Reading
 
     def _all(self, where: Filter) -> Iterator[Record]:
-        """All that match, a page at a time, each once whatever others write meanwhile."""
+        """All matching records, a page at a time; each once, even while others write."""
         seen: set[str] = set()
         for offset in range(0, 2**62, _PAGE):
             page = self._page(where, offset, _PAGE)
@@ -403,11 +403,11 @@ class _Run:
                 return
 
     def _visible(self, where: Filter) -> Iterator[Record]:
-        """Those that a search may find, and no rule has taken yet."""
+        """The matching records that a search may find and no rule has taken yet."""
         return (r for r in self._all(where) if r.is_visible(self._now) and r.id not in self._gone)
 
     def _oldest(self, where: Filter) -> Iterable[Record]:
-        """All that match, or as many of the least recently updated as a rule may take."""
+        """All matching records or, if a rule's number is limited, that many of the least recently updated."""
         most = self._extent.most
         if most is None:
             return self._all(where)
@@ -440,7 +440,7 @@ def _planned(record: Record, rule: Rule, why: str) -> Planned:
 
 
 def _everywhere(where: Filter) -> tuple[Filter, Filter]:
-    """The same in all families: session messages are only meant where they are named."""
+    """The filter, and the same for session messages, which a filter without families leaves out."""
     return where, replace(where, families=(SESSION_FAMILY,))
 
 

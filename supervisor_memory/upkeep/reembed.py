@@ -1,7 +1,7 @@
-"""Vectors for the records that the present embedder has not read yet.
+"""Embed the records that have no vector by the present embedder.
 
-They wait after another EMBEDDING_MODEL, and after one that failed while they were written. Until then they
-are found by words alone: vectors of two embedders are never compared.
+There are some after a change of EMBEDDING_MODEL, and after an embedder failed during writes. Until they are
+embedded, they are found by words alone: vectors of two embedders are never compared.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Progress", "Reembedded", "reembed", "waiting_for"]
 
 Progress = Callable[[int, int], None]
-"""Told after each commit: how many records were looked at, and how many waited when it began."""
+"""Called after each commit with the number of records looked at, and the number that waited at first."""
 
 _PAGE: Final = 1_000
 _TOGETHER: Final = 128
@@ -31,13 +31,13 @@ _ANY_TEXT: Final = "What did we agree on?"
 
 @dataclass(frozen=True, slots=True)
 class Reembedded:
-    """What became of the records that waited.
+    """The result of embedding again.
 
     Attributes:
         embedder: The fingerprint of the embedder.
-        embedded: How many have a vector of it now.
-        unread: How many are in a language it does not read; they are found by words alone.
-        refused: The ids of those it failed on while it took others; they are tried again the next time.
+        embedded: The number of records with a new vector.
+        unread: The number of records in a language that it does not read; they are found by words alone.
+        refused: The ids of records on which it failed, though not on others; the next run tries them again.
     """
 
     embedder: str
@@ -47,19 +47,19 @@ class Reembedded:
 
 
 def waiting_for(fingerprint: str, user_id: str | None = None) -> Filter:
-    """The records without a vector of an embedder. Session messages never have one."""
+    """A filter for the records without a vector by an embedder. Session messages never have one."""
     return Filter(user_id=user_id, not_embedded_by=fingerprint)
 
 
 def reembed(services: Services, user_id: str | None, progress: Progress) -> Reembedded:
-    """Embed what waits, a page at a time. Whenever it is cut off, what was written is whole; run it again.
+    """Embed the records without a vector, a page at a time. It may be cut off at any time and run again.
 
-    A record keeps its version, its times and its place in history: nothing about it changes but how it is
-    found. One that is changed or deleted meanwhile is looked at again as it is then.
+    A record keeps its version, its times and its history; only the way it is found changes. If others change
+    or delete a record meanwhile, it is read again.
 
     Raises:
         SettingsError: there is no embedder.
-        EmbeddingError: it fails on every text; the error's facts have how many were `embedded` before.
+        EmbeddingError: it fails on every text; the error's fact `embedded` is the number done before.
         BackendError, DeadlineExceeded: the store failed.
     """
     view = Ports(services, seconds=_SECONDS, now=services.clock()).no_store()
@@ -86,12 +86,12 @@ class _Reembedding:
         ports = self._ports()
         self._total = ports.store(self._services.backend.count, self._where)
         self._progress(0, self._total)
-        while self._pass():  # others may have moved records between pages, or written new ones
+        while self._pass():  # because others may have moved or added records meanwhile
             pass
         return self._done
 
     def _pass(self) -> int:
-        """Go once through all that wait; how many were embedded."""
+        """Go once through the records without a vector; returns how many were embedded."""
         before, offset = self._done.embedded, 0
         while page := self._ports().read_store().list(self._where, limit=_PAGE, offset=offset):
             fresh = [record for record in page if record.id not in self._seen]
@@ -111,7 +111,7 @@ class _Reembedding:
         return self._done.embedded + self._done.unread + len(self._done.refused)
 
     def _vectors(self, records: Sequence[Record]) -> "dict[str, Vector]":
-        """Text → vector. Where the embedder fails on many, each is tried alone: it may be one of them."""
+        """Text → vector. If embedding them together fails, each is tried alone: one text may be the cause."""
         ports = self._ports()
         texts = list(dict.fromkeys(record.embedded_text for record in records))
         found = dict(zip(texts, ports.deciding().embed(texts), strict=True))
@@ -130,7 +130,7 @@ class _Reembedding:
         return known
 
     def _write(self, records: Sequence[Record], known: "dict[str, Vector]", *, tries: int = _TRIES) -> None:
-        """Write the vectors in one commit; what others changed meanwhile is read and decided again."""
+        """Write the vectors in one commit; after a conflict, read the records and write them again."""
         taken = [record for record in records if record.embedded_text in known]
         refused = [record.id for record in records if record.embedded_text not in known]
         if taken:
@@ -145,7 +145,7 @@ class _Reembedding:
         self._done = replace(self._done, refused=(*self._done.refused, *refused))
 
     def _write_again(self, records: Sequence[Record], known: "dict[str, Vector]", tries: int) -> None:
-        """In two halves, so that of many records only the one in the way is written alone."""
+        """Write in two halves, so that in the end only the conflicting record is written alone."""
         half = (len(records) + 1) // 2
         for part in (records[:half], records[half:]):
             where = replace(self._where, ids=tuple(record.id for record in part))
@@ -164,5 +164,5 @@ class _Reembedding:
         return Commit(changes, (event,))
 
     def _ports(self) -> Ports:
-        """With more time than a turn has: many texts are embedded at once."""
+        """New ports with more time than a turn has, since many texts are embedded at once."""
         return Ports(self._services, seconds=_SECONDS, now=self._services.clock())

@@ -1,6 +1,6 @@
-"""What is forgotten and what never: the rules by name, and what a record is worth. Pure functions of values.
+"""The rules of forgetting: their names, the records they never take, and a record's worth. Pure.
 
-docs/forgetting.md tells the same to users.
+docs/forgetting.md explains them to users.
 """
 
 from collections.abc import Mapping
@@ -28,27 +28,27 @@ __all__ = [
 ]
 
 Rule: TypeAlias = Literal["expired", "compressed-for-long", "compacted", "decayed", "over-capacity"]
-"""In the order in which they are applied; the first that takes a record is the reason in the audit log.
+"""The rules in the order of application; the first that takes a record is the reason in the audit log.
 
 `expired`: its time to live has passed. `compressed-for-long`: it was merged into a summary more than
-MEMORY_COMPRESSED_DAYS ago. `compacted`: it is one of the oldest of too many of its kind. `decayed`: it is as
-old as its kind ever gets, was never read and is of no importance. `over-capacity`: its namespace holds more
-than MEMORY_CAPACITY, and others are worth more.
+MEMORY_COMPRESSED_DAYS ago. `compacted`: it is one of the oldest of too many of its kind. `decayed`: its
+recency is at its minimum, it was never read and is of no importance. `over-capacity`: its namespace has more
+than MEMORY_CAPACITY records, and the others are worth more.
 """
 
 KEPT_NEWEST: Final = 50
-"""So many of a kind in a namespace are never merged into a summary."""
+"""The newest records of a kind in a namespace that are never merged into a summary."""
 MERGED_TOGETHER: Final = 30
-"""So many of the oldest are merged at once, into two summaries at most."""
+"""The number of oldest records merged at once, into two summaries at most."""
 
 _USUAL_IMPORTANCE: Final = 0.5
 _CHARACTERS_A_TOKEN: Final = 2  # between Chinese and English
-_OF_A_PROGRAM: Final = "store"  # metadata of what was put into memory.store() under a key
+_OF_A_PROGRAM: Final = "store"  # the metadata key of records put into memory.store()
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A record that a rule takes, as it was when that was decided. `why` has no content of it."""
+    """A record that a rule plans to take, in its version at the time. `why` has none of its content."""
 
     record_id: str
     user_id: str
@@ -61,16 +61,16 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How far one run goes.
+    """The limits of a run.
 
     Args:
-        rules: Those that are applied.
-        most: Records that a rule takes at most of one user; None: all.
-        settled_days: What was changed since is not merged into a summary.
-        groups: How often the oldest of a kind are merged at most; None: until there are few enough.
-        namespaces: Those that are held against MEMORY_CAPACITY; None: all.
-        spare: How many places of each hundred a namespace that was over MEMORY_CAPACITY has free afterwards,
-            so that the next record is not over it again.
+        rules: The rules to apply.
+        most: The most records of a user that a rule takes; None: all.
+        settled_days: Records changed within so many days are not merged into a summary.
+        groups: The most groups of a kind to merge; None: until there are few enough records.
+        namespaces: The namespaces to check against MEMORY_CAPACITY; None: all.
+        spare: The percentage of MEMORY_CAPACITY to free in a namespace that was over it, so that the next
+            record is not over it again.
     """
 
     rules: frozenset[Rule] = frozenset(
@@ -85,7 +85,7 @@ class Extent:
 
 BY_HAND: Final = Extent()
 WITHIN_CAPACITY: Final = Extent(frozenset({"over-capacity"}), spare=10)
-"""What else runs in the background, over each namespace to which more was added than had a place."""
+"""The background run for namespaces that may be over their capacity."""
 BY_ITSELF: Final[Mapping[str, Extent]] = MappingProxyType(
     {
         "expired": Extent(frozenset({"expired", "compressed-for-long"}), most=500),
@@ -94,15 +94,16 @@ BY_ITSELF: Final[Mapping[str, Extent]] = MappingProxyType(
         ),
     }
 )
-"""What MEMORY_FORGET lets run in the background. Less than by hand: what nobody finds any more, and with
-"auto" summaries of what has settled. A clock that jumps ahead costs 500 records at most, to be restored."""
+"""Value of MEMORY_FORGET → the hourly background run. It does less than a run by hand: it takes records
+that no search finds any more and, with "auto", merges settled ones. A clock that jumps ahead costs at most
+500 records, which can be restored."""
 
 
 def is_kept(record: Record) -> bool:
-    """Whether only its own time to live ends it.
+    """Whether a record is never forgotten, except by its own time to live.
 
-    So it is with who the user is and wants, what a word means, what is pinned, and what a program has put
-    into `memory.store()` under a key, where it expects to find it.
+    True for profiles and identities of users, definitions, pinned records, and items that a program put into
+    `memory.store()` under a key, where it expects to find them.
     """
     return (
         record.kind in ("user-profile", "identity")
@@ -113,10 +114,10 @@ def is_kept(record: Record) -> bool:
 
 
 def can_be_merged(record: Record, *, most_tokens: int) -> bool:
-    """Whether it may become a part of a summary.
+    """Whether a record may be merged into a summary.
 
-    It is not kept, not verbatim, no summary itself, not too long to share one, and has no end of its own,
-    which the summary would outlive.
+    It may unless it `is_kept`, is verbatim or a summary itself, is too long to share a summary, or has a time
+    to live, which the summary would outlast.
     """
     return (
         record.layer == "abstract"
@@ -127,9 +128,9 @@ def can_be_merged(record: Record, *, most_tokens: int) -> bool:
 
 
 def is_worn_out(record: Record, *, now: float, settings: Settings, times_read: int) -> bool:
-    """Whether its recency has fallen to MEMORY_DECAY_FLOOR, nobody read it, and it is of no importance.
+    """Whether a record's recency is down to MEMORY_DECAY_FLOOR, it was never read, and it is unimportant.
 
-    A kind whose λ is 0 never gets there.
+    Records of a kind with λ = 0 never wear out.
     """
     age_days = (now - record.updated_at) / SECONDS_A_DAY
     is_old = decay(age_days, rate=settings.decay_of(record.kind)) <= settings.decay_floor
@@ -137,13 +138,13 @@ def is_worn_out(record: Record, *, now: float, settings: Settings, times_read: i
 
 
 def worth(record: Record, *, now: float, settings: Settings, times_read: int) -> float:
-    """What a record is worth keeping for, in [0, 1]: `0.4·importance + 0.3·reads + 0.3·recency`.
+    """The worth of keeping a record, in [0, 1]: `0.4·importance + 0.3·reads + 0.3·recency`.
 
-    `importance` is 0.5 unless somebody said otherwise, `reads` is 0.5 for one that was handed out five times,
-    `recency` falls with age at the λ of its kind. Relevance, which orders hits, has no part: nobody asks.
+    `importance` is 0.5 by default, `reads` is 0.5 for a record that was handed out five times, `recency`
+    falls with age at the λ of its kind. Relevance has no part, since there is no question.
 
-    Source: importance and recency as in Generative Agents (Park et al. 2023, arXiv 2304.03442), with how
-    often it was read instead of relevance; the weights are those of SAGE's hybrid forgetting.
+    Source: importance and recency as in Generative Agents (Park et al. 2023, arXiv 2304.03442), with the
+    number of reads instead of relevance; the weights are from SAGE's hybrid forgetting.
     """
     recent = recency(record, now, settings)
     return 0.4 * importance(record) + 0.3 * reads(times_read) + 0.3 * recent

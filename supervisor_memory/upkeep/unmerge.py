@@ -1,7 +1,7 @@
-"""Take records out of the summaries that stand for them: what a user deletes or changes is told no more.
+"""Take deleted and changed records out of their summaries.
 
-A summary is made anew, by rules, of the records that are left in it; where none is left it goes too. Earlier
-versions of it stay in its history, as those of any record do.
+A summary is made anew, by rules, from its remaining records; if none remains, it is deleted too. Its earlier
+versions stay in its history, as for any record.
 """
 
 from collections import defaultdict
@@ -17,12 +17,12 @@ __all__ = ["back_in_use", "is_told_by_a_summary", "taken_out"]
 
 
 def is_told_by_a_summary(record: Record) -> bool:
-    """Whether a summary was made of it, whatever became of either since."""
+    """Whether a record was ever merged into a summary, even if one of them was changed since."""
     return isinstance(record.metadata.get(COMPRESSED_INTO), str)
 
 
 def taken_out(records: Iterable[Record], ports: Ports, *, actor: str) -> Commit:
-    """The changes to the summaries that these records are a part of; empty where they are part of none."""
+    """The changes to the summaries of these records; empty if they have none."""
     leaving: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for record in records:
         if is_told_by_a_summary(record):
@@ -42,7 +42,7 @@ def taken_out(records: Iterable[Record], ports: Ports, *, actor: str) -> Commit:
 
 
 def back_in_use(record: Record, view: Deciding) -> Record:
-    """A record that was merged, as one that is found again; without its subject where that is taken."""
+    """A merged record made active again; without its subject if another record has it now."""
     metadata = {name: value for name, value in record.metadata.items() if name != COMPRESSED_INTO}
     active = replace(record, status="active", metadata=metadata, valid_from=view.now, valid_to=None)
     if active.subject is not None:
@@ -54,13 +54,13 @@ def back_in_use(record: Record, view: Deciding) -> Record:
 
 
 def _every(user_id: str, ids: Sequence[str], view: Deciding) -> Sequence[Record]:
-    """The records of these ids, in their order, whatever their status."""
+    """The records with these ids, in this order, in any status."""
     found = view.list(Filter(user_id, ids=tuple(ids), statuses=None), limit=len(ids)) if ids else ()
     return sorted(found, key=lambda record: ids.index(record.id))
 
 
 def _without(summary: Record, left: Sequence[Record], ports: Ports, view: Deciding) -> Record:
-    """The summary of those that are left."""
+    """The summary made anew from the remaining records; deleted if there are none."""
     now = view.now
     if not left:
         return replace(

@@ -1,8 +1,8 @@
-"""Where a run begins: who acts in it, and what the user said. Nothing inside the run can add to it.
+"""The beginning of a run: who acts and what the user said, settled before the first node.
 
-The user's words are the human messages of the input that were not said before, the values a host resumes an
-interrupt with, and human messages that a host put into the thread between two runs. Every other human message
-is an agent's, whatever name it bears.
+Nothing inside the run can add to it. The user's words are the human messages of the input that were not said
+before, the values a host resumes an interrupt with, and human messages that a host put into the thread
+between two runs. Every other human message is an agent's, whatever name it bears.
 """
 
 import threading
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["KEY", "Beginning", "Beginnings", "Thread", "beginning_of", "hosting", "new_words", "texts_in"]
 
 KEY = "__pregel_supervisor_memory"
-"""Where the beginning travels in a run's `configurable`: nodes inherit it, no checkpoint holds it. By its
-first letters LangGraph tells what belongs to a run alone, and shows it in no stream."""
+"""The key of the beginning in a run's `configurable`: nodes inherit it, no checkpoint holds it. LangGraph
+treats keys with this prefix as internal to a run, and shows them in no stream."""
 
 _BY_HOST = ("update", "fork")
 _FARTHEST = 200  # checkpoints that are looked at
@@ -42,15 +42,16 @@ _NEWEST = 8
 
 @dataclass(eq=False)
 class Beginning:
-    """What was settled when a run began.
+    """Who acts in a run and what the user said, settled before its first node.
 
     Args:
-        scope: Who acts; the error where that cannot be told, and memory is off for the run.
-        words: What the user said, which was not heard before.
-        answers: Texts in what the host resumed the run with; a human message that is one is the user's.
-        asked: The user's latest words, heard now or before; "" where there are none.
-        is_unsure: Whether it could not be read what was said before; then a person looks at what is kept.
-        forgets: Whether there is no checkpoint to know the user's words again by.
+        scope: Who acts; the error if that is unknown, and memory is off for the run.
+        words: The user's messages that were not heard before.
+        answers: The texts the run was resumed with; a human message with such a text is the user's.
+        asked: The user's latest words, heard now or before; "" if there are none.
+        is_unsure: Whether earlier messages could not be looked up; then new records wait for a person.
+        forgets: Whether no checkpoint will recognise the user's words later, so that the ledger must.
+        keeps_messages: Whether to keep messages word for word; None: as the settings say.
     """
 
     scope: Scope | IdentityError
@@ -62,9 +63,9 @@ class Beginning:
     forgets: bool = False
     keeps_messages: bool | None = None
     is_over: bool = False
-    """Whether the turn has ended in which a host's own code runs; a context may outlive it."""
+    """Whether a host's own turn has ended; a copied context may outlive it."""
     notes: "dict[tuple[SupervisorMemory, str | None, str], Recalled]" = field(default_factory=dict)
-    """The notes of this run, by reader and question: an agent that speaks twice in a turn reads the same."""
+    """The notes of this run by memory, reader and question: an agent that runs twice reads the same note."""
     _unheard: list[BaseMessage] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -75,19 +76,19 @@ class Beginning:
         return f"<the beginning of a run, {len(self.words)} words of the user>"
 
     def take(self) -> list[BaseMessage]:
-        """The words that nobody has heard yet. Whoever takes them hears them."""
+        """Take the words that were not heard yet. Each word is given out once."""
         with self._lock:
             words, self._unheard = self._unheard, []
         return words
 
     def add(self, answers: Sequence[BaseMessage]) -> None:
-        """Let answers of the user be heard that stood inside of what the run was resumed with."""
+        """Add answers of the user that the run was resumed with, to be heard."""
         with self._lock:
             self.words = (*self.words, *answers)
             self._unheard += answers
 
     def settle(self, state: Any, keys: Sequence[str]) -> None:
-        """Take over the ids that the graph has given to the user's messages."""
+        """Copy the ids that the graph gave to the user's messages, which name the turn."""
         bare = [word for word in self.words if word.id is None]
         if not bare and self.turn_id is not None:
             return
@@ -95,7 +96,7 @@ class Beginning:
         ids = {str(m.text): m.id for m in human if m.id}
         for word in bare:
             word.id = ids.get(str(word.text))
-        if not self.asked and human:  # a run from before its input was taken up
+        if not self.asked and human:  # the run began before the graph took up its input
             self.asked = human[-1].text
         self.turn_id = self.turn_id or ids.get(self.asked)
         if isinstance(self.scope, Scope) and self.scope.run_id is None and self.turn_id is not None:
@@ -116,7 +117,7 @@ def beginning_of(config: RunnableConfig) -> Beginning | None:
 
 @contextmanager
 def hosting(begun: Beginning | None) -> Iterator[None]:
-    """Let a host's own code be a run that began so."""
+    """Run the host's own code inside as a run with this beginning."""
     token = _HOSTED.set(begun)
     try:
         yield
@@ -125,7 +126,7 @@ def hosting(begun: Beginning | None) -> Iterator[None]:
 
 
 class Snapshot(Protocol):
-    """A thread at one moment, as LangGraph's `StateSnapshot` tells it."""
+    """A thread at one moment, in the shape of LangGraph's `StateSnapshot`."""
 
     @property
     def values(self) -> Any: ...
@@ -138,7 +139,7 @@ class Snapshot(Protocol):
 
 
 class Thread(Protocol):
-    """What a run begins from: the thread as its last run left it. None and empty where nothing is kept."""
+    """Reads the thread as its last run left it; None and empty for a graph without a checkpointer."""
 
     def state(self, config: RunnableConfig) -> Snapshot | None: ...
 
@@ -147,7 +148,7 @@ class Thread(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was there before the run: what earlier runs left, and what a host has added since."""
+    """The thread before a run: messages left by earlier runs, and messages added by the host since."""
 
     left: tuple[BaseMessage, ...] = ()
     added: tuple[BaseMessage, ...] = ()
@@ -157,12 +158,11 @@ class Found:
 
 @dataclass(frozen=True)
 class Beginnings:
-    """Begins runs.
+    """Settles the beginnings of runs.
 
     Args:
-        nested: Whose words the human messages of the input are where the graph runs inside another one that
-            has no memory around it.
-        shape: The values of a state by name → a state as the graph's nodes see it.
+        nested: Who speaks in the input's human messages when the graph runs inside a graph without memory.
+        shape: Turns a dictionary of state values into a state as the graph's nodes see it.
     """
 
     memory: "SupervisorMemory"
@@ -210,7 +210,7 @@ class Beginnings:
         """Who acts.
 
         Raises:
-            IdentityError: that cannot be told.
+            IdentityError: nobody can be identified.
         """
         told = scope_of(
             state, config, agent_id=agent_id, resolver=self.identity, key=self._key, context=context
@@ -234,7 +234,7 @@ class Beginnings:
             words += new_words(sent, _joined(known, found.left, sent), trusts_digests=not is_unsure)
         asked = words[-1] if words else self._asked(sent, found, scope)
         if not words and asked is not None and asked.id and _is_unfinished(snapshot, config):
-            words = [asked]  # by its id it is written once, whether or not the process got that far
+            words = [asked]  # its id makes sure that it is written once, even if the process got that far
         if value_of(given, "user_id") and found.is_kept:
             guarded(lambda: self.ledger.name_owner(scope), otherwise=lambda error: None)
         turn = asked.id if asked is not None else None
@@ -252,7 +252,7 @@ class Beginnings:
         )
 
     def _found(self, snapshot: Snapshot | None, thread: Thread) -> Found:
-        """What earlier runs left in the thread; what is new since their last checkpoint is a host's."""
+        """Part the thread: messages left by earlier runs, and newer ones, which the host added."""
         if snapshot is None:
             return Found()
         held = messages_of(snapshot.values, self.keys)
@@ -276,9 +276,9 @@ class Beginnings:
         return Found(tuple(left), tuple(added), values_of(snapshot.values), is_kept=True)
 
     def _state(self, given: Any, found: Found, config: RunnableConfig, thread: Thread) -> Any:
-        """The state that says who acts: what the host gives now, over what a host once gave.
+        """The state to identify the user by: the input's values over those of the thread.
 
-        A user whom a node or a tool has put into the thread is left out.
+        A `user_id` that a node or a tool put into the thread is left out.
         """
         values = {**found.values, **values_of(given)}
         held = found.values.get("user_id")
@@ -287,7 +287,7 @@ class Beginnings:
         return self.shape(values) if found.values else given if given is not None else {}
 
     def _vouched(self, held: Any, config: RunnableConfig, thread: Thread) -> Any:
-        """The user of a thread's state whom a host has named; None where none has."""
+        """The `user_id` that a host put into the thread's state; None if no host did."""
         session = (config.get("configurable") or {}).get("thread_id")
         if guarded(lambda: self.ledger.owns(named(held, session)), otherwise=lambda error: False):
             return held
@@ -302,7 +302,7 @@ class Beginnings:
         return None
 
     def _known(self, messages: Sequence[BaseMessage], scope: Scope) -> tuple[Known, bool]:
-        """What of this was said before, and whether that could not be read."""
+        """Which of these messages were said before, and whether looking that up failed."""
         asked = [m for m in messages if isinstance(m, HumanMessage)]
         if not asked or (len(messages) == 1 and not asked[0].id):
             return Known(), False
@@ -310,7 +310,7 @@ class Beginnings:
         return (Known(), True) if known is None else (known, False)
 
     def _said(self, messages: Sequence[BaseMessage], scope: Scope) -> Known:
-        """Which of these were said before, by the user or in the thread before the user had a name."""
+        """Which of these messages were said before, by the user or while the thread was still anonymous."""
         is_history = len(messages) > 1
         known = self.ledger.known(messages, scope, is_history=is_history)
         if scope.session_id is None or not is_history:
@@ -331,13 +331,13 @@ class Beginnings:
 def new_words(
     sent: Sequence[BaseMessage], known: Known, *, trusts_digests: bool = True
 ) -> Iterator[BaseMessage]:
-    """The human messages of an input that the user says now.
+    """The human messages of an input that are new words of the user.
 
-    By its id a message is known wherever it stands. By its text it is known only before the last reply: what
-    comes after that is the user's, whatever was said before.
+    A message with a known id is old wherever it stands. A known text makes a message old only before the last
+    reply: everything after that is new, even if it was said before.
 
     Args:
-        trusts_digests: Whether it could be read what was said before; if not, nothing of the history is new.
+        trusts_digests: Whether the digests could be read; if not, no message before the last reply is new.
     """
     last_reply = max(
         (
@@ -356,7 +356,7 @@ def new_words(
 
 
 def _is_unfinished(snapshot: Snapshot | None, config: RunnableConfig) -> bool:
-    """Whether the thread's last run is gone on with: it was interrupted, or its process ended."""
+    """Whether this run continues the thread's last one, which was interrupted or lost its process."""
     is_addressed = bool((config.get("configurable") or {}).get("checkpoint_id"))  # a replay, or a fork
     return not is_addressed and bool(getattr(snapshot, "next", ()))
 
@@ -366,7 +366,7 @@ def _is_known(message: BaseMessage, known: Known) -> bool:
 
 
 def _joined(known: Known, left: Iterable[BaseMessage], sent: Iterable[BaseMessage] = ()) -> Known:
-    """What is known beside what stands in the thread; a message that is sent with another text is not."""
+    """Add the thread's messages to the known ones, except ids that are sent with another text now."""
     now = {m.id: m.text for m in sent if m.id}
     human = [m for m in left if isinstance(m, HumanMessage)]
     ids = known.ids.union(m.id for m in human if m.id and now.get(m.id, m.text) == m.text)
@@ -378,7 +378,7 @@ def _merged(update: Any) -> dict[str, Any]:
 
 
 def texts_in(value: Any, left: int = _DEEPEST) -> Iterator[str]:
-    """The texts (`plain`) in what a run is resumed with, however they are nested."""
+    """The texts in a resume value, made `plain`, however deep they are nested."""
     if isinstance(value, str):
         yield plain(value)
     elif isinstance(value, BaseMessage):

@@ -1,4 +1,4 @@
-"""What a thread held before a run, read from its checkpointer: a middleware sees no graph."""
+"""Read a thread before a run from its checkpointer: a middleware has no graph to ask."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ _PAUSE = 0.002
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A thread as one of its checkpoints has it."""
+    """A thread at one of its checkpoints."""
 
     values: Mapping[str, Any]
     metadata: Mapping[str, Any]
@@ -61,7 +61,7 @@ class Checkpoints:
         if found is None:
             return Held({}, {}, self._root, None)
         if found.checkpoint["id"] < self._now and found.metadata.get("source") != "input":
-            return _held(found)  # the run has not been written yet, or is only when it ends
+            return _held(found)  # the run is not written yet, or will be only at its end
         while found is not None and found.metadata.get("source") != "input":
             found = self._read(found.parent_config) if found.parent_config else None
         return _held(found)

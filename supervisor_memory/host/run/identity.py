@@ -1,4 +1,4 @@
-"""Who is acting in a run: read from what the host trusts, never from what a model says."""
+"""Find out who acts in a run: from sources the host trusts, never from a model's words."""
 
 import hashlib
 import hmac
@@ -61,13 +61,13 @@ def scope_of(
     nobody named, a thread has an anonymous user of its own, the same at every node of it.
 
     Args:
-        key: Secret of the store that the anonymous id is keyed with.
-        context: The runtime context, where the run has only been asked for; None: that of the run.
+        key: The store's secret, with which the anonymous id is hashed.
+        context: The runtime context of a run that has not started yet; None: read it from the current run.
 
     Raises:
         IdentityConflict: two of them name different users.
         MissingUser: nobody is named and there is no thread either.
-        InvalidName: a user id that could pass for another.
+        InvalidName: a user id that could be mistaken for another.
     """
     configurable = config.get("configurable") or {}
     claimed = _claims(state, config, configurable, resolver, context)
@@ -111,7 +111,7 @@ def _claims(
 
 
 def users_of(config: RunnableConfig, context: Any = None) -> frozenset[str]:
-    """The users whom a config and a runtime context name, which no node can change."""
+    """The user ids in a config and a runtime context, which no node can change."""
     configurable = config.get("configurable") or {}
     runtime = configurable.get(CONFIG_KEY_RUNTIME)
     context = getattr(runtime, "context", None) if context is None else context
@@ -120,8 +120,8 @@ def users_of(config: RunnableConfig, context: Any = None) -> frozenset[str]:
 
 
 def placed_by_host(config: RunnableConfig) -> tuple[Any, ...]:
-    """Where a run is and for whom: the same in all its steps, and in those of a run that goes on after an
-    interrupt."""
+    """A key for where a run is and for whom: its thread and its users. It is the same in all steps of the
+    run, also after an interrupt."""
     configurable = config.get("configurable") or {}
     control = getattr(configurable.get(CONFIG_KEY_RUNTIME), "control", None)
     return configurable.get("thread_id") or control, users_of(config)
@@ -134,13 +134,13 @@ def _identity_of(server_user: Any) -> Any:
 
 
 def _as_id(user: Any) -> Any:
-    """A key of a database as the text that it is everywhere else."""
+    """A user id as text: a positive integer or a UUID, such as a database key, becomes its string."""
     is_number = isinstance(user, int) and not isinstance(user, bool) and user > 0  # 0 stands for nobody
     return str(user) if is_number or isinstance(user, UUID) else user
 
 
 def _claim(name: str, value: Any) -> Any:
-    """langmem's templates put `langgraph_user_id` into a namespace, so it may be a user's label."""
+    """Read `langgraph_user_id`, which may be a user's label: langmem's templates put it into a namespace."""
     if name != "langgraph_user_id" or not isinstance(value, str):
         return value
     try:
@@ -150,7 +150,7 @@ def _claim(name: str, value: Any) -> Any:
 
 
 def _run() -> Any:
-    """The id that the graph was run with; nodes do not find it in their config."""
+    """The run's id, which nodes do not find in their config."""
     try:
         told = getattr(get_runtime(), "execution_info", None)  # no run in a chain outside of a graph
     except (RuntimeError, KeyError, LookupError):  # outside of a run
@@ -166,7 +166,11 @@ def _context() -> Any:
 
 
 def anonymous(thread: Any, key: bytes) -> str:
-    """The user of a thread in which nobody is named."""
+    """The user id of a thread without a named user: a keyed hash of the thread id.
+
+    Raises:
+        MissingUser: there is no thread either.
+    """
     if thread in (None, ""):
         raise MissingUser(
             "no user id and no thread id in this run, so memory is off for it; pass "
@@ -176,10 +180,10 @@ def anonymous(thread: Any, key: bytes) -> str:
 
 
 def named(user: Any, thread: Any) -> Scope:
-    """The scope of a user in a thread, however the user's id is written.
+    """The scope of a user in a thread; the user's id may be text, an integer or a UUID.
 
     Raises:
-        InvalidName: a user id that could pass for another.
+        InvalidName: a user id that could be mistaken for another.
     """
     return Scope(check_name(_as_id(user), what="user id"), session_id=_named(thread))
 
@@ -189,7 +193,7 @@ def _named(value: Any) -> str | None:
 
 
 def checked(value: Any) -> str:
-    """A session, run or agent name; one that cannot be a name is kept as its hash."""
+    """A session, run or agent name; a text that is no valid name becomes a hash."""
     try:
         return check_name(str(value), what="session id")
     except IdentityError:
@@ -198,11 +202,11 @@ def checked(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Acting:
-    """Who acts, what the models they run are told, and how far that reaches.
+    """Who acts, with which note, and how deep in subgraphs that still holds.
 
-    `told` is None where nobody has recalled for them.
-    `path` is the task of the run in which it was set; `reach` how many further levels of subgraphs are
-    still the same actor. Deeper, or in a run of its own thread, is an agent that somebody runs in a tool.
+    `told` is None if no note was recalled for the actor.
+    `path` is the LangGraph task in which acting began; `reach` is how many levels of subgraphs below it still
+    act as the same actor. Anything deeper, or on another thread, is an agent that a tool runs.
     """
 
     scope: Scope | IdentityError
@@ -211,13 +215,13 @@ class Acting:
     reach: int = 0
 
     def is_here(self) -> bool:
-        """Whether the task that runs now is still the one that acts."""
+        """Whether the current task still belongs to this actor."""
         return _is_within(self.path, reach=self.reach)
 
 
 @dataclass(slots=True)
 class _Grant:
-    """The right to a guarded store, for one task and until the call is over, whoever keeps its context."""
+    """The right to use a guarded store, for one task, until its tool call ends, even in a copied context."""
 
     scope: Scope
     path: Sequence[str]
@@ -229,15 +233,15 @@ _GRANT: ContextVar[_Grant | None] = ContextVar("supervisor_memory_grant", defaul
 
 
 def acting() -> Acting | None:
-    """Who acts; None outside of everything that we wrapped."""
+    """Who acts; None outside of wrapped nodes and tool calls."""
     found = _ACTING.get()
     return None if found is None or (found.told is not None and found.told.is_over) else found
 
 
 def acting_scope() -> Scope | IdentityError | None:
-    """Whose wrapped node or tool call is running; a sub-agent's scope has an `agent_id`.
+    """The scope of the wrapped node or tool call that is running; a sub-agent's has an `agent_id`.
 
-    None outside of one; the error when memory is off for the run.
+    None outside of one; the error if memory is off for the run.
     """
     found = acting()
     return None if found is None else found.scope
@@ -245,7 +249,7 @@ def acting_scope() -> Scope | IdentityError | None:
 
 @contextmanager
 def acting_as(scope: Scope | IdentityError, told: Telling | None = None, *, reach: int = 0) -> Iterator[None]:
-    """Say who acts to the tools, and the note to the models, in what runs inside."""
+    """Make this scope the actor for tools, and give this note to models, inside the block."""
     token = _ACTING.set(Acting(scope, told, _path(_config()), reach))
     try:
         with tells(told):
@@ -267,14 +271,14 @@ def granting(scope: Scope) -> Iterator[None]:
 
 
 def granted_scope() -> Scope | None:
-    """In whose name a memory tool is being called right now; None means that the store stays shut."""
+    """The scope that a memory tool is being called for right now; None: the store stays closed."""
     grant = _GRANT.get()
     is_open = grant is not None and not grant.is_over and _is_within(grant.path)
     return grant.scope if grant is not None and is_open else None
 
 
 def caller_name() -> str | None:
-    """The agent, or the node, that runs here, as LangGraph tells; for the audit."""
+    """The name of the running agent or node, for the audit log; None if LangGraph names none."""
     found = acting_scope()
     if isinstance(found, Scope) and found.agent_id is not None:
         return found.agent_id
@@ -292,13 +296,13 @@ def _config() -> Any:
 
 
 def _path(config: Any) -> list[str]:
-    """One segment a task, from the outermost graph to the innermost."""
+    """The path of the current task: one segment per graph, from the outermost to the innermost."""
     found = (config.get("configurable") or {}).get("checkpoint_ns")
     return str(found).split("|") if found else []
 
 
 def _is_within(path: Sequence[str], *, reach: int = 0) -> bool:
-    """Whether what runs now is in that task, or a subgraph of it, so many levels deep at most."""
+    """Whether the current task is `path`, or lies at most `reach` levels of subgraphs below it."""
     here = _path(_config())
     # Called by hand with a config of its own, a tool knows no task.
     return not here or (here[: len(path)] == path and len(here) - len(path) <= reach)

@@ -1,9 +1,9 @@
-"""Who said what is in a conversation: a keyed digest of each human message that only an agent can have said.
+"""Who said the human messages of a conversation: keyed digests of the ones added by agents and tools.
 
-A client that sends the whole conversation back sends it without saying who said what. So what nodes and tools
-add as human messages is remembered here, and, where the host keeps no checkpoints, what the user said too.
-The rows are records beside the session's messages: journalled, moved and erased with them, and found by no
-search, since their status is `compressed`: of a text its digest is kept.
+A client that sends the whole conversation back does not say who said what. So the human messages that nodes
+and tools add are remembered here and, if the host keeps no checkpoints, the user's too: only digests, no
+text. The rows are records beside the session's messages: journalled, moved and erased with them. Their
+status is `compressed`, so no search finds them.
 """
 
 import functools
@@ -41,8 +41,8 @@ Key: TypeAlias = Literal["id", "text", "owner"]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of some messages: the ids and the texts (`plain`) that were said before, by whomever, and
-    the texts that agents said."""
+    """The messages that were said before: their ids, their texts (`plain`), and in `others` the texts that
+    agents said."""
 
     ids: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
@@ -53,13 +53,13 @@ class Known:
 
 
 def plain(text: str) -> str:
-    """A text without what clients change as they send it back: white space, and how accents are written."""
+    """A text with white space and accents unified, which clients change when they send a text back."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Reads and writes these rows for one memory. Every method raises what the store raises."""
+    """Reads and writes the digests of one memory. Every method raises the errors of the store."""
 
     memory: "SupervisorMemory"
 
@@ -67,7 +67,7 @@ class Ledger:
         """Which of these messages were said before, in any thread of the user.
 
         Args:
-            is_history: Whether the session messages are asked too, one request for each text without a row.
+            is_history: Whether to look among the session messages too: one request per text without a digest.
         """
         rows: dict[str, tuple[Key, str]] = {}
         for message in messages:
@@ -89,10 +89,10 @@ class Ledger:
         return bool(list(self._held([_row_id(scope, "owner", "")], scope)))
 
     def add(self, messages: Iterable[BaseMessage], scope: Scope, *, by: str | None) -> None:
-        """Remember that these were said.
+        """Remember that these messages were said.
 
         Args:
-            by: The agent, or the node, that did; None: the user.
+            by: The agent or node that said them; None: the user.
         """
         keys: list[tuple[Key, str]] = []
         for message in messages:
@@ -105,7 +105,7 @@ class Ledger:
         self._write([("owner", "")], scope, None)
 
     def _is_kept(self, text: str, scope: Scope) -> bool:
-        """Whether the user's words are among the session messages, where they need no digest."""
+        """Whether the session messages hold this text as the user's; then it needs no digest."""
         kept = content_hash(self.memory.services.redactor.text(text))
         where = Filter(user_id=scope.user_id, families=(SESSION_FAMILY,), content_hash=kept)
         return any(row.source.source_class == "user" for row in self._listed(where, 1))
@@ -117,7 +117,7 @@ class Ledger:
         )
 
     def _held(self, ids: Iterable[str], scope: Scope) -> Iterator[Record]:
-        """Those of the rows that there are."""
+        """The digests with these ids, as far as they exist."""
         wanted = list(ids)
         for start in range(0, len(wanted), _MOST):
             part = tuple(wanted[start : start + _MOST])
@@ -135,9 +135,9 @@ class Ledger:
 
 
 def _row_id(scope: Scope, key: Key, value: str) -> str:
-    """The id of a row is the digest, keyed with the user and, of who owns a thread, the thread.
+    """The id of a row: the digest of its value, keyed with the user and, for an owner row, the thread.
 
-    What was said is known in all threads of a user: a conversation may go on in another one.
+    Other rows count in all threads of the user: a conversation may go on in another thread.
     """
     thread = scope.session_id or "" if key == "owner" else ""
     owner = f"{scope.user_id}\0{thread}".encode("utf-8", "backslashreplace")

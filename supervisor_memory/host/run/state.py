@@ -1,4 +1,4 @@
-"""Reading the messages of a graph's state, whatever shape state and node results have."""
+"""Read the messages of a graph's state, whatever shape the state and the nodes' results have."""
 
 import copy
 import dataclasses
@@ -50,12 +50,12 @@ def is_memory_name(name: str) -> bool:
 
 
 def as_keys(keys: str | Sequence[str]) -> tuple[str, ...]:
-    """State keys, of which one may be given as it is."""
+    """State keys as a tuple; a single key may be given as a string."""
     return (keys,) if isinstance(keys, str) else tuple(keys)
 
 
 def keys_of(builder: Any) -> str:
-    """The keys of a graph's state, for a text."""
+    """The keys of a graph's state, as a list for a log message or an error."""
     known = [repr(name) for name in builder.channels if not name.startswith(("__", "branch:"))]
     return ", ".join(known) or "(none)"
 
@@ -66,16 +66,16 @@ def value_of(state: Any, key: str) -> Any:
 
 
 def messages_of(state: Any, keys: Sequence[str]) -> list[BaseMessage]:
-    """The messages of a state, in whatever short form they are written; empty when it has none.
+    """The messages of a state, also those written in a short form; empty if it has none.
 
     Args:
-        keys: The state keys that hold messages; those of the first come first.
+        keys: The state keys that hold messages, in the order of the result.
     """
     return [message for key in keys for _, message in _listed(value_of(state, key))]
 
 
 def _listed(value: Any) -> list[tuple[Any, BaseMessage]]:
-    """Each item of what LangGraph takes for messages, as it stands there, and as a message."""
+    """Each item that LangGraph would take for a message: the item itself, and the message."""
     if isinstance(value, Overwrite):
         return _listed(value.value)
     is_one = isinstance(value, (str, dict, BaseMessage)) or _is_short(value)
@@ -88,7 +88,7 @@ def _is_short(item: Any) -> bool:
 
 
 def _as_message(item: Any) -> BaseMessage | None:
-    """A message that somebody wrote in short: "text", ("user", "text") or {"role": "user", …}."""
+    """Read a message, also a short form: "text", ("user", "text"), {"role": "user", …}; None for others."""
     if isinstance(item, ChatMessage) and item.role in ("user", "human"):
         return HumanMessage(item.content, id=item.id)
     if isinstance(item, BaseMessage):
@@ -97,7 +97,7 @@ def _as_message(item: Any) -> BaseMessage | None:
         return None
     try:
         return convert_to_messages([item])[0]
-    except (ValueError, TypeError, KeyError, NotImplementedError):  # it is none, and the host's to handle
+    except (ValueError, TypeError, KeyError, NotImplementedError):  # no message: the host will handle it
         return None
 
 
@@ -110,7 +110,7 @@ def with_first(state: Any, note: Note, key: str) -> Any:
 
 
 def without_first(result: Any, key: str) -> Any:
-    """What a node returns without the message that `with_first` put into its state."""
+    """A node's result without the message that `with_first` put into its state."""
     if isinstance(result, Command):
         return dataclasses.replace(result, update=without_first(result.update, key))
     if isinstance(result, list) and any(isinstance(item, Command) for item in result):
@@ -171,7 +171,7 @@ def _cut(message: AIMessage, calls: Collection[str]) -> AIMessage:
 
 
 def new_messages(state: Any, result: Any, keys: Sequence[str]) -> list[BaseMessage]:
-    """What a node added to the messages."""
+    """The messages that a node added."""
     earlier = [pair for key in keys for pair in _listed(value_of(state, key))]
     before = {message.id for _, message in earlier if message.id}
     held = {id(item) for item, _ in earlier}
@@ -204,7 +204,7 @@ def values_of(state: Any) -> dict[str, Any]:
 
 
 def with_input(held: Any, given: Any) -> dict[str, Any]:
-    """The values of a state with those of an input: of two lists both, else what the input says."""
+    """The values of a state with an input applied: lists are joined, other values are replaced."""
     old, new = values_of(held), values_of(given)
     both = {
         name: [*old[name], *value]
@@ -215,7 +215,7 @@ def with_input(held: Any, given: Any) -> dict[str, Any]:
 
 
 def is_state(result: Any) -> bool:
-    """Whether it can be a state or an update of one."""
+    """Whether a value can be a state or an update: a dictionary, a dataclass or a pydantic model."""
     is_instance = dataclasses.is_dataclass(result) and not isinstance(result, type)
     return isinstance(result, (dict, BaseModel)) or is_instance
 

@@ -1,7 +1,7 @@
-"""Where an item of a LangGraph store is, and where the record is that it is kept in. Pure.
+"""Addresses of LangGraph store items, and the namespaces of the records that hold them. Pure.
 
-The labels (family, user) and (family, user, task) are the namespace of the same names. Labels that cannot
-be names go to a place that no name can reach.
+The labels (family, user) and (family, user, task) stand for the namespace of the same names. Other labels go
+to namespaces that no valid name can reach.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ __all__ = ["Address", "Labels", "label_for", "scopes", "user_for"]
 Labels: TypeAlias = tuple[str, ...]
 """A namespace as LangGraph writes it."""
 
-# Neither can be said: a family does not begin with "_", a name not with a space.
+# Neither is a valid name: no family begins with "_", and no name with a space.
 _ELSEWHERE = "_store"
 _NOBODY = " store:"
 _USER, _TASK = 2, 3  # how many labels name a user, and a task
@@ -31,8 +31,8 @@ _NOT_ESCAPED = re.compile(r"%(?!25|2E)|\.")
 def label_for(user_id: str) -> str:
     """The label of a user, for a namespace such as `("memories", label_for("ada@x.com"))`.
 
-    It is the id itself but for "." and "%", which become "%2E" and "%25": LangGraph allows no "." in a
-    label. Two users never have the same label, and no other label means the same user.
+    It is the id with "." and "%" escaped as "%2E" and "%25": LangGraph allows no "." in a label. Two users
+    never have the same label, and each user has only one.
 
     Raises:
         MissingUser, InvalidName: it cannot be a user's id.
@@ -41,7 +41,7 @@ def label_for(user_id: str) -> str:
 
 
 def user_for(label: str) -> str:
-    """The user whose label it is: the reverse of `label_for`.
+    """The user id of a label: the reverse of `label_for`.
 
     Raises:
         InvalidName, MissingUser: it is no user's label.
@@ -73,12 +73,12 @@ class Address:
 
     @property
     def id(self) -> str:
-        """The id of the record that a put makes here. A record that memory wrote has its id as its key."""
+        """The id of a record made by a put at this address. For a record that memory wrote, it is the key."""
         return _id(self.labels, self.key)
 
     @classmethod
     def of(cls, namespace: Namespace, record_id: str) -> "Address | None":
-        """The address of a record that memory wrote; None: no labels lead to its namespace."""
+        """The address of a record that memory wrote; None if no labels lead to its namespace."""
         address = cls(tuple(map(_label, namespace)), record_id)
         return address if address.namespace == namespace else None
 
@@ -93,7 +93,7 @@ def _id(labels: Labels, key: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _place(labels: Labels) -> Namespace:
-    """The namespace of the records of these labels; no two labels share one."""
+    """The namespace for records under these labels; different labels have different namespaces."""
     owner = _owner(labels)
     if owner is not None and len(labels) == _USER:
         return owner
@@ -127,7 +127,7 @@ def _task(label: str) -> str | None:
 
 
 def _root(labels: Labels) -> tuple[str, str]:
-    """Where labels go that name no user: apart by the first one."""
+    """The family and user for labels without a user, one pair for each first label."""
     return _ELSEWHERE, _NOBODY + _digest([*labels[:1]]).hex()[:32]
 
 
@@ -136,7 +136,7 @@ def _digest(*parts: object) -> bytes:
 
 
 def scopes(prefix: Labels) -> tuple[Filter, ...]:
-    """Filters that between them let through every record under a prefix, and few others."""
+    """Filters that together find every record under a prefix, and few others."""
     if not prefix:
         return Filter(), Filter(families=(SESSION_FAMILY,))
     if (owner := _owner(prefix)) is not None:

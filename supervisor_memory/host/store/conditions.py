@@ -1,4 +1,4 @@
-"""Which values and which namespaces are meant, as LangGraph's stores define it. Pure."""
+"""Filter conditions on values and namespaces, with the meaning of LangGraph's stores. Pure."""
 
 from collections.abc import Callable, Mapping
 from operator import ge, gt, le, lt
@@ -19,7 +19,7 @@ def matches(value: Mapping[str, Any], conditions: Mapping[str, Any] | None) -> b
     A condition's name is a field, or a path of fields with dots. What cannot be compared does not match.
 
     Raises:
-        ValueError: an operator that is none.
+        ValueError: there is no such operator.
     """
     return all(_holds(_field(value, name), wanted) for name, wanted in (conditions or {}).items())
 

@@ -41,24 +41,24 @@ _FAMILIES = frozenset({"memories", SESSION_FAMILY, *FAMILIES.values()})
 
 @dataclass(frozen=True, slots=True)
 class _Refused:
-    """What the audit says of it, and what the caller is told."""
+    """A refusal: the event for the audit log and the error for the caller."""
 
     event: AuditEvent
     error: MemoryAccessDenied
 
 
 class GuardedStore(BaseStore):
-    """Passes operations on when a memory tool of the supervisor is being called, and refuses others.
+    """Passes operations on while a memory tool of the supervisor runs, and refuses them otherwise.
 
-    The check is made in the caller's context, for each operation of a batch, before any is passed on.
-    It stops what models and well-meant tools do; it is no sandbox for code in the same process that holds the
-    store behind it.
+    Every operation of a batch is checked in the caller's context before the first is passed on. This stops
+    models and well-meant tools. It is no sandbox: code that holds the inner store can use it directly.
 
     Args:
         inner: The store to guard.
         namespaces: Prefixes to guard; None: `memories`, the families, and `*_memories`; `[()]`: all.
             A string is a prefix of one segment.
-        per_user: Whether the second segment of what is guarded is a user's label, who must be the run's own.
+        per_user: Whether the second segment of a guarded namespace is a user's label; it must then be the
+            run's own user.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class GuardedStore(BaseStore):
         self.ttl_config = inner.ttl_config
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Pass operations on, all or none.
+        """Pass all operations on, or none.
 
         Raises:
-            MemoryAccessDenied: one of them touches memory, and no memory tool of the supervisor is running,
-                or it is another user's memory.
+            MemoryAccessDenied: an operation touches memory while no memory tool of the supervisor runs, or it
+                touches another user's memory.
         """
         asked = list(ops)
         if refused := self._refused(asked):
@@ -104,7 +104,7 @@ class GuardedStore(BaseStore):
         return results
 
     def _refused(self, ops: Sequence[Op]) -> _Refused | None:
-        """Why these operations may not be done; None when they may."""
+        """The refusal of these operations; None if they are allowed."""
         scope = granted_scope()
         if scope is None:
             touched = self._touched(ops)
@@ -131,9 +131,9 @@ class GuardedStore(BaseStore):
         return None
 
     def _sifted(self, ops: Sequence[Op], results: Sequence[Result]) -> tuple[list[Result], _Touched | None]:
-        """The results without what is guarded, and the first operation that found such.
+        """Remove guarded items from the results; also returns the first operation that found any.
 
-        A store may find more than what begins with the segments asked for: SQL stores compare text.
+        A store may find items outside of the prefix asked for: SQL stores compare namespaces as text.
         """
         if granted_scope() is not None:
             return list(results), None
@@ -157,7 +157,7 @@ class GuardedStore(BaseStore):
         return any(_fits(prefix, held) for prefix in self._namespaces)
 
     def _overlaps(self, prefix: Sequence[str]) -> bool:
-        """Whether a look below this prefix would see what is guarded."""
+        """Whether a search below this prefix could find guarded items."""
         held = _segments(prefix)
         if self._namespaces is None:
             ours = self._backends()
@@ -166,7 +166,7 @@ class GuardedStore(BaseStore):
         return any(_fits(each, held) or _fits(held, each) for each in self._namespaces)
 
     def _backends(self) -> tuple[str, ...]:
-        """Where this memory's own records are, when its backend keeps them in a LangGraph store."""
+        """The namespace prefix of this memory's own records, if its backend is a LangGraph store."""
         return _segments(getattr(self._memory.backend, "prefix", ())) or ("supervisor_memory",)
 
     def _is_family(self, name: str) -> bool:
@@ -175,16 +175,16 @@ class GuardedStore(BaseStore):
 
 
 def notice_unguarded(memory: "SupervisorMemory", store: BaseStore | None, *, graph: str = "") -> bool:
-    """Say once that the store of a run reaches memory without a guard: in the log and the audit log.
+    """Warn once, in the log and the audit log, if a run's store reaches memory without a guard.
 
     A server may run a graph with a store of its own in place of the one that it was compiled with.
 
     Args:
-        store: The one that LangGraph hands to the nodes and tools of the run, `runtime.store`.
-        graph: The name of the graph, once for each of which it is said.
+        store: The store that LangGraph hands to the nodes and tools of the run, `runtime.store`.
+        graph: The name of the graph; the warning comes once per name.
 
     Returns:
-        Whether the store is not guarded. It writes an audit row: call it off the event loop.
+        Whether the store reaches memory unguarded. Writes an audit row: call it off the event loop.
     """
     holds_records = store is not None and store is getattr(memory.backend, "host_store", None)
     if store is None or isinstance(store, GuardedStore) or not (memory.has_guarded or holds_records):
@@ -238,7 +238,7 @@ def _fits(prefix: Sequence[str], namespace: Sequence[str]) -> bool:
 
 
 def _prefix(op: ListNamespacesOp) -> tuple[str, ...]:
-    """The prefix that a listing is limited to; empty when it is not."""
+    """The prefix that a listing is limited to; empty if it is not limited."""
     for condition in op.match_conditions or ():
         if condition.match_type == "prefix":
             return tuple(condition.path)
@@ -246,7 +246,7 @@ def _prefix(op: ListNamespacesOp) -> tuple[str, ...]:
 
 
 def _asked(op: Op) -> tuple[str, ...]:
-    """Where an operation works, or below where it looks."""
+    """The namespace that an operation works in, or the prefix that it looks below."""
     match op:
         case GetOp() | PutOp():
             return tuple(op.namespace)
@@ -262,9 +262,9 @@ def _place(found: Item | tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _denied(message: str, **facts: Any) -> MemoryAccessDenied:
-    """The error for a caller, which a web server that asked the store answers with 403.
+    """The error for a caller; a web server that asked the store answers it with 403.
 
-    Starlette, and so LangGraph's server, gives every error a 500 but its own HTTPException.
+    Starlette, and so LangGraph's server, answers every error with 500 unless it is an HTTPException.
     """
     starlette = sys.modules.get("starlette.exceptions")
     if starlette is None:
@@ -273,7 +273,7 @@ def _denied(message: str, **facts: Any) -> MemoryAccessDenied:
 
 
 def _as_http(http_error: type[Exception]) -> type[MemoryAccessDenied]:
-    """MemoryAccessDenied as an HTTPException of starlette too."""
+    """A MemoryAccessDenied class that is also starlette's HTTPException."""
 
     def init(self: Any, message: str, **facts: Any) -> None:
         MemoryAccessDenied.__init__(self, message, **facts)

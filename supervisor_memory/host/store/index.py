@@ -1,4 +1,4 @@
-"""What a store embeds of its own accord, beside the memory: LangGraph's `IndexConfig`."""
+"""A store's own index beside the memory's vectors: LangGraph's `IndexConfig`."""
 
 import threading
 from dataclasses import dataclass, replace
@@ -13,19 +13,19 @@ from supervisor_memory.ports import Services
 
 __all__ = ["Index"]
 
-_AS_THEY_ARE = Calibration(unrelated=0.0, same=1.0)  # given, so that none is measured: scores are raw cosines
+_AS_THEY_ARE = Calibration(unrelated=0.0, same=1.0)  # so that scores are raw cosines
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """The paths whose texts are embedded, and services with the embedder for them."""
+    """The paths of the texts to embed, and services with the index's own embedder."""
 
     services: Services
     fields: tuple[str, ...]
 
     @classmethod
     def of(cls, config: IndexConfig, services: Services) -> "Index":
-        """Raises ValueError when `embed` is nothing that embeds."""
+        """Read an index from its config; raises ValueError if `embed` cannot embed."""
         embeddings = ensure_embeddings(config.get("embed"))
         if hasattr(embeddings, "afunc"):
             embeddings = _OffTheLoop(embeddings)
@@ -35,7 +35,7 @@ class Index:
 
 
 class _OffTheLoop(Embeddings):
-    """An embedding function that is async alone. Called on memory's own threads, which have no event loop."""
+    """An async-only embedding function, called on memory's own threads, which have no event loop."""
 
     def __init__(self, inner: Embeddings) -> None:
         self._inner = inner

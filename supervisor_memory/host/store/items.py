@@ -1,7 +1,7 @@
-"""An item of a LangGraph store as one of our records, and a record as an item. Pure functions of values.
+"""Convert items of a LangGraph store to records, and records to items. Pure.
 
-Every item that was put keeps its labels and its key in `metadata["store"]`. They are believed only where
-they lead back to the very record that tells them.
+A record made by a put holds the item's labels and key in `metadata["store"]`. They are believed only if they
+lead back to the same record, since anybody may write metadata.
 """
 
 import base64
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["KEPT", "OURS", "Entry", "kept", "plain", "text_of"]
 
 KEPT = "store"
-"""Where a record's metadata keeps what makes it an item: namespace, key, value, ttl, vectors."""
+"""The metadata key for the parts of an item: namespace, key, value, ttl, vectors."""
 OURS = "supervisor_memory"
-"""Where the value of an item that memory wrote shows what else the record holds. Ignored in a put."""
+"""The key in the value of an item written by memory for the record's other fields. Ignored in a put."""
 
 _AROUND_VALUE: Final = 2  # levels of metadata that a value is kept in
 _UNSPEAKABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -36,7 +36,7 @@ _UNSPEAKABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A record as an item. `kept` is what a put left in its metadata; empty where none did."""
+    """A record as an item. `kept` is the metadata left by a put; empty for a record that memory wrote."""
 
     record: Record
     address: Address
@@ -44,7 +44,7 @@ class Entry:
 
     @classmethod
     def of(cls, record: Record) -> "Entry | None":
-        """None: it is no item, for it has no labels that lead to it."""
+        """Read a record as an item; None if no labels lead to it."""
         told = record.metadata.get(KEPT)
         if isinstance(told, dict) and (claimed := _claimed(told, record)) is not None:
             return cls(record, claimed, told)
@@ -53,26 +53,26 @@ class Entry:
 
     @property
     def by_memory(self) -> bool:
-        """Whether memory wrote it first, and not a put."""
+        """Whether memory made the record, and not a put."""
         return self.record.id != self.address.id
 
     @property
     def is_as_put(self) -> bool:
-        """Whether the record's text is still that of the value that was put."""
+        """Whether the record still has the text of the value that was put."""
         try:
             return bool(self.kept) and text_of(self.kept["value"]) == self.record.content
-        except ContentTooLarge:  # no put left that
+        except ContentTooLarge:  # not left by a put
             return False
 
     @property
     def ttl(self) -> float | None:
-        """Minutes it lives after it was last read."""
+        """Minutes the item lives after it was last read; None: for ever."""
         told = self.kept.get("ttl")
         return told if isinstance(told, float) else None
 
     @property
     def value(self) -> dict[str, Any]:
-        """What was put, with the text that the record has now."""
+        """The value that was put, with the record's present text."""
         if not self.kept:
             value: dict[str, Any] = {"kind": "Memory", "content": {"content": self.record.content}}
         elif self.is_as_put:
@@ -82,13 +82,13 @@ class Entry:
         return {**value, OURS: _beside(self.record)} if self.by_memory else value
 
     def vectors(self, embedder: str) -> "list[Vector]":
-        """The vectors of its indexed fields by this embedder."""
+        """The vectors of the indexed fields, if this embedder made them."""
         told = self.kept.get("vectors")
         if not isinstance(told, dict) or told.get("embedder") != embedder or not self.is_as_put:
             return []
         try:
             return [np.frombuffer(base64.b64decode(row), dtype="<f4") for row in told["rows"]]
-        except (KeyError, TypeError, ValueError):  # no put left that
+        except (KeyError, TypeError, ValueError):  # not left by a put
             return []
 
     def item(self) -> Item:
@@ -108,12 +108,12 @@ class Entry:
 
 
 def _moment(seconds: float) -> datetime:
-    """The time of a record; an end of the calendar where one was kept that lies beyond it."""
+    """A record's time as a datetime, cut to the range that datetimes can hold."""
     return datetime.fromtimestamp(min(max(seconds, FIRST_MOMENT), LAST_MOMENT), UTC)
 
 
 def _claimed(told: Mapping[str, Any], record: Record) -> Address | None:
-    """The address that metadata tell of, which anybody may have written, where it leads to the record."""
+    """The address claimed by metadata, which anybody may have written; None if it leads to another record."""
     labels, key = told.get("namespace"), told.get("key")
     if not isinstance(labels, list) or not isinstance(key, str) or not isinstance(told.get("value"), dict):
         return None
@@ -172,11 +172,11 @@ def kept(
     embedder: str | None = None,
     vectors: "Sequence[Vector]" = (),
 ) -> dict[str, Any]:
-    """What the metadata of a record keeps of a put.
+    """The metadata that a put leaves in its record.
 
     Args:
         ttl: Minutes; None: for ever.
-        embedder, vectors: The vectors of the indexed fields, and what made them.
+        embedder, vectors: The vectors of the indexed fields, and the fingerprint of their embedder.
     """
     found: dict[str, Any] = {"namespace": list(address.labels), "key": address.key, "value": dict(value)}
     if ttl is not None:
@@ -188,10 +188,10 @@ def kept(
 
 
 def plain(value: object, address: Address) -> dict[str, Any]:
-    """A copy of a value as JSON gives it back.
+    """Copy a value through JSON.
 
     Raises:
-        InvalidContent: the value, the key or a label is nothing that JSON can hold.
+        InvalidContent: JSON cannot hold the value, the key or a label.
         ContentTooLarge: the value is over 64 KiB.
     """
     where = f"the value of {address.key[:40]!r} in {address.labels}"
@@ -219,7 +219,7 @@ def plain(value: object, address: Address) -> dict[str, Any]:
 
 
 def _check_keys(value: object) -> None:
-    """JSON would make texts of other keys, and one of two that become the same."""
+    """Refuse keys that are no texts: JSON would turn them into texts, and 1 and "1" into the same key."""
     if isinstance(value, Mapping):
         if other := next((key for key in value if not isinstance(key, str)), None):
             raise TypeError(f"the key {other!r} is no text")

@@ -1,4 +1,4 @@
-"""What a put makes of a record, and what a batch of them commits. Pure but for the view they are given."""
+"""Turn puts and deletions into records and one commit. Pure, except for reads through the given view."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,13 +26,13 @@ _SOURCE: Final = Source("agent")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """What is put at an address, checked, and its vectors once there are any.
+    """A checked put at an address, with its vectors once they are made.
 
     Attributes:
-        paths: Which fields to index; None: as the store does; False: nothing.
+        paths: The fields to index; None: the store's own; False: none.
         ttl: Minutes; None: for ever.
-        vector, embedder: The vector of the record itself, for whoever searches the memory.
-        rows, index: The vectors of the fields, by the store's own index.
+        vector, embedder: The vector of the record, for searches of the memory, and its embedder.
+        rows, index: The vectors of the fields, for searches of the store, and the index's embedder.
     """
 
     address: Address
@@ -46,23 +46,23 @@ class Draft:
     index: str | None = None
 
     def near_text(self, *, indexed: bool) -> str | None:
-        """What the record's vector is to be made of; None: it has none.
+        """The text for the record's vector; None: it gets no vector.
 
         Args:
-            indexed: Whether the store has an index of its own, which the paths are for.
+            indexed: Whether the store has an index of its own; then the paths are for that index.
         """
         if self.paths is None or (indexed and self.paths is not False):
             return self.text
         return "\n".join(self.texts(())) or None
 
     def texts(self, fields: Sequence[str]) -> list[str]:
-        """The texts of its fields: those it names itself, or else these."""
+        """The texts of the fields to index: the put's own paths, or else the given fields."""
         paths = fields if self.paths is None else self.paths or ()
         found = (text for path in paths for text in get_text_at_path(self.value, path))
         return [text for text in dict.fromkeys(found) if text.strip()]
 
     def record(self, old: Entry | None, view: Deciding) -> Record:
-        """The record as it shall be. What a put cannot say, a record that is there keeps."""
+        """The record to commit. Fields that a put cannot set stay as they are in an existing record."""
         live = old if old is not None and old.record.is_visible(view.now) else None
         if live is None:
             record = self._new(None if old is None else old.record.id, view.now)
@@ -78,7 +78,7 @@ class Draft:
             updated_at=view.now,
             expires_at=kept_time if self.ttl is None else view.now + self.ttl * SECONDS_A_MINUTE,
         )
-        if record.use_when is not None:  # its vector is of that, and stays
+        if record.use_when is not None:  # the vector is made of `use_when`, and stays
             return record
         return replace(record, vector=self.vector, embedder=None if self.vector is None else self.embedder)
 
@@ -95,7 +95,7 @@ class Draft:
         )
 
     def _revised(self, old: Record, view: Deciding) -> Record:
-        """A record of memory's, changed as `memory.update` would."""
+        """A record written by memory, changed as `memory.update` would change it."""
         metadata = {KEPT: self._metadata()[KEPT]}
         commit = revision(old, self.text, metadata, merge=True, actor="store", view=view)
         return old if commit is None else commit.changes[0].record
@@ -106,10 +106,10 @@ class Draft:
 
 
 def draft_of(address: Address, op: PutOp) -> Draft:
-    """A put that brings a value, checked.
+    """Check a put with a value.
 
     Raises:
-        InvalidContent: the value, the key or a label is nothing that JSON can hold, or the ttl no minutes.
+        InvalidContent: JSON cannot hold the value, the key or a label, or the ttl is out of range.
         ContentTooLarge: the value is over 64 KiB.
     """
     value = plain(op.value, address)
@@ -119,16 +119,16 @@ def draft_of(address: Address, op: PutOp) -> Draft:
 
 
 def named(addresses: Iterable[Address]) -> Filter:
-    """The records that can be at these addresses, in any status."""
+    """A filter for all records that can be at these addresses, in any status."""
     ids = tuple(dict.fromkeys(id_ for each in addresses for id_ in (each.key, each.id)))
     return Filter(ids=ids, statuses=None)
 
 
 def at(address: Address, records: Mapping[str, Record]) -> Entry | None:
-    """What is at an address, in any status: what a put made, or what memory wrote with that id.
+    """The item at an address, in any status: made by a put, or written by memory with the key as its id.
 
     Args:
-        records: By their ids, those that can be there.
+        records: The records that can be at the address, by id.
     """
     for record_id in (address.key, address.id):
         record = records.get(record_id)
@@ -141,10 +141,10 @@ def at(address: Address, records: Mapping[str, Record]) -> Entry | None:
 def decided(
     drafts: Sequence[Draft], gone: Sequence[Address], verbatim: Iterable[str], view: Deciding
 ) -> Commit:
-    """The puts and deletions as one commit, as things are now.
+    """The puts and deletions as one commit, decided against the present records.
 
     Args:
-        verbatim: The ids of records whose text another record has too: they are kept as layer "history".
+        verbatim: The ids of records with the same text as another record: they go into layer "history".
     """
     where = named([*(draft.address for draft in drafts), *gone])
     held = {record.id: record for record in view.list(where, limit=len(where.ids or ()))}
@@ -168,7 +168,7 @@ def decided(
 
 
 def _without_key(address: Address, records: Mapping[str, Record]) -> Entry | None:
-    """What was put here and lost its key since, with its metadata: a put gives it back."""
+    """The record made by a put here, if it has lost its metadata, and so its key; a put restores them."""
     record = records.get(address.id)
     return None if record is None or record.namespace != address.namespace else Entry(record, address, {})
 
@@ -184,7 +184,7 @@ def _deletions(
 
 
 def event(op: str, change: Change, *, before: Record | None, reason: str = "") -> AuditEvent:
-    """What the audit log holds of a change."""
+    """The audit event of a change."""
     record = change.record
     return AuditEvent(
         op,

@@ -1,4 +1,4 @@
-"""Our records as a LangGraph store: what a graph, or langmem, puts there is memory, and the reverse."""
+"""Our records as a LangGraph store: items that a graph or langmem puts become records, and the reverse."""
 
 import contextlib
 import heapq
@@ -53,22 +53,22 @@ _Found: TypeAlias = tuple[Entry, float | None]
 class MemoryStore(BaseStore):
     """A `BaseStore` over the records of a memory, whatever its backend.
 
-    The namespace `("memories", label_for(user))` holds what `memory.search(user_id=user)` finds in the
-    family `memories`; a third label is a task. Any other namespace works too, and belongs to no user. An
-    item is found by its `content`, or by all of its value; a record that memory wrote is the item
+    The namespace `("memories", label_for(user))` holds the records that `memory.search(user_id=user)` finds
+    in the family `memories`; a third label is a task. Any other namespace works too, and belongs to no user.
+    An item is found by its `content`, or by all of its value; a record that memory wrote is the item
     `{"kind": "Memory", "content": {"content": text}, "supervisor_memory": {…}}` with its id as key, and a
     put there changes its text and keeps the rest.
 
     It knows nothing of rights: whoever holds it reads and writes every user's records.
 
     Args:
-        index: What to embed for searches here, and with what. None: the text, with the memory's embedder;
-            without one, searches go by words. With an index, a search reads all items under its prefix.
-        ttl: The `default_ttl` in minutes, and whether reading renews it (`refresh_on_read`). What has
-            expired is never returned; nothing sweeps it away.
+        index: The fields and the embedder for searches here. None: the text, with the memory's embedder; if
+            it has none, searches go by words. With an index, a search reads all items under its prefix.
+        ttl: The `default_ttl` in minutes, and whether reading renews it (`refresh_on_read`). Expired items
+            are never returned, and never swept away.
 
     Raises:
-        InvalidContent: a value is nothing that JSON can hold, or is too large; nothing of that batch was put.
+        InvalidContent: JSON cannot hold a value, or it is too large; nothing of that batch was put.
         BackendError, DeadlineExceeded: the store failed.
     """
 
@@ -88,7 +88,7 @@ class MemoryStore(BaseStore):
         self._index = None if index is None else Index.of(index, memory.services)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """The results in the order of the ops. Reads come first; of two puts of one key the last counts."""
+        """Run the ops; results are in their order. Reads run before puts; the last put to a key wins."""
         asked = [self._redacted(op) for op in ops]
         for op in asked:
             validate_op_namespace(op)
@@ -103,7 +103,7 @@ class MemoryStore(BaseStore):
         return await self._bridge.run(self.batch, list(ops))
 
     def _redacted(self, op: Op) -> Op:
-        """What is put, and what is asked for, without personal data; the address stays as it is."""
+        """Redact the value, the query and the filter of an op; its address stays."""
         redactor = self._services.redactor
         if redactor.is_off:
             return op
@@ -146,7 +146,7 @@ class MemoryStore(BaseStore):
         return [entry.hit(score) for entry, score in found]
 
     def _found(self, op: SearchOp, wanted: int) -> list[_Found]:
-        """The first items that match: those with a score, best first, then the others, newest first."""
+        """The first matching items: scored items first, best first, then the others, newest first."""
         scored = list(self._scored(op, op.query, wanted)) if op.query else []
         best = sorted(scored, key=lambda found: -(found[1] or 0.0))[:wanted]
         seen = {entry.record.id for entry, _ in best}
@@ -154,7 +154,7 @@ class MemoryStore(BaseStore):
         return best + [(entry, None) for entry in islice(others, wanted - len(best))]
 
     def _scored(self, op: SearchOp, query: str, wanted: int) -> Iterator[_Found]:
-        """What bears on a query, `wanted` or more of it where there is as much."""
+        """Items with their score for a query: at least `wanted`, if that many match."""
         index = self._index
         view = self._reading(None if index is None else index.services).read_store()
         vector = view.embed_query(query)
@@ -198,7 +198,7 @@ class MemoryStore(BaseStore):
                 yield from (Filter(user_id=user, families=(family,)) for user, family in sorted(owners))
 
     def _matching(self, op: SearchOp) -> Iterator[Entry]:
-        """The items that a search means, but for its query."""
+        """The items under a search's prefix that pass its filter."""
         prefix = tuple(op.namespace_prefix)
         return (entry for entry in self._entries(prefix) if matches(entry.value, op.filter))
 
@@ -230,7 +230,7 @@ class MemoryStore(BaseStore):
         return cut[max(0, op.offset) :][: max(0, op.limit)]
 
     def _renew(self, entries: Sequence[Entry]) -> None:
-        """Let items live on that were read. When another writer is faster, it has said how long they live."""
+        """Renew the lives of items that were read. If another writer changes one first, its expiry stands."""
         ports = self._writing()
         changes: list[Change] = []
         for entry in entries:
@@ -282,7 +282,7 @@ class MemoryStore(BaseStore):
         return [replace(d, rows=found, index=embedder) for d, found in zip(given, rows, strict=True)]
 
     def _vectors(self, services: Services, texts: Iterable[str]) -> "tuple[dict[str, Vector], str | None]":
-        """The vectors of the texts that could be embedded, and the fingerprint of what made them."""
+        """The vectors by text, for texts that could be embedded, and the embedder's fingerprint."""
         wanted = list(dict.fromkeys(texts))
         found: dict[str, Vector] = {}
         for start in range(0, len(wanted), _CHUNK):

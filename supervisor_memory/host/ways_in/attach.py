@@ -134,7 +134,7 @@ def _is_tool_node(runnable: Any) -> bool:
 
 
 def _callers(builder: Any, node: str) -> set[str]:
-    """The nodes from which a node is reached, as far as the edges tell."""
+    """The nodes that lead to a node, as far as the edges show."""
     plain = {start for start, end in builder.edges if end == node}
     chosen = {
         start
@@ -190,7 +190,7 @@ def _warn_without_messages(builder: Any, keys: Sequence[str]) -> None:
 
 
 def _assigns_ids(builder: Any, key: str) -> bool:
-    """Whether the graph gives messages ids as it takes them up, as `add_messages` does."""
+    """Whether the reducer of a state key gives ids to messages, as `add_messages` does."""
     reducer = getattr(builder.channels.get(key), "operator", None)
     probe = HumanMessage("a")
     guarded(lambda: reducer([], [probe]) if reducer else None, otherwise=lambda error: None)
@@ -198,7 +198,7 @@ def _assigns_ids(builder: Any, key: str) -> bool:
 
 
 def _shape_of(schema: Any) -> Callable[[dict[str, Any]], Any]:
-    """What makes a state of the graph's own type from its values, for who reads it to tell the user."""
+    """A function from state values to a state like the graph's own, for the identity resolver to read."""
     if isinstance(schema, type) and issubclass(schema, BaseModel):
         return lambda values: schema.model_construct(**values)
     if dataclasses.is_dataclass(schema):

@@ -1,4 +1,4 @@
-"""Graphs with memory: each run of theirs has a beginning."""
+"""Graphs with memory: their runs begin by settling who acts and what the user said."""
 
 import asyncio
 import inspect
@@ -26,7 +26,7 @@ Compiled: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
 
 
 def attached(graph: Compiled, hooks: Hooks) -> Compiled:
-    """The graph, whose runs have a beginning from now on. Its class says so, which copies keep."""
+    """Give the runs of a graph a beginning, by changing the graph's class, which its copies keep."""
     install()
     bases = (type(graph),) if isinstance(graph, Attached) else (Attached, type(graph))
     graph.__class__ = type("Attached", bases, {"hooks": hooks, "__module__": __name__})
@@ -34,7 +34,7 @@ def attached(graph: Compiled, hooks: Hooks) -> Compiled:
 
 
 def compiling(builder: Any, hooks: Hooks) -> Any:
-    """The builder, whose `compile` returns graphs with memory from now on."""
+    """Make a builder's `compile` return graphs with memory, by changing the builder's class."""
 
     def compile(self: Any, *args: Any, **options: Any) -> Compiled:
         return attached(kind.compile(self, *args, **options), hooks)
@@ -46,7 +46,7 @@ def compiling(builder: Any, hooks: Hooks) -> Any:
 
 
 class Attached(CompiledStateGraph[Any, Any, Any, Any]):
-    """A graph that memory is attached to. Every way to run a graph goes through these two methods."""
+    """A graph with memory. Every way to run a graph goes through `stream` or `astream`."""
 
     hooks: ClassVar[Hooks]
 
@@ -93,13 +93,13 @@ class Attached(CompiledStateGraph[Any, Any, Any, Any]):
                 await off_loop(self.hooks.hear, begun)
 
 
-for _way in (Attached.stream, Attached.astream):  # as editors and checks of types see the graph's own
+for _way in (Attached.stream, Attached.astream):  # with the graph's own signature and help
     setattr(_way, "__signature__", inspect.signature(getattr(CompiledStateGraph, _way.__name__)))  # noqa: B010
     _way.__doc__ = getattr(CompiledStateGraph, _way.__name__).__doc__
 
 
 class _Here:
-    """The thread of a graph, read where one is."""
+    """Reads the thread of a graph, on the current thread of execution."""
 
     def __init__(self, graph: Compiled) -> None:
         self._graph = graph
@@ -124,7 +124,7 @@ class _Here:
 
 
 class _OnLoop(_Here):
-    """The same from another thread than that of the event loop: some checkpointers are async alone."""
+    """Reads the thread of a graph through its event loop, for async-only checkpointers."""
 
     def __init__(self, graph: Compiled, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(graph)
@@ -136,7 +136,7 @@ class _OnLoop(_Here):
 
 
 def _with_pending(held: StateSnapshot) -> StateSnapshot:
-    """A thread whose last input has not been taken up yet, with that input."""
+    """Add an input that the graph has not taken up yet to the values of its thread."""
     pending = held.tasks[0].result if held.tasks else None
     return held._replace(values=with_input(held.values, pending))
 
@@ -146,6 +146,6 @@ def _keeps(graph: Compiled) -> bool:
 
 
 def _is_nested(config: RunnableConfig) -> bool:
-    """Whether a run is a step of another graph's run, or begun by one with a thread of its own."""
+    """Whether a run is a step of another graph's run, or was started by such a step on its own thread."""
     around = var_child_runnable_config.get() or {}
     return any(CONFIG_KEY_TASK_ID in (each.get("configurable") or {}) for each in (config, around))

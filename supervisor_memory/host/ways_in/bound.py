@@ -1,4 +1,4 @@
-"""A sub-agent that brings its memory along, wherever it is run: in a tool, in a node, by itself."""
+"""A sub-agent with memory of its own, wherever it runs: in a tool, in a node, by itself."""
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -29,12 +29,12 @@ __all__ = ["Bound", "bound"]
 
 
 def bound(agent: Compiled, name: str, hooks: Hooks) -> Compiled:
-    """A copy of an agent's graph that recalls before a run and remembers what it brought."""
+    """A copy of an agent's graph that recalls before each run and remembers its outcome."""
     install()
     clone = observed(agent, hooks)
     if clone is agent:
         clone = agent.copy()
-    # The class holds what is bound, since a copy of a graph keeps its class and nothing that is set on it.
+    # The class holds the binding: a copy of a graph keeps its class, but no attribute that was set on it.
     clone.__class__ = type("Bound", (Bound,), {"hooks": hooks, "agent": name})
     return clone
 
@@ -57,7 +57,7 @@ class Bound(CompiledStateGraph[Any, Any, Any, Any]):
         steps = super().stream(input, {**config, "callbacks": manager}, **options)
         try:
             while True:
-                with acting_as(visit.scope, visit.told):  # not while the consumer has the turn
+                with acting_as(visit.scope, visit.told):  # not while the consumer handles a chunk
                     chunk = next(steps, _END)
                 if chunk is _END:
                     break
@@ -96,7 +96,7 @@ class Bound(CompiledStateGraph[Any, Any, Any, Any]):
         await off_loop(self._leave, input, output, visit, config)
 
     def _is_led(self) -> bool:
-        """Whether the node or the tool call that runs it has recalled for it, and will remember."""
+        """Whether the surrounding node or tool call already recalls and remembers for this agent."""
         led = acting()
         if led is None or led.told is None or isinstance(led.scope, IdentityError):
             return False
@@ -110,7 +110,7 @@ class Bound(CompiledStateGraph[Any, Any, Any, Any]):
         return self.hooks.enter(state, config, self.agent)
 
     def _held(self, config: RunnableConfig) -> Any:
-        """The state of a run that goes on after an interrupt."""
+        """The kept state of a run that continues after an interrupt."""
         empty: dict[str, Any] = {}
         return guarded(lambda: self.get_state(config).values, otherwise=lambda error: empty)
 
@@ -123,7 +123,7 @@ class Bound(CompiledStateGraph[Any, Any, Any, Any]):
 
 
 def _is_asked(input: Any) -> bool:
-    """Whether a run begins with it; a command goes on with what is held."""
+    """Whether an input begins a run; a Command, or no input, continues from the kept state."""
     return is_state(input) and not isinstance(input, Command)
 
 
@@ -132,7 +132,7 @@ _END = object()
 
 @dataclass(eq=False)  # handlers are kept in sets
 class _Output(BaseCallbackHandler):
-    """Hears what the run ended with, however it was streamed."""
+    """Records the output of the run, whatever its stream mode."""
 
     value: Any = None
     run_inline = True

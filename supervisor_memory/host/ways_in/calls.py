@@ -1,7 +1,7 @@
-"""Around each tool call of a supervisor: whose call it is, what it may touch, and what a sub-agent reads.
+"""Wrap a supervisor's tool calls: rights for memory tools, recall and remember around handoffs.
 
-A memory tool may use the store for the length of its call. A tool that runs an agent is a handoff: it recalls
-before and remembers after. Every other tool is nobody's: it may touch no memory.
+A memory tool may use the store until its call ends. A tool that runs an agent is a handoff: memory recalls
+for the agent before, and remembers its outcome after. No other tool may use memory.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterator
@@ -43,7 +43,15 @@ class _Agent:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One call: as it was asked for and as it is executed, who calls and, of an agent, who will act."""
+    """One tool call.
+
+    Attributes:
+        request, told: The call as it was asked for, and as it is executed.
+        scope: Who calls.
+        before: The messages before the call, if a middleware brought this.
+        visit, agent: The visit of the sub-agent that the tool runs.
+        is_agent: Whether the tool runs an agent, also where memory has no part in that.
+    """
 
     request: ToolCallRequest
     told: ToolCallRequest
@@ -57,13 +65,13 @@ class _Call:
 
 @dataclass(frozen=True)
 class ToolCalls:
-    """Wraps tool calls, as `ToolNode(wrap_tool_call=…)` and a middleware do.
+    """Wraps tool calls, for `ToolNode(wrap_tool_call=…)` or a middleware.
 
     Args:
-        agent_id: Who calls; None: the supervisor, the only one that may use memory tools.
+        agent_id: Who calls; None: the supervisor, which alone may use memory tools.
         store_tools: Names of the host's own tools that may use a guarded store.
-        agents: Names of tools that run an agent where nobody can see it, such as one behind HTTP.
-        is_brought: Whether a middleware brings it, which may sit in an agent that another's tool runs.
+        agents: Names of tools that run an agent out of sight, such as one behind HTTP.
+        is_brought: Whether a middleware uses this; its agent may be run by another agent's tool.
     """
 
     hooks: Hooks
@@ -94,7 +102,7 @@ class ToolCalls:
         scope = self._caller(request)
         config = request.runtime.config
         begun = self.hooks.begun(request.state, config)
-        # In a graph its nodes are watched; an agent with a middleware has no others.
+        # An attached graph watches its nodes; an agent with the middleware has tool calls alone.
         before = self.hooks.look(request.state, config, self.agent_id) if self.is_brought else None
         call = _Call(request, request, scope, begun, before and replace(before, scope=scope))
         agent = self._agent(request.tool)
@@ -130,9 +138,9 @@ class ToolCalls:
         return node if getattr(node, WRAPPED, False) else wrapped(node, self)
 
     def _caller(self, request: ToolCallRequest) -> Scope | IdentityError:
-        """Whose call it is: of who acts here, or of who the run says.
+        """Who makes a call: the current actor or, without one, the run's own.
 
-        A supervisor that somebody's sub-agent runs is a sub-agent.
+        A supervisor that is run by a tool of another graph counts as a sub-agent.
         """
         led = acting()
         if led is not None:
@@ -148,7 +156,7 @@ class ToolCalls:
 
     @contextmanager
     def _as(self, scope: Scope | IdentityError, request: ToolCallRequest) -> Iterator[None]:
-        """One call of a tool that runs no agent."""
+        """Run a tool that is no agent; only the supervisor's memory tools and `store_tools` get the right."""
         name = str(request.tool_call["name"])
         if isinstance(scope, IdentityError) or scope.agent_id is not None:
             with acting_as(scope):
@@ -181,7 +189,7 @@ class ToolCalls:
         return _Agent(observed(tool, self.hooks), name, "here")
 
     def _handoff(self, call: _Call, scope: Scope, agent: _Agent) -> tuple[Visit, ToolCallRequest]:
-        """Who will act, what their models are told, and the call of the agent, which is observed."""
+        """Begin a sub-agent's visit; also returns the call to execute, in which tool calls are observed."""
         request = call.request
         args = request.tool_call["args"]
         chosen = args.get(_DELEGATES)

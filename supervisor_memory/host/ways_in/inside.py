@@ -1,4 +1,4 @@
-"""What a node's runnable is made of, and the same runnable made of something else.
+"""Look inside a node's runnable for agents and tools, and copy it with some of them replaced.
 
 Agents sit in nodes in many ways: as a compiled graph, in a sequence, in the closure of a function, as an
 attribute of the object whose method is the node, as a global of the node's module.
@@ -28,7 +28,7 @@ from supervisor_memory.host.ways_in.rebuild import rebuilt
 __all__ = ["Change", "graphs_in", "parts_of", "rewritten", "runs_an_agent", "with_tools"]
 
 Change: TypeAlias = Callable[[Any], Any]
-"""A part → what to put in its place; the same object to look inside it."""
+"""(a part) → its replacement; returning the same object means: look inside the part."""
 
 _MOST_ITEMS = 100
 _DEEPEST = 8
@@ -37,7 +37,7 @@ _KNOWN: dict[int, tuple[BaseTool, bool]] = {}
 
 
 def graphs_in(thing: Any) -> Iterator[Any]:
-    """The agents that a thing such as a tool can run, the outermost only, the nearest first."""
+    """The graphs that a tool or another object can run: the nearest first, none inside another graph."""
     seen: dict[int, Any] = {id(thing): thing}
     level: list[Any] = [thing]
     for _ in range(_DEEPEST):
@@ -64,18 +64,18 @@ def runs_an_agent(tool: BaseTool) -> bool:
 
 
 def parts_of(thing: Any) -> Iterator[Any]:
-    """What a thing holds that could be, or hold, an agent or a tool."""
+    """The direct parts of an object that could be, or contain, an agent or a tool."""
     yield from (part for part in _parts(thing) if _can_hold(part))
 
 
 def rewritten(thing: Any, change: Change, *, owners: bool = False) -> Any:
-    """The same thing with its parts changed, however deep; the same object when none was.
+    """Copy an object with its parts changed, at any depth; returns the object itself if no part was.
 
-    The original is never touched, so what is reached through a module's globals stays as it is.
+    The original is never changed, so parts that are reached through a module's globals stay.
 
     Args:
-        owners: Whether to copy the object whose method a node is; what the method then keeps in `self`
-            is kept in the copy.
+        owners: Whether to copy the object of a bound method too; whatever the method then sets on `self` is
+            set on the copy.
     """
     made, moved, held = _to_be_made(thing, change, owners=owners)
 
@@ -89,8 +89,8 @@ def rewritten(thing: Any, change: Change, *, owners: bool = False) -> Any:
         if not is_moved(part):
             return part
         held[id(part)] = part  # so that no other thing gets its id
-        made[id(part)] = part  # what holds itself is left as it is
-        if isinstance(part, FunctionType):  # but functions, which hold each other in rings
+        made[id(part)] = part  # an object that contains itself stays
+        if isinstance(part, FunctionType):  # except functions, which often refer to each other
             made[id(part)], fill = _reclosed(part, again, is_moved)
             fill()
         else:
@@ -103,7 +103,7 @@ def rewritten(thing: Any, change: Change, *, owners: bool = False) -> Any:
 def _to_be_made(
     thing: Any, change: Change, *, owners: bool
 ) -> tuple[dict[int, Any], set[int], dict[int, Any]]:
-    """By id: what is put in the place of changed parts, which parts hold one of these, and all parts."""
+    """Find the parts to change, by id: replacements, the parts that contain a replaced one, and all parts."""
     made: dict[int, Any] = {}
     held: dict[int, Any] = {}
     holders: dict[int, list[int]] = defaultdict(list)
@@ -172,7 +172,7 @@ def _rewritten(thing: Any, again: Change, *, owners: bool) -> Any:
 
 
 def with_tools(node: ToolNode, tools: dict[str, Any]) -> ToolNode:
-    """A copy of a tool node with other tools of the same names. Its functions are bound to the copy."""
+    """A copy of a tool node with other tools under the same names."""
     clone = copy.copy(node)
     clone._tools_by_name = tools
     clone.func, clone.afunc = clone._func, clone._afunc
@@ -229,7 +229,7 @@ def _globals(function: FunctionType) -> Iterator[Any]:
 
 
 def _attributes(method: MethodType) -> dict[str, Any]:
-    """What a method, and the methods it calls, use of their object: a node need not use all it holds."""
+    """The attributes of an object that a method uses, itself or through methods it calls."""
     owner = method.__self__
     if isinstance(owner, type) or not _is_plain(method.__func__):
         return {}
@@ -268,7 +268,7 @@ def _same(new: Iterable[Any], old: Iterable[Any]) -> bool:
 
 
 def _with_values(thing: Any, values: dict[str, Any]) -> Any:
-    """A shallow copy with other attributes; the thing itself when they are the same."""
+    """A shallow copy with other attributes; the object itself if they are the same."""
     if all(vars(thing).get(name) is value for name, value in values.items()):
         return thing
     clone = copy.copy(thing)
@@ -294,7 +294,7 @@ def _repartial(thing: functools.partial[Any], again: Change) -> Any:
 
 
 def _rebound(method: MethodType, again: Change) -> Any:
-    """The method of a copy of its object."""
+    """The method, bound to a copy of its object with changed attributes."""
     owner = method.__self__
     old = _attributes(method)
     new = {name: again(value) for name, value in old.items()}
@@ -308,7 +308,7 @@ def _rebound(method: MethodType, again: Change) -> Any:
 def _reclosed(
     function: FunctionType, again: Change, is_moved: Callable[[Any], bool]
 ) -> tuple[FunctionType, Callable[[], None]]:
-    """The function with cells of its own for what moves, and what fills them; other cells are shared."""
+    """Copy a function with new closure cells for changed values; also returns the call that fills them."""
     own = {id(cell): CellType() for cell in _filled(function) if is_moved(cell.cell_contents)}
     cells = tuple(own.get(id(cell), cell) for cell in function.__closure__ or ())
     clone = FunctionType(
@@ -332,7 +332,7 @@ def _reclosed(
 def _looked_into(function: FunctionType, look: Change) -> FunctionType:
     for cell in _filled(function):
         look(cell.cell_contents)
-    look(vars(function))  # such as what it was decorated from
+    look(vars(function))  # such as `__wrapped__`, the function under a decorator
     return function
 
 

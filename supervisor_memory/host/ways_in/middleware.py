@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["MemoryMiddleware", "middleware"]
 
 _TOLD: ContextVar[bool] = ContextVar("supervisor_memory_told", default=False)
-"""Whether another memory's middleware has put its note into the call that is being made."""
+"""Whether another memory's middleware has put its note into the current model call."""
 
 
 def middleware(
@@ -61,7 +61,7 @@ def middleware(
     hooks = Hooks(memory, as_keys(messages_key), identity, placement, nested=nested)
     calls = ToolCalls(hooks, agent_id, frozenset(store_tools), frozenset(agents), is_brought=True)
     made = MemoryMiddleware(hooks, calls)
-    brought = memory.tools(only=tools)  # even if they are not offered: a wrong name is told
+    brought = memory.tools(only=tools)  # made even if not offered, so that a wrong name raises
     made.tools = brought if agent_id is None and memory.settings.enabled else []
     return made
 
@@ -69,7 +69,7 @@ def middleware(
 class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
     """Recalls before each model call and remembers after the agent; get it from `memory.middleware()`.
 
-    Inside a node of an attached graph it leaves recalling and remembering to that.
+    Inside a node of an attached graph, the graph recalls and remembers instead.
     """
 
     def __init__(self, hooks: Hooks, calls: ToolCalls) -> None:
@@ -84,7 +84,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         return "SupervisorMemory" if agent is None else f"SupervisorMemory_{agent}"
 
     def before_agent(self, state: Any, runtime: Any) -> None:
-        """Settle who acts and what the user said; hear it."""
+        """Settle who acts and what the user said, and hear the user's words."""
         self._begin(state, Checkpoints(get_config()))
 
     async def abefore_agent(self, state: Any, runtime: Any) -> None:
@@ -92,7 +92,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         await self._hooks.memory.bridge.run(self._begin, state, there)
 
     def after_agent(self, state: Any, runtime: Any) -> None:
-        """Keep what was answered."""
+        """Remember the agent's answer."""
         if self._acts():
             self._hooks.answered(state, get_config(), self._calls.agent_id)
 
@@ -125,7 +125,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Result]
     ) -> Result:
-        """Open memory to the memory tools, and hand over to agents with their notes."""
+        """Give memory tools the right to use memory, and agents behind tools their notes."""
         return self._calls.around(request, handler) if self._is_on else handler(request)
 
     async def awrap_tool_call(
@@ -135,9 +135,9 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         return await (self._calls.aaround(request, handler) if self._is_on else handler(request))
 
     def _acts(self) -> bool:
-        """Whether recalling and remembering are not done already, by the graph around.
+        """Whether this middleware has to recall and remember: no surrounding graph does.
 
-        A supervisor that somebody's sub-agent runs is a sub-agent: what it hears was not said by the user.
+        A supervisor that runs inside a sub-agent counts as a sub-agent: its input is not the user's.
         """
         led = acting()
         if led is None or not self._is_on:
@@ -176,7 +176,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
 
 @contextmanager
 def _told(visit: Visit | None) -> Iterator[None]:
-    """One call of a model, which holds one note."""
+    """Mark the model call inside as holding a note, so that it gets no second one."""
     token = _TOLD.set(_TOLD.get() or (visit is not None and visit.told.is_delivered))
     try:
         yield
@@ -185,5 +185,5 @@ def _told(visit: Visit | None) -> Iterator[None]:
 
 
 def _any(messages: list[BaseMessage]) -> list[Any]:
-    """The messages as LangChain types them: each kind by its name."""
+    """The messages as a list of the type that LangChain's request wants."""
     return [*messages]

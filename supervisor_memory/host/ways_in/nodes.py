@@ -41,11 +41,11 @@ def around(
     """A node that recalls, runs the inner one, and remembers.
 
     Args:
-        leads: Whether the user speaks to it.
-        calls: What is put around the tool calls of a supervisor.
+        leads: Whether the user talks to this node.
+        calls: The wrapper for a supervisor's tool calls; None for a sub-agent.
     """
     reach = _reach(inner)
-    recalls = not isinstance(inner, RemoteGraph)  # whose server would keep the note in its own state
+    recalls = not isinstance(inner, RemoteGraph)  # its server would keep the note in its own state
     if recalls:
         inner = observed(inner, hooks, own=calls)
     else:
@@ -107,7 +107,7 @@ def around(
 def as_caller(
     tools: Runnable[Any, Any], hooks: Hooks, name: str, *, agent_id: str | None
 ) -> Runnable[Any, Any]:
-    """A node that calls tools, whose memory tools act as who it works for: the supervisor, or a sub-agent."""
+    """A tool node: tools run as the supervisor (`agent_id` None) or as the sub-agent that made the calls."""
     if isinstance(tools, ToolNode):
         tools = Observing(hooks).installed(tools)
 
@@ -124,7 +124,7 @@ def as_caller(
 
 
 def watched(inner: Runnable[Any, Any], hooks: Hooks, name: str) -> Runnable[Any, Any]:
-    """A node whose human messages are remembered as an agent's: whatever it is, it is not the user."""
+    """A node without a note; human messages it adds are recorded as an agent's, not as the user's."""
 
     def enter(state: Any, config: RunnableConfig) -> Visit:
         return hooks.look(_sent_state(state), config, name)
@@ -169,8 +169,8 @@ def _node(
     like: Runnable[Any, Any],
     role: str,
 ) -> Runnable[Any, Any]:
-    """A node of these functions, of the kinds that the inner one has, and marked as ours by its role."""
-    sync, native = True, True  # what the inner one is; the wrapper must promise no more
+    """A node of these functions, sync or async or both as the inner one is, and marked with its role."""
+    sync, native = True, True  # the wrapper must not offer more than the inner node
     if isinstance(like, RunnableCallable):
         sync, native = like.func is not None, like.afunc is not None
     made = RunnableCallable(
@@ -181,13 +181,13 @@ def _node(
 
 
 def _sent_state(state: Any) -> Any:
-    """The state beside a tool call that was sent to a tool node by itself."""
+    """The state of a tool node's input, which for a single call by `Send` stands beside the call."""
     is_sent = isinstance(state, dict) and state.get("__type") == "tool_call_with_context"
     return state["state"] if is_sent else state
 
 
 def _reach(inner: Any) -> int:
-    """How many graphs deep a node's own tools are called; agents in tools apart."""
+    """How many graphs deep a node's own tools are called, not counting agents inside tools."""
     seen: dict[int, Any] = {}
 
     def below(part: Any, left: int) -> int:

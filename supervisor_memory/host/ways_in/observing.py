@@ -1,4 +1,4 @@
-"""Around each tool call of a sub-agent: what the tool answered is an event, see `upkeep/queue/queue.py`."""
+"""Wrap a sub-agent's tool calls: each answer becomes an event, see `upkeep/queue/queue.py`."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -21,12 +21,12 @@ __all__ = ["WRAPPED", "Observing", "Result", "Wrapping", "observed", "wrapped"]
 Result: TypeAlias = ToolMessage | Command[Any]
 R = TypeVar("R", bound=Runnable[Any, Any])
 WRAPPED = "__supervisor_memory__"
-"""The attribute that says of a node that it is ours, and what it is for."""
+"""The attribute that marks a wrapped node and names its role."""
 _MOST_KNOWN = 256
 
 
 class Wrapping(Protocol):
-    """What is put around tool calls."""
+    """A wrapper of tool calls."""
 
     def around(self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Result]) -> Result: ...
 
@@ -36,10 +36,10 @@ class Wrapping(Protocol):
 
 
 def observed(inner: R, hooks: Hooks, *, own: "Wrapping | None" = None) -> R:
-    """The same runnable, whose tool calls are events; the original is untouched.
+    """A copy of a runnable whose tool calls become events; the original is untouched.
 
     Args:
-        own: What is put around the calls of the tool nodes in it, where it is a supervisor.
+        own: The wrapper for the runnable's own tool nodes if it is a supervisor; None: a sub-agent.
     """
 
     def change(part: Any) -> Any:
@@ -55,7 +55,7 @@ def observed(inner: R, hooks: Hooks, *, own: "Wrapping | None" = None) -> R:
 
 @dataclass(frozen=True)
 class Observing:
-    """Wraps the tool calls of whoever acts, and changes nothing about them."""
+    """Puts the answers of the current actor's tool calls into the queue, and changes nothing about them."""
 
     hooks: Hooks
     _known: dict[int, tuple[BaseTool, BaseTool]] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Observing:
         return node if getattr(node, WRAPPED, False) else wrapped(node, self)
 
     def _deep(self, request: ToolCallRequest) -> ToolCallRequest:
-        """The call, of a tool whose agents' tool calls are events too."""
+        """The call with a copy of its tool in which the tool calls of agents become events too."""
         tool = request.tool
         if tool is None:
             return request
@@ -100,7 +100,7 @@ class Observing:
 
 
 def wrapped(node: ToolNode, calls: Wrapping) -> ToolNode:
-    """A copy of a tool node with this around its calls, inside what the host has put around them."""
+    """A copy of a tool node with these wrappers around its calls, inside the host's own wrappers."""
     clone = with_tools(node, dict(node.tools_by_name))
     inner, ainner = node._wrap_tool_call, node._awrap_tool_call
     clone._wrap_tool_call = calls.around

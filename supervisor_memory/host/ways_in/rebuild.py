@@ -22,11 +22,11 @@ def rebuilt(graph: G, wrap: Wrap) -> G:
     """A copy of a graph with other runnables in its nodes, compiled as the original was.
 
     Args:
-        wrap: (node name, its runnable) → the runnable to put there; the same object leaves it as it is.
+        wrap: (node name, its runnable) → the new runnable; the same object leaves the node unchanged.
     """
     builder: Any = graph.builder if isinstance(graph, CompiledStateGraph) else graph
     clone = copy.copy(builder)
-    # What is added to the copy is not added to the original.
+    # Own containers, so that nothing added to the copy appears in the original.
     for name in ("edges", "channels", "managed", "schemas", "waiting_edges"):
         setattr(clone, name, copy.copy(getattr(builder, name)))
     clone.branches = defaultdict(dict, {name: dict(held) for name, held in builder.branches.items()})
@@ -48,7 +48,7 @@ def rebuilt(graph: G, wrap: Wrap) -> G:
     compiled.step_timeout = graph.step_timeout
     compiled.retry_policy = graph.retry_policy
     if isinstance(graph, type(compiled)):
-        compiled.__class__ = type(graph)  # such as that of an agent that memory is bound to
+        compiled.__class__ = type(graph)  # such as `Bound`, for an agent with memory
     return compiled  # type: ignore[no-any-return]
 
 
@@ -57,7 +57,7 @@ def _respec(name: str, spec: Any, wrap: Wrap) -> Any:
     if runnable is spec.runnable:
         return spec
     if spec.cache_policy is not None:
-        # Its key is made of the node's input, which does not tell users apart; a note would leak.
+        # The cache key is the node's input, which may be the same for two users; a note would leak.
         _log.warning("node %r is wrapped with memory, so its cache_policy is off", name)
     if spec.timeout is not None and not _is_async(name, spec.runnable) and hasattr(runnable, "afunc"):
         runnable.afunc = None  # or langgraph would not refuse to time a node that is sync inside

@@ -1,4 +1,4 @@
-"""One turn of a conversation in code of the host's own, such as an @entrypoint or a loop."""
+"""One turn of a conversation in the host's own code, such as an @entrypoint or a loop."""
 
 import uuid
 from contextlib import ExitStack, suppress
@@ -21,9 +21,9 @@ __all__ = ["HostTurn"]
 
 
 class HostTurn:
-    """What a host says of a turn: who acts and what the user said. Get one from `SupervisorMemory.turn`.
+    """A turn in the host's own code, with the user and their words; get one from `SupervisorMemory.turn`.
 
-    `with` and `async with` alike. What the user said is heard when the block ends, however it ends.
+    Use it with `with` or `async with`. The user's words are heard when the block ends, also by an error.
     """
 
     def __init__(self, memory: "SupervisorMemory", scope: Scope, text: str) -> None:
@@ -42,7 +42,7 @@ class HostTurn:
         return self._visit.note
 
     def answered(self, text: str) -> None:
-        """Keep this as what was finally answered."""
+        """Keep this text as the final answer."""
         self._answers.append(AIMessage(text))
 
     def __enter__(self) -> Self:
@@ -78,7 +78,7 @@ class HostTurn:
         return self
 
     def _leave(self) -> None:
-        """Nobody acts any more, in no context: a generator may end in another one than it began in."""
+        """End the acting everywhere, also in copied contexts: a generator may end in another context."""
         self._visit.told.is_over = True
         if self._visit.begun is not None:
             self._visit.begun.is_over = True

@@ -1,4 +1,4 @@
-"""Which memory tools a sub-agent carries, ours or langmem's, however deep; and how to deny them."""
+"""Find the memory tools of a sub-agent, ours or langmem's, at any depth, and deny them."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, TypeGuard
@@ -17,7 +17,7 @@ DENIAL = "MemoryAccessDenied: memory tools belong to the supervisor; answer with
 
 
 def is_memory_tool(thing: object) -> TypeGuard[BaseTool]:
-    """Whether it is a tool that reads or writes long-term memory: by its name, or since langmem made it."""
+    """Whether an object is a tool for long-term memory: by its name, or because langmem made it."""
     return isinstance(thing, BaseTool) and (is_memory_name(thing.name) or _is_langmems(thing))
 
 
@@ -31,21 +31,21 @@ def _is_langmems(tool: BaseTool) -> bool:
 
 
 def _is_from(package: str, tool: BaseTool) -> bool:
-    """Whether a package made it. Names and metadata can be anybody's, such as those of a remote server."""
+    """Whether a tool's function comes from a package. Names and metadata may be forged by a remote server."""
     functions = (getattr(tool, name, None) for name in ("func", "coroutine"))
     return any((getattr(f, "__module__", None) or "").partition(".")[0] == package for f in functions)
 
 
 def memory_tools_of(runnable: Any) -> set[str]:
-    """Names of the memory tools that a node's runnable can reach, without those that are denied."""
+    """Names of the memory tools that a node's runnable can reach, except denied ones."""
     return {tool.name for tool in _memory_tools(runnable)}
 
 
 def denied_tools(runnable: Any, report: Callable[[], None], bridge: Bridge) -> Any:
-    """The same agent with its memory tools answering a denial. The original keeps its own.
+    """A copy of an agent in which every memory tool answers a denial. The original keeps its tools.
 
     Args:
-        report: Called whenever a denied tool is.
+        report: Called at each call of a denied tool.
     """
 
     def deny(part: Any) -> Any:
@@ -55,7 +55,7 @@ def denied_tools(runnable: Any, report: Callable[[], None], bridge: Bridge) -> A
 
 
 def undeniable(runnable: Any) -> set[str]:
-    """The names of memory tools that `denied_tools` cannot reach, nor deny themselves as ours do."""
+    """Names of the memory tools that `denied_tools` cannot reach; ours are left out, they deny themselves."""
     bare = denied_tools(runnable, lambda: None, Bridge())
     return {name for name in memory_tools_of(bare) if name not in TOOL_NAMES}
 
@@ -80,8 +80,8 @@ def _denied(tool: BaseTool, report: Callable[[], None], bridge: Bridge) -> BaseT
 
 
 def _memory_tools(runnable: Any) -> Iterator[BaseTool]:
-    """Every memory tool inside a runnable. Level by level: what is seen deep down first is looked into."""
-    seen: dict[int, Any] = {id(runnable): runnable}  # held, so that no other thing gets its id
+    """Every memory tool inside a runnable that is not denied, level by level, the outermost first."""
+    seen: dict[int, Any] = {id(runnable): runnable}  # kept alive, so that no other object gets its id
     level: list[Any] = [runnable]
     for _ in range(_DEEPEST):
         below: list[Any] = []

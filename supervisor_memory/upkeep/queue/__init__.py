@@ -1,1 +1,1 @@
-"""What was observed and is not memory yet: captured, kept, read in the background."""
+"""Events that are not memory yet: captured, queued, read in the background."""

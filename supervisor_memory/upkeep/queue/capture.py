@@ -1,4 +1,4 @@
-"""Which tool results are worth an event, and what that event says. Pure functions over names and values."""
+"""Decide which tool results become events, and make the events. Pure."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from supervisor_memory.upkeep.queue.event import MAX_TEXT_BYTES, Event, cut, eve
 __all__ = ["Capture", "masked"]
 
 _WINDOW: Final = 4 * MAX_TEXT_BYTES
-"""Characters of a text that are read at all."""
+"""Characters of a text that are read at most."""
 _ARGUMENT_BYTES: Final = 1_024
 _MOST_EFFECTS: Final = 20
 _NAME_BYTES: Final = 128
@@ -36,17 +36,17 @@ Redact = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """What is taken up of tool calls, by the settings.
+    """Makes events of tool results, as the settings say.
 
     Args:
-        redact: Masks personal data; called on every text before it is kept anywhere.
+        redact: Masks personal data; it is called on every text before the text is kept anywhere.
     """
 
     settings: Settings
     redact: Redact
 
     def takes(self, tool: str, arguments: Mapping[str, Any]) -> bool:
-        """Whether the results of such a call are events; those that tell of a failure are not."""
+        """Whether results of a call become events, by the tool's name and its commands."""
         name = tool.casefold()
         if not _is_one_of(name, self.settings.capture_tools) or _is_one_of(name, self.settings.skip_tools):
             return False
@@ -65,11 +65,11 @@ class Capture:
         turn_id: str | None,
         at: float,
     ) -> Event | None:
-        """The event of one result; None when it says that the call failed, or nothing.
+        """Make the event of a result; None if the result is empty or reports a failure.
 
         Args:
-            artifact: What the tool returned beside its text, such as a list of side effects.
-            call_id: The id of the call: the same result of the same call is one event.
+            artifact: The tool's return value beside its text, such as a list of side effects.
+            call_id: The id of the call; the same result of the same call makes the same event.
         """
         if not text.strip() or _FAILED.match(text):
             return None
@@ -88,9 +88,9 @@ class Capture:
 
 
 def masked(text: str, redact: Redact) -> str:
-    """A text without personal data, cut to what an event holds; masked first, so that none is cut in half."""
+    """Mask personal data in a text, then cut it to an event's size; in this order no datum is halved."""
     window = text[:_WINDOW]
-    if len(text) > _WINDOW:  # nor at the end of what is read
+    if len(text) > _WINDOW:  # so that none is halved at the end of the window either
         window = window[: max(window.rfind(" "), window.rfind("\n"), _WINDOW // 2)]
     return cut(redact(window))
 
@@ -100,7 +100,7 @@ def _is_one_of(text: str, globs: Sequence[str]) -> bool:
 
 
 def _plain(command: str) -> str:
-    """A command or statement as globs see it: without leading comments, in lower case, single spaces."""
+    """A command for matching globs: without leading comments, in lower case, with single spaces."""
     return " ".join(_COMMENTS.sub("", command[:_WINDOW]).casefold().split())
 
 
@@ -122,7 +122,7 @@ def _as_json(value: object) -> str:
 
 
 def _effects(arguments: Mapping[str, Any], text: str, artifact: object) -> Iterator[Mapping[str, Any]]:
-    """What the call says, and what the result tells of itself."""
+    """The files and SQL named by the result and by the call's arguments."""
     returned = [*_mappings(artifact), *_mappings(_parsed(text))]
     yield from returned
     for name, value in arguments.items():
@@ -143,7 +143,7 @@ def _mappings(value: object) -> Iterator[Mapping[str, Any]]:
 
 
 def _parsed(text: str) -> object:
-    """The value, where a short text is JSON."""
+    """The value of a text if it is a JSON object or list, not too long; else None."""
     if len(text) > _WINDOW or not text.lstrip().startswith(("{", "[")):
         return None
     try:
@@ -153,7 +153,7 @@ def _parsed(text: str) -> object:
 
 
 def _bounded(effects: Iterator[Mapping[str, Any]], redact: Redact) -> Iterator[Mapping[str, Any]]:
-    """Plain values, masked, 4 KB together at most; what does not fit is left out whole."""
+    """The effects with plain values, masked, 4 KB together at most; an effect too large is left out."""
     left = MAX_TEXT_BYTES
     for effect in effects:
         kept = {

@@ -1,4 +1,4 @@
-"""An event: something observed that is not yet memory."""
+"""An event: an observation that is not memory yet."""
 
 import json
 import re
@@ -18,18 +18,18 @@ _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A tool's result, what an agent brought, or what was said, on its way to be read.
+    """A tool's result, an agent's answer or a message, waiting to be read.
 
     Args:
-        scope: Who acted: `agent_id` is the sub-agent, None the supervisor, or for what was said the user.
-        text: What was observed, at most 4 KB of UTF-8.
-        source_class: Who it is from: "tool", "agent" or "user".
-        tool: The tool's name; None: no tool's.
-        effects: The files and SQL that a tool's call names, as an agent's `side_effects` are told.
+        scope: Who acted: `agent_id` is the sub-agent; None: the supervisor or, for a message, the user.
+        text: The observed text, at most 4 KB of UTF-8.
+        source_class: Where it comes from: "tool", "agent" or "user".
+        tool: The tool's name; None for other events.
+        effects: The files and SQL named by a tool's call, in the form of an agent's `side_effects`.
         created_at: When it was observed, in seconds since 1970.
-        turn_id: The user's message that it answers.
-        message_id: The message it is, where that has an id.
-        ref_id: The session message that keeps it word for word, where one does.
+        turn_id: The id of the user's message that it answers.
+        message_id: The id of the message, if it is a message with an id.
+        ref_id: The id of the session message with the same words, if one was kept.
     """
 
     scope: Scope
@@ -49,7 +49,7 @@ class Event:
             object.__setattr__(self, "content_hash", content_hash(self.text))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as JSON has them."""
+        """The event as a plain dictionary for JSON."""
         values = {name: getattr(self, name) for name in Event.__slots__}
         scope = {name: getattr(self.scope, name) for name in Scope.__slots__}
         return {**values, "scope": scope, "effects": [dict(each) for each in self.effects]}
@@ -67,12 +67,12 @@ class Event:
 
 
 def event_id(scope: Scope, *what: str | None) -> str:
-    """The id of an event that is the same whenever the same is observed again in the same place."""
+    """The id of an event: equal for equal observations in the same scope."""
     where = (scope.user_id, scope.task, scope.session_id, scope.agent_id)
     return str(uuid.uuid5(_EVENTS, json.dumps([*where, *what])))
 
 
 def cut(text: str, most: int = MAX_TEXT_BYTES) -> str:
-    """At most so many bytes of UTF-8, ending with a whole character; what text cannot hold is left out."""
+    """Cut a text to at most `most` bytes of UTF-8, at a whole character, without control characters."""
     head = text[:most].encode(errors="replace")[:most].decode(errors="ignore")
     return _CONTROL.sub("", head)

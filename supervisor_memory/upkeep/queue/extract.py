@@ -1,6 +1,6 @@
-"""What events say: by rules, each by itself; by a model, a batch in one call. Pure functions.
+"""Read statements from events: by rules, one by one, or from a model's answer for a batch. Pure.
 
-Whose a statement is that a model found is told by its words, never by what the model or a text says of it.
+The source of a statement that a model found is decided by its words, never by a claim of the model.
 """
 
 import re
@@ -18,17 +18,17 @@ from supervisor_memory.upkeep.queue.event import Event
 __all__ = ["by_model", "by_rules", "prompt"]
 
 _OWN_WORDS = 2 / 3
-"""Share of a statement's terms that must be the user's for it to be the user's statement."""
+"""The share of a statement's terms that the user must have said for it to count as the user's."""
 _LEFT_BEHIND = re.compile(
     r"\b(?:wrote|written|saved?|saving|created?|exported|generated|stored|output)\b|保存|写入|导出|生成|写到|存到",
     re.IGNORECASE,
 )
-"""What a tool says of a file that it made; a path alone may be one that it has read."""
+"""Words for making a file; a path without them may be a file that was only read."""
 _LEAST_TRUSTED: tuple[SourceClass, ...] = ("tool", "agent", "user")
 
 
 def by_rules(event: Event) -> Remembering | None:
-    """The files and SQL of a tool's result; None when it names none. What was said has been read already."""
+    """The files and SQL of a tool's result; None without any, and for messages, which were read before."""
     if event.source_class != "tool":
         return None
     found = extract.from_agent(
@@ -41,13 +41,13 @@ def by_rules(event: Event) -> Remembering | None:
 
 
 def prompt(events: Sequence[Event]) -> str:
-    """What a model is asked about a batch."""
+    """The prompt for a model to read a batch of events."""
     told = "\n".join(f"{_who(event)}: {_quoted(event.text)}" for event in events)
     return extract.EXTRACT_PROMPT.format(conversation=told)
 
 
 def by_model(events: Sequence[Event], items: list[object]) -> Iterator[Remembering]:
-    """What a model found, by the event it stands in; why the rest was left out goes with the first."""
+    """A model's statements, by the event they come from. The first also has the codes of refused items."""
     sifted = extract.sift(items)
     found: dict[str, list[Candidate]] = {event.id: [] for event in events}
     for candidate in sifted.candidates:
@@ -61,7 +61,7 @@ def by_model(events: Sequence[Event], items: list[object]) -> Iterator[Rememberi
 
 
 def _origin(candidate: Candidate, events: Sequence[Event]) -> Event:
-    """The event that holds most of a statement's words; of two that hold as many, whose is trusted less."""
+    """The event with most of a statement's words; on a tie, the one with the less trusted source."""
     words = terms(candidate.content)
 
     def trust(event: Event) -> tuple[float, int]:
@@ -74,16 +74,16 @@ def _origin(candidate: Candidate, events: Sequence[Event]) -> Event:
 
 
 def _share(words: Sequence[str], event: Event) -> float:
-    """How many of a statement's words an event holds, of 1."""
+    """The share of a statement's words that an event contains, in [0, 1]."""
     said = set(terms(event.text))
     return sum(word in said for word in words) / len(words) if words else 0.0
 
 
 def _as_of(event: Event, candidate: Candidate) -> Iterator[Candidate]:
-    """The candidate as a statement of the event's, where it may be one.
+    """The candidate with the event as its source, if that source may say it.
 
-    What is about the user and the user did not say is none; that a tool says so goes to review, whatever
-    kind the model named, see `stages/insert/doubt.py`.
+    An agent may not speak about the user. A tool's statement about the user goes to review, whatever kind the
+    model named, see `stages/insert/doubt.py`.
     """
     if event.source_class == "user" and _share(terms(candidate.content), event) < _OWN_WORDS:
         event = replace(event, source_class="agent")
@@ -104,7 +104,7 @@ def _source(event: Event) -> Source:
 def _remembering(
     event: Event, candidates: Sequence[Candidate], left_out: tuple[str, ...] = ()
 ) -> Remembering | None:
-    """The event's statements as a turn of their own, which is the same however often it is read."""
+    """The event's statements as a turn of their own, with the same id however often the event is read."""
     if not candidates and not left_out:
         return None
     agent = event.scope.agent_id
@@ -125,5 +125,5 @@ def _who(event: Event) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text that ends neither its line nor the conversation."""
+    """Escape a text, so that it ends neither its line nor the conversation in the prompt."""
     return strip_notes(text).replace("</conversation", "< /conversation").replace("\n", "\n  ")

@@ -1,7 +1,7 @@
-"""The queue of what was observed and is not memory yet: taken up in a graph's way, read in the background.
+"""The queue of events that are not memory yet: taken up during a turn, read in the background.
 
-Nothing in here raises into a graph. What is read twice, after a crash or by two processes, is remembered
-once: the decisions on an event have ids made of the event's, see `stages/pre_insert/gather.py`.
+Nothing in here raises into a graph. An event that is read twice, after a crash or by two processes, is
+remembered once: decisions on it have ids derived from its own, see `stages/pre_insert/gather.py`.
 """
 
 import contextlib
@@ -29,15 +29,15 @@ from supervisor_memory.wiring.trail import Trail
 __all__ = ["LEFT_OVER_SECONDS", "Queue"]
 
 LEFT_OVER_SECONDS: Final = 600.0
-"""How long an event waits for a gate; then the user's next message takes it along."""
+"""The longest an event waits for a gate; then the user's next message has it read."""
 _NO_LIST: Final = "the-model-answered-no-json-list"
 
 
 class Queue:
-    """What waits to be read, as `memory.queue`; docs/queue.md tells when it is.
+    """The events that wait to be read, as `memory.queue`; docs/queue.md says when they are read.
 
     Args:
-        directory: Where `queue.db` is kept, from the first event on; None: in memory.
+        directory: The directory of `queue.db`, which is made at the first event; None: in memory.
         insert: Decides on statements and commits them.
         redact: Masks personal data in a text, before it is kept.
     """
@@ -66,12 +66,12 @@ class Queue:
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._running: dict[str, bool] = {}
-        """Whose events a worker of this process reads → whether others came meanwhile."""
+        """The users with a worker in this process → whether more events came meanwhile."""
 
     # --- for people
 
     def waiting(self, *, user_id: str | None = None, limit: int = 100) -> list[Waiting]:
-        """The events that wait, those that are being read now among them, oldest first.
+        """The events that wait or are being read now, oldest first.
 
         Args:
             user_id: Only this user's. None: everybody's.
@@ -80,28 +80,28 @@ class Queue:
         return [] if file is None else list(file.listed("waiting", user_id=user_id, limit=limit))
 
     def dead(self, *, user_id: str | None = None, limit: int = 100) -> list[Waiting]:
-        """The events that failed three times, each with the code of the reason, oldest first."""
+        """The events that failed three times, each with a reason code, oldest first."""
         file = self._existing()
         return [] if file is None else list(file.listed("dead", user_id=user_id, limit=limit))
 
     def retry(self, ids: Sequence[str] | None = None) -> int:
-        """Let dead events wait again; how many.
+        """Let dead events wait again; returns how many.
 
         Args:
-            ids: Those of the events. None: all.
+            ids: The ids of the events. None: all dead events.
         """
         file = self._existing()
         return 0 if file is None else file.retry(ids)
 
     def counts(self) -> Mapping[str, int]:
-        """How many events there are: "waiting" and "dead"."""
+        """The numbers of events: "waiting" and "dead"."""
         file = self._existing()
         return {"waiting": 0, "dead": 0} if file is None else file.counts()
 
     def flush(self, *, seconds: float = 60.0) -> bool:
-        """Read all that waits, now, whatever the gates say, each event once. False when the time ran out.
+        """Read all waiting events now, each once, whatever the gates say. False: the time ran out.
 
-        What fails stays in the queue, and after three times among the dead.
+        Failed events stay in the queue; after three times they are dead.
         """
         until = time.monotonic() + seconds
         if not self._bridge.drain(seconds=seconds):
@@ -133,7 +133,7 @@ class Queue:
     # --- what comes
 
     def takes(self, tool: str, arguments: Mapping[str, Any]) -> bool:
-        """Whether results of such a call are events, by MEMORY_CAPTURE_TOOLS and its like."""
+        """Whether results of a call become events, by MEMORY_CAPTURE_TOOLS and similar settings."""
         return self._capture.takes(tool, arguments)
 
     def observe(
@@ -147,12 +147,12 @@ class Queue:
         call_id: str | None = None,
         turn_id: str | None = None,
     ) -> bool:
-        """Take up the result of a tool; whether it is in the queue now. Never raises.
+        """Put a tool's result into the queue; returns whether it was added. Never raises.
 
         Args:
-            artifact: What the tool returned beside its text, such as a list of side effects.
-            call_id: The id of the call, so that it is taken up once.
-            turn_id: The user's message that it answers, by its id.
+            artifact: The tool's return value beside its text, such as a list of side effects.
+            call_id: The id of the call, so that its result is added once.
+            turn_id: The id of the user's message that it answers.
         """
 
         def take() -> bool:
@@ -173,10 +173,10 @@ class Queue:
         return guarded(take, otherwise=lambda error: self._missed(scope, error))
 
     def heard(self, said: Remembering, done: Remembering, *, at: float) -> None:
-        """Take up what was said and brought in a turn, for a model to read; nothing where there is none.
+        """Queue the messages and the outcome of a turn for the model; without a model, do nothing.
 
         Args:
-            said: The turn as it came, and `done` as it was remembered by rules.
+            said, done: The turn as it came, and as the rules remembered it.
         """
         if self._services.complete is None:
             return
@@ -184,7 +184,7 @@ class Queue:
         guarded(lambda: self._add(events), otherwise=lambda error: self._missed(said.scope, error))
 
     def next_message(self, user_id: str) -> None:
-        """The user has spoken again: read what was left over, for none of the gates let it pass."""
+        """Have old events of a user read that no gate let pass: the user has spoken again."""
 
         def look() -> None:
             file = self._existing()
@@ -251,7 +251,7 @@ class Queue:
     # --- who reads it
 
     def _wake(self, user_id: str) -> None:
-        """Have it read in the background, where that is wanted and the gates may let it pass."""
+        """Start a worker for a user, if workers are on and the gate may let it pass."""
         file, gate = self._opened(), self._gate
         if not self._settings.queue_worker:
             return
@@ -265,7 +265,7 @@ class Queue:
         self._bridge.background(lambda: self._work(file, user_id))
 
     def _work(self, file: QueueFile, user_id: str) -> None:
-        """Read a user's events until no others have come."""
+        """Read a user's events until no more have come."""
         while True:
             guarded(
                 lambda: self._read_user(file, user_id, until=self._run_until(), tried=set(), is_forced=False),
@@ -299,7 +299,7 @@ class Queue:
         is_forced: bool,
         before: float | None = None,
     ) -> None:
-        """Batch after batch, as long as there are any and time is left; none of them twice."""
+        """Read a user's batches, each event once, while there are any and time is left."""
         while time.monotonic() < until:
             batch = file.lease(
                 user_id, now=self._clock(), gate=self._gate, is_forced=is_forced, before=before, tried=tried
@@ -310,7 +310,7 @@ class Queue:
             self._read(file, batch, seconds=max(until - time.monotonic(), 0.0))
 
     def _read(self, file: QueueFile, batch: Batch, *, seconds: float) -> None:
-        """Read one batch; what cannot be read waits again, or is dead."""
+        """Read a batch; after a failure its events wait again, or are dead."""
 
         def read() -> BaseException | None:
             try:
@@ -324,7 +324,7 @@ class Queue:
             guarded(lambda: self._unread(file, batch, error), otherwise=lambda error: None)
 
     def _read_now(self, file: QueueFile, batch: Batch, *, seconds: float) -> None:
-        """By rules, then by the model, whose answer is kept before it is used."""
+        """Read a batch by rules, then by the model; the model's answer is saved before it is used."""
         for event in batch.events:
             if (said := reading.by_rules(event)) is not None and not self._keep(file, batch, said):
                 return
@@ -344,11 +344,11 @@ class Queue:
             self._report(each.event.scope, "queue", "failed", "dead-letter", detail)
 
     def _asked(self, file: QueueFile, batch: Batch, seconds: float) -> list[object] | None:
-        """What the model finds in a batch, or found when a worker that died had asked it; None: taken over.
+        """The model's answer for a batch, or one saved by a worker that died; None: another worker has it.
 
         Raises:
-            _CutShortError: who reads had less time than the model may take.
-            _UnreadError: it failed, or talks nonsense.
+            _CutShortError: this worker had less time left than a model may take.
+            _UnreadError: the model failed, or its answer is no JSON list.
         """
         if batch.reply is not None:
             return listed(batch.reply)
@@ -364,7 +364,7 @@ class Queue:
         return data if file.keep_reply(batch, reply) else None
 
     def _keep(self, file: QueueFile, batch: Batch, said: Remembering) -> bool:
-        """Remember what an event says. False when the batch is another's by now, or its user was erased."""
+        """Insert an event's statements. False: another worker has the batch, or its user was erased."""
         if not file.is_held(batch):
             return False
         with contextlib.suppress(WasErased):  # said before that: it does not come back
@@ -373,7 +373,7 @@ class Queue:
 
     @property
     def _gate(self) -> Gate | None:
-        """What bounds the calls of a model; there is nothing to bound without one."""
+        """The limit on calls of the model; None without a model."""
         if self._services.complete is None:
             return None
         return Gate(self._settings.queue_min_events, self._settings.queue_cooldown_s)
@@ -381,24 +381,24 @@ class Queue:
     def _run_until(self) -> float:
         return time.monotonic() + self._settings.queue_run_timeout_ms / 1000
 
-    # --- a user who goes, and the end
+    # --- erasing a user, closing
 
     def count_of(self, user_id: str) -> int:
-        """How many events of a user there are."""
+        """The number of a user's events."""
         file = self._existing()
         return 0 if file is None else file.count_of(user_id)
 
     def forget(self, user_id: str, *, at: float) -> tuple[int, str]:
-        """Remove a user's events, and every byte of those that went before.
+        """Remove a user's events, and all bytes of removed events from the file.
 
         Returns:
-            How many there were, and what was in the way of removing the bytes; "": nothing.
+            How many events there were, and why the bytes could not be removed; "": they were.
         """
         file = self._existing()
         return (0, "") if file is None else (file.forget(user_id, at=at), file.scrub())
 
     def close(self, *, seconds: float = 60.0) -> None:
-        """Read what this process has taken up, and let go of the file, where the rest waits."""
+        """Read all events if this process has added any, and close the file; the rest waits there."""
         if self._has_added:
             self.flush(seconds=seconds)
             self._has_added = False
@@ -410,19 +410,19 @@ class Queue:
     # --- inside
 
     def _opened(self) -> QueueFile:
-        """The queue; made where it is not there yet."""
+        """The queue's file, made if it does not exist."""
         if self._pid != os.getpid():  # threads do not survive a fork, and a lock may have been held
             self._reset()
         with self._lock:
             if self._file is None:
                 file = QueueFile(self._directory)
                 if not file.database.read_only and not file.is_clean():
-                    file.scrub()  # what an erasure left when it was cut off
+                    file.scrub()  # after an erasure that was cut off
                 self._file = file
             return self._file
 
     def _existing(self) -> QueueFile | None:
-        """The queue where there is one: looking must not make it."""
+        """The queue's file if it exists; looking must not make it."""
         is_there = self._file or (self._directory and (self._directory / QUEUE_FILE_NAME).exists())
         return self._opened() if is_there else None
 
@@ -449,8 +449,8 @@ class Queue:
 
 
 class _UnreadError(Exception):
-    """A model could not read a batch; its text is a code."""
+    """A model could not read a batch; the error's text is a code."""
 
 
 class _CutShortError(_UnreadError):
-    """Whoever reads had no time left, which is no failure of the events."""
+    """The worker had no time left, which does not count as a failure of the events."""

@@ -1,11 +1,11 @@
-"""The queue's tables: events from before they are acknowledged until they were read, and who reads them now.
+"""The queue's tables: waiting and dead events, and the workers' leases on them.
 
     waiting → leased, in a batch → (read: gone)
               leased → waiting      it failed, or its worker died; the batch keeps a model's answer
     waiting → dead                  it failed three times; a person looks at it
 
-A file of its own, `queue.db`, written without waiting for the disk: what was acknowledged survives a killed
-process, not a power cut. All that decides who may read is in here, so that it holds between processes.
+A file of its own, `queue.db`, written without waiting for the disk: an acknowledged event survives a killed
+process, not a power cut. Leases and gates are in the file too, so that they hold between processes.
 """
 
 import hashlib
@@ -37,15 +37,15 @@ __all__ = [
 
 QUEUE_FILE_NAME: Final = "queue.db"
 BATCH: Final = 15
-"""Events that are read together at most."""
+"""The most events that are read together."""
 TRIES: Final = 3
 LEASE_SECONDS: Final = 240.0
-"""How long a batch is its worker's; longer than a worker may run."""
+"""The time a worker has a batch for itself; longer than a worker may run."""
 State: TypeAlias = Literal["waiting", "dead"]
 
 _LOCK_SECONDS: Final = 1.0
 _DONE_SECONDS: Final = 30 * 86_400.0
-"""How long it is known that an event was read: so long a turn that runs again adds none."""
+"""The time that ids of read events are kept: until then a repeated turn does not add them again."""
 _SCHEMA: Final = (
     # AUTOINCREMENT: the number of an event that went is never another's.
     """CREATE TABLE events(
@@ -64,17 +64,18 @@ _SCHEMA: Final = (
 )
 _FREE: Final = """state = 'waiting' AND (batch IS NULL OR NOT EXISTS (
     SELECT 1 FROM batches WHERE batches.id = events.batch AND leased_until > ?1 AND leased_until <= ?2))"""
-"""Nobody reads it now. A lease that ends later than any can was given by a clock that went back since."""
+"""The SQL condition that no worker has an event. A lease that ends too late was given by a clock that was
+set back since, and does not count."""
 _THIS_PROCESS: Final = new_id()
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What must hold before a model is asked in the background.
+    """The conditions for asking a model in the background.
 
     Args:
-        least: Events of the user that wait.
-        cooldown: Seconds since the last time.
+        least: The least number of waiting events of the user.
+        cooldown: The least number of seconds since the last time.
     """
 
     least: int
@@ -94,9 +95,9 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Events of one user, and of one task, that are this worker's for a while.
+    """Events of the same user and task, leased to this worker.
 
-    `reply` is what a model made of them, where a worker that died had asked it already.
+    `reply` is a model's answer for them that an earlier worker saved before it died.
     """
 
     id: str
@@ -111,7 +112,7 @@ class Batch:
 
 
 class QueueFile:
-    """The queue in a directory; with None in memory, for as long as the process runs."""
+    """The queue in a directory or, with None, in memory."""
 
     def __init__(self, directory: Path | None) -> None:
         path = None if directory is None else Path(directory) / QUEUE_FILE_NAME
@@ -123,7 +124,7 @@ class QueueFile:
     # --- coming
 
     def add(self, events: Iterable[Event]) -> int:
-        """Keep events from now on; how many are new. One that waits, or was read, is not kept again."""
+        """Add events; returns how many are new. Events that wait or were read are not added again."""
         rows = [
             (e.id, e.scope.user_id, e.scope.task, e.created_at, e.content_hash, e.to_json()) for e in events
         ]
@@ -137,7 +138,7 @@ class QueueFile:
         return added
 
     def may_pass(self, user_id: str, gate: Gate, *, now: float) -> bool:
-        """Whether a worker is worth waking. It looks again itself, when nobody else can come between."""
+        """Whether starting a worker may be worthwhile; it checks again inside its own transaction."""
         with self.database.reading() as connection:
             return _Taking(connection, user_id, now).passes(gate)
 
@@ -153,15 +154,14 @@ class QueueFile:
         before: float | None = None,
         tried: Collection[int] = (),
     ) -> Batch | None:
-        """Take the oldest events of a user that nobody reads now, or None.
+        """Lease the oldest free events of a user; None if there are none, or the gate does not let them pass.
 
         Args:
-            gate: Given: a model will be asked, so only where all its conditions hold, and where the same
-                was not taken last. That it was passed is kept before this returns, so before the model is
-                asked. None: no model is asked.
-            is_forced: Take them whatever the gate says; that it was passed is kept all the same.
-            before: Given: only where the oldest was observed before this time.
-            tried: The numbers of events that are left alone.
+            gate: The conditions for asking a model; the same events do not pass twice in a row. Passing is
+                recorded before this returns, so before the model is asked. None: no model is asked.
+            is_forced: Ignore the gate; passing is recorded all the same.
+            before: Lease only if the oldest event was observed before this time; None: at any time.
+            tried: The numbers of events to leave out.
         """
         with self.database.writing(durable=False) as connection:
             taking = _Taking(connection, user_id, now, json.dumps(list(tried)))
@@ -179,7 +179,7 @@ class QueueFile:
             return taking.taken(batch_id or new_id(), found, reply)
 
     def keep_reply(self, batch: Batch, reply: str) -> bool:
-        """Keep what a model made of a batch, before anything is done with it. False: it is another's now."""
+        """Save a model's answer for a batch before it is used. False: another worker has the batch."""
         change = "UPDATE batches SET reply = ? WHERE id = ? AND token = ? RETURNING id"
         with self.database.writing(durable=False) as connection:
             return bool(connection.execute(change, (reply, batch.id, batch.token)).fetchall())
@@ -191,7 +191,7 @@ class QueueFile:
             return connection.execute(look, (batch.id, batch.token)).fetchone() is not None
 
     def finish(self, batch: Batch, *, now: float) -> None:
-        """The batch was read: its events go, and come no more."""
+        """Remove the events of a batch that was read, and remember their ids."""
         with self.database.writing(durable=False) as connection:
             if not _ended(connection, batch):
                 return
@@ -201,12 +201,12 @@ class QueueFile:
             connection.execute("DELETE FROM done WHERE at < ?", (now - _DONE_SECONDS,))
 
     def give_back(self, batch: Batch, reason: str, *, is_its_own: bool) -> Sequence[Waiting]:
-        """The batch could not be read; its events wait again. Those that are dead now.
+        """Let the events of a failed batch wait again; returns the ones that are dead now.
 
         Args:
             reason: A code.
-            is_its_own: Whether it counts as a try: not so where the store is down. The batch then stays
-                together, with the answer of its model.
+            is_its_own: Whether the failure counts as a try. It does not if the store is down; then the
+                batch stays together, with its model's answer.
         """
         with self.database.writing(durable=False) as connection:
             if not is_its_own:
@@ -222,7 +222,7 @@ class QueueFile:
                     WHERE id IN (SELECT value FROM json_each(?))""",
                 (reason, TRIES, ids),
             )
-            # That it is the same as last time shall not keep it from being tried again.
+            # So that the gate does not refuse the same events as "the same as last time".
             connection.execute("UPDATE gates SET hash = '' WHERE user_id = ?", (batch.user_id,))
             return _selected(
                 connection, "state = 'dead' AND id IN (SELECT value FROM json_each(?)) ORDER BY seq", ids
@@ -231,7 +231,7 @@ class QueueFile:
     # --- looking
 
     def users(self) -> Sequence[str]:
-        """Those of whom events wait, the longest waiting first."""
+        """The users with waiting events, the longest waiting first."""
         order = "SELECT user_id FROM events WHERE state = 'waiting' GROUP BY user_id ORDER BY min(seq)"
         with self.database.reading() as connection:
             return [str(row[0]) for row in connection.execute(order)]
@@ -244,20 +244,20 @@ class QueueFile:
             return _selected(connection, f"state = ?1 {whose}ORDER BY seq LIMIT {int(limit)}", *bindings)
 
     def counts(self) -> Mapping[str, int]:
-        """How many events there are: "waiting", those that somebody reads now among them, and "dead"."""
+        """The numbers of events: "waiting", including leased ones, and "dead"."""
         with self.database.reading() as connection:
             rows: Any = connection.execute("SELECT state, count(*) FROM events GROUP BY state").fetchall()
         return {"waiting": 0, "dead": 0, **{str(state): int(count) for state, count in rows}}
 
     def oldest(self, user_id: str | None = None) -> float | None:
-        """When the event that waits longest, of a user or of all, was observed; None: none waits."""
+        """The time of the oldest waiting event, of a user or of all; None if none waits."""
         look = "SELECT min(created_at) FROM events WHERE state = 'waiting' AND (?1 IS NULL OR user_id = ?1)"
         with self.database.reading() as connection:
             found = connection.execute(look, (user_id,)).get
         return None if found is None else float(found)
 
     def retry(self, ids: Sequence[str] | None = None) -> int:
-        """Let dead events wait again, these or all; how many."""
+        """Let dead events wait again, these or all; returns how many."""
         chosen = "" if ids is None else "AND id IN (SELECT value FROM json_each(?1))"
         again = (
             f"UPDATE events SET state = 'waiting', attempts = 0 WHERE state = 'dead' {chosen} RETURNING seq"
@@ -269,12 +269,12 @@ class QueueFile:
     # --- going
 
     def count_of(self, user_id: str) -> int:
-        """How many events of a user there are, in any state."""
+        """The number of a user's events, in any state."""
         with self.database.reading() as connection:
             return int(connection.execute("SELECT count(*) FROM events WHERE user_id = ?", (user_id,)).get)
 
     def forget(self, user_id: str, *, at: float) -> int:
-        """Remove a user's events; how many. What was observed does not come back when a turn runs again.
+        """Remove a user's events; returns how many. A repeated turn does not add them again.
 
         The file may hold traces until `scrub`.
         """
@@ -291,7 +291,7 @@ class QueueFile:
         return len(gone)
 
     def scrub(self) -> str:
-        """Leave no byte of what was removed; what was in the way, "" when it is done."""
+        """Remove all bytes of removed events from the file; returns why that failed, "" if it worked."""
         if in_the_way := self.database.scrub():
             return in_the_way
         with self.database.writing() as connection:
@@ -306,7 +306,7 @@ class QueueFile:
 
 @dataclass(frozen=True, slots=True)
 class _Taking:
-    """A worker takes events of a user, inside a transaction. `tried` are numbers, as JSON."""
+    """The steps of leasing a user's events, inside a transaction. `tried`: numbers to leave out, as JSON."""
 
     connection: apsw.Connection
     user_id: str
@@ -314,19 +314,19 @@ class _Taking:
     tried: str = "[]"
 
     def bury_the_dead(self) -> None:
-        """End the leases of this machine's processes that are no more."""
+        """End the leases of processes of this machine that have ended."""
         rows: Any = self._rows("SELECT id, holder FROM batches WHERE user_id = ?", self.user_id)
         for batch_id, holder in rows:
             if _is_gone(str(holder)):
                 self.connection.execute("UPDATE batches SET leased_until = 0 WHERE id = ?", (batch_id,))
 
     def first(self) -> Waiting | None:
-        """The oldest event that is free."""
+        """The oldest free event."""
         found = self._free("TRUE", (), limit=1)
         return found[0] if found else None
 
     def batch_of(self, first: Waiting) -> tuple[str | None, str | None]:
-        """The batch that an event was in when its worker ended, and what a model had made of it."""
+        """The id and the saved answer of the batch that an ended worker left an event in; None without."""
         look = "SELECT b.id, b.reply FROM events e JOIN batches b ON b.id = e.batch WHERE e.seq = ?"
         rows = self._rows(look, first.seq)
         return (str(rows[0][0]), rows[0][1]) if rows else (None, None)
@@ -335,9 +335,9 @@ class _Taking:
         return _selected(self.connection, "batch = ? AND state = 'waiting' ORDER BY seq", batch_id)
 
     def like(self, first: Waiting) -> Sequence[Waiting]:
-        """The next events of its task.
+        """The next free events with the same task and number of tries.
 
-        What failed together is tried again in smaller parts, so that one bad event takes no others along.
+        Failed events are tried again in smaller batches, so that one bad event does not fail the others.
         """
         limit = max(BATCH >> (2 * first.attempts), 1)
         return self._free(
@@ -348,7 +348,7 @@ class _Taking:
         """Whether all conditions of a gate hold.
 
         Args:
-            digest: Of what is to be read; "": it may be the same as last time.
+            digest: The digest of the events to read; "": they may be the same as last time.
         """
         rows = self._rows("SELECT passed_at, hash FROM gates WHERE user_id = ?", self.user_id)
         for passed_at, last in rows:
@@ -384,7 +384,7 @@ class _Taking:
 
 
 def _ended(connection: apsw.Connection, batch: Batch) -> bool:
-    """Take a batch out. False when it is another worker's by now, or gone."""
+    """Remove a batch. False: another worker has it by now, or it is gone."""
     end = "DELETE FROM batches WHERE id = ? AND token = ? RETURNING id"
     return bool(connection.execute(end, (batch.id, batch.token)).fetchall())
 
@@ -407,7 +407,7 @@ def _holder() -> str:
 
 
 def _is_gone(holder: str) -> bool:
-    """Whether the process that holds a lease has surely ended; of other machines that is not known."""
+    """Whether a lease's process has surely ended; unknown, so False, for other machines."""
     host, pid, process = json.loads(holder)
     if host != socket.gethostname() or os.name != "posix":
         return False
