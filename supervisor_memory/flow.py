@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, TypeVar
 
+from supervisor_memory.model.decisions import Decision, Rivals
 from supervisor_memory.model.records import (
     Candidate,
     Considered,
@@ -40,6 +41,7 @@ from supervisor_memory.redact.redactor import (
 )
 
 __all__ = [
+    "Judge",
     "Outcome",
     "Recalling",
     "Recipe",
@@ -149,6 +151,8 @@ Reading: TypeAlias = Callable[[Recalling, ReadStore], Recalling]
 Gathering: TypeAlias = Callable[[Remembering, ReadStore], Remembering]
 Inserting: TypeAlias = Callable[[Remembering, Deciding], Remembering]
 Upkeep: TypeAlias = Callable[[Remembering, Maintaining], Remembering]
+Judge: TypeAlias = Callable[[Candidate, Rivals, ReadStore], Decision]
+"""What a candidate is to the records that it may be about; `stages/insert/place.py` follows the decision."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from supervisor_memory.understand.statements import sentences
 if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Calibration
 
-__all__ = ["INSTEAD_FROM", "Rival", "Verdict", "chance", "closest_statement", "verdicts"]
+__all__ = ["INSTEAD_FROM", "Compared", "Verdict", "chance", "closest_statement", "verdicts"]
 
 INSTEAD_FROM = 0.5
 """The chance from which a text about the same thing takes the other's place."""
@@ -58,7 +58,7 @@ _MOST_READ = 8_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rival:
+class Compared:
     """A text that is known, or what of it is compared, and what of the new text it is compared with.
 
     `cosine` is that of its vector and the new text's, None where one is missing.
@@ -69,7 +69,7 @@ class Rival:
     new: str | None = None
 
     @classmethod
-    def of(cls, known: str, new: str, cosine: float | None) -> "Rival":
+    def of(cls, known: str, new: str, cosine: float | None) -> "Compared":
         """What of a record is compared with a text: the sentence that shares most with it.
 
         A sentence that both hold says nothing of whether the others say the same, nor then do the vectors.
@@ -105,7 +105,7 @@ class Verdict:
         return self.about + _NAMES_COUNT * self.names
 
 
-def verdicts(new: str, rivals: Sequence[Rival], scale: "Calibration | None") -> list[Verdict]:
+def verdicts(new: str, rivals: Sequence[Compared], scale: "Calibration | None") -> list[Verdict]:
     """One verdict a rival, in order. All rivals count for what tells them apart: how rare a word is, and
     which is the nearest by far.
 
@@ -135,7 +135,7 @@ def _shared(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / (len(one | other) or 1)
 
 
-def _near(rival: Rival, scale: "Calibration | None") -> float | None:
+def _near(rival: Compared, scale: "Calibration | None") -> float | None:
     if rival.cosine is None or scale is None:
         return None
     return nearness(rival.cosine, unrelated=scale.unrelated, same=scale.same)

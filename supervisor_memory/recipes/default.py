@@ -1,7 +1,7 @@
 """The recipe that runs unless another is chosen: no model needed anywhere."""
 
 from supervisor_memory.flow import Recipe
-from supervisor_memory.stages.insert.decide import decide
+from supervisor_memory.stages.insert.place import place
 from supervisor_memory.stages.post_retrieval.format import format_note
 from supervisor_memory.stages.post_retrieval.gate import drop_already_said, gate
 from supervisor_memory.stages.post_retrieval.rank import rank
@@ -17,5 +17,5 @@ DEFAULT = Recipe(
     retrieval=(search_store, add_standing),
     post_retrieval=(rank, drop_already_said, gate, format_note),
     pre_insert=(gather, keep_messages),
-    insert=(decide,),
+    insert=(place,),
 )

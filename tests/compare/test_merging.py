@@ -18,9 +18,8 @@ from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.compare.evidence import apart, beside, evidence, rarity, read, takes_place
 from supervisor_memory.model.records import Candidate, Event, Record, Scope
 from supervisor_memory.recipes.default import DEFAULT
-from supervisor_memory.stages.insert.decide import deciding
-from supervisor_memory.stages.insert.events import normalised
 from supervisor_memory.stages.insert.merge import Strategy
+from supervisor_memory.stages.insert.place import deciding, normalised
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
 
