@@ -6,7 +6,7 @@ from supervisor_memory.stages.post_retrieval.format import format_note
 from supervisor_memory.stages.post_retrieval.gate import drop_already_said, gate
 from supervisor_memory.stages.post_retrieval.rank import rank
 from supervisor_memory.stages.pre_insert.gather import gather, keep_messages
-from supervisor_memory.stages.pre_retrieval.query import route_turn, write_query
+from supervisor_memory.stages.pre_retrieval.route import route_turn, write_query
 from supervisor_memory.stages.retrieval.search import add_standing, search_store
 
 __all__ = ["DEFAULT"]
