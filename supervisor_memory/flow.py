@@ -173,7 +173,7 @@ def recall(turn: Turn, ports: Ports, recipe: Recipe) -> Recalling:
     turn = _redacted_turn(turn, ports.services.redactor)
     plan = run(recipe.pre_retrieval, Recalling(turn), ports.no_store())
     found = run(recipe.retrieval, plan, ports.read_store())
-    told = run(recipe.post_retrieval, found, ports.read_store()) if found.hits else found
+    told = run(recipe.post_retrieval, found, ports.read_store())
     hits = replace(
         told.hits,
         degraded=ports.degraded or told.hits.degraded,

@@ -97,6 +97,20 @@ def test_one_commit_holds_a_whole_turn() -> None:
     assert backend.commits == 1
 
 
+def test_what_follows_retrieval_runs_where_nothing_was_found() -> None:
+    def with_core_memory(plan: Recalling, view: ReadStore) -> Recalling:
+        return replace(plan, note=replace(plan.note, text="You are Sam, a supervisor."))
+
+    mine = replace(DEFAULT, post_retrieval=(*DEFAULT.post_retrieval, with_core_memory))
+    assert recall(turn("who are you?"), ports(), mine).note.text == "You are Sam, a supervisor."
+
+
+def test_a_search_that_finds_nothing_says_so() -> None:
+    asked = Turn("GMV?", ALICE, purpose="hits")
+    (note,) = recall(asked, ports(), DEFAULT).hits.notes
+    assert note.startswith("nothing found: this user has no memories")
+
+
 def test_a_users_own_operator_takes_part() -> None:
     def shout(plan: Recalling, view: ReadStore) -> Recalling:
         return replace(plan, note=replace(plan.note, text=plan.note.text.upper()))
