@@ -13,7 +13,7 @@ their stage. A recipe names the operators; `recipes/default.py` is the one that 
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 from supervisor_memory.model.decisions import Decision, Rivals
 from supervisor_memory.model.records import (
@@ -54,8 +54,32 @@ __all__ = [
 ]
 
 _TOGETHER = 16
+F = TypeVar("F")
 V = TypeVar("V")
 W = TypeVar("W")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Carrying:
+    """A value that carries facts from one operator of a recipe to the next, each keyed by its type."""
+
+    facts: tuple[object, ...] = ()
+
+    def fact(self, kind: type[F]) -> F | None:
+        """The fact of a type, as an earlier operator left it; None: none did."""
+        return next((each for each in reversed(self.facts) if type(each) is kind), None)
+
+    def with_fact(self, fact: object) -> Self:
+        """The same with a fact, which takes the place of another of its type.
+
+        Raises:
+            TypeError: it can be changed; a fact is a frozen dataclass, a named tuple or a frozenset.
+        """
+        parameters = getattr(fact, "__dataclass_params__", None)
+        if not isinstance(fact, (tuple, frozenset)) and not getattr(parameters, "frozen", False):
+            raise TypeError(f"a fact is immutable; make {type(fact).__name__} a frozen dataclass")
+        others = (each for each in self.facts if type(each) is not type(fact))
+        return replace(self, facts=(*others, fact))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +104,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Recalling:
+class Recalling(_Carrying):
     """What travels through the stages of recall. `dropped` is what was found and not handed out, and why."""
 
     turn: Turn
@@ -114,7 +138,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembering:
+class Remembering(_Carrying):
     """What travels through the stages of remember.
 
     `candidates` are compared and merged; `verbatim` records are stored as they are; `skipped` are
@@ -193,6 +217,7 @@ def remember(said: Remembering, ports: Ports, recipe: Recipe) -> Remembering:
         candidates=tuple(each for part in some for each in part.candidates),
         results=tuple(each for part in some for each in part.results),
         unkept=tuple(each for part in some for each in part.unkept),
+        facts=tuple(each for part in some for each in part.facts),
         is_repeated=any(part.is_repeated for part in some),
     )
     for operator in recipe.post_insert:
