@@ -148,7 +148,8 @@ class Remembering(_Carrying):
     what an agent had been told, which it may repeat; None where nobody was told anything. `is_reviewed`: a
     person has approved it, so that nothing of it waits for review. `is_unsure`: it could not be checked who
     said it, so that all of it does. `keeps_messages`: whether `messages` are kept, word for word; None: as
-    the setting says.
+    the setting says. `is_given`: candidates and verbatim records came as they are, through `write`,
+    `add_many` or the queue, so that nothing is to be gathered from what was said.
     """
 
     scope: Scope
@@ -168,6 +169,7 @@ class Remembering(_Carrying):
     is_reviewed: bool = False
     is_unsure: bool = False
     keeps_messages: bool | None = None
+    is_given: bool = False
 
 
 Before: TypeAlias = Callable[[Recalling, NoStore], Recalling]

@@ -112,6 +112,8 @@ _APART = 1e-6  # seconds between two messages of one turn; times since 1970 have
 
 def gather(said: Remembering, view: ReadStore) -> Remembering:
     """Candidates by rules: what the user stated, what an agent brought. Each points to its message."""
+    if said.is_given:
+        return said
     scope = said.scope
     source = Source("user", None, scope.session_id, scope.run_id)
     kept = _session_messages(said, view)
@@ -155,6 +157,8 @@ def with_metadata(candidate: Candidate, metadata: Mapping[str, Any]) -> Candidat
 
 def sharpen(said: Remembering, view: ReadStore) -> Remembering:
     """Candidates that the model finds beyond the rules. Its nonsense is dropped, never an error."""
+    if said.is_given:
+        return said
     text = "\n".join(
         f"{m.role}: {_read(m.content)}" for m in said.messages if m.role in ("user", "assistant")
     )
@@ -199,6 +203,8 @@ def _said_in(candidate: Candidate, kept: Sequence[Record]) -> str | None:
 
 def keep_messages(said: Remembering, view: ReadStore) -> Remembering:
     """What was said, word for word, as session messages. What cannot be kept is reported as skipped."""
+    if said.is_given:
+        return said
     spoken = [m for m in said.messages if m.role in ("user", "assistant")]
     skipped = tuple(code for message in spoken if (code := _obstacle(message)))
     kept = [record for record in _session_messages(said, view) if record is not None]
