@@ -13,8 +13,9 @@ their stage. A recipe names the operators; `recipes/default.py` is the one that 
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, Self, TypeAlias, TypeVar
 
+from supervisor_memory.model.decisions import Decision, Rivals
 from supervisor_memory.model.records import (
     Candidate,
     Considered,
@@ -40,6 +41,7 @@ from supervisor_memory.redact.redactor import (
 )
 
 __all__ = [
+    "Judge",
     "Outcome",
     "Recalling",
     "Recipe",
@@ -52,8 +54,32 @@ __all__ = [
 ]
 
 _TOGETHER = 16
+F = TypeVar("F")
 V = TypeVar("V")
 W = TypeVar("W")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Carrying:
+    """A value that carries facts from one operator of a recipe to the next, each keyed by its type."""
+
+    facts: tuple[object, ...] = ()
+
+    def fact(self, kind: type[F]) -> F | None:
+        """The fact of a type, as an earlier operator left it; None: none did."""
+        return next((each for each in reversed(self.facts) if type(each) is kind), None)
+
+    def with_fact(self, fact: object) -> Self:
+        """The same with a fact, which takes the place of another of its type.
+
+        Raises:
+            TypeError: it can be changed; a fact is a frozen dataclass, a named tuple or a frozenset.
+        """
+        parameters = getattr(fact, "__dataclass_params__", None)
+        if not isinstance(fact, (tuple, frozenset)) and not getattr(parameters, "frozen", False):
+            raise TypeError(f"a fact is immutable; make {type(fact).__name__} a frozen dataclass")
+        others = (each for each in self.facts if type(each) is not type(fact))
+        return replace(self, facts=(*others, fact))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +104,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Recalling:
+class Recalling(_Carrying):
     """What travels through the stages of recall. `dropped` is what was found and not handed out, and why."""
 
     turn: Turn
@@ -112,7 +138,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembering:
+class Remembering(_Carrying):
     """What travels through the stages of remember.
 
     `candidates` are compared and merged; `verbatim` records are stored as they are; `skipped` are
@@ -122,7 +148,8 @@ class Remembering:
     what an agent had been told, which it may repeat; None where nobody was told anything. `is_reviewed`: a
     person has approved it, so that nothing of it waits for review. `is_unsure`: it could not be checked who
     said it, so that all of it does. `keeps_messages`: whether `messages` are kept, word for word; None: as
-    the setting says.
+    the setting says. `is_given`: candidates and verbatim records came as they are, through `write`,
+    `add_many` or the queue, so that nothing is to be gathered from what was said.
     """
 
     scope: Scope
@@ -142,6 +169,7 @@ class Remembering:
     is_reviewed: bool = False
     is_unsure: bool = False
     keeps_messages: bool | None = None
+    is_given: bool = False
 
 
 Before: TypeAlias = Callable[[Recalling, NoStore], Recalling]
@@ -149,6 +177,8 @@ Reading: TypeAlias = Callable[[Recalling, ReadStore], Recalling]
 Gathering: TypeAlias = Callable[[Remembering, ReadStore], Remembering]
 Inserting: TypeAlias = Callable[[Remembering, Deciding], Remembering]
 Upkeep: TypeAlias = Callable[[Remembering, Maintaining], Remembering]
+Judge: TypeAlias = Callable[[Candidate, Rivals, ReadStore], Decision]
+"""What a candidate is to the records that it may be about; `stages/insert/place.py` follows the decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +199,7 @@ def recall(turn: Turn, ports: Ports, recipe: Recipe) -> Recalling:
     turn = _redacted_turn(turn, ports.services.redactor)
     plan = run(recipe.pre_retrieval, Recalling(turn), ports.no_store())
     found = run(recipe.retrieval, plan, ports.read_store())
-    told = run(recipe.post_retrieval, found, ports.read_store()) if found.hits else found
+    told = run(recipe.post_retrieval, found, ports.read_store())
     hits = replace(
         told.hits,
         degraded=ports.degraded or told.hits.degraded,
@@ -189,6 +219,7 @@ def remember(said: Remembering, ports: Ports, recipe: Recipe) -> Remembering:
         candidates=tuple(each for part in some for each in part.candidates),
         results=tuple(each for part in some for each in part.results),
         unkept=tuple(each for part in some for each in part.unkept),
+        facts=tuple(each for part in some for each in part.facts),
         is_repeated=any(part.is_repeated for part in some),
     )
     for operator in recipe.post_insert:

@@ -125,6 +125,7 @@ G = TypeVar("G")
 _log = logging.getLogger("supervisor_memory")
 _CHUNK = 64
 _MOST_HITS = 1_000_000
+_LEFT_OUT = WriteResult("", "skipped", saved=False, reason="left-out-by-the-recipe")
 
 
 def _twin(
@@ -301,7 +302,7 @@ class SupervisorMemory:
             family=check_family(family) if family is not None else None,
             created_at=as_epoch(created_at),
         )
-        return self._insert(said)[0]
+        return next(iter(self._insert(said)), _LEFT_OUT)
 
     @spanned("upsert_memory", of_write)
     def add(
@@ -347,7 +348,7 @@ class SupervisorMemory:
         for operator in (*self.recipe.pre_insert, sharpen):
             said = operator(said, ports.read_store())
         said = replace(said, candidates=tuple(with_metadata(each, extra) for each in said.candidates))
-        return self._insert(said, begun=ports.now)[: len(said.candidates)]
+        return self._insert(said, begun=ports.now, is_given=False)[: len(said.candidates)]
 
     @spanned("upsert_memory", of_write)
     def add_many(
@@ -387,7 +388,9 @@ class SupervisorMemory:
         records = [verbatim(item, scope, family=where, when=when) for item in read]
         results: list[WriteResult] = []
         for start in range(0, len(records), _CHUNK):
-            results += self._insert(Remembering(scope, verbatim=tuple(records[start : start + _CHUNK])))
+            some = records[start : start + _CHUNK]
+            known = {done.id: done for done in self._insert(Remembering(scope, verbatim=tuple(some)))}
+            results += [known.get(record.id, _LEFT_OUT) for record in some]
         return results
 
     def _infer_one(
@@ -1256,19 +1259,24 @@ class SupervisorMemory:
             milliseconds += self.settings.llm_timeout_ms
         return Ports(services, seconds=milliseconds / 1000, now=services.clock())
 
-    def _insert(self, said: Remembering, *, begun: float | None = None) -> list[WriteResult]:
-        """The insert and post-insert stages alone.
+    def _insert(
+        self, said: Remembering, *, begun: float | None = None, is_given: bool = True
+    ) -> list[WriteResult]:
+        """Keep candidates and records that are there.
 
         Args:
             begun: When it was said, where a model has read it since; None: now. A user may have been
                 erased in between.
+            is_given: Whether no operator has seen it yet. False: the insert and post-insert stages alone.
         """
-        return [result for part in in_parts(said) for result in self._insert_part(part, begun)]
+        recipe = self.recipe if is_given else replace(self.recipe, pre_insert=())
+        said = replace(said, is_given=is_given)
+        return [result for part in in_parts(said) for result in self._insert_part(part, begun, recipe)]
 
-    def _insert_part(self, said: Remembering, begun: float | None) -> list[WriteResult]:
+    def _insert_part(self, said: Remembering, begun: float | None, recipe: Recipe) -> list[WriteResult]:
         ports = self._ports(self.settings.write_timeout_ms)
         ports.now = ports.now if begun is None else begun
-        done = remember(said, ports, replace(self.recipe, pre_insert=()))
+        done = remember(said, ports, recipe)
         if ports.degraded:
             self._trail.degraded("write", said.scope, ports.reasons, ports=ports)
         self.hints.about(done.candidates)
@@ -1277,7 +1285,7 @@ class SupervisorMemory:
 
     def keep_digests(self, said: Remembering) -> None:
         """Keep who said what in a thread, as digests; see `host/run/ledger.py`."""
-        self._insert(said)
+        self._insert(said, is_given=False)
 
     def _decide_again(
         self, store: MemoryBackend, commit: Commit, became: Callable[[str], str]

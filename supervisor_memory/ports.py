@@ -129,6 +129,10 @@ class ReadStore(NoStore, Protocol):
 class Deciding(ReadStore, Protocol):
     """Insert: reading, and the only mutation there is."""
 
+    @property
+    def reading(self) -> ReadStore:
+        """The same without the mutation: what a judge is given."""
+
     def embed(self, texts: Sequence[str]) -> "Sequence[Vector | None]":
         """One vector a text; None where no embedder reads its language, or it failed (then it is noted)."""
 
@@ -324,6 +328,10 @@ class _ReadStore(_NoStore):
 
 
 class _Deciding(_ReadStore):
+    @property
+    def reading(self) -> ReadStore:
+        return _ReadStore(self._ports)
+
     def embed(self, texts: Sequence[str]) -> "Sequence[Vector | None]":
         texts = [self._services.redactor.text(text) for text in texts]
         embedder = self.embedder if texts else None

@@ -1,6 +1,7 @@
 """The two flows, stage by stage, without disk or event loop."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -8,7 +9,7 @@ from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.errors import StageDenied
 from supervisor_memory.flow import Recalling, Remembering, Turn, recall, remember
 from supervisor_memory.model.records import Filter, Hits, Message, Record, Scope
-from supervisor_memory.ports import Deciding, NoStore, ReadStore
+from supervisor_memory.ports import Deciding, Maintaining, NoStore, ReadStore
 from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.settings import Settings
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
@@ -97,6 +98,20 @@ def test_one_commit_holds_a_whole_turn() -> None:
     assert backend.commits == 1
 
 
+def test_what_follows_retrieval_runs_where_nothing_was_found() -> None:
+    def with_core_memory(plan: Recalling, view: ReadStore) -> Recalling:
+        return replace(plan, note=replace(plan.note, text="You are Sam, a supervisor."))
+
+    mine = replace(DEFAULT, post_retrieval=(*DEFAULT.post_retrieval, with_core_memory))
+    assert recall(turn("who are you?"), ports(), mine).note.text == "You are Sam, a supervisor."
+
+
+def test_a_search_that_finds_nothing_says_so() -> None:
+    asked = Turn("GMV?", ALICE, purpose="hits")
+    (note,) = recall(asked, ports(), DEFAULT).hits.notes
+    assert note.startswith("nothing found: this user has no memories")
+
+
 def test_a_users_own_operator_takes_part() -> None:
     def shout(plan: Recalling, view: ReadStore) -> Recalling:
         return replace(plan, note=replace(plan.note, text=plan.note.text.upper()))
@@ -114,6 +129,46 @@ def test_a_users_own_operator_takes_part() -> None:
     note = recall(turn("how long do refunds take?"), ports(records), mine).note
     assert "REFUNDS TAKE 6 DAYS" in note.text
     assert "5 DAYS" not in note.text
+
+
+@dataclass(frozen=True)
+class Entities:
+    """What a question names, for the operators behind the one that read it."""
+
+    names: tuple[str, ...]
+
+
+def test_a_fact_travels_from_one_operator_to_the_next_by_its_type() -> None:
+    def read(plan: Recalling, view: NoStore) -> Recalling:
+        return plan.with_fact(Entities(("GMV",)))
+
+    def show(plan: Recalling, view: ReadStore) -> Recalling:
+        known = plan.fact(Entities)
+        return replace(plan, note=replace(plan.note, text=str(known and known.names)))
+
+    mine = replace(DEFAULT, pre_retrieval=(read, *DEFAULT.pre_retrieval), post_retrieval=(show,))
+    assert recall(turn("GMV?"), ports(), mine).note.text == "('GMV',)"
+    assert recall(turn("GMV?"), ports(), replace(mine, pre_retrieval=())).note.text == "None"
+
+
+def test_a_fact_reaches_what_follows_an_insert_and_the_latest_of_its_type_counts() -> None:
+    seen: list[Entities | None] = []
+
+    def name(*names: str) -> Callable[[Remembering, object], Remembering]:
+        return lambda told, view: told.with_fact(Entities(names))
+
+    def look(told: Remembering, view: Maintaining) -> Remembering:
+        seen.append(told.fact(Entities))
+        return told
+
+    mine = replace(DEFAULT, pre_insert=(name("a"), name("b")), post_insert=(look,))
+    remember(said("Always answer in tables."), ports(), mine)
+    assert seen == [Entities(("b",))]
+
+
+def test_a_fact_that_can_be_changed_is_refused() -> None:
+    with pytest.raises(TypeError, match="make list a frozen dataclass"):
+        said("tea").with_fact(["tea"])
 
 
 def test_an_operator_that_reaches_too_far_is_stopped() -> None:

@@ -37,7 +37,7 @@ from supervisor_memory.understand.statements import sentences
 if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Calibration
 
-__all__ = ["INSTEAD_FROM", "Rival", "Verdict", "chance", "closest_statement", "verdicts"]
+__all__ = ["INSTEAD_FROM", "Compared", "Verdict", "chance", "closest_statement", "verdicts"]
 
 INSTEAD_FROM = 0.5
 """The chance from which a text about the same thing replaces the other."""
@@ -58,7 +58,7 @@ _MOST_READ = 8_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rival:
+class Compared:
     """A known text, or a part of it, that a new text is compared with.
 
     `cosine` is between the vectors of both whole texts, None if one is missing. `new` is the part of the new
@@ -70,7 +70,7 @@ class Rival:
     new: str | None = None
 
     @classmethod
-    def of(cls, known: str, new: str, cosine: float | None) -> "Rival":
+    def of(cls, known: str, new: str, cosine: float | None) -> "Compared":
         """The part of a record to compare with a text: the sentence with most words in common.
 
         Sentences that both contain are left out, since they do not show whether the others agree; then the
@@ -107,7 +107,7 @@ class Verdict:
         return self.about + _NAMES_COUNT * self.names
 
 
-def verdicts(new: str, rivals: Sequence[Rival], scale: "Calibration | None") -> list[Verdict]:
+def verdicts(new: str, rivals: Sequence[Compared], scale: "Calibration | None") -> list[Verdict]:
     """One verdict for each rival, in order. A verdict depends on all rivals: on how many of them have a word,
     and how much nearer this one is than the others.
 
@@ -137,7 +137,7 @@ def _shared(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / (len(one | other) or 1)
 
 
-def _near(rival: Rival, scale: "Calibration | None") -> float | None:
+def _near(rival: Compared, scale: "Calibration | None") -> float | None:
     if rival.cosine is None or scale is None:
         return None
     return nearness(rival.cosine, unrelated=scale.unrelated, same=scale.same)

@@ -1,12 +1,12 @@
 """The recipe that runs unless another is chosen: no model needed anywhere."""
 
 from supervisor_memory.flow import Recipe
-from supervisor_memory.stages.insert.decide import decide
+from supervisor_memory.stages.insert.place import place
 from supervisor_memory.stages.post_retrieval.format import format_note
 from supervisor_memory.stages.post_retrieval.gate import drop_already_said, gate
 from supervisor_memory.stages.post_retrieval.rank import rank
 from supervisor_memory.stages.pre_insert.gather import gather, keep_messages
-from supervisor_memory.stages.pre_retrieval.query import route_turn, write_query
+from supervisor_memory.stages.pre_retrieval.route import route_turn, write_query
 from supervisor_memory.stages.retrieval.search import add_standing, search_store
 
 __all__ = ["DEFAULT"]
@@ -17,5 +17,5 @@ DEFAULT = Recipe(
     retrieval=(search_store, add_standing),
     post_retrieval=(rank, drop_already_said, gate, format_note),
     pre_insert=(gather, keep_messages),
-    insert=(decide,),
+    insert=(place,),
 )

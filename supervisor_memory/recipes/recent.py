@@ -1,7 +1,7 @@
 """The recipe of a search that asks nothing: no embedder, no ranking, what is pinned and what is new."""
 
 from supervisor_memory.flow import Recipe
-from supervisor_memory.stages.pre_retrieval.query import write_query
+from supervisor_memory.stages.pre_retrieval.route import write_query
 from supervisor_memory.stages.retrieval.recent import newest
 
 __all__ = ["RECENT"]

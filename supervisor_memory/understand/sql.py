@@ -8,7 +8,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from supervisor_memory.model.records import Record
+from supervisor_memory.model.records import Candidate, Record
 from supervisor_memory.text.terms import CJK
 
 __all__ = ["another_query", "one_query", "query_of"]
@@ -46,7 +46,7 @@ def query_of(text: str) -> str | None:
     return None if is_prose else sql
 
 
-def another_query(old: Record, new: Record) -> bool:
+def another_query(old: Record | Candidate, new: Record | Candidate) -> bool:
     """Whether two records carry different queries, or one is SQL and the other prose."""
     mine, yours = _query_in(old), _query_in(new)
     if mine is None or yours is None:
@@ -54,7 +54,7 @@ def another_query(old: Record, new: Record) -> bool:
     return one_query(mine) != one_query(yours)
 
 
-def _query_in(record: Record) -> str | None:
+def _query_in(record: Record | Candidate) -> str | None:
     told = record.metadata.get("sql")
     if isinstance(told, str) and told.strip():
         return told

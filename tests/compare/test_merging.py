@@ -16,11 +16,12 @@ from benchmarks.merging.replay import contradictions, replay
 from benchmarks.merging.scores import score
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.compare.evidence import apart, beside, evidence, rarity, read, takes_place
+from supervisor_memory.flow import Remembering
 from supervisor_memory.model.records import Candidate, Event, Record, Scope
+from supervisor_memory.ports import ReadStore
 from supervisor_memory.recipes.default import DEFAULT
-from supervisor_memory.stages.insert.decide import deciding
-from supervisor_memory.stages.insert.events import normalised
 from supervisor_memory.stages.insert.merge import Strategy
+from supervisor_memory.stages.insert.place import deciding, normalised
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
 
@@ -159,7 +160,11 @@ def test_saying_it_again_changes_nothing() -> None:
 
 def test_who_names_records_changes_those_that_are_there_and_leaves_a_row_for_the_others() -> None:
     asked: list[Candidate] = []
-    recipe = replace(DEFAULT, pre_insert=(lambda said, view: replace(said, candidates=tuple(asked)),))
+
+    def ask(said: Remembering, view: ReadStore) -> Remembering:
+        return said if said.is_given else replace(said, candidates=tuple(asked))
+
+    recipe = replace(DEFAULT, pre_insert=(ask,))
     memory = SupervisorMemory(Settings(embedding_model="none"), recipe=recipe)
     tea = memory.write("Tea is at five.", user_id="ada", kind="domain-facts").id
     other = memory.write("Tea is at five.", user_id="bob", kind="domain-facts").id

@@ -13,7 +13,7 @@ from typing import Any
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.compare.evidence import apart, beside, evidence, rarity, read, takes_place, turns
 from supervisor_memory.compare.slots import slots
-from supervisor_memory.compare.verdict import Rival, verdicts
+from supervisor_memory.compare.verdict import Compared, verdicts
 from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.embedding.protocol import Vector
 from supervisor_memory.model.records import Message, WriteResult
@@ -205,7 +205,7 @@ def evidence_of(old: str, new: str) -> Told:
 def verdicts_on(new: str, known: Sequence[str], *, with_vectors: bool) -> list[Told]:
     """The verdict on each known text, in order."""
     cosines = [float(_vector(new) @ _vector(text)) if with_vectors else None for text in known]
-    rivals = [Rival.of(text, new, cosine) for text, cosine in zip(known, cosines, strict=True)]
+    rivals = [Compared.of(text, new, cosine) for text, cosine in zip(known, cosines, strict=True)]
     return [
         _told(about=each.about, instead=each.instead, apart=each.apart, names=each.names)
         for each in verdicts(new, rivals, _EMBEDDER.calibration if with_vectors else None)

@@ -22,7 +22,7 @@ from supervisor_memory.errors import (
 )
 from supervisor_memory.flow import Outcome, Remembering
 from supervisor_memory.model.records import Candidate, Source, SourceClass, WriteResult, new_id
-from supervisor_memory.stages.insert.decide import decide
+from supervisor_memory.stages.insert.place import place
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.testing.clock import FixedClock
@@ -418,7 +418,7 @@ def test_low_confidence_waits_under_risky() -> None:
     backend = InMemoryBackend()
     view = ports(backend=backend, settings=Settings(review="risky")).deciding()
     unsure = Candidate("GMV may exclude refunds.", "domain-facts", confidence=0.2)
-    (done,) = decide(Remembering(Scope("ada"), candidates=(unsure,)), view).results
+    (done,) = place(Remembering(Scope("ada"), candidates=(unsure,)), view).results
     assert (done.status, done.reason) == ("pending", "low-confidence")
 
 

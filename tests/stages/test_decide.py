@@ -11,7 +11,9 @@ from supervisor_memory.errors import Conflict
 from supervisor_memory.flow import Remembering
 from supervisor_memory.model.records import Candidate, Filter, Record, Scope, Source, SourceClass, WriteResult
 from supervisor_memory.settings import Settings
-from supervisor_memory.stages.insert.decide import decide, expiry, likeness
+from supervisor_memory.stages.insert.draft import expiry
+from supervisor_memory.stages.insert.judges.by_evidence import likeness
+from supervisor_memory.stages.insert.place import place
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.protocol import Commit, Committed
 from supervisor_memory.testing.clock import MONDAY
@@ -58,7 +60,7 @@ class World:
         self.now += 60
         world = ports(now=self.now, settings=self.settings, backend=self.backend, embedder=embedder)
         said = Remembering(ALICE, candidates=candidates, created_at=created_at)
-        return decide(said, world.deciding()).results
+        return place(said, world.deciding()).results
 
     @property
     def active(self) -> list[Record]:
@@ -240,7 +242,7 @@ def test_verbatim_copies_do_not_hide_the_statement_they_repeat() -> None:
 def test_a_verbatim_record_that_is_there_is_not_added_again() -> None:
     world, same = ports(), record("hello", layer="history")
     for _ in range(2):
-        decide(Remembering(ALICE, verbatim=(same,)), world.deciding())
+        place(Remembering(ALICE, verbatim=(same,)), world.deciding())
     assert world.services.backend.count(Filter(user_id="alice", statuses=None)) == 1
 
 
@@ -292,7 +294,7 @@ def test_every_decision_is_audited_skips_included() -> None:
 
 def test_what_could_not_be_kept_is_audited_and_answered() -> None:
     world = ports()
-    done = decide(Remembering(ALICE, skipped=("content-too-large",)), world.deciding())
+    done = place(Remembering(ALICE, skipped=("content-too-large",)), world.deciding())
     assert [(r.id, r.status, r.saved, r.reason) for r in done.results] == [
         ("", "skipped", False, "content-too-large")
     ]

@@ -3,7 +3,7 @@
 import pytest
 
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
-from supervisor_memory.stages.insert.tasks import issue_key
+from supervisor_memory.stages.pre_insert.gather import issue_key
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Final
 from supervisor_memory.flow import Inserting, Remembering, run
 from supervisor_memory.model.records import AuditEvent, Candidate, Filter, Record, Scope
 from supervisor_memory.ports import Deciding
-from supervisor_memory.stages.insert.decide import OLDER
+from supervisor_memory.stages.insert.place import OLDER
 from supervisor_memory.stores.protocol import Change, Commit
 
 __all__ = ["FORGET", "decide_again"]

@@ -1,4 +1,4 @@
-"""Two texts become one: overwrite, append, summarise. A strategy is a function that you can pass."""
+"""Strategies by which two texts become one: overwrite, append, summarise. You can pass your own."""
 
 import re
 import time
@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TypeAlias
 
+from supervisor_memory.compare.slots import holds, slots
 from supervisor_memory.errors import InvalidContent
-from supervisor_memory.model.records import MAX_CONTENT_BYTES, Kind, Record, content_hash
+from supervisor_memory.model.records import MAX_CONTENT_BYTES, Kind, Record, check_content, content_hash
 from supervisor_memory.stages.insert.doubt import REVIEW
 from supervisor_memory.text.terms import has_cjk, terms
 from supervisor_memory.text.wording import tells
+from supervisor_memory.understand.sql import query_of
 
 __all__ = [
     "BY_KIND",
@@ -18,6 +20,7 @@ __all__ = [
     "STRATEGIES",
     "Strategy",
     "append",
+    "joined",
     "overwrite",
     "strategy_for",
     "summarise",
@@ -31,6 +34,7 @@ KEEP_BOTH = "keep-both"
 MOST_LINES = 16
 MOST_BYTES = 2_000
 """What a record that is appended to holds at most, but for one line that is longer by itself."""
+_KNOWN_WORDS = 3  # one word in so many may be new where nothing else is
 _LAST = 10  # characters that tell how to end a sentence
 _DATED = re.compile(r"^\[\d{4}-\d\d-\d\d\] ")
 _SUMMARISE_PROMPT = """Merge the two statements of one fact into one statement in their own language.
@@ -144,3 +148,66 @@ def strategy_for(kind: Kind, asked: object = None) -> tuple[str, Strategy]:
 def says_the_same(old: Record, new: str) -> bool:
     """Whether two texts differ in nothing a reader would see."""
     return old.content_hash == content_hash(new)
+
+
+def joined(
+    old: Record,
+    new: Record,
+    asked: str | None,
+    *,
+    is_step: bool,
+    by_kind: Mapping[Kind, Strategy],
+    complete: Callable[[str], str | None],
+    judged: str | None = None,
+) -> tuple[str, str | None]:
+    """The name of the strategy by which a text joins a record about the same thing, and the text of both.
+
+    None for the text: the record says all of it already.
+
+    Args:
+        asked: The strategy that the candidate asks for, if any.
+        is_step: Whether the text is a further step of the record's task.
+        by_kind: Strategies of the caller's own.
+        judged: The text of both as the judge has it, which wins; its strategy is called "judge".
+    """
+    if judged is not None:
+        return "judge", None if says_the_same(old, judged) else check_content(judged)
+    name, strategy = _strategy(old, new, asked, is_step=is_step, by_kind=by_kind)
+    is_plain = not is_step and asked is None and old.kind not in by_kind
+    if is_plain and (query_of(new.content) or _adds_nothing(old.content, new.content)):
+        return name, None
+    text = strategy(old, new.content, new.updated_at, complete)
+    return name, None if says_the_same(old, text) else text
+
+
+def _adds_nothing(old: str, new: str) -> bool:
+    """Whether all that a text says of one thing is known: its words, or its numbers, dates and names."""
+    one, other = slots(old), slots(new)
+    if tells(old, new):
+        return True
+    said, known = set(terms(new)), set(terms(old))
+    return holds(one, other) and not holds(other, one) and _KNOWN_WORDS * len(said - known) <= len(said)
+
+
+def _strategy(
+    old: Record, new: Record, asked: str | None, *, is_step: bool, by_kind: Mapping[Kind, Strategy]
+) -> tuple[str, Strategy]:
+    """What was asked for; the caller's own; a step is appended; else the kind's, unless a number is lost."""
+    if asked not in (None, REVIEW):
+        return strategy_for(old.kind, asked)
+    if own := by_kind.get(old.kind):
+        return getattr(own, "__name__", "own"), own
+    if is_step:
+        return "append", STRATEGIES["append"]
+    name = BY_KIND[old.kind]
+    if name == "overwrite" and not (_says_most(old, new) and holds(slots(new.content), slots(old.content))):
+        name = "summarise"
+    return name, STRATEGIES[name]
+
+
+def _says_most(old: Record, new: Record) -> bool:
+    """Whether a text says most of what a record says, and the same attribute where that states one."""
+    if old.attribute is not None and new.attribute != old.attribute:
+        return False
+    known = set(terms(old.content))
+    return 2 * len(known & set(terms(new.content))) > len(known)

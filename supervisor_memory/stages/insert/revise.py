@@ -7,10 +7,9 @@ from typing import Any, Final
 from supervisor_memory.model.arguments import as_importance, as_tags
 from supervisor_memory.model.records import AuditEvent, Record, Source, check_content, content_hash
 from supervisor_memory.ports import Deciding
-from supervisor_memory.stages.insert.decide import expiry
+from supervisor_memory.stages.insert.draft import expiry
 from supervisor_memory.stages.insert.merge import strategy_for
-from supervisor_memory.stages.insert.tasks import STEPS
-from supervisor_memory.stages.pre_insert.extract import describe
+from supervisor_memory.stages.pre_insert.extract import STEPS, describe
 from supervisor_memory.stores.protocol import Change, Commit
 
 __all__ = ["SOURCE_WAS", "deletion", "revision"]

@@ -102,7 +102,7 @@ def _nothing(done: Recalling, plan: Recalling, least: float) -> Recalling:
 
 def drop_already_said(plan: Recalling, view: ReadStore) -> Recalling:
     """Leave out what the reader has in front of it anyway: the text, or the file or SQL it stands for."""
-    if not plan.turn.messages:
+    if not plan.turn.messages or not plan.hits:
         return plan
     said = _squeezed("\n".join(message.content for message in plan.turn.messages))
     kept = tuple(hit for hit in plan.hits if not any(_says(said, text) for text in _tellings(hit.record)))

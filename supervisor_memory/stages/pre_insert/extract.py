@@ -32,6 +32,7 @@ __all__ = [
     "ARTIFACT",
     "EXTRACTED",
     "EXTRACT_PROMPT",
+    "STEPS",
     "Extracted",
     "Sifted",
     "describe",
@@ -93,6 +94,8 @@ class Extracted:
 
 ARTIFACT = "artifact"
 """The attribute of a file or a query; its subject says which."""
+STEPS = "steps"
+"""The attribute of a record that holds the steps of a task; its subject is the task."""
 EXTRACTED = "extracted"
 """Where the metadata of a record keep who read it out of what was said, by which rule, and where."""
 

@@ -43,7 +43,7 @@ def extracting(extractor: Extractor, *, name: str | None = None) -> Gathering:
     called = name or str(getattr(extractor, "__name__", type(extractor).__name__))
 
     def operator(said: Remembering, view: ReadStore) -> Remembering:
-        told = tuple(_told(said))
+        told = () if said.is_given else tuple(_told(said))
         if not told:
             return said
         answer = view.attempt(called, lambda: extractor(told))

@@ -1,10 +1,13 @@
 """Gather what a turn offers to remember: the user's statements, an agent's results, the words themselves."""
 
 import json
+import re
+import unicodedata
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, TypeAlias
 
 from supervisor_memory.errors import ContentTooLarge, InvalidContent
@@ -14,6 +17,7 @@ from supervisor_memory.model.messages import LONGEST_READ
 from supervisor_memory.model.records import (
     SESSION_FAMILY,
     Candidate,
+    Filter,
     Message,
     Record,
     Source,
@@ -33,7 +37,9 @@ __all__ = [
     "by_their_speaker",
     "event_ids",
     "gather",
+    "issue_key",
     "keep_messages",
+    "of_their_tasks",
     "session_message_id",
     "sharpen",
     "storable",
@@ -106,6 +112,8 @@ _APART = 1e-6  # seconds between two messages of one turn; times since 1970 have
 
 def gather(said: Remembering, view: ReadStore) -> Remembering:
     """Candidates by rules: what the user stated, what an agent brought. Each points to its message."""
+    if said.is_given:
+        return said
     scope = said.scope
     source = Source("user", None, scope.session_id, scope.run_id)
     kept = _session_messages(said, view)
@@ -149,6 +157,8 @@ def with_metadata(candidate: Candidate, metadata: Mapping[str, Any]) -> Candidat
 
 def sharpen(said: Remembering, view: ReadStore) -> Remembering:
     """Candidates that the model finds beyond the rules. Its nonsense is dropped, never an error."""
+    if said.is_given:
+        return said
     text = "\n".join(
         f"{m.role}: {_read(m.content)}" for m in said.messages if m.role in ("user", "assistant")
     )
@@ -193,6 +203,8 @@ def _said_in(candidate: Candidate, kept: Sequence[Record]) -> str | None:
 
 def keep_messages(said: Remembering, view: ReadStore) -> Remembering:
     """What was said, word for word, as session messages. What cannot be kept is reported as skipped."""
+    if said.is_given:
+        return said
     spoken = [m for m in said.messages if m.role in ("user", "assistant")]
     skipped = tuple(code for message in spoken if (code := _obstacle(message)))
     kept = [record for record in _session_messages(said, view) if record is not None]
@@ -272,3 +284,81 @@ def storable(found: Iterable[Candidate]) -> Iterator[Candidate]:
         if (candidate.kind, content) not in seen:
             seen.add((candidate.kind, content))
             yield replace(candidate, content=content)
+
+
+# --- the task that a conclusion is a step of: the host names it, or the user by an issue key. What an agent
+# writes names none: "Summary:" and "UTF-8" stand in any answer.
+
+_LONGEST_WORDS = 2_000
+_LATEST = 20  # messages of a session, among which is the one that is answered
+_KEY = r"(?-i:[A-Z][A-Z0-9]{0,9}-\d{1,7}|#\d{1,7})(?![\w-]|[.,]\d)"
+_LABEL = (
+    r"(?:update|progress|status|findings?|takeaways?|conclusions?|results?|notes?|summary|进展|更新|结论|结果)"
+    r"(?: (?:of|from|by) \w+)?"
+)
+_WORK = (
+    r"\b(?:tasks?|tickets?|issues?|jobs?|projects?|stor(?:y|ies)|bugs?|epics?|cases?)\s|"
+    r"任务|工单|项目|需求|缺陷"
+)
+_GOES_ON = (
+    r"\b(?:continu(?:e|ing)|resum(?:e|ing)|proceed|go(?:ing)? (?:on|back)|carry(?:ing)? on|back|work(?:ing)?|"
+    r"start(?:ing)?|begin|finish(?:ing)?|clos(?:e|ing)|progress|status|news)(?: (?:on|with|to|of|for))*\s|"
+    r"继续|处理|跟进|推进|开始|完成"
+)
+_NAMED = re.compile(
+    rf"(?:^|[.!?,。！？，])\W*(?:(?:for|on|re|about|regarding|关于|针对)\s*)?"
+    rf"(?P<at_head>{_KEY})(?: ?{_LABEL})?\s*(?:[:：,，]|$)"
+    rf"|[\[(（【](?P<inside>{_KEY})[\])）】]"
+    rf"|(?:{_WORK})\s*(?P<of_work>{_KEY})"
+    rf"|(?:{_GOES_ON})\s*(?P<gone_on_with>{_KEY})(?!\s*[A-Za-z])",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""Where a key names what the words are about: at their head, in brackets, behind a word for work, or as what
+is gone on with. "COVID-19 cases" and "as UTF-8" name no task."""
+
+_SEVERAL = re.compile(
+    rf"{_KEY}(?:\s*(?:,|/|&|、|and|or|with|to|和|与|及|到)\s*)+(?:{_WORK})?\s*{_KEY}", re.IGNORECASE
+)
+
+
+def of_their_tasks(said: Remembering, view: ReadStore) -> Remembering:
+    """The same with each conclusion as a step of its task, where somebody has named one."""
+    if not any(candidate.kind == "task-traces" for candidate in said.candidates):
+        return said
+    task = said.scope.task or issue_key(_users_words(said, view))
+    return replace(said, candidates=tuple(_of_its_task(each, task) for each in said.candidates))
+
+
+def _of_its_task(candidate: Candidate, task: str | None) -> Candidate:
+    if candidate.kind != "task-traces":
+        return candidate
+    if task is None and candidate.source.source_class == "user":
+        task = issue_key([candidate.content])
+    return (
+        candidate if task is None else replace(candidate, subject=task, attribute=extract.STEPS, value=None)
+    )
+
+
+def issue_key(words: Iterable[str]) -> str | None:
+    """The issue key (`AIR-12`, `#12`) that the user's words are about; None: there is none, or several."""
+    texts = [unicodedata.normalize("NFKC", text[:_LONGEST_WORDS]) for text in words]
+    named = (match for text in texts for match in _NAMED.finditer(text))
+    found = {key.casefold() for match in named for key in match.groups() if key is not None}
+    if any(map(_SEVERAL.search, texts)):
+        return None
+    return found.pop() if len(found) == 1 else None
+
+
+def _users_words(said: Remembering, view: ReadStore) -> Iterator[str]:
+    """What the user said in this turn: told with it, or kept of the session."""
+    yield from (message.content for message in said.messages if message.role == "user")
+    if said.outcome.asked:
+        yield said.outcome.asked
+    elif said.turn_id is not None and said.scope.session_id is not None:
+        of_session = Filter(said.scope.user_id, families=(SESSION_FAMILY,), session_id=said.scope.session_id)
+        answered = (
+            record.content
+            for record in view.list(of_session, limit=_LATEST)
+            if record.source.source_class == "user" and record.source.message_id == said.turn_id
+        )
+        yield from islice(answered, 1)

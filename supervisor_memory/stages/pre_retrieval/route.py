@@ -1,4 +1,4 @@
-"""Decide by rules whether a text calls for memory: to read, to write, both, or neither.
+"""Before retrieval: route a turn by rules, and write the query for it.
 
 Reading is the rule and skipping it the exception: only greetings and acknowledgements need nothing from
 memory. Writing is the exception: a sentence must state a lasting preference (→ user-profile) or a
@@ -7,14 +7,20 @@ definition (→ domain-facts), in its own words, not as a question and not for o
 
 import unicodedata
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
+from supervisor_memory.flow import Recalling
 from supervisor_memory.language import phrases
-from supervisor_memory.model.records import FAMILIES, Kind, Route, family_for
+from supervisor_memory.model.records import FAMILIES, Hits, Kind, Query, Route, family_for
+from supervisor_memory.ports import NoStore
+from supervisor_memory.text.terms import terms
 from supervisor_memory.understand.statements import Statements, normal, read_statements
 
-__all__ = ["route"]
+__all__ = ["route", "route_turn", "write_query"]
 
+_QUERY_CHARACTERS = 8_000
+"""A longer question is read to here; embedders stop far earlier, at 256 tokens."""
 _LONGEST_SMALL_TALK = 80
 _READ_BEFORE = 4_000
 """Characters at the start of a text in which a reference to earlier talk is looked for."""
@@ -78,3 +84,49 @@ def _families(agent_id: str | None, prefixes: Mapping[str, str], *, recalls: boo
         return ()
     own = family_for("task-traces", agent_id, prefixes)
     return (*_ABOUT_THE_USER, own) if recalls else (own, *_ABOUT_THE_USER)
+
+
+def route_turn(plan: Recalling, view: NoStore) -> Recalling:
+    """Decide whether a note is wanted, and from which families. A search has been decided already."""
+    turn = plan.turn
+    if turn.purpose == "hits":
+        return plan
+    return replace(
+        plan, route=route(turn.text, agent_id=turn.scope.agent_id, prefixes=view.settings.namespaces)
+    )
+
+
+def write_query(plan: Recalling, view: NoStore) -> Recalling:
+    """The question in words and, where an embedder works, as a vector."""
+    if not plan.route.should_read:
+        return plan
+    turn, text = plan.turn, _encodable(plan.turn.text[:_QUERY_CHARACTERS]).strip()
+    vector = view.embed_query(text) if text else None
+    embedder = view.embedder if vector is not None else None
+    query = Query(
+        text=text,
+        terms=terms(text),
+        vector=vector,
+        embedder=embedder.fingerprint if embedder else None,
+        unrelated=embedder.calibration.unrelated if embedder else 0.0,
+        now=view.now,
+        weights=view.settings.match_weights,
+        where=replace(
+            turn.where,
+            user_id=turn.scope.user_id,
+            families=turn.families or plan.route.families or None,
+            tasks=turn.scope.tasks,
+        ),
+    )
+    return replace(plan, query=query, hits=Hits(notes=_notes(len(turn.text))))
+
+
+def _encodable(text: str) -> str:
+    """The text without lone surrogates, which no embedder takes."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _notes(characters: int) -> tuple[str, ...]:
+    if characters <= _QUERY_CHARACTERS:
+        return ()
+    return (f"the question has {characters:,} characters; the first {_QUERY_CHARACTERS:,} were read",)

@@ -1,0 +1,143 @@
+"""What a judge reads and answers: the rivals of a candidate, and the decision on it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias, overload
+
+from supervisor_memory.model.records import Kind, Record
+
+__all__ = ["Add", "Append", "Decision", "Hold", "Merge", "Replace", "Retract", "Rival", "Rivals", "Skip"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """A record that a candidate may be about.
+
+    `cosine` is the likeness of both vectors, None where either is missing. `score` is the match by which the
+    store found the record, 0 where no search did.
+    """
+
+    record: Record
+    cosine: float | None = None
+    score: float = 0.0
+
+
+class Rivals(Sequence[Rival]):
+    """The records that a candidate may be about: of its user, family, task and kind.
+
+    As a sequence: the record of the candidate's subject, then the nearest by a search, the best first. In the
+    insert stage each is looked up when it is read, so that a judge pays for what it reads alone. This class
+    holds what it is given, for tests of a judge.
+
+    Args:
+        nearest: What a search for the candidate's text finds.
+        of_subject: The record of the same subject and attribute.
+    """
+
+    def __init__(self, nearest: Sequence[Rival] = (), *, of_subject: Record | None = None) -> None:
+        self._nearest, self._of_subject = nearest, of_subject
+
+    @property
+    def nearest(self) -> Sequence[Rival]:
+        return self._nearest
+
+    @property
+    def of_subject(self) -> Record | None:
+        return self._of_subject
+
+    @property
+    def same_words(self) -> Record | None:
+        """The record with the candidate's text."""
+        return None
+
+    @property
+    def named(self) -> Record | None:
+        """The record with the id that the candidate names as its target."""
+        return None
+
+    @property
+    def listed(self) -> Sequence[Record]:
+        """All records there are, the newest 200."""
+        return [rival.record for rival in self]
+
+    def of_kind(self, kind: Kind) -> "Rivals":
+        """The rivals that the candidate would have as one of another kind."""
+        return Rivals()
+
+    @cached_property
+    def _all(self) -> Sequence[Rival]:
+        first = self.of_subject
+        if first is None:
+            return tuple(self.nearest)
+        found = {rival.record.id: rival for rival in self.nearest}
+        return (found.pop(first.id, Rival(first)), *found.values())
+
+    @overload
+    def __getitem__(self, index: int) -> Rival: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Rival]: ...
+    def __getitem__(self, index: int | slice) -> Rival | Sequence[Rival]:
+        return self._all[index]
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Rival]:
+        return iter(self._all)
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """A record of its own. `beside`: the record it is about too, without being its rival."""
+
+    beside: Record | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """The record says the same. `text` is what it says from now on; None: what the strategy makes of both."""
+
+    record: Record
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """The record says something else about the same thing: it states the candidate's text from now on."""
+
+    record: Record
+    reason: str = "contradicts"
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """The candidate is a further line of the record, such as a step of a task."""
+
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Nothing changes. `record` is the one that says it already, None where nothing is about it."""
+
+    record: Record | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A person decides; until then the candidate waits as `pending`. `why` are codes for the reviewer."""
+
+    why: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Retract:
+    """The record does not hold any more: it becomes `stale`, and the candidate is no record."""
+
+    record: Record
+    reason: str = "retracted"
+
+
+Decision: TypeAlias = Add | Merge | Replace | Append | Skip | Hold | Retract

@@ -1,0 +1,406 @@
+"""The draft of a commit: decisions that are taken and not yet committed, and the rivals that a candidate has
+in it and in the store."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from supervisor_memory.flow import Remembering
+from supervisor_memory.model.arguments import as_importance
+from supervisor_memory.model.decisions import Rival, Rivals
+from supervisor_memory.model.records import (
+    SESSION_FAMILY,
+    AuditEvent,
+    Candidate,
+    Filter,
+    Kind,
+    Query,
+    Record,
+    Scope,
+    WriteResult,
+    WriteStatus,
+    content_hash,
+    family_for,
+    new_id,
+)
+from supervisor_memory.ports import Deciding
+from supervisor_memory.settings import Settings
+from supervisor_memory.stages.post_retrieval.rank import SECONDS_A_DAY
+from supervisor_memory.stores.protocol import Change
+from supervisor_memory.text.terms import terms
+from supervisor_memory.understand.rejection import tally
+
+if TYPE_CHECKING:
+    from supervisor_memory.model.records import Vector
+
+__all__ = ["Draft", "RivalsThere", "changed", "expiry", "later", "record_of", "wants_vector", "with_vectors"]
+
+_RIVALS = 10
+_EQUALS = 200  # verbatim imports may say the same any number of times
+_OPS: dict[WriteStatus, str] = {
+    "added": "add",
+    "merged": "merge",
+    "updated": "update",
+    "appended": "append",
+    "skipped": "skip",
+    "pending": "propose",
+}
+
+
+@dataclass
+class Draft:
+    """Decisions not yet committed. Later candidates of one batch see what earlier ones became."""
+
+    scope: Scope
+    pending: dict[str, Change] = field(default_factory=dict)
+    events: list[AuditEvent] = field(default_factory=list)
+    results: list[WriteResult] = field(default_factory=list)
+    is_repeated: bool = False
+    _event_id: str | None = None
+
+    def begin(self, event_id: str | None, repeated: Collection[str | None]) -> bool:
+        """Whether the next thing is still to be decided; its event gets this id."""
+        if event_id is None or event_id not in repeated:
+            self._event_id = event_id
+            return True
+        self.is_repeated = True
+        self.results.append(WriteResult("", "skipped", reason="remembered-before"))
+        return False
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        return tuple(self.pending.values())
+
+    def find(self, matches: Callable[[Record], bool]) -> Record | None:
+        return next((record for record in self.active if matches(record)), None)
+
+    def find_proposal(self, new: Record) -> Record | None:
+        """What already waits for review in this batch, with the same words."""
+        waiting = (c.record for c in self.pending.values() if c.record.status == "pending")
+        key = (new.namespace, new.content_hash)
+        return next((r for r in waiting if (r.namespace, r.content_hash) == key), None)
+
+    @property
+    def active(self) -> Sequence[Record]:
+        return [c.record for c in self.pending.values() if c.record.status == "active"]
+
+    def trial(self) -> "Draft":
+        """A copy to decide in; nothing happens here."""
+        return replace(self, pending=dict(self.pending), events=list(self.events), results=list(self.results))
+
+    def changed_since(self, before: "Draft") -> list[Record]:
+        """The records of the store that are changed here and were not, or otherwise, before."""
+        return [
+            change.record
+            for record_id, change in self.pending.items()
+            if change.expects is not None and change is not before.pending.get(record_id)
+        ]
+
+    def propose(self, record: Record, reason: str) -> None:
+        """Keep it for a reviewer; it counts for nothing until somebody approves."""
+        self.pending[record.id] = Change(record)
+        self._note("pending", None, record, reason)
+
+    def insert(self, record: Record, *, reason: str = "") -> None:
+        self.pending[record.id] = Change(record)
+        self._note("added", None, record, reason)
+
+    def take_over(self, old: Record, new: Record, status: WriteStatus, reason: str) -> None:
+        """The old record steps back, the new one takes its place, with its own source."""
+        staged = self.pending.get(old.id)
+        if staged and staged.expects is None:  # nobody has seen it yet
+            new = replace(new, id=old.id)
+        else:
+            back = replace(old, status="stale", valid_to=new.updated_at, version=old.version + 1)
+            self.pending[old.id] = Change(back, expects=staged.expects if staged else old.version)
+            self._audit("supersede", old, back, reason)
+        self.pending[new.id] = Change(new)
+        self._note(status, None, new, reason, in_place_of=old.id)
+
+    def refuse(self, reason: str) -> None:
+        """Something that could not be kept at all."""
+        self.results.append(WriteResult("", "skipped", saved=False, reason=reason))
+        event = self._event("skip", self.scope.user_id, outcome="skipped", reason=reason, **self._own_id())
+        self.events.append(event)
+
+    def leave(self, reason: str) -> None:
+        """Something that changes nothing, for there is nothing that it is about."""
+        self.results.append(WriteResult("", "skipped", reason=reason))
+        event = self._event("skip", self.scope.user_id, outcome="skipped", reason=reason, **self._own_id())
+        self.events.append(event)
+
+    def leave_out(self, reasons: Sequence[str], event_id: str | None) -> None:
+        """What was not worth keeping: one row of codes with their counts, no content."""
+        own_id = {} if event_id is None else {"id": event_id}
+        reason = tally(reasons)
+        self.events.append(
+            self._event("skip", self.scope.user_id, outcome="skipped", reason=reason, **own_id)
+        )
+
+    def change(self, old: Record, new: Record, status: WriteStatus, reason: str) -> None:
+        staged = self.pending.get(old.id)
+        new = replace(new, version=old.version + 1)
+        self.pending[old.id] = replace(staged, record=new) if staged else Change(new, expects=old.version)
+        self._note(status, old, new, reason)
+
+    def skip(self, old: Record, reason: str) -> None:
+        self._note("skipped", old, old, reason)
+
+    def _note(
+        self,
+        status: WriteStatus,
+        old: Record | None,
+        new: Record,
+        reason: str,
+        *,
+        in_place_of: str | None = None,
+    ) -> None:
+        self.results.append(WriteResult(id=new.id, status=status, reason=reason, version=new.version))
+        self._audit(_OPS[status], old, new, reason, in_place_of=in_place_of, **self._own_id())
+
+    def _own_id(self) -> dict[str, str]:
+        """The id that the event of a decision has to have, if any: once, for one decision has one event."""
+        event_id, self._event_id = self._event_id, None
+        return {} if event_id is None else {"id": event_id}
+
+    def _audit(
+        self,
+        op: str,
+        old: Record | None,
+        new: Record,
+        reason: str,
+        *,
+        in_place_of: str | None = None,
+        **own_id: str,
+    ) -> None:
+        detail: dict[str, str] = {"kind": new.kind, "layer": new.layer}
+        if in_place_of is not None:
+            detail["in_place_of"] = in_place_of
+        self.events.append(
+            self._event(
+                op,
+                new.user_id,
+                family=new.family,
+                record_id=new.id,
+                version_before=old.version if old else None,
+                version_after=new.version,
+                before=old.content if old and old is not new else None,
+                after=new.content,
+                outcome="skipped" if op == "skip" else "ok",
+                reason=reason,
+                source_class=new.source.source_class,
+                detail=detail,
+                **own_id,
+            )
+        )
+
+    def _event(self, op: str, user_id: str, **facts: Any) -> AuditEvent:
+        who = self.scope
+        return AuditEvent(
+            op,
+            user_id=user_id,
+            agent_id=who.agent_id,
+            session_id=who.session_id,
+            run_id=who.run_id,
+            **facts,
+        )
+
+
+class RivalsThere(Rivals):
+    """The rivals of a candidate in a draft and in the store, each looked up when it is first read.
+
+    Args:
+        vector: The vector of the candidate's text, if any.
+    """
+
+    def __init__(
+        self,
+        candidate: Candidate,
+        vector: "Vector | None",
+        *,
+        said: Remembering,
+        draft: Draft,
+        view: Deciding,
+    ) -> None:
+        self._candidate, self._vector = candidate, vector
+        self._said, self._draft, self._view = said, draft, view
+
+    @cached_property
+    def new(self) -> Record:
+        """The candidate as a record."""
+        return record_of(self._candidate, self._vector, self._said, self._view)
+
+    def of_kind(self, kind: Kind) -> Rivals:
+        asked = replace(self._candidate, kind=kind)
+        return RivalsThere(asked, self._vector, said=self._said, draft=self._draft, view=self._view)
+
+    @cached_property
+    def same_words(self) -> Record | None:
+        new, key = self.new, (self.new.namespace, self.new.content_hash)
+        if staged := self._draft.find(lambda r: (r.namespace, r.content_hash) == key):
+            return staged
+        found = self._view.list(replace(_where(new), content_hash=new.content_hash), limit=_EQUALS)
+        return next((r for r in found if r.layer != "history" and r.id not in self._draft.pending), None)
+
+    @cached_property
+    def named(self) -> Record | None:
+        new, target = self.new, self._candidate.target
+        if target is None:
+            return None
+        if staged := self._draft.find(lambda r: r.id == target and r.namespace == new.namespace):
+            return staged
+        found = self._view.list(replace(_where(new), ids=(target,)), limit=1)
+        return found[0] if found else None
+
+    @cached_property
+    def of_subject(self) -> Record | None:
+        new = self.new
+        if new.subject is None:
+            return None
+        key = (new.namespace, new.subject, new.attribute)
+        if staged := self._draft.find(lambda r: (r.namespace, r.subject, r.attribute) == key):
+            return staged
+        where = replace(_where(new), subject=new.subject, attribute=new.attribute)
+        found = self._view.list(where, limit=1)
+        return found[0] if found and found[0].id not in self._draft.pending else None
+
+    @cached_property
+    def listed(self) -> Sequence[Record]:
+        return [r for r in self._view.list(_where(self.new), limit=_EQUALS) if r.kind == self.new.kind]
+
+    @cached_property
+    def nearest(self) -> Sequence[Rival]:
+        new = self.new
+        query = Query(
+            text=new.content,
+            where=_where(new),
+            terms=terms(new.content),
+            vector=new.vector,
+            embedder=new.embedder,
+            now=self._view.now,
+        )
+        stored = [
+            h for h in self._view.search(query, limit=_RIVALS) if h.record.id not in self._draft.pending
+        ]
+        # A vector of `use_when` does not say what the record says: there words alone decide.
+        found = [
+            Rival(
+                h.record,
+                h.parts.get("cosine") if h.record.use_when is None else None,
+                h.parts.get("match", h.score),
+            )
+            for h in stored
+        ]
+        found += [Rival(record, _cosine(new.vector, record.vector)) for record in self._draft.active]
+        return [
+            rival if new.vector is not None else replace(rival, cosine=None)
+            for rival in found
+            if (rival.record.namespace, rival.record.kind) == (new.namespace, new.kind)
+            and rival.record.layer != "history"
+        ]
+
+
+def _where(record: Record) -> Filter:
+    return Filter(user_id=record.user_id, families=(record.family,), tasks=(record.task,))
+
+
+def _cosine(one: "Vector | None", other: "Vector | None") -> float | None:
+    return None if one is None or other is None else float(one @ other)
+
+
+def record_of(candidate: Candidate, vector: "Vector | None", said: Remembering, view: Deciding) -> Record:
+    agent_id = candidate.source.agent_id or said.scope.agent_id
+    family = said.family or family_for(candidate.kind, agent_id, view.settings.namespaces)
+    when = view.now if said.created_at is None else said.created_at
+    embedder = view.embedder if vector is not None else None
+    return Record(
+        id=new_id(),
+        namespace=said.scope.namespace(family),
+        content=candidate.content,
+        kind=candidate.kind,
+        created_at=when,
+        updated_at=when,
+        metadata=dict(candidate.metadata),
+        tags=candidate.tags,
+        importance=as_importance(candidate.metadata),
+        source=candidate.source,
+        ref_id=candidate.ref_id,
+        subject=candidate.subject if candidate.attribute else None,
+        attribute=candidate.attribute if candidate.subject else None,
+        valid_from=when,
+        expires_at=expiry(candidate.kind, candidate.metadata, when, view.settings),
+        vector=vector,
+        embedder=embedder.fingerprint if embedder else None,
+    )
+
+
+def expiry(kind: Kind, metadata: Mapping[str, Any], when: float, settings: Settings) -> float | None:
+    """When a record is found no more; None: never.
+
+    Args:
+        metadata: Its `ttl`, in seconds, wins over MEMORY_TTL_DAYS.
+        when: When it was said.
+    """
+    seconds, days = metadata.get("ttl"), settings.ttl_days.get(kind)
+    if isinstance(seconds, (int, float)) and not isinstance(seconds, bool):
+        return when + seconds
+    return None if days is None else when + days * SECONDS_A_DAY
+
+
+def changed(old: Record, new: Record, text: str) -> Record:
+    """The old record with another text: its id, birth and source stay; the old text stays in history."""
+    is_new = text == new.content
+    kept = {name: value for name, value in old.metadata.items() if name != "value" or not is_new}
+    return replace(
+        old,
+        content=text,
+        content_hash=content_hash(text),
+        updated_at=max(new.updated_at, old.updated_at),
+        valid_from=new.valid_from,
+        expires_at=later(old.expires_at, new.expires_at),
+        metadata={**kept, **new.metadata},
+        tags=tuple(dict.fromkeys((*old.tags, *new.tags))),
+        importance=as_importance(new.metadata, otherwise=old.importance),
+        ref_id=new.ref_id or old.ref_id,
+        subject=new.subject or old.subject,
+        attribute=new.attribute or old.attribute,
+        vector=new.vector if is_new else None,
+        embedder=new.embedder if is_new else None,
+    )
+
+
+def later(one: float | None, other: float | None) -> float | None:
+    """The later of two ends; None never comes."""
+    return None if one is None or other is None else max(one, other)
+
+
+def with_vectors(changes: Sequence[Change], view: Deciding) -> tuple[Change, ...]:
+    """Vectors for what has none yet: merged texts, verbatim imports, and `use_when`.
+
+    Until here a record's vector is that of its content, which is what was compared.
+    """
+    bare = [c for c in changes if wants_vector(c.record) and not _has_its_vector(c.record)]
+    vectors = view.embed([c.record.embedded_text for c in bare])
+    fresh = {c.record.id: vector for c, vector in zip(bare, vectors, strict=True)}
+    embedder = view.embedder if any(vector is not None for vector in vectors) else None
+    name = embedder.fingerprint if embedder else None
+    return tuple(
+        replace(c, record=_embedded(c.record, fresh[c.record.id], name)) if c.record.id in fresh else c
+        for c in changes
+    )
+
+
+def _embedded(record: Record, vector: "Vector | None", embedder: str | None) -> Record:
+    """The record with its vector; where there is none, a stored one stays, one of the content does not."""
+    if vector is None and record.vector is None:
+        return record
+    return replace(record, vector=vector, embedder=None if vector is None else embedder)
+
+
+def wants_vector(record: Record) -> bool:
+    return record.status == "active" and record.family != SESSION_FAMILY
+
+
+def _has_its_vector(record: Record) -> bool:
+    return record.vector is not None and record.use_when is None

@@ -1,0 +1,1 @@
+"""Judges: what a candidate is to the records that it may be about."""

@@ -1,0 +1,128 @@
+"""The judge that runs unless another is chosen: rules and a regression over a pair of texts, no model.
+
+The same subject and attribute, or about the same thing (`compare/verdict.py`): merged when the texts say the
+same, replaced when the later one says something else.
+"""
+
+from supervisor_memory.compare.evidence import apart, beside, exchanges_two, read
+from supervisor_memory.compare.slots import same_slots, slots
+from supervisor_memory.compare.verdict import INSTEAD_FROM, Compared, verdicts
+from supervisor_memory.model.decisions import Add, Append, Decision, Merge, Replace, Rivals
+from supervisor_memory.model.records import Candidate, Kind, Record
+from supervisor_memory.ports import ReadStore
+from supervisor_memory.stages.pre_insert.extract import ARTIFACT, STEPS
+from supervisor_memory.text.terms import terms
+from supervisor_memory.text.wording import same_marks, tells
+from supervisor_memory.understand.sql import another_query, query_of
+
+__all__ = ["by_evidence", "in_one_kind", "likeness"]
+
+_ANOTHERS = frozenset(["person", "opposite", "restriction"])  # why one subject is not that of the other text
+_LEAST_TERMS = 3  # under so many, one text holding the other's terms means nothing
+_STATED: tuple[Kind, ...] = ("domain-facts", "user-profile")
+
+
+def by_evidence(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decision:
+    """Decide on a candidate by the evidence of its text and each rival's."""
+    decision = in_one_kind(candidate, rivals, view)
+    if decision != Add() or candidate.kind not in _STATED or not read(candidate.content).announces:
+        return decision
+    return _changed_in_another_kind(candidate, rivals, view) or decision
+
+
+def _changed_in_another_kind(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decision | None:
+    """The change that a candidate announces of a record of the other kind, facts or profile: "fish comes on
+    Tuesdays" states a fact, "from now on, fish comes on Thursdays" reads like a wish."""
+    kind = next(kind for kind in _STATED if kind != candidate.kind)
+    decision = in_one_kind(candidate, rivals.of_kind(kind), view, kind=kind)
+    if not isinstance(decision, Replace):
+        return None
+    pair = beside(read(decision.record.content), read(candidate.content))
+    return None if exchanges_two(pair) else decision
+
+
+def in_one_kind(
+    candidate: Candidate, rivals: Rivals, view: ReadStore, *, kind: Kind | None = None
+) -> Decision:
+    """Decide among rivals of one kind: Add, Append, Merge or Replace.
+
+    Args:
+        kind: The kind of the rivals; None: the candidate's own.
+    """
+    old = rivals.of_subject
+    if candidate.attribute == STEPS:
+        return Append(old) if old else Add()
+    if old:
+        return _on_one_subject(old, candidate, view)
+    return _about_the_same(candidate, rivals, view, is_result=(kind or candidate.kind) == "task-traces")
+
+
+def _on_one_subject(old: Record, new: Candidate, view: ReadStore) -> Decision:
+    if query_of(old.content) and query_of(new.content):
+        return Merge(old)
+    one, other = slots(old.content), slots(new.content)
+    for mine, yours in ((one.rates, other.rates), (one.years, other.years), (one.labels, other.labels)):
+        if mine and yours and not mine & yours and new.value is None:
+            return Add(old)  # the price a month, and a year
+    pair = beside(read(old.content), read(new.content))
+    is_same_value = new.value is not None and new.value == old.metadata.get("value")
+    why = apart(pair)
+    if why in _ANOTHERS and (why == "person" or new.value is None):
+        return Add(old)  # "includes" and "excludes" are the two values of one thing
+    if why == "subject" and (is_same_value or len(pair.replaced) > 1):
+        return Add(old)  # the same wish, of somebody else
+    if is_same_value and pair.announces and pair.is_template and pair.replaced:
+        return Replace(old)
+    return Merge(old) if _is_compatible(old, new, view) else Replace(old)
+
+
+def _about_the_same(new: Candidate, rivals: Rivals, view: ReadStore, *, is_result: bool) -> Decision:
+    """The decision on the record that is most surely about the same thing, where one surely is."""
+    left = [rival for rival in rivals.nearest if not _is_of_its_own(rival.record, new)]
+    scale = view.embedder.calibration if view.embedder is not None else None
+    known = [Compared.of(rival.record.content, new.content, rival.cosine) for rival in left]
+    judged = zip(verdicts(new.content, known, scale), left, strict=True)
+    rated = [(v, each.record) for v, each in judged if v.about >= view.settings.duplicate_threshold]
+    if not rated:
+        return Add()
+    verdict, record = max(rated, key=lambda pair: pair[0].rank)
+    if verdict.instead < INSTEAD_FROM:
+        return Merge(record)
+    return Add() if is_result else Replace(record)  # another result does not undo an earlier one
+
+
+def _is_of_its_own(old: Record, new: Candidate) -> bool:
+    """Whether no likeness makes a record that of another text: the steps of a task, another file or query."""
+    if old.attribute == STEPS or another_query(old, new):
+        return True
+    are_files = old.attribute == new.attribute == ARTIFACT
+    return are_files and old.subject != new.subject and not read(new.content).announces
+
+
+def _is_compatible(old: Record, new: Candidate, view: ReadStore) -> bool:
+    """Whether a text on the same subject adds to the record rather than contradicts it."""
+    before = old.metadata.get("value")
+    if new.value is not None and before is not None:
+        return bool(new.value == before)
+    alike = likeness(old.content, new.content, dense=None)
+    return alike >= view.settings.conflict_threshold and same_slots(old.content, new.content)
+
+
+def likeness(old: str, new: str, *, dense: float | None) -> float:
+    """How alike two texts are, in [0, 1]: one saying the other, or shared terms and calibrated cosine.
+
+    Similarity alone cannot tell a paraphrase from a rival; the caller compares slots as well.
+
+    Args:
+        dense: Calibrated cosine in [0, 1], None without vectors.
+    """
+    a, b = set(terms(old)), set(terms(new))
+    if not a or not b:
+        return 0.0
+    (smaller, shorter), (larger, longer) = sorted(((a, old), (b, new)), key=lambda pair: len(pair[0]))
+    if len(smaller) >= _LEAST_TERMS and 2 * len(smaller) >= len(larger) and tells(longer, shorter):
+        return 1.0
+    if not same_marks(old, new):
+        return 0.0
+    shared = len(a & b) / len(a | b)
+    return shared if dense is None else (shared + dense) / 2

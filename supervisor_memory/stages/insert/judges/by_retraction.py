@@ -1,0 +1,40 @@
+"""The judge of what is taken back ("Forget that …"): which record says it, whatever its kind."""
+
+from supervisor_memory.compare.retraction import exchanges, fit
+from supervisor_memory.model.decisions import Decision, Merge, Retract, Rivals, Skip
+from supervisor_memory.model.records import KINDS, Candidate, Record
+from supervisor_memory.ports import ReadStore
+from supervisor_memory.stages.insert.judges.by_evidence import in_one_kind
+
+__all__ = ["by_retraction"]
+
+_SURELY, _BY_ITS_VALUE, _PERHAPS = 2.0, 1.5, 0.25
+
+
+def by_retraction(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decision:
+    """Retract the record that the candidate takes back.
+
+    A retraction does not say of which kind the record is, so all kinds are looked through.
+    """
+    kinds = dict.fromkeys((candidate.kind, *KINDS))
+    found = (_taken_back(candidate, rivals.of_kind(kind), view) for kind in kinds)
+    named = [each for each in found if each is not None]
+    if not named:
+        return Skip(None, "nothing-to-retract")
+    return Retract(max(named, key=lambda each: each[0])[1])
+
+
+def _taken_back(candidate: Candidate, rivals: Rivals, view: ReadStore) -> tuple[float, Record] | None:
+    """The record among rivals of one kind that is taken back, behind how well it fits; None: none is."""
+    if candidate.target is not None or rivals.same_words is not None:
+        record = rivals.named if candidate.target is not None else rivals.same_words
+        return (_SURELY, record) if record is not None and record.is_visible(view.now) else None
+    records = {record.id: record for record in (*rivals.listed, *(each.record for each in rivals.nearest))}
+    rated = [(fit(candidate.content, r.content), r) for r in records.values() if r.layer == "abstract"]
+    known = in_one_kind(candidate, rivals, view)
+    if isinstance(known, Merge) and known.record.layer == "abstract":
+        is_value = candidate.value is not None and candidate.value == known.record.metadata.get("value")
+        if is_value or not exchanges(candidate.content, known.record.content):
+            rated.append((_BY_ITS_VALUE if is_value else _PERHAPS, known.record))
+    seen = [each for each in rated if each[0] and each[1].is_visible(view.now)]
+    return max(seen, key=lambda each: each[0]) if seen else None

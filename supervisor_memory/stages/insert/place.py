@@ -1,0 +1,481 @@
+"""Place each candidate among the records there are, and commit all decisions at once.
+
+A judge decides what a candidate is to its rivals. Whatever the judge, here stand the rules that hold for all:
+the same words are skipped; a statement of the user is never changed by what an agent or a tool said, and
+their records give way to it; what a person should look at first is held for review; a commit that somebody
+else was faster than is decided again; each decision has a row in the audit log.
+"""
+
+import functools
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, product
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from supervisor_memory.errors import Conflict, StageDenied, WasErased
+from supervisor_memory.flow import Inserting, Judge, Remembering
+from supervisor_memory.model.decisions import (
+    Add,
+    Append,
+    Decision,
+    Hold,
+    Merge,
+    Replace,
+    Retract,
+    Rivals,
+    Skip,
+)
+from supervisor_memory.model.records import (
+    Candidate,
+    Filter,
+    Kind,
+    Note,
+    Record,
+    WriteStatus,
+    content_hash,
+)
+from supervisor_memory.ports import Deciding
+from supervisor_memory.stages.insert.doubt import REVIEW, TRUST, doubts, known_to_reviewers, proposed
+from supervisor_memory.stages.insert.draft import (
+    Draft,
+    RivalsThere,
+    changed,
+    expiry,
+    later,
+    record_of,
+    wants_vector,
+    with_vectors,
+)
+from supervisor_memory.stages.insert.judges.by_evidence import by_evidence, in_one_kind
+from supervisor_memory.stages.insert.judges.by_retraction import by_retraction
+from supervisor_memory.stages.insert.merge import KEEP_BOTH, Strategy, joined
+from supervisor_memory.stages.pre_insert.echo import (
+    repeated_from_note,
+    repeated_from_store,
+    without_told_lines,
+)
+from supervisor_memory.stages.pre_insert.extract import describe
+from supervisor_memory.stages.pre_insert.gather import event_ids, of_their_tasks
+from supervisor_memory.stores.protocol import Commit
+from supervisor_memory.understand.statements import sentences
+
+if TYPE_CHECKING:
+    from supervisor_memory.model.records import Vector
+
+__all__ = ["OLDER", "deciding", "normalised", "place"]
+
+OLDER = "older-than-what-is-known"
+"""Why a statement of the past that contradicts a later one is skipped."""
+_UNSURE = "unsure-who-said-it"
+"""Why what was said waits: the store could not tell whether an agent had said it before."""
+_TRIES = 20
+_STRENGTH = {"DELETE": 3, "UPDATE": 2, "ADD": 1, "NONE": 0}
+_AGREED: tuple[Kind, ...] = ("domain-facts", "user-profile", "identity")
+_MOST_DENIED = 8  # sentences
+
+
+def deciding(
+    *, by_kind: Mapping[Kind, Strategy] = MappingProxyType({}), judge: Judge = by_evidence
+) -> Inserting:
+    """An operator for the insert stage: `place` with strategies or a judge of your own.
+
+    Args:
+        by_kind: How two texts about the same thing become one. `metadata["strategy"]` still wins.
+        judge: What decides on a candidate among its rivals.
+    """
+    return functools.partial(place, strategies=dict(by_kind), judge=judge)
+
+
+def place(
+    said: Remembering,
+    view: Deciding,
+    *,
+    strategies: Mapping[Kind, Strategy] = MappingProxyType({}),
+    judge: Judge = by_evidence,
+) -> Remembering:
+    """Compare every candidate with what there is, and commit all decisions at once.
+
+    Args:
+        strategies: Those that take the place of the kind's own.
+        judge: What decides on a candidate among its rivals.
+
+    Raises:
+        Conflict: others kept changing the same records, twenty times in a row.
+        WasErased: the user was erased after this was said.
+    """
+    said = of_their_tasks(_in_order(said, view), view)
+    vectors = view.embed([candidate.content for candidate in said.candidates])
+    ids = event_ids(said)
+    repeated: set[str | None] = set()  # ids of events that an earlier run of this turn has written
+    attempt = 0
+    while True:
+        rules = _Rules(said, view, strategies, judge)
+        draft = _drafted(rules, vectors, ids, repeated, first_try=not attempt and not repeated)
+        said = replace(said, is_repeated=said.is_repeated or draft.is_repeated)
+        if not draft.events:
+            return replace(said, results=tuple(draft.results))
+        try:
+            done = view.commit(Commit(changes=with_vectors(draft.changes, view), audit=tuple(draft.events)))
+        except Conflict as conflict:
+            event_id = conflict.facts.get("event_id")
+            if event_id is not None and event_id in ids and event_id not in repeated:
+                repeated.add(event_id)
+            elif (attempt := attempt + 1) == _TRIES:
+                raise
+            continue
+        except WasErased as error:  # a turn that runs again: only what is new of it is remembered
+            kept = tuple(r for r in said.verbatim if r.id not in error.facts["record_ids"])
+            if len(kept) == len(said.verbatim):
+                raise
+            said = replace(said, verbatim=kept, is_repeated=True)
+            continue
+        results = (
+            replace(result, saved=result.saved and done.saved, applied=done.applied)
+            for result in draft.results
+        )
+        added = tuple(change.record.namespace for change in draft.changes if change.expects is None)
+        return replace(said, results=tuple(results), added=added)
+
+
+def _in_order(said: Remembering, view: Deciding) -> Remembering:
+    """One request for each record that is named by its id, and none for records that are not there."""
+    named = tuple(each.target for each in said.candidates if each.target is not None)
+    if not named:
+        return said
+    there = view.list(Filter(user_id=said.scope.user_id, ids=named), limit=len(named))
+    left = normalised(said.candidates, known={record.id for record in there})
+    dropped = len(said.candidates) - len(left)
+    return replace(said, candidates=left, unkept=(*said.unkept, *dropped * ["no-such-record-or-twice"]))
+
+
+def normalised(asked: Iterable[Candidate], *, known: Collection[str]) -> tuple[Candidate, ...]:
+    """What is left of the requests, in order. One that names no id passes, unless its text is added twice.
+
+    Args:
+        known: The ids that there are; no other can be changed or deleted.
+
+    Source: TinyMem0's `normalize_events`.
+    """
+    kept: dict[tuple[str, str], Candidate] = {}
+    for nth, candidate in enumerate(asked):
+        key = _request(candidate, nth, known)
+        if key is not None and (key not in kept or _strength(candidate) > _strength(kept[key])):
+            kept[key] = candidate
+    return tuple(kept.values())
+
+
+def _request(candidate: Candidate, nth: int, known: Collection[str]) -> tuple[str, str] | None:
+    if candidate.event == "ADD":
+        return "text", content_hash(candidate.content)
+    if candidate.target is None:
+        return "any", str(nth)
+    return ("id", candidate.target) if candidate.target in known else None
+
+
+def _strength(candidate: Candidate) -> int:
+    return _STRENGTH[candidate.event or "NONE"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What was said, where it goes, and how is decided on it."""
+
+    said: Remembering
+    view: Deciding
+    strategies: Mapping[Kind, Strategy]
+    judge: Judge
+
+    def record(self, candidate: Candidate, vector: "Vector | None" = None) -> Record:
+        return record_of(candidate, vector, self.said, self.view)
+
+    def rivals(self, candidate: Candidate, vector: "Vector | None", draft: Draft) -> RivalsThere:
+        return RivalsThere(candidate, vector, said=self.said, draft=draft, view=self.view)
+
+
+def _drafted(
+    rules: _Rules,
+    vectors: "Sequence[Vector | None]",
+    ids: Sequence[str | None],
+    repeated: Collection[str | None],
+    *,
+    first_try: bool,
+) -> Draft:
+    """All decisions, taken against the store as it is now.
+
+    Args:
+        ids: Those of the events, in this order: of the candidates, of the skipped, of what was left out.
+    """
+    said, view = rules.said, rules.view
+    draft = Draft(said.scope)
+    id_of_next = iter(ids)
+
+    def is_new() -> bool:
+        return draft.begin(next(id_of_next), repeated)
+
+    for candidate, vector in zip(said.candidates, vectors, strict=True):
+        if is_new():
+            draft = _placed_or_held(candidate, vector, draft, rules)
+    # What was said is new unless a turn runs again, which the store says soon enough.
+    is_likely_new = first_try and not any(map(wants_vector, said.verbatim))
+    unsaid = said.verbatim if is_likely_new else _not_there_yet(said.verbatim, view)
+    draft.is_repeated |= len(unsaid) < len(said.verbatim)
+    for record in unsaid:
+        until = expiry(record.kind, record.metadata, record.updated_at, view.settings)
+        draft.insert(replace(record, expires_at=until), reason="verbatim")
+    for reason in said.skipped:
+        if is_new():
+            draft.refuse(reason)
+    if said.unkept and (event_id := next(id_of_next)) not in repeated:
+        draft.leave_out(said.unkept, event_id)
+    return draft
+
+
+def _not_there_yet(records: Sequence[Record], view: Deciding) -> list[Record]:
+    """Verbatim records that are new; a turn that runs again brings the same ids."""
+    if not records:
+        return []
+    ids = tuple(record.id for record in records)
+    there = {
+        r.id for r in view.list(Filter(user_id=records[0].user_id, ids=ids, statuses=None), limit=len(ids))
+    }
+    return [record for record in records if record.id not in there]
+
+
+def _placed_or_held(candidate: Candidate, vector: "Vector | None", draft: Draft, rules: _Rules) -> Draft:
+    """The draft with the candidate in its place or, where a person should look first, held for review."""
+    said, view = rules.said, rules.view
+    if candidate.event == "NONE":
+        draft.leave("nothing-asked")
+        return draft
+    if said.is_unsure:  # the store cannot be read, so that nothing is compared either
+        draft.propose(proposed(rules.record(candidate), candidate, (_UNSURE,)), _UNSURE)
+        return draft
+    trial = draft.trial()
+    asked = replace(candidate, strategy=None) if candidate.strategy == REVIEW else candidate
+    held = _place(asked, vector, trial, rules)
+    if said.is_reviewed:
+        return trial
+    if said.note is not None and candidate.source.source_class != "user":
+        candidate = without_told_lines(candidate, said.note)
+    new = rules.record(candidate)
+    changes, status = trial.changed_since(draft), trial.results[-1].status
+    why = doubts(
+        candidate,
+        new.family,
+        status,
+        changes,
+        view.settings,
+        user_id=new.user_id,
+        is_denied=lambda: _is_denied(candidate, vector, draft, rules),
+    )
+    why = tuple(dict.fromkeys((*held, *why)))
+    if not why and (status == "skipped" or new.source.source_class == "user"):
+        return trial
+    proposal = proposed(new, candidate, why)
+    staged = draft.find_proposal(proposal)
+    if told := (staged, "waits-for-review") if staged else known_to_reviewers(proposal, view):
+        draft.skip(*told)
+        is_kept = told[0].status == "pending"  # and not rejected, nor quarantined
+        draft.results[-1] = replace(draft.results[-1], saved=is_kept)
+    elif why:
+        draft.propose(proposal, ";".join(why))
+    else:
+        return trial
+    return draft
+
+
+def _is_denied(candidate: Candidate, vector: "Vector | None", draft: Draft, rules: _Rules) -> bool:
+    """Whether the user has said otherwise of what an agent or a tool says, of whatever kind that is.
+
+    Evidence tells, whatever the recipe's judge: it is asked of each sentence.
+    """
+    told = [candidate.content, *islice(sentences(candidate.content), _MOST_DENIED)]
+    for text, kind in product(dict.fromkeys(told), dict.fromkeys((candidate.kind, *_AGREED))):
+        is_whole = text == candidate.content
+        asked = candidate
+        if not is_whole or kind != candidate.kind:
+            asked = describe(text, kind, metadata=candidate.metadata, source=candidate.source)
+        rivals = rules.rivals(asked, vector if is_whole else None, draft)
+        found = _on_its_target(asked, rivals) or in_one_kind(_whole(asked), rivals, rules.view.reading)
+        if isinstance(found, Replace) and _trust(found.record) > TRUST[candidate.source.source_class]:
+            return True
+    return False
+
+
+def _place(candidate: Candidate, vector: "Vector | None", draft: Draft, rules: _Rules) -> tuple[str, ...]:
+    """Decide on the candidate and draft what follows. Returns why a person should look first, as codes."""
+    said, view = rules.said, rules.view
+    rivals = rules.rivals(candidate, vector, draft)
+    if candidate.event == "DELETE":
+        taken_back = by_retraction(_whole(candidate), rivals, view.reading)
+        return _follow(taken_back, candidate, rivals.new, draft, rules)
+    same = rivals.same_words
+    if said.note is not None and candidate.source.source_class != "user":
+        if told := _repeated(candidate, said.note, said, view, is_known=same is not None):
+            return _follow(Skip(told, "recalled-text"), candidate, rivals.new, draft, rules)
+        own = without_told_lines(candidate, said.note)
+        if own is not candidate:
+            return _place(own, None, draft, replace(rules, said=replace(said, note=None)))
+    if same is not None:
+        return _follow(Merge(same), candidate, rivals.new, draft, rules, is_same=True)
+    decision = _on_its_target(candidate, rivals) or rules.judge(_whole(candidate), rivals, view.reading)
+    return _follow(decision, candidate, rivals.new, draft, rules)
+
+
+def _on_its_target(candidate: Candidate, rivals: Rivals) -> Decision | None:
+    """The decision on a candidate that names its record by the id; None: it names none."""
+    if candidate.target is None:
+        return None
+    return Add() if rivals.named is None else Replace(rivals.named)
+
+
+def _whole(candidate: Candidate) -> Candidate:
+    """The candidate with subject and attribute, or without either: a record has both or none."""
+    if (candidate.subject and candidate.attribute) or candidate.subject is candidate.attribute is None:
+        return candidate
+    return replace(candidate, subject=None, attribute=None)
+
+
+def _follow(
+    decision: Decision,
+    candidate: Candidate,
+    new: Record,
+    draft: Draft,
+    rules: _Rules,
+    *,
+    is_same: bool = False,
+) -> tuple[str, ...]:
+    """Draft what follows from a decision. Returns why a person should look first, as codes.
+
+    Args:
+        new: The candidate as a record.
+        is_same: Whether the record has the candidate's very words.
+
+    Raises:
+        StageDenied: the decision is on a record of another user.
+    """
+    if isinstance(decision, Hold):
+        draft.insert(new)  # which stays so where a person has approved it
+        return decision.why
+    old = decision.beside if isinstance(decision, Add) else decision.record
+    if old is not None and old.user_id != new.user_id:
+        raise StageDenied(
+            f"the judge decided on record {old.id} of another user; decide on the rivals it is given",
+            power="commit",
+        )
+    if isinstance(decision, Skip):
+        if old is None:
+            draft.leave(decision.reason)
+        else:
+            draft.skip(old, decision.reason)
+    elif old is None:
+        draft.insert(new)
+    elif isinstance(decision, Retract):
+        _retract(old, new, decision.reason, draft)
+    else:
+        _change(old, new, draft, rules, decision=decision, candidate=candidate, is_same=is_same)
+    return ()
+
+
+def _change(
+    old: Record,
+    new: Record,
+    draft: Draft,
+    rules: _Rules,
+    *,
+    decision: Add | Merge | Replace | Append,
+    candidate: Candidate,
+    is_same: bool,
+) -> None:
+    """Draft what becomes of a record and a new one about the same thing."""
+    view = rules.view
+    if not old.is_visible(view.now):
+        draft.take_over(old, new, "added", "expired-before")
+    elif _stand_apart(decision, old, new, candidate):
+        _insert_beside(new, old, draft)
+    elif _trust(new) > _trust(old):
+        draft.take_over(old, new, "updated", "more-trusted-source")
+    elif is_same:
+        is_hidden = view.hides(new.content) and _trust(new) == _trust(old)
+        _say_again(old, new, draft, is_hidden=is_hidden)
+    elif _trust(new) < _trust(old):
+        draft.insert(replace(new, subject=None, attribute=None), reason="beside-what-the-user-said")
+    elif not isinstance(decision, Replace):
+        _merge(old, new, draft, rules, decision=decision, asked=candidate.strategy)
+    elif rules.said.created_at is not None and new.updated_at < old.updated_at:
+        draft.skip(old, OLDER)
+    else:
+        draft.change(old, changed(old, new, new.content), "updated", decision.reason)
+
+
+def _stand_apart(decision: Decision, old: Record, new: Record, candidate: Candidate) -> bool:
+    """Whether both are kept: they are two, were asked to be, or are steps of two parties."""
+    is_of_another = isinstance(decision, Append) and _trust(new) != _trust(old)
+    return isinstance(decision, Add) or is_of_another or candidate.strategy == KEEP_BOTH
+
+
+def _insert_beside(new: Record, old: Record, draft: Draft) -> None:
+    """A record of its own; without a subject, for there is one active record for each."""
+    if old.content_hash == new.content_hash:
+        return draft.skip(old, "duplicate")
+    return draft.insert(replace(new, subject=None, attribute=None), reason="kept-beside")
+
+
+def _retract(old: Record, new: Record, reason: str, draft: Draft) -> None:
+    """The record steps back; history keeps it."""
+    if _trust(new) < _trust(old):
+        return draft.skip(old, "less-trusted-source")
+    back = replace(old, status="stale", updated_at=new.updated_at, valid_to=new.updated_at)
+    return draft.change(old, back, "updated", reason)
+
+
+def _say_again(old: Record, new: Record, draft: Draft, *, is_hidden: bool) -> None:
+    """The same words: nothing changes but how long they are known."""
+    if is_hidden:
+        return _renew(old, new, draft)
+    until = later(old.expires_at, new.expires_at)
+    if until == old.expires_at:
+        return draft.skip(old, "duplicate")
+    return draft.change(old, replace(old, expires_at=until), "merged", "lives-longer")
+
+
+def _renew(old: Record, new: Record, draft: Draft) -> None:
+    """It reads alike, but what was taken out of it may be another value, which holds from now on."""
+    if new.updated_at < old.updated_at:
+        return draft.skip(old, OLDER)
+    until = later(old.expires_at, new.expires_at)
+    told = replace(old, updated_at=new.updated_at, valid_from=new.valid_from, expires_at=until)
+    return draft.change(old, told, "updated", "hidden-value")
+
+
+def _merge(
+    old: Record, new: Record, draft: Draft, rules: _Rules, *, decision: Decision, asked: str | None
+) -> None:
+    """Both texts become one: the judge's, or that of the strategy."""
+    name, text = joined(
+        old,
+        new,
+        asked,
+        is_step=isinstance(decision, Append),
+        by_kind=rules.strategies,
+        complete=rules.view.complete,
+        judged=decision.text if isinstance(decision, Merge) else None,
+    )
+    if text is None:
+        is_hidden = rules.view.hides(new.content)
+        return _renew(old, new, draft) if is_hidden else draft.skip(old, f"{name}:adds-nothing")
+    status: WriteStatus = "appended" if name == "append" else "merged"
+    return draft.change(old, changed(old, new, text), status, name)
+
+
+def _trust(record: Record) -> int:
+    return TRUST[record.source.source_class]
+
+
+def _repeated(
+    candidate: Candidate, note: Note, said: Remembering, view: Deciding, *, is_known: bool
+) -> Record | None:
+    """What an agent merely repeats. Its own words of an earlier turn are no echo but a duplicate."""
+    found = repeated_from_note(candidate, note)
+    return found if found or is_known else repeated_from_store(candidate, said, view)
