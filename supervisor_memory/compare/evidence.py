@@ -611,7 +611,7 @@ def _is_of_a_part(old: Slots, new: Slots) -> bool:
 
 
 def _is_restricted(pair: Pair) -> bool:
-    """Whether one text is restricted and the other is not, or otherwise: only managers, except Paris."""
+    """Whether two texts are restricted differently: only managers, except Paris, or not at all."""
     old, new = pair.old, pair.new
     if (old.slots.limits ^ new.slots.limits) == {"only"} and pair.ratio < _ONE_SENTENCE:
         return old.opening.limits != new.opening.limits

@@ -236,7 +236,9 @@ class Desk:
         dry_run: bool = False,
         **which: Unpack[Which],
     ) -> Swept:
-        """Set aside all records that came from a source, or were changed by it: kept, but no longer found.
+        """Set aside all records that came from a source, or were changed by it.
+
+        They are kept but no longer found, and only the user can bring their words back by repeating them.
 
         Args:
             dry_run: Only return what would be done.

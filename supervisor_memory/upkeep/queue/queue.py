@@ -184,7 +184,7 @@ class Queue:
         guarded(lambda: self._add(events), otherwise=lambda error: self._missed(said.scope, error))
 
     def next_message(self, user_id: str) -> None:
-        """Have old events of a user read that no gate let pass: the user has spoken again."""
+        """Read a user's waiting events at their next message; with background workers, old ones only."""
 
         def look() -> None:
             file = self._existing()
