@@ -1,4 +1,4 @@
-"""What a judge reads and answers: the rivals of a candidate, and the decision on it."""
+"""The rivals of a candidate, which a judge reads, and the decisions it can return."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ __all__ = ["Add", "Append", "Decision", "Hold", "Merge", "Replace", "Retract", "
 class Rival:
     """A record that a candidate may be about.
 
-    `cosine` is the likeness of both vectors, None where either is missing. `score` is the match by which the
-    store found the record, 0 where no search did.
+    `cosine` is the likeness of both vectors, None if either is missing. `score` is the match by which the
+    store found the record, 0 if no search did.
     """
 
     record: Record
@@ -96,7 +96,7 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """The record says the same. `text` is what it says from now on; None: what the strategy makes of both."""
+    """The record says the same. `text` is its new text; None: the merge strategy makes it from both."""
 
     record: Record
     text: str | None = None
@@ -119,7 +119,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Nothing changes. `record` is the one that says it already, None where nothing is about it."""
+    """Nothing changes. `record` is why, such as one that says the same; None: no record is."""
 
     record: Record | None
     reason: str
@@ -134,7 +134,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Retract:
-    """The record does not hold any more: it becomes `stale`, and the candidate is no record."""
+    """The record no longer holds: it becomes `stale`, and the candidate becomes no record."""
 
     record: Record
     reason: str = "retracted"
