@@ -4,7 +4,6 @@ A text that states such a value and nothing else replaces an earlier one, even i
 sentence that says more is left to `compare`. To teach an attribute, add a row to attributes.toml.
 """
 
-import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,6 +36,7 @@ _LEXICON.give(
 
 _LONGEST = 200
 _LEAD = _LEXICON.pattern("lead")
+_OWN = _LEXICON.pattern("own")
 _PATTERNS = _LEXICON.blocks("patterns")
 _OPEN = _LEXICON.pattern("open")
 _LOOKS = dict(_LEXICON.patterns("looks"))
@@ -89,4 +89,4 @@ def _holder(whose: str) -> str:
     word = whose.casefold().removesuffix("'s").removesuffix("的")
     if word in ("i", "my", "我"):
         return "i"
-    return "we" if word in ("we", "our", "我们") else re.sub(r"^(?:my|our) |^我们?的?", "", word)
+    return "we" if word in ("we", "our", "我们") else _OWN.sub("", word)

@@ -58,6 +58,7 @@ _NUMERAL = _LEXICON.pattern("numeral")
 _TENS = _LEXICON.pattern("tens")
 _TENS_ZH = _LEXICON.table("tens_zh")
 _FIGURES = _LEXICON.table("figures")
+_LENGTHS = (1, 4)  # of a digit, and of a year
 _NUMBER_WORDS = _LEXICON.table("number_words")
 
 
@@ -72,7 +73,7 @@ def _digits(run: str) -> str:
     if tens := _TENS.fullmatch(run):
         factor = _TENS_ZH[tens[2]]
         return str(int(_FIGURES.get(tens[1], "1")) * factor + int(_FIGURES.get(tens[3], "0")))
-    is_number = len(run) in (len("三"), len("二〇二三")) and set(run) <= set(_FIGURES)
+    is_number = len(run) in _LENGTHS and set(run) <= set(_FIGURES)
     return "".join(_FIGURES[c] for c in run) if is_number else run
 
 

@@ -119,6 +119,7 @@ _PERSON = _PEOPLE.pattern("person")
 _MANY = _PEOPLE.pattern("many")
 _FIRST_PERSON = _PEOPLE.blocks("first_person")
 _THIRD_PERSON = _PEOPLE.table("third_person")
+_AFTER_NAME = _PEOPLE.text("after_name")
 _LEAST_NAME = 2
 
 
@@ -145,7 +146,7 @@ def _of_the_named(said: str, user_id: str) -> str:
     name = user_id.split("@", maxsplit=1)[0]
     if len(name) < _LEAST_NAME or name.isdigit():
         return said
-    found = re.match(rf"{re.escape(name)}(?P<own>'s|的)?(?P<rest> ?[^\s].*)", said, re.IGNORECASE)
+    found = re.match(f"{re.escape(name)}{_AFTER_NAME}", said, re.IGNORECASE)
     if not found:
         return said
     rest = found["rest"]
