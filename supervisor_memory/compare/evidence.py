@@ -6,7 +6,6 @@ later text announces a change. Nothing here knows a domain.
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -14,8 +13,9 @@ from difflib import SequenceMatcher
 from functools import cached_property, lru_cache
 
 from supervisor_memory.compare.slots import (
-    NUMBERED,
+    OPPOSITE,
     UNIT_TERMS,
+    WAYS,
     Slots,
     dates_differ,
     numbers_differ,
@@ -23,9 +23,9 @@ from supervisor_memory.compare.slots import (
     plain,
     slots,
 )
-from supervisor_memory.language.sides import OPPOSITE, WAYS
+from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.model.records import cased_words
-from supervisor_memory.text.terms import CJK, STOP_WORDS, stem, terms
+from supervisor_memory.text.terms import STOP_WORDS, stem, terms
 from supervisor_memory.understand.attributes import Stated, same_attribute, stated
 from supervisor_memory.understand.people import People, of_another, people
 
@@ -53,11 +53,11 @@ Evidence = Mapping[str, float]
 
 _TEMPLATE = 0.5
 """The share of common words, in order, from which two texts count as one sentence with words exchanged."""
-_ONE_SENTENCE = 0.75  # the share from which only a word or two was exchanged
+_ONE_SENTENCE = 0.75  # the share from which nothing but a word or two was exchanged
 _MOST_TOKENS = 400
 _QUALIFIER = 2  # words, or Chinese characters
-_SAME_OBJECT = 0.6  # the share of common words from which two attitudes are to the same thing
-_TURNED = 2  # exchanged words, up to which a negation only turns a sentence into its opposite
+_SAME_OBJECT = 0.6  # the share of words in common from which one thing is liked and disliked
+_TURNED = 2  # words exchanged with it, up to which a sentence is only turned into its opposite
 _HEAD = 0.34
 _SHORT = 7  # tokens of a sentence that says one thing
 _DOTS = 3  # in an address of a network
@@ -67,172 +67,41 @@ _FIRST = 4  # terms that open a text: mostly what it is about
 
 # --- one text ------------------------------------------------------------------------------------------
 
-_TOKEN = re.compile(
-    rf"(?<![\w.~-])[A-Za-z~]?[\w.~-]*(?:[/_]|\.(?=[A-Za-z]))[\w./~-]*\w|(?:(?<![\w%)])[-−])?(?:\d[\d,.:]*\d|"
-    rf"\d)|{NUMBERED}|[A-Za-z]\w*|[{CJK}]",
-    re.ASCII,
-)
-_EMPTY = frozenset("的了是在将把为由于与和及就也都请按以要须应会能可则而之其此该个位名条项") | STOP_WORDS
-_EMPTY_ZH = frozenset("我你他她它们不没再也都就很要的了是在有")
+_LEXICON = lexicon("pairs")
+_TOKEN = _LEXICON.pattern("token")
+_EMPTY = _LEXICON.words("particles") | STOP_WORDS
+_EMPTY_ZH = _LEXICON.words("empty_zh")
 _SORTS = dict.fromkeys(("min", "day", "week", "month", "year"), "time") | dict.fromkeys(
     ("mile", "km"), "length"
 )
 _SORTS |= dict.fromkeys(("yuan", "usd", "eur"), "money")
-_MEASURES = {
-    "average": re.compile(r"\b(?:average|mean)\b|平均|均值", re.IGNORECASE),
-    "median": re.compile(r"\bmedian\b|中位数", re.IGNORECASE),
-    "total": re.compile(r"\b(?:total|sum)\b|总[数计额和量]", re.IGNORECASE),
-    "rate": re.compile(r"\b(?:rate|share|percentage)\b|[^频]率|占比|比例", re.IGNORECASE),
-}
-_NUMERALS = frozenset("零〇一二两三四五六七八九十百千万亿半") | frozenset(
-    [
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "fifteen",
-        "twenty",
-        "thirty",
-        "forty",
-        "fifty",
-        "sixty",
-        "seventy",
-        "eighty",
-        "ninety",
-        "hundred",
-        "once",
-        "twice",
-        "half",
-    ]
-)
+_MEASURES = dict(_LEXICON.patterns("measures"))
+_NUMERALS = _LEXICON.words("numerals")
+_CHANGES = _LEXICON.pattern("changes")
+_ENDS = _LEXICON.pattern("ends")
+_HANDED_OVER = _LEXICON.pattern("handed_over")
+_OTHER_SIDES = frozenset(map(frozenset, _LEXICON.listed("other_sides")))
+_STATES_ONE = _LEXICON.pattern("states_one")
 
-_CANCELS = "取消(?![率数量费的图表单占均为前后]|航班|订单|比例|次数|原因|政策|平均|延误|口径|最[多少高低])"
-"""A cancellation that is stated; not words like 取消率, "cancellation rate"."""
-_CHANGES = re.compile(
-    r"\b(?:now|no longer|any ?more|any longer|instead|from now on|these days|currently|as of|since|"
-    r"new(?! (?:customer|client|patient|student|pupil|hire|member|employee|user)s?\b)|"
-    r"changed?|switched|moved|relocated|renamed|replaced|revised|updated|raised|lowered|increased|decreased|"
-    r"reduced|extended|shortened|tightened|loosened|postponed|delayed to|brought forward|rebuilt|migrated|"
-    r"went (?:up|down)|gone (?:up|down|over)|back to|turned into|became|has become|dropped to|cut to|"
-    r"sped up|slowed|enlarged|reassigned|handed over|after the|used to|formerly|previously|has been)\b"
-    r"|现在|如今|目前|以后|今后|从.{1,6}起|改[为成用由按记取看放到]?|变[为成更]?|换[成为了]|调整|上调|下调|"
-    r"提高|降低|降[到至]|升[到至]|涨[到至]|延长|缩短|推迟|提前|提速|扩建|减少到|增加到|不再|不用了|不要了|"
-    rf"不看了|{_CANCELS}|迁移|迁[到至]|移[到至]|搬[到至]|挪到|更新|更名|改名|最新|已经?(?:不|改|换)|转[到为]",
-    re.IGNORECASE,
-)
-_ENDS = re.compile(
-    r"\b(?:no longer|any ?more|any longer|not .{1,30} again|needn't|cancel(?:l?ed|s)?|lifted|dropped|"
-    r"withdr[ae]wn?|forget|stopped|gave up|can be ignored|is fine|are fine|does not insist|doesn't need|"
-    r"don't need)\b|不再|不用了|不要了|不需要|"
-    + _CANCELS
-    + r"|作废|撤回|无需|不必|别再|都行|也可以|随便|不限",
-    re.IGNORECASE,
-)
-_HANDED_OVER = re.compile(
-    r"\b(?:handed over to|reassigned to|taken over by|replaced by)\b|换[成为]了?|改由|改[成为]了?|交给|转给",
-    re.IGNORECASE,
-)
-_OTHER_SIDES = frozenset(
-    map(frozenset, ("前后", "上下", "内外", "左右", "进出", "东西", "南北", "早晚", "收付", "借贷"))
-)
-_STATES_ONE = re.compile(
-    r"(?:\b(?:my|our|the|his|her|their|\w+'s)\b[^.;]{1,60}? (?:is|are|was|were|will be) )"
-    r"|\b(?:starts?|ends?|begins?|opens?|closes?|lives?|based|located|due|runs?|lasts?|refresh\w*|costs?|"
-    r"priced?|takes?|holds?|counts?|every|each)\b|(?:为|是|在|等于|取|需要?|每|从)",
-    re.IGNORECASE,
-)
+_SEVERAL = _LEXICON.pattern("several")
+_DEFINES = _LEXICON.pattern("defines")
+_MEANS = _LEXICON.pattern("means")
+_CALENDAR = _LEXICON.pattern("calendar")
+_HAVE = _LEXICON.pattern("have")
+_NAMES_SOMEBODY = _LEXICON.pattern("names_somebody")
+_SUBJECT = _LEXICON.pattern("subject")
 
-_SEVERAL = re.compile(
-    r"(?:my|our|his|her) (?:[a-z]+ )?(?:hobby|interest|passion|skill|strength|weakness|pet|dog|cat|friend|"
-    r"colleague|"
-    r"neighbou?r|brother|sister|sibling|son|daughter|child|kid|cousin|aunt|uncle|allergy|client|customer|"
-    r"student)\b"
-    r"|(?:我们?|他|她)的?(?:一?个)?(?:爱好|兴趣|特长|宠物|朋友|同事|邻居|哥哥|弟弟|姐姐|妹妹|儿子|女儿|孩子|"
-    r"客户|学生|优点|缺点)",
-    re.IGNORECASE,
-)
-"""Things of which people can have several: a second one does not replace the first."""
-_DEFINES = re.compile(
-    r"(?P<what>[^,.;]{1,60}?) (?:(?:is|are) (?:computed|calculated|measured|worked out|defined)|equals?)\b"
-    r"|(?P<zh>[^，。；,;]{1,20}?)(?:等于|是指|指的是|定义为)",
-    re.IGNORECASE,
-)
-_MEANS = re.compile(
-    r"(?P<what>[^,.;]{1,60}?) (?:means?|refers? to|stands? for|denotes?)\b"
-    r"|(?P<zh>[^，。；,;]{1,20}?)指(?![标数导示定挥明出南向])",
-    re.IGNORECASE,
-)
-"""The term in a sentence that states its meaning."""
-_CALENDAR = re.compile(
-    r"(?:januari|februari|march|april|may|june|juli|august|septemb|octob|novemb|decemb|monday|tuesday|wednesday|"
-    r"thursday|friday|saturday|sunday)|[一二三四五六七八九十每上本下\d年月周日号]{1,2}"
-)
-"""Months and days as terms."""
-_HAVE = re.compile(r"(?:i|we) (?:(?:also|now|still) )?(?:have|own|hold)\b", re.IGNORECASE)
-_NAMES_SOMEBODY = re.compile(
-    r"(?i:my|our|his|her|their)\b|我们?的|[A-Z][\w.-]*(?: [A-Z][\w.-]*){0,2}(?:'s\b| (?:is|was|has|had|will|"
-    r"would|"
-    r"can|cannot|does|[a-z]+s)\b)"
-)
-"""Beginnings that name a person or thing as the subject: "Tom is", "my laptop"; not "Send me"."""
-_SUBJECT = re.compile(
-    r"(?P<told>(?:(?:the|our|my|his|her|their|\w+'s)\b|[a-z]+ (?:no\.? ?|#)?\d)[^.;,]{0,80}?) "
-    r"(?:is|are|was|were|will be|has|had|means?|equals?)\b"
-    r"|(?P<zh>[^，。；,;]{2,30}?)(?:是|等于|指的是)",
-    re.IGNORECASE,
-)
-"""The subject of a sentence that states something about a thing."""
+_TOPIC = _LEXICON.pattern("topic")
+_DONE_BY = _LEXICON.pattern("done_by")
 
-_TOPIC = re.compile(
-    r"(?!(?:after|before|when|while|once|if|unless|until|as|since|because|for|in|on|at|by|to|from|with)\b)"
-    r"(?P<en>[^,.;:]{1,60}?) (?:is|are|was|were|will|has|have|had|gets?|got|can|must|does|do)\b"
-    r"|(?P<zh>[^，。；：,;:]{1,20}?)(?:是|由|被|为|在|等于)",
-    re.IGNORECASE,
-)
-"""The topic of a sentence: the words before its verb, if the verb is a common one."""
-_DONE_BY = re.compile(
-    r"\b(?:is|are|was|were|be|been|gets?|got) (?:[a-z]+ly )?(?P<what>[a-z]+) by\b", re.IGNORECASE
-)
-
-_IS_NAMED = re.compile(
-    r"(?:from now on,? |as of [^,]{1,20}, |since [^,]{1,20}, )?"
-    r"(?P<what>(?i:the|our|my|his|her|their) [^,.;]{1,60}?) "
-    r"(?:is|are|will be)(?: now| currently)? (?P<name>[A-Z][\w.'&-]*(?: (?:[A-Z][\w.'&-]*|of|de|and|&)){0,3})"
-    r"(?: (?:now|instead|from now on|(?:since|as of|from) .{1,30}))?[.!]?"
-)
-"""A sentence that gives a thing a name and states nothing else: our auditor is Mazars."""
-_LIKES = re.compile(
-    r"\b(?:love[sd]?|likes?|liked|enjoys?|adores?|prefers?|(?:is|am|are) (?:very |really )?fond of|"
-    r"(?:is|am|are) (?:a )?(?:big )?fans? of|(?:is|am|are) crazy about)\b|喜欢|喜爱|热爱|"
-    r"爱(?=[吃喝看听用玩])|很爱|偏爱|迷上",
-    re.IGNORECASE,
-)
-_HATES = re.compile(
-    r"\b(?:hate[sd]?|dislikes?|disliked|detests?|loathes?|despises?|can(?:no|')t stand|can(?:no|')t bear|"
-    r"(?:do(?:es)?n't|do(?:es)? not|no longer) (?:really )?(?:like|love|enjoy|want)|sick of|fed up with)\b|"
-    r"讨厌|厌恶|不(?:再)?(?:喜欢|爱|想要|想)|受不了|反感|烦透|恨",
-    re.IGNORECASE,
-)
-_CARES_NOT = re.compile(
-    r"\b(?:(?:do(?:es)?n't|do(?:es)? not|no longer) (?:really )?(?:care|mind)|indifferent|neutral|"
-    r"neither likes? nor|no (?:strong )?opinion|whatever about|don't feel strongly)\b|"
-    r"无所谓|不在乎|不在意|没(?:什么)?感觉|谈不上喜欢|都可以|中立|一般般",
-    re.IGNORECASE,
-)
+_IS_NAMED = _LEXICON.pattern("is_named")
+_LIKES = _LEXICON.pattern("likes")
+_HATES = _LEXICON.pattern("hates")
+_CARES_NOT = _LEXICON.pattern("cares_not")
 
 
-_ATTITUDES = re.compile("|".join(each.pattern for each in (_CARES_NOT, _HATES, _LIKES)), re.IGNORECASE)
-_FEELING = frozenset("我你很太都也真对已经就最更非常特别挺") | frozenset(
-    ("about", "really", "so", "much", "very")
-)
+_ATTITUDES = _LEXICON.pattern("attitudes")
+_FEELING = _LEXICON.words("feeling")
 
 
 class Reading:
@@ -415,7 +284,7 @@ def beside(old: Reading, new: Reading) -> Pair:
         return Pair(old, new, (), 0.0)
     common = sum(min(count, new.counts.get(token, 0)) for token, count in old.counts.items())
     if 2 * common < _TEMPLATE * (len(a) + len(b)):
-        return Pair(old, new, (), 0.0)  # too few in any order
+        return Pair(old, new, (), 0.0)  # whatever their order
     matcher = SequenceMatcher(None, a, b, autojunk=False)
     found = (
         Exchange(

@@ -4,34 +4,25 @@ The record has to contain everything the user names: "forget that my manager is 
 with the manager Dana, nor "靠窗座位" the record "靠过道的位子".
 """
 
-import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from supervisor_memory.compare.evidence import Reading, beside, read
 from supervisor_memory.compare.verdict import closest_statement
-from supervisor_memory.text.terms import CJK, STOP_WORDS, has_cjk, stem
+from supervisor_memory.language.lexicon import lexicon
+from supervisor_memory.text.terms import STOP_WORDS, has_cjk, stem
 from supervisor_memory.understand.statements import judge
 
 __all__ = ["exchanges", "fit"]
 
-_WISHES = """
-want need prefer use wish ask tell told said say mention rule note thing default alway usual statement fact
-definit remember instruct request everi all your answer not no never
-"""  # as `terms.stem` leaves them
-_WISH = frozenset(_WISHES.split())
-_WISH_ZH = re.compile(
-    r"我们?|咱们?|以后|今后|每次|总是|一直|一般|通常|想要?|希望|喜欢|偏好|要求?|使用|用|都|得|会|关于|对"
-    r"(?!话|比|象|账)|一律|默认|(?:的|这件)?事[情儿]?$"
-)
+_LEXICON = lexicon("retractions")
+_WISH = _LEXICON.words("wish_stems")
+_WISH_ZH = _LEXICON.pattern("wish_zh")
 _FACTS = frozenset({"personal-fact", "identity", "definition", "decision", "correction", "house-rule"})
-_IS_STATEMENT = re.compile(r"(?:i|i'm|i'd|i've|we|we're|my|our|the user)\b|我|咱|用户", re.IGNORECASE)
-_WORD = re.compile(rf"[{CJK}]|[^\W{CJK}](?:[^\W{CJK}]|[-.'](?=\w))*")
-_EMPTY = frozenset("的了吧呢") | STOP_WORDS
-_CALLING = re.compile(
-    r"\b(?:address(?:ing)?|refer(?:ring)? to|speak(?:ing)? to|calling)(?= (?:me|us)\b)", re.IGNORECASE
-)
-"""Words for calling somebody by a name, read as "call"."""
+_IS_STATEMENT = _LEXICON.pattern("is_statement")
+_WORD = _LEXICON.pattern("word")
+_EMPTY = _LEXICON.words("particles") | STOP_WORDS
+_CALLING = _LEXICON.pattern("calling")
 _LEAST_STEM = 5
 _ONE_MISSING_OF = 5
 _HEAD_NOUN = 2  # characters

@@ -2,7 +2,7 @@
 
 A text is read in steps, each a small function over what the one before it found:
 
-1. The rules of `date_words` find dates named by themselves: "7 May 2023", "last week", 上周三. Among
+1. The rules of dates.toml find dates named by themselves: "7 May 2023", "last week", 上周三. Among
    overlapping finds the first and longest stays.
 2. Parts of a date: "early May", "the second week of", 去年底.
 3. Two ends of a range: "May to July", 5月到7月. A year named by one end holds for both.
@@ -22,18 +22,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 
-from supervisor_memory.language.date_words import (
-    NTH,
-    NUMBER,
-    UNIT,
-    UNIT_ZH,
-    Mention,
-    find,
-    number_of,
-    plain,
-    unit_of,
-)
+from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.text.calendar import FEW, Annual, Days, ago, back, chosen, portion, span
+from supervisor_memory.understand.mentions import Mention, find, number_of, plain, unit_of
 
 __all__ = ["FACT_DATED", "OTHER_YEAR", "DateRange", "asks_when", "closeness", "mentions_time", "named_dates"]
 
@@ -144,18 +135,9 @@ def _before(pattern: re.Pattern[str], text: str, position: int) -> re.Match[str]
     return pattern.search(text, max(0, position - _BEFORE), position)
 
 
-def _pattern(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE | re.ASCII)
-
-
-_PART_BEFORE = _pattern(
-    r"\b(?:the )?(?P<part>early|mid|late|beginning|start|middle|end|(?:first|second) half|"
-    rf"(?:{NTH}|last) week|week)(?:(?: (?:of|in))? ?(?:the )?(?:month of )?|-)$"
-)
-_PART_AFTER = _pattern(
-    r" ?的?[年月]?(?P<part>初|上旬|中旬|中(?![国午心间文学转等])|底|末|下旬|上半月|下半月|"
-    r"第[1-5]个?(?:周|星期|礼拜))"
-)
+_LEXICON = lexicon("dates")
+_PART_BEFORE = _LEXICON.pattern("part_before")
+_PART_AFTER = _LEXICON.pattern("part_after")
 
 
 def _part(mention: Mention, text: str) -> Mention:
@@ -175,11 +157,11 @@ def _part(mention: Mention, text: str) -> Mention:
     )
 
 
-_TO = _pattern(r" ?(?:-|–|—|~|到|至|(?:up )?to|through|thru|until|till) ?(?:the )?")
-_AND = _pattern(r" ?(?:and|和|与) ?(?:the )?")
-_LIST = _pattern(r" ?(?:,|、|and|or|和|与|及|跟) ?(?:the )?")
-_BETWEEN = _pattern(r"\bbetween (?:the )?$")
-_BETWEEN_ZH = _pattern(r" ?之?间")
+_TO = _LEXICON.pattern("end_to_end")
+_AND = _LEXICON.pattern("end_and_end")
+_LIST = _LEXICON.pattern("one_of_several")
+_BETWEEN = _LEXICON.pattern("between")
+_BETWEEN_ZH = _LEXICON.pattern("between_zh")
 
 
 def _joined(found: list[Mention], text: str) -> list[Mention]:
@@ -245,11 +227,8 @@ def _not_before(start: date, annual: Annual) -> Days:
     return days if days[0] >= start else annual(start.year + 1)
 
 
-_HABIT = _pattern(r"\b(?:every|each)(?: other)? $|每年?的?$")
-_CUE = _pattern(
-    r"\b(?:in|during|since|until|till|by|from|of|through|throughout|over|around|between|before|after|on|"
-    r"as of|prior to)[ -](?:the |that |my |our )?$|\bfor (?:the|my|our) $"
-)
+_HABIT = _LEXICON.pattern("habit")
+_CUE = _LEXICON.pattern("cue")
 
 
 def _is_meant(mention: Mention, text: str) -> bool:
@@ -261,19 +240,11 @@ def _is_meant(mention: Mention, text: str) -> bool:
 
 # --- steps: what is told from another day, and what has an open end --------------------------------------
 
-_TOLD_FROM = _pattern(r"(?:,? ?as [a-z]{1,20})?,? ?(?:on|before|prior to)? ?(?:the )?")
-_COUNTED_FROM = _pattern(
-    rf"\b(?:{NUMBER} )?{UNIT},? (?:(?P<before>before|prior to|preceding)|after|following) (?:the )?$"
-)
-_COUNTED_FROM_ZH = _pattern(rf" ?[的之以]?(?:(?P<before>前)|后)的?(?P<number>\d{{1,2}}|半|几){UNIT_ZH}")
-_OPEN = _pattern(
-    r"\b(?:(?P<since>since|starting(?: from)?)|(?P<after>after)|(?P<before>before|prior to|earlier than)|"
-    r"(?P<until>until|till|up to)) (?:the )?$"
-)
-_OPEN_ZH = _pattern(
-    r" ?(?:(?P<since>onwards?\b|以来|起(?![飞来床])|开始)|(?P<after>之后|以后|后(?![来面续台端天年]))"
-    r"|(?P<before>之前|以前|前(?![后面台端年天\d几半]))|(?P<until>为止))"
-)
+_TOLD_FROM = _LEXICON.pattern("told_from")
+_COUNTED_FROM = _LEXICON.pattern("counted_from")
+_COUNTED_FROM_ZH = _LEXICON.pattern("counted_from_zh")
+_OPEN = _LEXICON.pattern("open")
+_OPEN_ZH = _LEXICON.pattern("open_zh")
 
 
 def _in_context(found: list[Mention], text: str) -> Iterator[Mention]:
@@ -284,7 +255,7 @@ def _in_context(found: list[Mention], text: str) -> Iterator[Mention]:
             base = following
             yield _told_from(each, base)
         elif each is base:
-            yield each  # the "before" in front of it belongs to the mention before
+            yield each  # the "before" in front of it belongs to what is told from it
         elif counted := _counted_from(each, text):
             yield from (counted, each)
         else:
@@ -368,14 +339,4 @@ def _within(asked: DateRange, time: DateRange) -> float | None:
 
 # --- asking when -----------------------------------------------------------------------------------------
 
-_ASKS_WHEN = re.compile(
-    r"\bwhen(?:'s|'d| did| does| do| is| was| were| are| will| would| has| have| had)\b|\bwhen(?: exactly)?\?"
-    r"|^when\b[^,]*\?|\b(?:know|remember|recall|tell me|tell us|sure|forgot|wonder) (?:exactly )?when\b"
-    r"|\bsince when\b|\bhow long ago\b|\bhow (?:recently|soon)\b"
-    r"|\bhow many (?:days|weeks|months|years) (?:ago|since)\b"
-    r"|\b(?:what|which) (?:is the |was the )?(?:exact |specific )?(?:dates?|days?|weeks?|weekend|weekday|"
-    r"months?|years?|season|quarter|decade|holiday)\b|\bwhat time of (?:the )?(?:day|year)\b"
-    r"|什么时[候间]|啥时|何时|几时|哪[1一]?个?(?:天|日|周|星期|月|季度|年)|几月|几[号日](?![本志常])"
-    r"|(?:星期|周|礼拜)几|多久[以之]?前|多少[天年]前|几(?:天|周|个月|年)前|日期(?:是|为)|[哪几]点(?!儿?[吃建想])",
-    re.IGNORECASE,
-)
+_ASKS_WHEN = _LEXICON.pattern("asks_when")

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterator
 
+from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.text.terms import CJK, HAN, STOP_WORDS
 
 __all__ = ["identifier_match", "identifiers", "named_people"]
@@ -18,25 +19,11 @@ def _plain(text: str) -> str:
 
 # --- people ----------------------------------------------------------------------------------------------
 
-_ROLES = """
-user assistant system tool human ai bot agent supervisor model 用户 助手 助理 系统 工具 模型
-"""
-_NO_PEOPLE = frozenset(_ROLES.split())
-_WORDS = """
-amber angel april art august autumn basil bill bishop carol case chance charity chase christian clay
-cliff cook crystal daisy dale dawn dean destiny drew duke earl faith frank gene ginger glen grace
-grant guy hazel heather holly hope hunter iris ivy jack jade jay joy june king lance lily mark mason
-max may melody miles olive page pat patience pearl penny prince ray reed rich river rob robin rose
-ruby sage sandy sky star sue summer sunny victor wade will
-"""
-_WORDS_TOO = frozenset(_WORDS.split())
-"""First names that are also words: names only with a capital, and not at the beginning of a sentence."""
-_MONTHS = frozenset(
-    ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec")
-)
-_TITLES = frozenset(
-    ("mr", "mrs", "ms", "dr", "prof", "sir", "the", "of", "de", "da", "van", "von", "la", "el")
-)
+_LEXICON = lexicon("names")
+_NO_PEOPLE = _LEXICON.words("roles")
+_WORDS_TOO = _LEXICON.words("words_too")
+_MONTHS = _LEXICON.words("months")
+_TITLES = _LEXICON.words("titles")
 _LETTER = rf"[^\W{CJK}]"
 _CAPITALISED = re.compile(rf"(?<!{_LETTER})(?=[A-Z])[^\W\d_{CJK}]{{3,20}}(?!{_LETTER})")
 _BEGINS = re.compile(r"(?:^|[.!?。！？:：\n])[\s\"'“‘(]*\Z")

@@ -5,88 +5,31 @@ with speakers, and everything after a line that hands over a text ("answer this 
 pasted: a missed wish can be said again, but somebody else's wish that is kept will be believed.
 """
 
-import re
 from collections.abc import Iterator, Sequence
+
+from supervisor_memory.language.lexicon import lexicon
 
 __all__ = ["without_pasted"]
 
-_QUOTED_LINE = re.compile(r"\s*(?:>|\|(?!\|).*\|\s*$)")
-_LOG_LINE = re.compile(
-    r"\s*(?:\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\d\d:\d\d:\d\d\b|\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG|FATAL|"
-    r"TRACE)\]?[ :]|Traceback \(|File \"|at [\w.$<>]+\(|(?:\$|>>>|In \[\d+\]:|sqlite>|mysql>) )"
-)
-_HEADER = re.compile(
-    r"\s*(?:from|subject|sent|fwd?|reply-to|发件人|收件人|主题|转发)"
-    r"\s*[:：]\s*\S",
-    re.IGNORECASE,
-)
-_SPEAKER = re.compile(
-    r"\s*(?:\[[^\]\n]{1,24}\]\s*)?(?P<who>[^\W\d][\w .'’\-]{0,24})(?:\s*\([^)\n]{1,24}\))?[:：]\s*"
-)
-_NO_SPEAKER = re.compile(
-    r"(?:please )?(?:remember|note|also|fyi|btw|ps|p\.s\.|correction|ok|okay|yes|no|well|hi|hello|actually|"
-    r"first|second|"
-    r"third|finally|by the way|one more thing|decision|definition|rule|记住|记一下|注意|另外|补充|更正|"
-    r"纠正|还有|对了|规则|偏好|定义|"
-    r"决定).*",
-    re.IGNORECASE,
-)
-_UTTERANCE = re.compile(r"\b(?:I|you|we|me|my)\b|[我你您咱]|[.!?。！？…]\s*$|\S \S+ \S+ \S")
-_A_TEXT = (
-    r"(?:e-?mails?|mails?|letters?|texts?|transcripts?|logs?|readme|docs?|documents?|articles?|posts?|"
-    r"reviews?|comments?|contracts?|tickets?|chats?|conversations?|paragraphs?|essays?|drafts?|outputs?|"
-    r"snippets?|code|messages?|minutes|notes?|stack ?traces?|tracebacks?|bios?|cvs?|r[eé]sum[eé]s?|prompts?|"
-    r"speech(?:es)?|stor(?:y|ies)|poems?|lyrics|page|passage|excerpt|quotes?|feedback|response)"
-)
-_A_TEXT_ZH = (
-    r"(?:邮件|来信|信件|这封信|文本|原文|记录|纪要|日志|文章|评论|评价|合同|工单|聊天|对话|段话|段落|这段|"
-    r"这篇|说明|草稿|报错|代码|"
-    r"文案|简历|通知|帖子|消息|短信|反馈|脚本|提示词|故事|演讲稿|投诉)"
-)
-_HANDS_OVER = re.compile(
-    rf"\b(?:this|the|that|these|his|her|their|my|a|an|below|following) (?:[\w'-]+ ){{0,3}}?{_A_TEXT}\b"
-    rf"|\b(?:here(?:'s| is| are)?|below|as follows|the following|wrote|writes|says?|said)\b[^.?!]{{0,60}}$"
-    r"|\b(?:proofread|translate|rewrite|rephrase|summari[sz]e|polish|correct|paraphrase|fix|explain|review)\b"
-    r"[^.?!]{0,40}[:：]\s*$"
-    rf"|{_A_TEXT_ZH}|(?:下面|以下|如下)[^。]{{0,20}}[:：]\s*$"
-    r"|(?:翻译|润色|改写|校对|总结|概括|解释)[^。]{0,20}[:：]\s*$",
-    re.IGNORECASE,
-)
+_LEXICON = lexicon("pasted")
+_QUOTED_LINE = _LEXICON.pattern("quoted_line")
+_LOG_LINE = _LEXICON.pattern("log_line")
+_HEADER = _LEXICON.pattern("header")
+_SPEAKER = _LEXICON.pattern("speaker")
+_NO_SPEAKER = _LEXICON.pattern("no_speaker")
+_UTTERANCE = _LEXICON.pattern("utterance")
+_HANDS_OVER = _LEXICON.pattern("hands_over")
 _CLOSED = (".", "。", "!", "！")
-_TASK = re.compile(
-    r"(?:^(?:please |can you |could you )?(?:find|fix|debug|check|explain|review|improve|format|refactor|"
-    r"rate|answer|grade|edit)\b|"
-    r"^(?:请|帮我|麻烦你?)*(?:找|改|看|检查|修|解释|优化|分析|评价|打分|回复|"
-    r"回答))[^.?!。？！]{0,60}[:：]\s*$",
-    re.IGNORECASE,
-)
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)|(?<=[。！？])(?=\S)")
-_ANNOUNCES = re.compile(
-    r"\b(?:remember|keep in mind|note (?:that|down|the following)|about (?:me|us|myself)|from now on|"
-    r"(?:my|our|these|the following|some|a few) (?:[\w-]+ )?(?:preferences|rules|details|facts|definitions|"
-    r"wishes|conventions|habits))\b|记住|记下|记一下|记得|偏好|规则|习惯|口径|关于我|我的(?:情况|信息|"
-    r"要求)|以后|约定",
-    re.IGNORECASE,
-)
+_TASK = _LEXICON.pattern("task")
+_SENTENCE_END = _LEXICON.pattern("sentence_end")
+_ANNOUNCES = _LEXICON.pattern("announces")
 
 
 _LEAST_SPEAKERS = 2
-_BLOCK = re.compile(
-    r"<(?!(?:b|i|u|em|strong|code|span|sub|sup|a|kbd|mark)\b)([a-z][\w-]{0,30})\b[^<>]{0,80}>.{1,4000}?</\1>",
-    re.IGNORECASE | re.DOTALL,
-)
-"""A text between tags, except tags that only mark a word."""
-_BLANKED = re.compile(r"[^\n]")
-_SALUTATION = re.compile(
-    r"\s*(?:(?:dear|hi|hello) [^\W\d][\w .'-]{0,30}[,:]|(?:尊敬的|亲爱的)?\w{1,8}"
-    r"(?:你好|您好)?[:：,，])\s*$",
-    re.IGNORECASE,
-)
-_CLOSING = re.compile(
-    r"\s*(?:(?:(?:best|kind|warm) (?:regards|wishes)|best|regards|cheers|sincerely|yours[\w ]{0,40}|"
-    r"thanks|thank you)\b[,. ]*[\w .-]{0,30}|此致.*|敬礼.*|祝好.*|顺祝.*)$",
-    re.IGNORECASE,
-)
+_BLOCK = _LEXICON.pattern("block")
+_BLANKED = _LEXICON.pattern("blanked")
+_SALUTATION = _LEXICON.pattern("salutation")
+_CLOSING = _LEXICON.pattern("closing")
 
 
 def without_pasted(text: str) -> str:

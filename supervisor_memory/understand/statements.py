@@ -1,7 +1,8 @@
 """Judge each sentence of a text: it states a preference, defines a word, asks, or does none of these.
 
-By rules, in English and Chinese; the words are in `phrases`. `recall/route` decides by it whether there
-is something to write, `remember/extract` writes it.
+By rules, in English and Chinese; the words are in wishes.toml, facts.toml, retractions.toml and
+sentences.toml of `language`. `recall/route` decides by it whether there is something to write,
+`remember/extract` writes it.
 """
 
 import re
@@ -12,15 +13,16 @@ from functools import lru_cache
 from itertools import islice
 from typing import Literal, TypeAlias
 
-from supervisor_memory.language import facts, phrases
-from supervisor_memory.language.phrases import MASK
+from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.model.records import Kind
 from supervisor_memory.text.unseen import UNSEEN
 from supervisor_memory.understand.definitions import Definition, find_definition
 from supervisor_memory.understand.pasted import without_pasted
 
 __all__ = [
+    "MASK",
     "MAX_SENTENCE",
+    "SMALL_TALK",
     "Statement",
     "Statements",
     "judge",
@@ -36,25 +38,68 @@ MAX_SENTENCES = 100
 MAX_SENTENCE = 1_000
 """Characters. Nobody states a preference in more; a longer sentence is material, not a statement."""
 
-_QUOTED = (
-    r"```.*?(?:```|\Z)|`[^`\n]{1,300}`|https?://[^\s，。；！？）]{1,500}"
-    r"|\"[^\"\n]{1,300}\"|“[^“”\n]{1,300}”|「[^「」\n]{1,300}」|『[^『』\n]{1,300}』|《[^《》\n]{1,100}》|"
-    r"‘[^‘’\n]{1,300}’"
+_WISHES, _SENTENCES, _FACTS, _RETRACTIONS = map(lexicon, ("wishes", "sentences", "facts", "retractions"))
+MASK = lexicon("common").text("mask")
+"""Stands for one character that was quoted or is code: it says nothing by itself."""
+
+_STANDING = _WISHES.pattern("preferences.standing-instruction")
+_PREFERENCES = _WISHES.patterns("preferences")
+_OUTSIDERS = _WISHES.pattern("outsiders")
+
+_QUOTED_SPAN = _SENTENCES.pattern("quoted_span")
+_ENDS = _SENTENCES.pattern("ends")
+_ABBREVIATION = _SENTENCES.pattern("abbreviation")
+_CLAUSE_END = _SENTENCES.pattern("clause_end")
+_SOFT_WRAP = _SENTENCES.pattern("soft_wrap")
+_ONE_OFF = _SENTENCES.pattern("one_off")
+_HYPOTHETICAL = _SENTENCES.pattern("hypothetical")
+_CONDITION = _SENTENCES.pattern("condition")
+_REPORTED = _SENTENCES.pattern("reported")
+_BY_ANOTHER = _SENTENCES.pattern("by_another")
+_PAST = _SENTENCES.pattern("past")
+_DO_NOT_REMEMBER = _SENTENCES.pattern("do_not_remember")
+_FORGET = _SENTENCES.pattern("forget")
+_INSTRUCTION = _SENTENCES.pattern("instruction")
+_QUESTION_WORDS_ZH = _SENTENCES.pattern("question_words_zh")
+_ANYHOW = _SENTENCES.pattern("anyhow")
+_QUESTION_ENDS_ZH = _SENTENCES.pattern("question_ends_zh")
+_QUESTION_STARTS = _SENTENCES.pattern("question_starts")
+_ASKS_TO_BE_TOLD = _SENTENCES.pattern("asks_to_be_told")
+_REQUEST = _SENTENCES.pattern("request")
+_TAG = _SENTENCES.pattern("tag")
+_POLITE = _SENTENCES.pattern("polite")
+_POLITE_WISH = _SENTENCES.pattern("polite_wish")
+_ADDRESS = _SENTENCES.pattern("address")
+_REMEMBER_THAT = _SENTENCES.pattern("remember_that")
+_HERE = _SENTENCES.pattern("here")
+_SENTENCES.give(
+    small_word="|".join(
+        f"{re.escape(word)}(?![a-z])" if word.isascii() else word
+        for word in sorted(_SENTENCES.listed("small_words"), key=len, reverse=True)
+    )
 )
-_QUOTED_SPAN = re.compile(_QUOTED, re.DOTALL)
-_CJK_OR_SPACE = r"(?=\s|\Z|[\u3400-\u9fff，。；！？])"
-_ENDS = re.compile(
-    rf"(?P<quoted>{_QUOTED})"
-    r"|(?P<end>[。！？!?]{1,10}[”’」』）)\"']{0,3}(?<=[。！？])"  # a full-width mark always ends
-    rf"|[。！？.!?]{{1,10}}[”’」』）)\"']{{0,3}}{_CJK_OR_SPACE}"
-    r"|[。！？]|\n\s*)",
-    re.DOTALL,
-)
-_ABBREVIATION = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|dr|mr|mrs|ms|no|approx|incl|excl|fig|st|cf|u\.s|a\.m|p\.m)|^\s*\d{1,2})\Z",
-    re.I,
-)
-_CLAUSE_END = re.compile(r"[,;，；] ?")
+SMALL_TALK = _SENTENCES.pattern("small_talk")
+"""A whole message of this is an acknowledgement: there is nothing to look up."""
+
+_FACT_RULES = _FACTS.patterns("facts")
+_IMPERATIVE = _FACTS.pattern("imperative")
+_PASSING = _FACTS.pattern("passing")
+_DECISION = _FACTS.pattern("decision")
+_CORRECTION = _FACTS.pattern("correction")
+_STATES_SOMETHING = _FACTS.pattern("states_something")
+_HOUSE_RULE = _FACTS.pattern("house_rule")
+
+_RETRACTED = _RETRACTIONS.each("retracted")
+_MEANINGLESS = _RETRACTIONS.pattern("meaningless")
+_AT_HAND = _RETRACTIONS.pattern("at_hand")
+_SAID_ABOUT = _RETRACTIONS.pattern("said_about")
+_UNDER_CONDITION = _RETRACTIONS.pattern("under_condition")
+_UPON_ASKING = _RETRACTIONS.pattern("upon_asking")
+_NOT_TO = _RETRACTIONS.pattern("not_to")
+_FORGETTING = _RETRACTIONS.pattern("forgetting")
+_WHO_FORGETS = _RETRACTIONS.pattern("who_forgets")
+_BIDS = _RETRACTIONS.pattern("bids")
+_NO_MORE = _RETRACTIONS.blocks("no_longer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +154,6 @@ def _read(text: str) -> Statements:
 _MOST_READ = MAX_SENTENCES * MAX_SENTENCE
 _LONGEST_KNOWN = 2_000
 _known = lru_cache(maxsize=1_024)(_read)  # one question is routed for the supervisor and for each sub-agent
-
-
-_SOFT_WRAP = re.compile(
-    r"(?<![ \t.!?:;。！？：；…\n])[ \t]*\n[ \t]*(?=[a-z(])"
-    r"(?!(?:i|i'm|we|my|our|please|don't|do|always|never|also|and then|then|what|how|who|when|where|why|use|"
-    r"call)\b)"
-    r"|(?<=[，、])[ \t]*\n[ \t]*(?=[^\s\-*•\d])"
-)
 
 
 def _unwrapped(text: str) -> str:
@@ -181,12 +218,12 @@ def judge(sentence: str) -> Statement:
         return Statement(sentence, "asks", "question")
     if reason := _disclaimer(hidden):
         return Statement(sentence, "nothing", reason)
-    if facts.speaks_of_forgetting(_without_address(hidden)):
+    if _speaks_of_forgetting(_without_address(hidden)):
         return Statement(sentence, "nothing", "forget")
     if definition := _definition(text, hidden):
         return Statement(sentence, "states", "definition", "domain-facts", definition)
     found = _stated(sentence, hidden)
-    if found.kind is None and found.reason == "none" and (before := facts.affirmed(hidden)):
+    if found.kind is None and found.reason == "none" and (before := _affirmed(hidden)):
         kind = _stated(sentence, before).kind
         return Statement(sentence, "states", "no-longer", kind) if kind is not None else found
     return found
@@ -198,7 +235,7 @@ def _stated(sentence: str, hidden: str) -> Statement:
 
 
 def _without_address(hidden: str) -> str:
-    for lead in (phrases.ADDRESS, phrases.REMEMBER_THAT, phrases.ADDRESS):
+    for lead in (_ADDRESS, _REMEMBER_THAT, _ADDRESS):
         hidden = lead.sub("", hidden, count=1)
     return hidden
 
@@ -206,19 +243,51 @@ def _without_address(hidden: str) -> str:
 def _retracted(hidden: str) -> tuple[int, int] | None:
     """The span of the part that the sentence takes back; None if it takes nothing back."""
     start, end = 0, len(hidden)
-    if polite := phrases.POLITE.match(hidden):
+    if polite := _POLITE.match(hidden):
         start, end = polite.span("rest") if polite["rest"] is not None else polite.span("rest_zh")
     elif _is_question(hidden):
         return None
-    found = facts.retracted(hidden[start:end])
+    found = _taken_back(hidden[start:end])
     return (found[0] + start, found[1] + start) if found else None
+
+
+def _taken_back(hidden: str) -> tuple[int, int] | None:
+    """Where in a sentence stands what the user takes back; None when nothing named is."""
+    for pattern in _RETRACTED:
+        match = pattern.search(hidden)
+        if match is None or _NOT_TO.search(hidden[: match.start()]):
+            continue
+        what, start = match["what"].strip(), match.start("what")
+        is_at_hand = _AT_HAND.match(what) and not _SAID_ABOUT.search(hidden[:start])
+        if not _MEANINGLESS.match(what) and not is_at_hand:
+            return match.span("what")
+    return None
+
+
+def _speaks_of_forgetting(said: str) -> bool:
+    """Whether something is to be forgotten or not, which is nothing to be remembered in these words.
+
+    That somebody forgets things is told like anything else.
+    """
+    match = _FORGETTING.search(said)
+    before = said[: match.start()] if match else ""
+    return match is not None and not (_WHO_FORGETS.search(before) and not _BIDS.search(before))
+
+
+def _affirmed(hidden: str) -> str:
+    """What is said to hold no more, as if it did: "I live in Rome" of "I no longer live in Rome"; else ""."""
+    for block, pattern in _NO_MORE:
+        found, count = pattern.subn(block["put"], hidden, count=1)
+        if count:
+            return found
+    return ""
 
 
 def _put_off(hidden: str, what: tuple[int, int]) -> bool:
     """Whether the retraction is conditional, for later, or in somebody else's words."""
     before, after = hidden[: what[0]], hidden[what[1] :]
-    is_conditional = facts.UNDER_CONDITION.search(f"{before} {after}")
-    return bool(is_conditional or facts.UPON_ASKING.search(hidden[: what[1]]) or _disclaimer(before))
+    is_conditional = _UNDER_CONDITION.search(f"{before} {after}")
+    return bool(is_conditional or _UPON_ASKING.search(hidden[: what[1]]) or _disclaimer(before))
 
 
 def _retraction(sentence: str, what: str) -> Statement:
@@ -227,26 +296,26 @@ def _retraction(sentence: str, what: str) -> Statement:
 
 def _fact(sentence: str, hidden: str) -> Statement | None:
     """Judge whether a sentence states a fact of the user, a decision, a correction or a house rule."""
-    if phrases.CONDITION.search(hidden):
+    if _CONDITION.search(hidden):
         return None
     said = _without_address(hidden)
-    is_request = facts.IMPERATIVE.match(said) or phrases.REQUEST.search(said)
-    for reason, rule in () if is_request else facts.FACTS:
+    is_request = _IMPERATIVE.match(said) or _REQUEST.search(said)
+    for reason, rule in () if is_request else _FACT_RULES:
         if match := rule.search(said):
             around = f"{said[: match.start()]} {said[match.end() :]}"
-            if not facts.PASSING.search(around):
+            if not _PASSING.search(around):
                 return Statement(sentence, "states", reason, "user-profile")
-    if facts.PASSING.search(said):
+    if _PASSING.search(said):
         return None
-    if facts.DECISION.search(said):
+    if _DECISION.search(said):
         return Statement(sentence, "states", "decision", "domain-facts")
-    if match := facts.CORRECTION.match(said) or facts.CORRECTION.match(hidden):
+    if match := _CORRECTION.match(said) or _CORRECTION.match(hidden):
         rest = (match["rest"] or match["rest_zh"]).strip()
-        if facts.STATES_SOMETHING.search(rest):
+        if _STATES_SOMETHING.search(rest):
             return Statement(sentence, "states", "correction", "domain-facts")
-    if match := facts.HOUSE_RULE.match(said):
+    if match := _HOUSE_RULE.match(said):
         rest = (match["rest"] or match["rest_zh"] or match["rest_said"]).strip()
-        if _says_enough(rest) and not phrases.REQUEST.search(rest):
+        if _says_enough(rest) and not _REQUEST.search(rest):
             return Statement(sentence, "states", "house-rule", "domain-facts")
     return None
 
@@ -286,63 +355,54 @@ def _where_the_question_begins(sentence: str) -> int:
 
 
 def _refusal(hidden: str) -> str:
-    if phrases.INSTRUCTION.search(hidden):
+    if _INSTRUCTION.search(hidden):
         return "instruction-to-assistant"
-    if phrases.DO_NOT_REMEMBER.search(hidden):
+    if _DO_NOT_REMEMBER.search(hidden):
         return "do-not-remember"
-    return "forget" if phrases.FORGET.search(hidden) and not phrases.STANDING.search(hidden) else ""
+    return "forget" if _FORGET.search(hidden) and not _STANDING.search(hidden) else ""
 
 
 def _disclaimer(hidden: str) -> str:
     """Why a sentence is not the user's own, or not meant now: "reported", "hypothetical", "past"; or ""."""
     if _BY_ANOTHER.match(hidden):
         return "reported"
-    if phrases.HYPOTHETICAL.search(hidden):
+    if _HYPOTHETICAL.search(hidden):
         return "hypothetical"
-    if phrases.REPORTED.search(hidden):
+    if _REPORTED.search(hidden):
         return "reported"
-    return "past" if phrases.PAST.search(hidden) else ""
-
-
-_BY_ANOTHER = re.compile(
-    r"(?:assistant|system|developer|tool|function|agent|supervisor|bot|ai|助手|助理|系统|工具|智能体|机器人)"
-    r"(?: (?:message|result|output|reply|said|call)|消息|结果|输出|回复)?\s*[:>]"
-    r"|</?[a-z][\w-]*>|<\||\[/?(?:INST|SYS)",
-    re.IGNORECASE,
-)
-"""What marks the words of another in a conversation: a speaker's name, a tag."""
+    return "past" if _PAST.search(hidden) else ""
 
 
 def _is_question(hidden: str) -> bool:
-    untagged = phrases.TAG.sub("", hidden)
+    untagged = _TAG.sub("", hidden)
     return _asks(untagged) and not _is_polite_wish(untagged)
 
 
 def _asks(hidden: str) -> bool:
     if hidden.rstrip("!. )").endswith("?"):
         return True
-    if phrases.QUESTION_ENDS_ZH.search(hidden) or phrases.QUESTION_STARTS.search(hidden):
+    if _QUESTION_ENDS_ZH.search(hidden) or _QUESTION_STARTS.search(hidden):
         return True
-    if phrases.ASKS_TO_BE_TOLD.search(hidden):
+    if _ASKS_TO_BE_TOLD.search(hidden):
         return True
-    return bool(phrases.QUESTION_WORDS_ZH.search(hidden)) and not phrases.ANYHOW.search(hidden)
+    return bool(_QUESTION_WORDS_ZH.search(hidden)) and not _ANYHOW.search(hidden)
 
 
 def _is_polite_wish(hidden: str) -> bool:
     """Whether a "could you …?" asks for a lasting habit, not for information."""
-    match = phrases.POLITE.match(hidden)
+    match = _POLITE.match(hidden)
     if match is None:
         return False
     rest = match["rest"] or match["rest_zh"] or ""
-    if phrases.QUESTION_WORDS_ZH.search(rest):
+    if _QUESTION_WORDS_ZH.search(rest):
         return False
-    return bool(phrases.POLITE_WISH.search(rest) or phrases.STANDING.search(rest))
+    return bool(_POLITE_WISH.search(rest) or _STANDING.search(rest))
 
 
 def _definition(text: str, hidden: str) -> Definition | None:
     start, announced = _announced(hidden)
     body = hidden[start:]
-    if not announced and phrases.REQUEST.search(body):
+    if not announced and _REQUEST.search(body):
         return None
     return find_definition(text[start:], body)
 
@@ -352,9 +412,9 @@ def _announced(hidden: str) -> tuple[int, bool]:
     start, announced = 0, False
     for _ in range(3):
         for lead, announces in (
-            (phrases.ADDRESS, False),
-            (phrases.REMEMBER_THAT, True),
-            (phrases.HERE, True),
+            (_ADDRESS, False),
+            (_REMEMBER_THAT, True),
+            (_HERE, True),
         ):
             if match := lead.match(hidden[start:]):
                 start += match.end()
@@ -363,12 +423,12 @@ def _announced(hidden: str) -> tuple[int, bool]:
 
 
 def _preference(sentence: str, hidden: str) -> Statement:
-    polite = phrases.POLITE.match(phrases.TAG.sub("", hidden))
+    polite = _POLITE.match(_TAG.sub("", hidden))
     wish = ((polite["rest"] or polite["rest_zh"]) if polite else None) or hidden
-    lasting = phrases.STANDING.search(wish)
-    if phrases.ONE_OFF.search(wish) and not lasting:
+    lasting = _STANDING.search(wish)
+    if _ONE_OFF.search(wish) and not lasting:
         return Statement(sentence, "nothing", "one-off")
-    for reason, rule in phrases.PREFERENCES:
-        if rule.search(wish) and not (reason == "default" and phrases.OUTSIDERS.search(wish)):
+    for reason, rule in _PREFERENCES:
+        if rule.search(wish) and not (reason == "default" and _OUTSIDERS.search(wish)):
             return Statement(sentence, "states", reason, "user-profile")
-    return Statement(sentence, "nothing", "task" if phrases.REQUEST.search(hidden) else "none")
+    return Statement(sentence, "nothing", "task" if _REQUEST.search(hidden) else "none")

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
-from supervisor_memory.language import phrases
+from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.model.records import (
     FAMILIES,
     Candidate,
@@ -40,6 +40,7 @@ _MOST_SENTENCES: Final = 200
 _ABOUT_THE_USER: Final = frozenset({FAMILIES["user-profile"], FAMILIES["identity"]})
 _SET_ASIDE: Final[tuple[Status, ...]] = ("pending", "quarantined", "deleted")
 _EQUALS: Final = 50
+_INSTRUCTION: Final = lexicon("sentences").pattern("instruction")
 
 
 def doubts(
@@ -77,7 +78,7 @@ def doubts(
     if is_changed or (is_strange and is_denied()):
         found.append("contradicts-the-user")
     is_order = is_strange and any(map(is_instruction, told))
-    if is_order or any(map(phrases.INSTRUCTION.search, said)):  # also what is quoted: a model reads that too
+    if is_order or any(map(_INSTRUCTION.search, said)):  # also what is quoted: a model reads that too
         found.append("instruction-like")
     if candidate.confidence < _LEAST_CONFIDENCE:
         found.append("low-confidence")

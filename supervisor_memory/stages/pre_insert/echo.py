@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 from supervisor_memory import errors
 from supervisor_memory.flow import Remembering
+from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.model.records import SESSION_FAMILY, Candidate, Filter, Note, Query, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.text.terms import terms
@@ -35,9 +36,8 @@ _MOST_READ = 8_000
 
 # --- our own messages, and those of handoffs -------------------------------------------------------------
 
-_BOOKKEEPING = re.compile(
-    r"(?:successfully\s+)?transferr(?:ed|ing)\s+(?:back\s+)?to\s+[\w .\-]{1,64}[.!]?", re.IGNORECASE
-)
+_LEXICON = lexicon("answers")
+_BOOKKEEPING = _LEXICON.pattern("bookkeeping")
 _CLASSES = "|".join(name for name in errors.__all__ if re.search(r"[a-z][A-Z]", name))
 _FROM_US = re.compile(
     rf"\b(?:{_CLASSES})\b[\"'`]?:|\bMemoryAccessDenied\b|\bmemory tools belong to the supervisor\b"
@@ -197,19 +197,8 @@ def _covered(said: _Words, told: _Told) -> set[int]:
 
 # --- words -------------------------------------------------------------------------------------------------
 
-_LEADS = """
-a an and according also are as asked context data definition definitions fact facts following for from
-have here i in is it know known long-term memories memory mentioned my note noted notes of okay ok on
-our per preference preferences previous previously recall recalled recap record records relevant
-remember remembered reminder said session sessions so stated sure that the their then these this those
-to told user user's users we you your yes conclusion conclusions artifact artifacts experience identity
-"""
-_LEADS_IN = frozenset(_LEADS.split())
-_LEADS_IN_ZH = re.compile(
-    r"(?:根据|按照|依据|我|您|你|用户|记得|记住|已知|之前|此前|以往|先前|会话|对话|长期|相关|记忆|记录|资料|备注|笔记|"
-    r"说过|提到|告诉|知道|如下|以下|如前所述|所述|另外|此外|同时|以及|并且|还有|好的|是的|偏好|定义|结论|产物|经验|身份|"
-    r"内容|信息|中|的|了|和|与|及|是|为|在|里|过)+"
-)
+_LEADS_IN = _LEXICON.words("leads")
+_LEADS_IN_ZH = _LEXICON.pattern("leads_in_zh")
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+")
 _BEFORE = ",;:、。\"'`“”‘’([{【《*|•·"  # what stands before a number may be its sign or its point
 _AFTER = ".,;:!?、。\"'`“”‘’()[]{}【】《》*|•·"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from supervisor_memory.language import phrases
+from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.model.arguments import WHOLE_NUMBERS
 from supervisor_memory.model.records import (
     Candidate,
@@ -25,7 +25,13 @@ from supervisor_memory.text.terms import terms
 from supervisor_memory.understand.definitions import Definition
 from supervisor_memory.understand.rejection import informing
 from supervisor_memory.understand.sql import one_query, query_of
-from supervisor_memory.understand.statements import Statement, masked, normal, read_statements
+from supervisor_memory.understand.statements import (
+    SMALL_TALK,
+    Statement,
+    masked,
+    normal,
+    read_statements,
+)
 from supervisor_memory.understand.subject import About, about_preference, properties_of
 
 __all__ = [
@@ -146,12 +152,21 @@ def _why_not(statement: Statement, refusal: str) -> str:
     if refusal and statement.kind is not None:
         return refusal
     if statement.reason in ("none", "task"):
-        is_small_talk = phrases.SMALL_TALK.fullmatch(normal(statement.text[:_MAX_NAME]))
+        is_small_talk = SMALL_TALK.fullmatch(normal(statement.text[:_MAX_NAME]))
         return "small-talk" if is_small_talk else "no-statement"
     return statement.reason
 
 
-_WHOLE = re.compile(r"(?:i|i'm|i'd|we|my|our|the user)\b|[我用户]", re.IGNORECASE)
+_LEXICON, _WISHES, _SENTENCES = map(lexicon, ("answers", "wishes", "sentences"))
+_STANDING = _WISHES.pattern("preferences.standing-instruction")
+_ABOUT_THE_USER = _WISHES.pattern("about_the_user")
+_TAG = _SENTENCES.pattern("tag")
+_POLITE = _SENTENCES.pattern("polite")
+_POLITE_WISH = _SENTENCES.pattern("polite_wish")
+_ADDRESS = _SENTENCES.pattern("address")
+_REMEMBER_THAT = _SENTENCES.pattern("remember_that")
+_INSTRUCTION = _SENTENCES.pattern("instruction")
+_WHOLE = _LEXICON.pattern("whole")
 _CONFIDENCE = {"decision": 0.75, "correction": 0.75, "house-rule": 0.75, "personal-fact": 0.85, "habit": 0.8}
 """How sure a rule is; the others are made of words that announce a wish or a definition."""
 _USUAL_CONFIDENCE, _OF_AN_AGENT = 0.9, 0.7
@@ -181,11 +196,11 @@ def _taken_back(statement: Statement, what: str, kind: Kind, source: Source) -> 
 
 def _trimmed(text: str) -> str:
     """The sentence without greeting, politeness and announcement at its ends."""
-    text = phrases.TAG.sub("", text.strip())
-    if polite := phrases.POLITE.match(text):
+    text = _TAG.sub("", text.strip())
+    if polite := _POLITE.match(text):
         rest = polite["rest"] or polite["rest_zh"] or ""
-        text = rest if phrases.POLITE_WISH.search(rest) or phrases.STANDING.search(rest) else text
-    for lead in (phrases.ADDRESS, phrases.REMEMBER_THAT, phrases.ADDRESS):
+        text = rest if _POLITE_WISH.search(rest) or _STANDING.search(rest) else text
+    for lead in (_ADDRESS, _REMEMBER_THAT, _ADDRESS):
         text = lead.sub("", text, count=1)
     return text.strip(" ,，、:：").strip()
 
@@ -201,7 +216,7 @@ def _about(text: str, kind: Kind, definition: Definition | None) -> About:
     return About(definition.term, f"includes-{_object(definition.value)}", value)
 
 
-_OBJECT_EDGES = re.compile(r"^(?:(?:the|an?|any|all) |[\s\"'`“”])+|(?:的|了|[\s\"'`“”.])+$")
+_OBJECT_EDGES = _LEXICON.pattern("object_edges")
 _MAX_OBJECT = 80
 
 
@@ -277,11 +292,7 @@ def _kind_of(content: str, stated: Statement | None) -> Kind:
         return stated.kind
     if query_of(content) or (_PATH.search(content) and len(content) <= _MAX_PATH):
         return "tool-effects"
-    return (
-        "user-profile"
-        if phrases.ABOUT_THE_USER.search(masked(normal(content[:_MAX_PATH])))
-        else "domain-facts"
-    )
+    return "user-profile" if _ABOUT_THE_USER.search(masked(normal(content[:_MAX_PATH]))) else "domain-facts"
 
 
 # --- an agent ------------------------------------------------------------------------------------------
@@ -332,11 +343,7 @@ def read_agent(
 
 
 _EVIDENCE_FIELDS = ("question", "evidence", "figures", "sql", "csv_path", "chart_path")
-_EMPTY_ANSWER = re.compile(
-    r"^(?:error|traceback|exception|failed|sorry|i'?m sorry|i (?:can't|cannot|don't know)|no (?:results|"
-    r"answer|data)|抱歉|对不起|出错|错误|失败|无法|没有(?:找到|结果|数据))",
-    re.IGNORECASE,
-)
+_EMPTY_ANSWER = _LEXICON.pattern("empty_answer")
 
 
 def _concluded(
@@ -566,7 +573,7 @@ def _checked(item: Mapping[Any, Any] | None, source: Source) -> Candidate | Unus
         claim = read_claim(item)
     except Unusable as error:
         return error
-    if phrases.INSTRUCTION.search(masked(normal(claim.content))):
+    if _INSTRUCTION.search(masked(normal(claim.content))):
         return Unusable("instruction-like", "an instruction to the assistant")
     told = describe(claim.content, claim.kind, source=source)
     named: dict[str, Any] = claim.named

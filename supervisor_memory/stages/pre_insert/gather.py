@@ -1,7 +1,6 @@
 """Gather what a turn offers to remember: the user's statements, an agent's results, the words themselves."""
 
 import json
-import re
 import unicodedata
 import uuid
 from collections import Counter
@@ -12,6 +11,7 @@ from typing import Any, TypeAlias
 
 from supervisor_memory.errors import ContentTooLarge, InvalidContent
 from supervisor_memory.flow import Remembering
+from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.model.arguments import as_tags
 from supervisor_memory.model.messages import LONGEST_READ
 from supervisor_memory.model.records import (
@@ -291,34 +291,10 @@ def storable(found: Iterable[Candidate]) -> Iterator[Candidate]:
 
 _LONGEST_WORDS = 2_000
 _LATEST = 20  # messages of a session, among which is the one that is answered
-_KEY = r"(?-i:[A-Z][A-Z0-9]{0,9}-\d{1,7}|#\d{1,7})(?![\w-]|[.,]\d)"
-_LABEL = (
-    r"(?:update|progress|status|findings?|takeaways?|conclusions?|results?|notes?|summary|进展|更新|结论|结果)"
-    r"(?: (?:of|from|by) \w+)?"
-)
-_WORK = (
-    r"\b(?:tasks?|tickets?|issues?|jobs?|projects?|stor(?:y|ies)|bugs?|epics?|cases?)\s|"
-    r"任务|工单|项目|需求|缺陷"
-)
-_GOES_ON = (
-    r"\b(?:continu(?:e|ing)|resum(?:e|ing)|proceed|go(?:ing)? (?:on|back)|carry(?:ing)? on|back|work(?:ing)?|"
-    r"start(?:ing)?|begin|finish(?:ing)?|clos(?:e|ing)|progress|status|news)(?: (?:on|with|to|of|for))*\s|"
-    r"继续|处理|跟进|推进|开始|完成"
-)
-_NAMED = re.compile(
-    rf"(?:^|[.!?,。！？，])\W*(?:(?:for|on|re|about|regarding|关于|针对)\s*)?"
-    rf"(?P<at_head>{_KEY})(?: ?{_LABEL})?\s*(?:[:：,，]|$)"
-    rf"|[\[(（【](?P<inside>{_KEY})[\])）】]"
-    rf"|(?:{_WORK})\s*(?P<of_work>{_KEY})"
-    rf"|(?:{_GOES_ON})\s*(?P<gone_on_with>{_KEY})(?!\s*[A-Za-z])",
-    re.MULTILINE | re.IGNORECASE,
-)
-"""Where a key names what the words are about: at their head, in brackets, behind a word for work, or as what
-is gone on with. "COVID-19 cases" and "as UTF-8" name no task."""
+_TASKS = lexicon("tasks")
+_NAMED = _TASKS.pattern("named")
 
-_SEVERAL = re.compile(
-    rf"{_KEY}(?:\s*(?:,|/|&|、|and|or|with|to|和|与|及|到)\s*)+(?:{_WORK})?\s*{_KEY}", re.IGNORECASE
-)
+_SEVERAL = _TASKS.pattern("several")
 
 
 def of_their_tasks(said: Remembering, view: ReadStore) -> Remembering:

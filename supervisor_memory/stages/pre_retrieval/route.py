@@ -11,11 +11,11 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from supervisor_memory.flow import Recalling
-from supervisor_memory.language import phrases
+from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.model.records import FAMILIES, Hits, Kind, Query, Route, family_for
 from supervisor_memory.ports import NoStore
 from supervisor_memory.text.terms import terms
-from supervisor_memory.understand.statements import Statements, normal, read_statements
+from supervisor_memory.understand.statements import SMALL_TALK, Statements, normal, read_statements
 
 __all__ = ["route", "route_turn", "write_query"]
 
@@ -25,6 +25,7 @@ _LONGEST_SMALL_TALK = 80
 _READ_BEFORE = 4_000
 """Characters at the start of a text in which a reference to earlier talk is looked for."""
 _ABOUT_THE_USER = (FAMILIES["user-profile"], FAMILIES["domain-facts"])
+_CROSS_SESSION = lexicon("sentences").pattern("cross_session")
 
 
 def route(
@@ -60,9 +61,9 @@ def _reading(text: str, statements: Statements) -> tuple[bool, str]:
     if not any(unicodedata.category(c)[0] in "LN" for c in text):
         return False, "empty"
     said = normal(text[:_READ_BEFORE])
-    if len(said) <= _LONGEST_SMALL_TALK and phrases.SMALL_TALK.fullmatch(said):
+    if len(said) <= _LONGEST_SMALL_TALK and SMALL_TALK.fullmatch(said):
         return False, "small-talk"
-    if phrases.CROSS_SESSION.search(said):
+    if _CROSS_SESSION.search(said):
         return True, "cross-session"
     if any(statement.does == "asks" for statement in statements.all):
         return True, "question"

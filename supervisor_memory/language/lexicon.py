@@ -1,0 +1,180 @@
+"""Reads the words, patterns and tables of English and Chinese from the TOML files of this folder.
+
+An entry of a file is one of these; names are in small letters, and the order of the file is kept:
+
+    text      A piece of a regular expression. Of a text of several lines each line is trimmed, then they are
+              joined: a space at the end of a line counts for nothing.
+    list      As a pattern: alternatives, each in a group of its own. As words: the words.
+    table     Entries with names of their own: `name.key = …`. One with a `pattern` is a pattern whose `flags`
+              are not those of the file.
+
+`{name}` in a text stands for another entry of the file or of common.toml: a text as it is, the words of a
+list or the names of a table as alternatives, the longest first. Flags are letters: i (any case), s (a dot is
+also a line break), m (^ and $ at every line), a (ASCII alone); the entry `flags` gives those of the file.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Any, TypeAlias, cast
+
+from supervisor_memory.text.terms import CJK, HAN
+
+__all__ = ["Lexicon", "LexiconError", "Rules", "alternatives", "lexicon"]
+
+Rules: TypeAlias = tuple[tuple[str, "re.Pattern[str]"], ...]
+"""(the name of a rule, the pattern that it looks for), in the order of the file."""
+
+_PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+_FLAGS = {"i": re.IGNORECASE, "s": re.DOTALL, "m": re.MULTILINE, "a": re.ASCII}
+_CHARACTERS = {"cjk": CJK, "han": HAN}
+"""Placeholders of every file: the inside of a character class."""
+
+
+class LexiconError(Exception):
+    """An entry of a file cannot be read; the message names the file and the entry."""
+
+
+@cache
+def lexicon(name: str) -> "Lexicon":
+    """The file of that name, without its ending."""
+    return Lexicon(name, files(__package__).joinpath(f"{name}.toml").read_text("utf-8"))
+
+
+def alternatives(words: Iterable[str]) -> str:
+    """A pattern of any of these words, the longest first."""
+    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+
+
+class Lexicon:
+    """One file of words and patterns. A pattern is compiled when it is first used."""
+
+    def __init__(self, name: str, toml: str) -> None:
+        self._file = f"{name}.toml"
+        try:
+            self._entries: dict[str, Any] = tomllib.loads(toml)
+        except tomllib.TOMLDecodeError as error:
+            raise LexiconError(f"{self._file} is not TOML: {error}") from error
+
+    def give(self, **words: str) -> None:
+        """Add placeholders whose value is worked out from other entries."""
+        self._entries |= words
+
+    def keys(self) -> Iterable[str]:
+        return self._entries.keys() - {"flags"}
+
+    def text(self, key: str, **words: str) -> str:
+        """The text of an entry, its placeholders filled in: with these words, or with other entries."""
+        text = self._entry(key)
+        for name, word in words.items():
+            text = text.replace(f"{{{name}}}", word)
+        return self._filled(key, text)
+
+    def words(self, key: str) -> frozenset[str]:
+        """The words of a list, or those between the spaces of a text."""
+        return frozenset(self.listed(key))
+
+    def listed(self, key: str) -> tuple[str, ...]:
+        """The words of an entry in their order."""
+        entry = self._entry(key)
+        return tuple(entry.split() if isinstance(entry, str) else entry)
+
+    def table(self, key: str) -> Mapping[str, Any]:
+        """The entries of a table as they stand in the file."""
+        entry = self._entry(key)
+        if not isinstance(entry, dict):
+            raise LexiconError(f"{self._file}: {key} is no table; write its entries as {key}.name = …")
+        return entry
+
+    def pattern(self, key: str) -> re.Pattern[str]:
+        """The pattern of an entry."""
+        return self._pattern(key, self._entry(key))
+
+    def patterns(self, key: str) -> Rules:
+        """The patterns of a table, with their names."""
+        return tuple((name, self._pattern(f"{key}.{name}", each)) for name, each in self.table(key).items())
+
+    def each(self, key: str) -> tuple[re.Pattern[str], ...]:
+        """The members of a list, each a pattern by itself."""
+        return tuple(self._pattern(f"{key}[{n}]", each) for n, each in enumerate(self._entry(key)))
+
+    def rows(self, key: str) -> tuple[dict[str, Any], ...]:
+        """The blocks `[[key]]` of a file, or the tables of a list, as they stand there."""
+        return tuple(self._entry(key))
+
+    def blocks(self, key: str) -> tuple[tuple[Mapping[str, Any], re.Pattern[str]], ...]:
+        """The blocks `[[key]]` of a file, in order: what each says, beside each of its patterns."""
+        return tuple(
+            (block, self._pattern(f"[[{key}]] {block}", each))
+            for block in self.rows(key)
+            for each in block.get("patterns") or [block["pattern"]]
+        )
+
+    def compiled(self, text: str, key: str) -> re.Pattern[str]:
+        """The pattern of a text that was put together from entries; `key` names it in errors."""
+        return self._pattern(key, text)
+
+    def _entry(self, key: str) -> Any:
+        entry: Any = self._entries
+        for name in key.split("."):
+            if not isinstance(entry, dict) or name not in entry:
+                raise LexiconError(f"{self._file} has no entry {key}")
+            entry = entry[name]
+        return entry
+
+    def _pattern(self, key: str, entry: Any) -> re.Pattern[str]:
+        flags = self._entries.get("flags", "")
+        if isinstance(entry, dict):
+            flags, entry = entry.get("flags", flags), entry.get("pattern")
+        return cast("re.Pattern[str]", _Lazily(lambda: self._compile(key, entry, flags)))
+
+    def _compile(self, key: str, entry: Any, flags: str) -> re.Pattern[str]:
+        if isinstance(entry, list):
+            source = "|".join(f"(?:{self._filled(key, each)})" for each in entry)
+        else:
+            source = self._filled(key, entry)
+        try:
+            return re.compile(source, sum(_FLAGS[letter] for letter in flags))
+        except (re.error, KeyError) as error:
+            raise LexiconError(f"{self._file}: {key} is no pattern: {error}") from error
+
+    def _filled(self, key: str, entry: Any) -> str:
+        if not isinstance(entry, str):
+            raise LexiconError(f"{self._file}: {key} is no text")
+        text = "".join(map(str.strip, entry.splitlines())) if "\n" in entry else entry
+        return _PLACEHOLDER.sub(lambda match: self._named(match[1], key), text)
+
+    def _named(self, name: str, key: str) -> str:
+        if name in _CHARACTERS:
+            return _CHARACTERS[name]
+        if name not in self._entries:
+            common = lexicon("common")
+            if self is common or name not in common._entries:
+                raise LexiconError(
+                    f"{self._file}: {key} names {{{name}}}, which is no entry here nor in common.toml"
+                )
+            return common._named(name, key)
+        entry = self._entries[name]
+        if isinstance(entry, dict) and "pattern" in entry:
+            return self._filled(name, entry["pattern"])
+        return self._filled(name, entry) if isinstance(entry, str) else alternatives(entry)
+
+
+class _Lazily:
+    """Stands for a pattern until one of its attributes is used."""
+
+    def __init__(self, compile_now: Callable[[], re.Pattern[str]]) -> None:
+        self._compile_now = compile_now
+
+    @cached_property
+    def _compiled(self) -> re.Pattern[str]:
+        return self._compile_now()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = getattr(self._compiled, name)
+        setattr(self, name, found)
+        return found

@@ -1,0 +1,204 @@
+"""The files of words and patterns, and what reads them."""
+
+import ast
+import importlib
+import pkgutil
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import supervisor_memory
+from supervisor_memory.language.lexicon import Lexicon, LexiconError, lexicon
+
+PACKAGE = Path(supervisor_memory.__file__).parent
+FILES = sorted((PACKAGE / "language").glob("*.toml"))
+CHINESE = re.compile("[\u4e00-\u9fff]")
+LONGEST_CALCULATED_WITH = 2
+"""Characters: 万 and 中午 stand in functions that calculate with them."""
+REPEATED_IN_REPEATED = {
+    "supervisor_memory.compare.slots:_CODE",
+    "supervisor_memory.stages.pre_insert.gather:_SEVERAL",
+    "supervisor_memory.understand.definitions:_EDGES",
+}
+"""Patterns that repeat without bound what repeats without bound, with a mark between, or nothing behind."""
+
+
+def modules() -> Iterator[Any]:
+    for room in ("understand", "compare", "stages"):
+        root = importlib.import_module(f"supervisor_memory.{room}")
+        for each in pkgutil.walk_packages(root.__path__, f"{root.__name__}."):
+            yield importlib.import_module(each.name)
+
+
+def patterns_in(value: object) -> Iterator["re.Pattern[str]"]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, tuple | list):
+        for each in value:
+            yield from patterns_in(each)
+    elif isinstance(getattr(value, "pattern", None), str):
+        yield value  # type: ignore[misc]  # or what stands for one until it is used
+
+
+def all_patterns() -> list[tuple[str, "re.Pattern[str]"]]:
+    return [
+        (f"{module.__name__}:{name}", pattern)
+        for module in modules()
+        for name, value in vars(module).items()
+        for pattern in patterns_in(value)
+    ]
+
+
+def test_every_pattern_that_a_module_asks_for_can_be_compiled() -> None:
+    found = all_patterns()
+    assert len(found) > 400
+    assert all(re.compile(pattern.pattern, pattern.flags) for _, pattern in found)
+
+
+def test_no_pattern_repeats_without_bound_what_repeats_without_bound() -> None:
+    found = {name for name, pattern in all_patterns() if repeats_twice(parsed(pattern))}
+    assert found <= REPEATED_IN_REPEATED
+
+
+def parsed(pattern: "re.Pattern[str]") -> Any:
+    return importlib.import_module("re._parser").parse(pattern.pattern, pattern.flags)
+
+
+def repeats_twice(part: Any, *, inside: bool = False) -> bool:
+    """Whether an unbounded repetition holds another one; possessive ones give nothing back."""
+    if isinstance(part, tuple) and len(part) == 2 and str(part[0]) in ("MAX_REPEAT", "MIN_REPEAT"):
+        _, most, repeated = part[1]
+        is_unbounded = str(most) == "MAXREPEAT"
+        return (is_unbounded and inside) or repeats_twice(repeated, inside=inside or is_unbounded)
+    if isinstance(part, str | int) or part is None:
+        return False
+    return any(repeats_twice(each, inside=inside) for each in part)
+
+
+def test_every_entry_of_a_file_is_used() -> None:
+    code = "\n".join(file.read_text("utf-8") for file in PACKAGE.rglob("*.py"))
+    data = "\n".join(file.read_text("utf-8") for file in FILES)
+    unused = [
+        f"{file.name}: {key}"
+        for file in FILES
+        for key in tomllib.loads(file.read_text("utf-8"))
+        if key != "flags" and not re.search(rf'"{key}["\.]|\{{{key}\}}|"{key}"', code + data)
+    ]
+    assert unused == []
+
+
+@pytest.mark.parametrize("room", ["understand", "compare"])
+def test_words_and_patterns_stand_in_the_files_and_not_in_python(room: str) -> None:
+    found = [
+        f"{file.name}:{node.lineno}: {node.value}"
+        for file in sorted((PACKAGE / room).glob("*.py"))
+        for node in strings(ast.parse(file.read_text("utf-8")))
+        if CHINESE.search(node.value) and len(node.value) > LONGEST_CALCULATED_WITH
+    ]
+    assert found == []
+
+
+def strings(tree: ast.Module) -> Iterator[Any]:
+    """The strings of a module that are not docstrings."""
+    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
+            yield node
+
+
+# --- how a file is read ----------------------------------------------------------------------------------
+
+
+def read(toml: str) -> Lexicon:
+    return Lexicon("given", toml)
+
+
+def test_the_lines_of_a_text_are_trimmed_and_joined() -> None:
+    words = read("tea = '''\n    (?:green|black|\n      white) tea\n'''")
+    assert words.pattern("tea").pattern == "(?:green|black|white) tea"
+
+
+def test_spaces_of_a_text_on_one_line_count() -> None:
+    assert read("gap = ' tea '").pattern("gap").pattern == " tea "
+
+
+def test_a_list_as_a_pattern_is_alternatives_in_groups() -> None:
+    assert read("tea = ['green|black', 'white']").pattern("tea").pattern == "(?:green|black)|(?:white)"
+
+
+def test_a_placeholder_stands_for_an_entry_and_bounds_stay_bounds() -> None:
+    words = read("leaf = '(?:leaf|leaves)'\ntea = '{leaf}{2,3}'")
+    assert words.pattern("tea").pattern == "(?:leaf|leaves){2,3}"
+
+
+def test_a_placeholder_of_a_list_or_a_table_is_its_words_the_longest_first() -> None:
+    words = read("teas = ['tea', 'green tea']\ndays.today = 0\ndays.yesterday = -1\nboth = '{teas} {days}'")
+    assert words.text("both") == r"green\ tea|tea yesterday|today"
+
+
+def test_a_placeholder_may_name_an_entry_of_the_common_file() -> None:
+    assert read("quoted = '{mask}+'").pattern("quoted").fullmatch("\ufffc\ufffc")
+
+
+def test_words_that_are_worked_out_fill_placeholders() -> None:
+    words = read("tea = '(?:{teas})'")
+    words.give(teas="green|black")
+    assert words.pattern("tea").fullmatch("black")
+
+
+def test_flags_are_those_of_the_file_unless_a_pattern_has_its_own() -> None:
+    words = read("flags = 'i'\ntea = 'tea'\nTEA.flags = ''\nTEA.pattern = 'TEA'")
+    assert words.pattern("tea").match("Tea")
+    assert not words.pattern("TEA").match("Tea")
+
+
+def test_the_order_of_a_table_is_kept() -> None:
+    assert [name for name, _ in read("r.b = 'b'\nr.a = 'a'").patterns("r")] == ["b", "a"]
+
+
+def test_each_pattern_of_a_block_comes_with_what_the_block_says() -> None:
+    blocks = read("[[r]]\nput = 'x'\npatterns = ['a', 'b']\n[[r]]\nput = 'y'\npattern = 'c'").blocks("r")
+    assert [(block["put"], pattern.pattern) for block, pattern in blocks] == [
+        ("x", "a"),
+        ("x", "b"),
+        ("y", "c"),
+    ]
+
+
+def test_a_pattern_is_compiled_when_it_is_first_used() -> None:
+    broken = read("tea = '(?:green'").pattern("tea")
+    with pytest.raises(LexiconError, match=r"given\.toml: tea is no pattern: .*unterminated"):
+        broken.search("green")
+
+
+@pytest.mark.parametrize(
+    ("toml", "told"),
+    [
+        ("tea = '{leaf}'", "given.toml: tea names {leaf}"),
+        ("tea = ['{leaf}']", "given.toml: tea names {leaf}"),
+        ("tea.flags = 'x'\ntea.pattern = 'tea'", "given.toml: tea is no pattern"),
+        ("tea = 3", "given.toml: tea is no text"),
+    ],
+)
+def test_an_error_names_the_file_and_the_entry(toml: str, told: str) -> None:
+    with pytest.raises(LexiconError) as error:
+        read(toml).pattern("tea").search("tea")
+    assert told in str(error.value)
+
+
+def test_an_entry_that_is_not_there_is_named_at_once() -> None:
+    with pytest.raises(LexiconError, match=r"given\.toml has no entry tea"):
+        read("").pattern("tea")
+
+
+def test_a_file_that_is_not_toml_is_named() -> None:
+    with pytest.raises(LexiconError, match=r"given\.toml is not TOML"):
+        read("tea = ")
+
+
+def test_a_file_is_read_once() -> None:
+    assert lexicon("common") is lexicon("common")
