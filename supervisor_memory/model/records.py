@@ -536,16 +536,23 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A found record, with its score in [0, 1] and the parts of the score."""
+    """A found record, with its score in [0, 1] and the parts of the score.
+
+    `found` names the operator's way to a record that no search found, such as "spread"; None: a search found
+    it. The operator vouches for the record: neither threshold nor knee drops it, limit and budget do.
+    """
 
     record: Record
     score: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)
+    found: str | None = None
 
     @property
     def reason(self) -> str:
         """Why the record was handed out, as a code of `supervisor_memory.model.explain`."""
-        return "standing" if "standing" in self.parts else "kept"
+        if "standing" in self.parts:
+            return "standing"
+        return "kept" if self.found is None else "added"
 
     def __str__(self) -> str:
         parts = ", ".join(f"{name} {value:.2f}" for name, value in self.parts.items())

@@ -169,7 +169,7 @@ def rank(plan: Recalling, view: ReadStore) -> Recalling:
         record = hit.record
         beside = parts_of(record, now=view.now, settings=view.settings, times_read=read.get(record.id, 0))
         parts = {**hit.parts, "match": match, "fused": match * scale, **beside}
-        scored.append(Hit(record, weighted(parts, view.settings), parts))
+        scored.append(replace(hit, score=weighted(parts, view.settings), parts=parts))
     scored.sort(key=lambda hit: hit.record.id, reverse=True)
     scored.sort(key=lambda hit: (-hit.score, -hit.parts["match"]))
     return replace(plan, hits=replace(plan.hits, items=tuple(scored)))
@@ -211,6 +211,8 @@ def _told(hit: Hit, asked: frozenset[str], calibration: "Calibration | None") ->
         context=hit.parts.get("context", 0.0),
         dated=hit.parts.get("date", 0.0),
     )
+    if hit.found is not None:
+        evidence = max(evidence, hit.parts.get("relevance", 0.0))  # what the operator says of it
     parts = {**hit.parts, "relevance": evidence, "coverage": covered}
     if sim is not None:
         parts["sim"] = sim
