@@ -45,6 +45,7 @@ __all__ = [
     "Namespace",
     "Note",
     "Query",
+    "Reads",
     "Record",
     "Route",
     "Scope",
@@ -557,6 +558,17 @@ class Hit:
     def __str__(self) -> str:
         parts = ", ".join(f"{name} {value:.2f}" for name, value in self.parts.items())
         return f"{self.score:.2f} {self.record.content!r} ({parts})"
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """How often a record was handed out, counted up to 100, and when last, in seconds since 1970.
+
+    `last_at` is None where it never was.
+    """
+
+    times: int = 0
+    last_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
