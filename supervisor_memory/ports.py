@@ -20,7 +20,7 @@ from supervisor_memory.errors import (
     StageDenied,
     SupervisorMemoryError,
 )
-from supervisor_memory.model.records import Filter, Hits, Query, Record
+from supervisor_memory.model.records import Filter, Hits, Query, Reads, Record
 from supervisor_memory.redact.redactor import Redactor, counted, redacted_record
 from supervisor_memory.settings import Settings
 from supervisor_memory.stores.protocol import Commit, Committed, Copied, Incomplete, MemoryBackend
@@ -122,8 +122,11 @@ class ReadStore(NoStore, Protocol):
     def hides(self, text: str) -> bool:
         """Whether something was taken out of a text, so that two that read alike may have said two things."""
 
-    def times_read(self, record_ids: Sequence[str]) -> Mapping[str, int]:
-        """How often each was read, by this machine's access log; none when it failed (then it is noted)."""
+    def reads(self, record_ids: Sequence[str]) -> Mapping[str, Reads]:
+        """How often and when last each was read, by this machine's access log.
+
+        Empty when the log failed (then it is noted).
+        """
 
 
 class Deciding(ReadStore, Protocol):
@@ -141,6 +144,13 @@ class Deciding(ReadStore, Protocol):
 
 class Maintaining(Deciding, Protocol):
     """After insert: as Deciding, but one search and one commit for each operator."""
+
+    def search_many(self, queries: Sequence[Query], *, limit: int) -> Sequence[Hits]:
+        """The hits of each query, in order; all of them count as the one search.
+
+        Args:
+            limit: Hits of each query.
+        """
 
 
 @dataclass
@@ -322,9 +332,9 @@ class _ReadStore(_NoStore):
     def hides(self, text: str) -> bool:
         return bool(self._services.redactor.counts(text))
 
-    def times_read(self, record_ids: Sequence[str]) -> Mapping[str, int]:
+    def reads(self, record_ids: Sequence[str]) -> Mapping[str, Reads]:
         log = self._services.backend.audit
-        return self.attempt("access-log", lambda: log.times_read(record_ids)) or {}
+        return self.attempt("access-log", lambda: log.reads(record_ids)) or {}
 
 
 class _Deciding(_ReadStore):
@@ -383,6 +393,10 @@ class _Maintaining(_Deciding):
     def search(self, query: Query, *, limit: int) -> Hits:
         self._once("search")
         return super().search(query, limit=limit)
+
+    def search_many(self, queries: Sequence[Query], *, limit: int) -> Sequence[Hits]:
+        self._once("search")
+        return [super(_Maintaining, self).search(query, limit=limit) for query in queries]
 
     def commit(self, commit: Commit) -> Committed:
         self._once("commit")

@@ -17,6 +17,7 @@ from supervisor_memory.ports import Maintaining, guarded
 from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.testing.ports import ports, record
+from supervisor_memory.text.terms import terms
 from tests.faulty import FaultyBackend, NotAnException
 
 QUERY = Query(text="tea", where=Filter(user_id="alice"), terms=("tea",), now=1.0)
@@ -24,7 +25,7 @@ HERS = Filter(user_id="alice")
 POWERS: dict[str, Any] = {
     "search": lambda view: view.search(QUERY, limit=1),
     "list": lambda view: view.list(HERS, limit=1),
-    "times_read": lambda view: view.times_read(["an-id"]),
+    "reads": lambda view: view.reads(["an-id"]),
     "embed": lambda view: view.embed(["tea"]),
     "commit": lambda view: view.commit(Commit()),
 }
@@ -34,7 +35,7 @@ POWERS: dict[str, Any] = {
     ("stage", "allowed"),
     [
         ("no_store", set()),
-        ("read_store", {"search", "list", "times_read"}),
+        ("read_store", {"search", "list", "reads"}),
         ("deciding", set(POWERS)),
         ("maintaining", set(POWERS)),
     ],
@@ -69,6 +70,16 @@ def test_an_operator_after_insert_has_each_power_once(power: str) -> None:
     POWERS[power](view)
     with pytest.raises(StageDenied, match="once; batch"):
         POWERS[power](view)
+
+
+def test_one_search_after_insert_carries_several_queries() -> None:
+    view = ports([record("tea"), record("rice")]).maintaining()
+    rice = replace(QUERY, text="rice", terms=terms("rice"))
+    found = view.search_many([QUERY, rice, QUERY], limit=1)
+    assert [[hit.record.content for hit in hits] for hits in found] == [["tea"], ["rice"], ["tea"]]
+    for again in (lambda: view.search(QUERY, limit=1), lambda: view.search_many([QUERY], limit=1)):
+        with pytest.raises(StageDenied, match="once; batch"):
+            again()
 
 
 def test_each_operator_after_insert_has_its_own_once() -> None:

@@ -38,7 +38,7 @@ from supervisor_memory.audit.tombstones import Tombstones
 from supervisor_memory.audit.turns import Given, Injection
 from supervisor_memory.disk.database import Database, has_table
 from supervisor_memory.errors import BackendError, Conflict, WasErased
-from supervisor_memory.model.records import AuditEvent, Record
+from supervisor_memory.model.records import AuditEvent, Reads, Record
 
 __all__ = [
     "AUDIT_FILE_NAME",
@@ -99,9 +99,10 @@ _TABLES: Final = (
     *turns.TABLES,
 )
 _LATEST_TABLES: Final = ("erasures", "notes", "segments")
-"""Tables that a store of an earlier release may lack."""
-_TIMES_READ: Final = """SELECT value, (SELECT count(*) FROM
-    (SELECT 1 FROM access WHERE record_id = value LIMIT 100)) FROM json_each(?)"""
+"""What a store of an earlier release may lack."""
+_READS: Final = """SELECT value,
+    (SELECT count(*) FROM (SELECT 1 FROM access WHERE record_id = value LIMIT 100)),
+    (SELECT ts_us FROM access WHERE record_id = value ORDER BY id DESC LIMIT 1) FROM json_each(?)"""
 _OF_SUBJECT: Final = (("accesses", "access"), ("record_keys", "record_keys"))
 """The tables with rows of a user to erase, each behind a word for its rows."""
 _IS_THERE: Final = f"""SELECT 1 FROM audit WHERE event_id = ?1
@@ -354,13 +355,16 @@ class AuditLog:
                 limit=max(0, limit),
             )
 
-    def times_read(self, record_ids: Sequence[str]) -> dict[str, int]:
-        """How often each record was read, by the rows of the access log; counted up to 100."""
+    def reads(self, record_ids: Sequence[str]) -> dict[str, Reads]:
+        """How often and when last each of these was read, as far as that is written and kept."""
         with self._database.reading() as connection:
             if not has_table(connection, "access"):
                 return {}
-            rows = connection.execute(_TIMES_READ, (json.dumps(list(record_ids)),)).fetchall()
-            return {str(record_id): cast("int", times) for record_id, times in rows}
+            rows = connection.execute(_READS, (json.dumps(list(record_ids)),)).fetchall()
+            return {
+                str(record_id): Reads(cast("int", times), None if last is None else cast("int", last) / 1e6)
+                for record_id, times, last in rows
+            }
 
     def segments(self) -> Sequence[Segment]:
         """The archived segments of the chain, oldest first."""

@@ -13,6 +13,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
     {
         "kept": "handed out",
         "standing": "handed out whatever the question: a preference that stands (MEMORY_STANDING_NOTES)",
+        "added": "handed out because an operator of the recipe added it, without a search",
         "below-threshold": "not relevant enough: under the threshold (MEMORY_MIN_SCORE)",
         "after-knee": "the match falls off sharply before it (MEMORY_KNEE)",
         "over-limit": "relevant, but beyond the number that is handed out (MEMORY_TOP_K, MEMORY_MAX_NOTES)",

@@ -45,6 +45,7 @@ __all__ = [
     "Namespace",
     "Note",
     "Query",
+    "Reads",
     "Record",
     "Route",
     "Scope",
@@ -536,20 +537,38 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A found record, with its score in [0, 1] and the parts of the score."""
+    """A found record, with its score in [0, 1] and the parts of the score.
+
+    `found` names the operator's way to a record that no search found, such as "spread"; None: a search found
+    it. The operator vouches for the record: neither threshold nor knee drops it, limit and budget do.
+    """
 
     record: Record
     score: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)
+    found: str | None = None
 
     @property
     def reason(self) -> str:
         """Why the record was handed out, as a code of `supervisor_memory.model.explain`."""
-        return "standing" if "standing" in self.parts else "kept"
+        if "standing" in self.parts:
+            return "standing"
+        return "kept" if self.found is None else "added"
 
     def __str__(self) -> str:
         parts = ", ".join(f"{name} {value:.2f}" for name, value in self.parts.items())
         return f"{self.score:.2f} {self.record.content!r} ({parts})"
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """How often a record was handed out, counted up to 100, and when last, in seconds since 1970.
+
+    `last_at` is None where it never was.
+    """
+
+    times: int = 0
+    last_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

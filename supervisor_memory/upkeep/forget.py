@@ -429,7 +429,8 @@ class _Run:
         return self._ports().store(self._services.backend.count, where)
 
     def _times_read(self, records: Sequence[Record]) -> Mapping[str, int]:
-        return self._ports().read_store().times_read([record.id for record in records])
+        reads = self._ports().read_store().reads([record.id for record in records])
+        return {record_id: each.times for record_id, each in reads.items()}
 
     def _ports(self) -> Ports:
         return Ports(self._services, seconds=self._seconds, now=self._now)

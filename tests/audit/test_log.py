@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from supervisor_memory.audit.log import GENESIS, Access, AuditLog, AuditRow, commitment, row_hash
 from supervisor_memory.disk.database import Database
 from supervisor_memory.errors import BackendError, Conflict
-from supervisor_memory.model.records import AuditEvent, new_id
+from supervisor_memory.model.records import AuditEvent, Reads, new_id
 
 NOW = 1_767_571_200.25
 
@@ -288,9 +288,13 @@ def test_the_tables_are_made_once(tmp_path: Path) -> None:
     connection.close()
 
 
-def test_how_often_a_record_was_read_is_counted_up_to_a_hundred(log: AuditLog) -> None:
+def test_how_often_and_when_last_a_record_was_read_is_known_up_to_a_hundred_times(log: AuditLog) -> None:
     entries = [Access("search", NOW, user_id="u1", record_id="often")] * 150
-    log.record_access([*entries, Access("inject", NOW, user_id="u1", record_id="once")])
+    log.record_access([*entries, Access("inject", NOW + 9, user_id="u1", record_id="once")])
     log.flush()
-    assert log.times_read(["often", "once", "never"]) == {"often": 100, "once": 1, "never": 0}
-    assert log.times_read([]) == {}
+    assert log.reads(["often", "once", "never"]) == {
+        "often": Reads(100, NOW),
+        "once": Reads(1, NOW + 9),
+        "never": Reads(),
+    }
+    assert log.reads([]) == {}

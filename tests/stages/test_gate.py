@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from supervisor_memory.flow import Recalling, Turn, recall
 from supervisor_memory.model.explain import REASONS
 from supervisor_memory.model.records import Filter, Hit, Hits, Message, Query, Scope
+from supervisor_memory.ports import ReadStore
 from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.settings import Settings
 from supervisor_memory.stages.post_retrieval.format import format_note
 from supervisor_memory.stages.post_retrieval.gate import drop_already_said, gate, knee
+from supervisor_memory.stages.post_retrieval.rank import rank
 from supervisor_memory.testing.ports import ports, record
 
 ALICE = Scope("alice")
@@ -97,6 +99,32 @@ def test_a_standing_preference_is_kept_behind_a_knee_and_comes_first() -> None:
         Recalling(plan.turn, hits=Hits((*plan.hits, wish))), ports(settings=Settings(knee=0.5)).read_store()
     ).hits
     assert [hit.score for hit in hits] == [0.2, 0.9]
+
+
+def test_what_an_operator_added_passes_threshold_and_knee_and_not_the_limit() -> None:
+    plan = plan_of(0.9, 0.85)
+    bridged = Hit(record("Kim is on call for the job"), 0.1, found="spread")
+    with_it = replace(plan, hits=Hits((*plan.hits, bridged)))
+    assert kept(with_it, knee=0.9) == [0.9, 0.85, 0.1]
+    assert kept(with_it, knee=0.9, max_notes=2) == [0.9, 0.85]
+    searched = replace(plan, hits=Hits((*plan.hits, replace(bridged, found=None))))
+    assert kept(searched, knee=0.9) == [0.9, 0.85]
+
+
+def test_an_operator_adds_hits_behind_a_search_or_before_the_ranking() -> None:
+    on_call = record("Kim is on call")
+
+    def spread(plan: Recalling, view: ReadStore) -> Recalling:
+        return replace(plan, hits=replace(plan.hits, items=(*plan.hits, Hit(on_call, found="spread"))))
+
+    asked = Turn("which job fills the sales table?", ALICE, purpose="hits", explain=True)
+    behind = replace(DEFAULT, post_retrieval=(rank, spread, gate))
+    before = replace(DEFAULT, retrieval=(*DEFAULT.retrieval, spread))
+    for recipe in (behind, before):
+        world = ports([record("the nightly job fills the sales table")])
+        hits = recall(asked, world, recipe).hits
+        assert [hit.found for hit in hits] == [None, "spread"]
+        assert [each.reason for each in hits.considered] == ["kept", "added"]
 
 
 def test_nothing_relevant_is_an_answer_that_says_how_near_it_was() -> None:

@@ -87,7 +87,7 @@ def test_of_two_alike_the_more_important_and_the_more_read_come_first() -> None:
 
 def test_an_access_log_that_fails_leaves_reads_out_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     world = ports([record("GMV excludes refunds")], settings=Settings(weight_reads=0.5))
-    monkeypatch.setattr(world.services.backend.audit, "times_read", lambda ids: 1 / 0)
+    monkeypatch.setattr(world.services.backend.audit, "reads", lambda ids: 1 / 0)
     hits = recall(Turn("GMV refunds", Scope("alice"), purpose="hits"), world, DEFAULT).hits
     assert len(hits) == 1
     assert hits.degraded

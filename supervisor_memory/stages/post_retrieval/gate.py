@@ -1,7 +1,8 @@
 """Gate: which of the ranked hits are handed out. Pure functions of values.
 
 The threshold reads relevance, which is absolute, so that "nothing relevant" is an answer. The knee reads the
-match, which compares the hits among themselves, so that a clear answer comes without company.
+match, which compares the hits among themselves, so that a clear answer comes without company. A hit that an
+operator added (`Hit.found`) has no evidence of its own: both leave it alone, the limit does not.
 """
 
 import re
@@ -31,7 +32,7 @@ def gate(plan: Recalling, view: ReadStore) -> Recalling:
     least = least_relevance(turn, settings)
     passed = plan.keeping((hit for hit in plan.hits if _passes(hit, least)), others="below-threshold")
     if turn.purpose == "note" and least:
-        edge = knee((_match(hit) for hit in passed.hits), share=settings.knee)
+        edge = knee((_match(hit) for hit in passed.hits if hit.found is None), share=settings.knee)
         before = (hit for hit in passed.hits if _is_sure(hit) or _match(hit) >= edge)
         passed = passed.keeping(before, others="after-knee")
     most = (
@@ -72,16 +73,17 @@ def knee(matches: Iterable[float], *, share: float) -> float:
 
 
 def _is_sure(hit: Hit) -> bool:
-    """Whether it stands, or defines a word of the question: the reader needs it beside any better answer."""
-    return "standing" in hit.parts or "named" in hit.parts
+    """Whether it stands, defines a word of the question, or was added by an operator: the reader needs it
+    beside any better answer."""
+    return "standing" in hit.parts or "named" in hit.parts or hit.found is not None
 
 
 def _passes(hit: Hit, least: float) -> bool:
-    return "standing" in hit.parts or _relevance(hit) >= least
+    return "standing" in hit.parts or hit.found is not None or _relevance(hit) >= least
 
 
 def _relevance(hit: Hit) -> float:
-    return hit.parts["relevance"]
+    return hit.parts.get("relevance", 0.0)
 
 
 def _match(hit: Hit) -> float:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from supervisor_memory.flow import Recalling
-from supervisor_memory.model.records import Hit, Query, Record
+from supervisor_memory.model.records import Hit, Query, Reads, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.settings import Settings
 from supervisor_memory.text.terms import terms
@@ -163,13 +163,14 @@ def rank(plan: Recalling, view: ReadStore) -> Recalling:
     matches = _matches(weighed, plan.query)
     best_match, best_relevance = max(matches), max(hit.parts["relevance"] for hit in weighed)
     scale = best_relevance / best_match if best_match else 0.0
-    read = view.times_read([hit.record.id for hit in weighed]) if view.settings.weight_reads else {}
+    read = view.reads([hit.record.id for hit in weighed]) if view.settings.weight_reads else {}
     scored: list[Hit] = []
     for hit, match in zip(weighed, matches, strict=True):
         record = hit.record
-        beside = parts_of(record, now=view.now, settings=view.settings, times_read=read.get(record.id, 0))
+        times = read.get(record.id, Reads()).times
+        beside = parts_of(record, now=view.now, settings=view.settings, times_read=times)
         parts = {**hit.parts, "match": match, "fused": match * scale, **beside}
-        scored.append(Hit(record, weighted(parts, view.settings), parts))
+        scored.append(replace(hit, score=weighted(parts, view.settings), parts=parts))
     scored.sort(key=lambda hit: hit.record.id, reverse=True)
     scored.sort(key=lambda hit: (-hit.score, -hit.parts["match"]))
     return replace(plan, hits=replace(plan.hits, items=tuple(scored)))
@@ -211,6 +212,8 @@ def _told(hit: Hit, asked: frozenset[str], calibration: "Calibration | None") ->
         context=hit.parts.get("context", 0.0),
         dated=hit.parts.get("date", 0.0),
     )
+    if hit.found is not None:
+        evidence = max(evidence, hit.parts.get("relevance", 0.0))  # what the operator says of it
     parts = {**hit.parts, "relevance": evidence, "coverage": covered}
     if sim is not None:
         parts["sim"] = sim
