@@ -7,6 +7,7 @@ An entry of a file is one of these; names are in small letters, and the order of
     list      As a pattern: alternatives, each in a group of its own. As words: the words.
     table     Entries with names of their own: `name.key = …`. One with a `pattern` is a pattern whose `flags`
               are not those of the file.
+    blocks    Tables in an order, `[[name]]`, each with a `pattern` or `patterns` and what they stand for.
 
 `{name}` in a text stands for another entry of the file or of common.toml: a text as it is, the words of a
 list or the names of a table as alternatives, the longest first. Flags are letters: i (any case), s (a dot is
@@ -131,13 +132,13 @@ class Lexicon:
         return cast("re.Pattern[str]", _Lazily(lambda: self._compile(key, entry, flags)))
 
     def _compile(self, key: str, entry: Any, flags: str) -> re.Pattern[str]:
-        if isinstance(entry, list):
-            source = "|".join(f"(?:{self._filled(key, each)})" for each in entry)
-        else:
-            source = self._filled(key, entry)
         try:
+            if isinstance(entry, list):
+                source = "|".join(f"(?:{self._filled(key, each)})" for each in entry)
+            else:
+                source = self._filled(key, entry)
             return re.compile(source, sum(_FLAGS[letter] for letter in flags))
-        except (re.error, KeyError) as error:
+        except (re.error, KeyError, RecursionError) as error:
             raise LexiconError(f"{self._file}: {key} is no pattern: {error}") from error
 
     def _filled(self, key: str, entry: Any) -> str:

@@ -182,6 +182,7 @@ def test_a_pattern_is_compiled_when_it_is_first_used() -> None:
         ("tea = ['{leaf}']", "given.toml: tea names {leaf}"),
         ("tea.flags = 'x'\ntea.pattern = 'tea'", "given.toml: tea is no pattern"),
         ("tea = 3", "given.toml: tea is no text"),
+        ("tea = 'green {tea}'", "given.toml: tea is no pattern: maximum recursion"),
     ],
 )
 def test_an_error_names_the_file_and_the_entry(toml: str, told: str) -> None:
