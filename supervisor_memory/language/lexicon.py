@@ -63,9 +63,6 @@ class Lexicon:
         """Add placeholders whose value is worked out from other entries."""
         self._entries |= words
 
-    def keys(self) -> Iterable[str]:
-        return self._entries.keys() - {"flags"}
-
     def text(self, key: str, **words: str) -> str:
         """The text of an entry, its placeholders filled in: with these words, or with other entries."""
         text = self._entry(key)
@@ -108,8 +105,8 @@ class Lexicon:
     def blocks(self, key: str) -> tuple[tuple[Mapping[str, Any], re.Pattern[str]], ...]:
         """The blocks `[[key]]` of a file, in order: what each says, beside each of its patterns."""
         return tuple(
-            (block, self._pattern(f"[[{key}]] {block}", each))
-            for block in self.rows(key)
+            (block, self._pattern(f"[[{key}]] no. {n}", each))
+            for n, block in enumerate(self.rows(key), 1)
             for each in block.get("patterns") or [block["pattern"]]
         )
 

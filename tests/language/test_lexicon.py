@@ -191,6 +191,12 @@ def test_an_error_names_the_file_and_the_entry(toml: str, told: str) -> None:
     assert told in str(error.value)
 
 
+def test_an_error_in_a_block_names_its_number() -> None:
+    blocks = read("[[r]]\npattern = 'a'\n[[r]]\npattern = '('").blocks("r")
+    with pytest.raises(LexiconError, match=r"given\.toml: \[\[r\]\] no\. 2 is no pattern"):
+        blocks[1][1].search("a")
+
+
 def test_an_entry_that_is_not_there_is_named_at_once() -> None:
     with pytest.raises(LexiconError, match=r"given\.toml has no entry tea"):
         read("").pattern("tea")
