@@ -183,7 +183,15 @@ Judge: TypeAlias = Callable[[Candidate, Rivals, ReadStore], Decision]
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A named choice of operators for the six stages. A new strategy is a function you pass."""
+    """A named choice of operators for the six stages. A new strategy is a function you pass.
+
+    Args:
+        sharpen: Operators behind `pre_insert` where somebody waits for a model anyway, in `memory.add`. None:
+            the default recipe's.
+        browse: The recipe of a search that asks nothing, of which the stages of recall run. None: the default
+            recipe's, which shows what is pinned and what is newest.
+        needs: Protocols that the store must implement, such as `Erases`; checked when a memory is opened.
+    """
 
     name: str
     pre_retrieval: tuple[Before, ...]
@@ -192,6 +200,9 @@ class Recipe:
     pre_insert: tuple[Gathering, ...]
     insert: tuple[Inserting, ...]
     post_insert: tuple[Upkeep, ...] = ()
+    sharpen: tuple[Gathering, ...] | None = None
+    browse: "Recipe | None" = None
+    needs: tuple[type, ...] = ()
 
 
 def recall(turn: Turn, ports: Ports, recipe: Recipe) -> Recalling:

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 from supervisor_memory.bridge import Bridge
-from supervisor_memory.errors import ConfirmationRequired, InvalidContent, RecordNotFound
+from supervisor_memory.errors import ConfirmationRequired, InvalidContent, RecordNotFound, SettingsError
 from supervisor_memory.flow import (
     Outcome,
     Recipe,
@@ -69,8 +69,7 @@ from supervisor_memory.reading.past import past
 from supervisor_memory.reading.summary import summary
 from supervisor_memory.reading.topics import Topic, table_of_contents
 from supervisor_memory.reading.transcript import in_order, said_around
-from supervisor_memory.recipes.default import DEFAULT
-from supervisor_memory.recipes.recent import RECENT
+from supervisor_memory.recipes.open import open_recipe
 from supervisor_memory.redact.redactor import Redact, open_redactor, redacted_scope
 from supervisor_memory.review import undo
 from supervisor_memory.review.desk import Desk, check_login
@@ -78,7 +77,7 @@ from supervisor_memory.settings import Settings
 from supervisor_memory.stages.insert.again import decide_again
 from supervisor_memory.stages.insert.merge import strategy_for
 from supervisor_memory.stages.pre_insert import extract
-from supervisor_memory.stages.pre_insert.gather import sharpen, with_metadata
+from supervisor_memory.stages.pre_insert.gather import with_metadata
 from supervisor_memory.stages.pre_retrieval.route import route
 from supervisor_memory.stores.open import open_backend
 from supervisor_memory.stores.protocol import Commit, Journals, MemoryBackend
@@ -149,7 +148,7 @@ class SupervisorMemory:
         embedder: An embedder of `supervisor_memory.embedding`, or any LangChain `Embeddings`. None: as
             `settings.embedding_model` says.
         llm: A chat model that sharpens extraction and merging; nothing needs it. None: `settings.llm`.
-        recipe: The operators of the six stages.
+        recipe: The operators of the six stages, or the name of a recipe. None: `settings.recipe`.
         clock: Seconds since 1970; tests pass one of their own.
         count_tokens: The counter for the budget of a note. None: `settings.tokenizer`.
         redact: A function of your own that takes personal data out of a text, after what `settings.redact`
@@ -167,7 +166,7 @@ class SupervisorMemory:
         backend: MemoryBackend | None = None,
         embedder: "Embedder | Any | None" = None,
         llm: "BaseChatModel | None" = None,
-        recipe: Recipe = DEFAULT,
+        recipe: Recipe | str | None = None,
         clock: Callable[[], float] = time.time,
         count_tokens: Callable[[str], int] | None = None,
         redact: Redact | None = None,
@@ -175,13 +174,18 @@ class SupervisorMemory:
     ) -> None:
         self.settings = settings or Settings()
         redactor = open_redactor(self.settings.redact, self.settings.phone_regions, redact)
-        self.recipe = recipe
         self.bridge = Bridge()
         self.backend = (
             check_backend(backend)
             if backend is not None
             else open_backend(self.settings.backend, self.settings.path, self.settings)
         )
+        try:
+            self.recipe = open_recipe(self.settings.recipe if recipe is None else recipe, self.backend)
+        except SettingsError:
+            if backend is None:
+                self.backend.close()
+            raise
         self.services = Services(
             settings=self.settings,
             backend=self.backend,
@@ -214,7 +218,7 @@ class SupervisorMemory:
             redact=redactor.text,
         )
         self._eraser = Eraser(self.services, self.queue)
-        self.review = Desk(self.services, recipe.insert, self._curator, self._trail)
+        self.review = Desk(self.services, self.recipe.insert, self._curator, self._trail)
         self._rarely = Rarely(self.services)
         if isinstance(self.backend, Journals):
             self.backend.decides_again(functools.partial(self._decide_again, self.backend.store))
@@ -345,7 +349,7 @@ class SupervisorMemory:
         )
         said = redacted(conversation, self.services.redactor)
         ports = self._ports(self.settings.write_timeout_ms)
-        for operator in (*self.recipe.pre_insert, sharpen):
+        for operator in (*self.recipe.pre_insert, *(self.recipe.sharpen or ())):
             said = operator(said, ports.read_store())
         said = replace(said, candidates=tuple(with_metadata(each, extra) for each in said.candidates))
         return self._insert(said, begun=ports.now, is_given=False)[: len(said.candidates)]
@@ -630,7 +634,7 @@ class SupervisorMemory:
         ports = self._ports(self.settings.search_timeout_ms)
         if (when := as_moment(as_of, what="as_of", end=True)) is not None:
             ports = past(self.services, turn.scope.user_id, when)
-        found = recall(turn, ports, self.recipe if query.strip() else RECENT)
+        found = recall(turn, ports, self.recipe if query.strip() else self.recipe.browse or self.recipe)
         self._trail.told("search", found, turn.scope, ports=ports)
         if found.hits.degraded:
             self._trail.degraded("search", turn.scope, ports.reasons, ports=ports)

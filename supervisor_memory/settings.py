@@ -8,8 +8,9 @@ import difflib
 import os
 import warnings
 from collections.abc import Mapping
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Final, Literal, cast
 
 import pydantic_settings
 from pydantic import AliasChoices, Field, PrivateAttr, SecretStr, ValidationError, field_validator
@@ -42,6 +43,11 @@ def _named(name: str, default: Any, meaning: str, **limits: Any) -> Any:
     )
 
 
+BACKENDS: Final = "supervisor_memory.backends"
+"""The group of entry points under which other packages publish stores; see `stores/open.py`."""
+_BACKENDS: Final = ("in_memory", "json", "sqlite", "qdrant")
+
+
 class Settings(BaseSettings):
     """All settings of the library. The environment names are in each field's `env`."""
 
@@ -50,8 +56,11 @@ class Settings(BaseSettings):
     )
 
     enabled: bool = _named("MEMORY_ENABLED", True, "False: the wrapped graph runs as if it were bare.")
-    backend: Literal["in_memory", "json", "sqlite", "qdrant"] = _named(
-        "MEMORY_BACKEND", "in_memory", "Where records are kept: in_memory (volatile), json, sqlite or qdrant."
+    backend: str = _named(
+        "MEMORY_BACKEND",
+        "in_memory",
+        "Where records are kept: in_memory (volatile), json, sqlite, qdrant, or the name of a store that an "
+        "installed package publishes; see docs/recipes.md.",
     )
     path: Path = _named("MEMORY_PATH", Path(".supervisor_memory"), "Directory of the store's files.")
     top_k: int = _named("MEMORY_TOP_K", 5, "Hits a search returns.", ge=1, le=1000)
@@ -187,7 +196,12 @@ class Settings(BaseSettings):
         "CN,US",
         "Countries whose phone numbers are known without a country code, by two letters.",
     )
-    recipe: Literal["default"] = _named("MEMORY_RECIPE", "default", "The operators of the six stages.")
+    recipe: str = _named(
+        "MEMORY_RECIPE",
+        "default",
+        "The operators of the six stages: default, generative_agents, mem0, or the name of a recipe that an "
+        "installed package publishes; see docs/recipes.md.",
+    )
     llm: str | None = _named(
         "MEMORY_LLM", None, "A model to sharpen extraction and merging, as init_chat_model names it."
     )
@@ -382,6 +396,14 @@ class Settings(BaseSettings):
     def match_weights(self) -> Weights:
         """What each signal counts in a match."""
         return Weights.of(self.signal_weights)
+
+    @field_validator("backend", mode="after")
+    @classmethod
+    def _check_backend(cls, value: str) -> str:
+        if value not in _BACKENDS and value not in (published := entry_points(group=BACKENDS).names):
+            choices = (*_BACKENDS, *sorted(published))
+            raise ValueError(f"Input should be one of {', '.join(map(repr, choices))}")
+        return value
 
     @field_validator("signal_weights", mode="after")
     @classmethod

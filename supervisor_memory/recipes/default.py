@@ -5,11 +5,22 @@ from supervisor_memory.stages.insert.place import place
 from supervisor_memory.stages.post_retrieval.format import format_note
 from supervisor_memory.stages.post_retrieval.gate import drop_already_said, gate
 from supervisor_memory.stages.post_retrieval.rank import rank
-from supervisor_memory.stages.pre_insert.gather import gather, keep_messages
+from supervisor_memory.stages.pre_insert.gather import gather, keep_messages, sharpen
 from supervisor_memory.stages.pre_retrieval.route import route_turn, write_query
+from supervisor_memory.stages.retrieval.recent import newest
 from supervisor_memory.stages.retrieval.search import add_standing, search_store
 
-__all__ = ["DEFAULT"]
+__all__ = ["DEFAULT", "RECENT"]
+
+RECENT = Recipe(
+    name="recent",
+    pre_retrieval=(write_query,),
+    retrieval=(newest,),
+    post_retrieval=(),
+    pre_insert=(),
+    insert=(),
+)
+"""The recipe of a search that asks nothing: no embedder, no ranking, what is pinned and what is new."""
 
 DEFAULT = Recipe(
     name="default",
@@ -18,4 +29,6 @@ DEFAULT = Recipe(
     post_retrieval=(rank, drop_already_said, gate, format_note),
     pre_insert=(gather, keep_messages),
     insert=(place,),
+    sharpen=(sharpen,),
+    browse=RECENT,
 )

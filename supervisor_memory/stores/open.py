@@ -1,12 +1,14 @@
 """Opens the backend that a setting names."""
 
 import difflib
+from collections.abc import Sequence
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
-from supervisor_memory.errors import SettingsError
+from supervisor_memory.errors import SettingsError, SupervisorMemoryError
 from supervisor_memory.stores.protocol import MemoryBackend
 
 if TYPE_CHECKING:
@@ -14,11 +16,14 @@ if TYPE_CHECKING:
 
     from supervisor_memory.stores.qdrant.collection_names import Division
 
-__all__ = ["BACKENDS", "CHOICES", "Remote", "open_backend"]
+__all__ = ["BACKENDS", "CHOICES", "GROUP", "Remote", "open_backend"]
 
 BACKENDS: Final = ("in_memory", "json", "sqlite")
 """Backends that need no more than a directory."""
 CHOICES: Final = (*BACKENDS, "qdrant")
+GROUP: Final = "supervisor_memory.backends"
+"""The group of entry points under which other packages publish stores: name = module:function, which is given
+the directory and the settings, and returns a `MemoryBackend`."""
 _SHARE: Final = 0.5
 """The share of a flow's deadline that a server may take for a call; the rest is for going on without it."""
 
@@ -76,11 +81,37 @@ def open_backend(
             return SqliteBackend(_needed(name, path))
         case "qdrant":
             return _open_qdrant(path, remote, replays=replays)
-    raise SettingsError(
-        f"MEMORY_BACKEND={name!r} is no backend{_nearest(name)}; choose one of {', '.join(CHOICES)}",
-        name=name,
-        choices=CHOICES,
-    )
+    return _open_published(name, path, remote)
+
+
+def _open_published(name: str, path: Path | None, remote: Remote | None) -> MemoryBackend:
+    """Open the store that another package publishes under a name."""
+    points = entry_points(group=GROUP)
+    if name not in points.names:
+        choices = (*CHOICES, *sorted(points.names))
+        raise SettingsError(
+            f"MEMORY_BACKEND={name!r} is no backend{_nearest(name, choices)}; "
+            f"choose one of {', '.join(choices)}",
+            name=name,
+            choices=choices,
+        )
+    point = points[name]
+    try:
+        store = point.load()(path, remote)
+    except SupervisorMemoryError:
+        raise
+    except Exception as error:
+        raise SettingsError(
+            f"MEMORY_BACKEND={name!r} cannot be opened by {point.value}: {type(error).__name__}: {error}",
+            name=name,
+        ) from error
+    if not isinstance(store, MemoryBackend):
+        raise SettingsError(
+            f"MEMORY_BACKEND={name!r} is {type(store).__name__} by {point.value}, which is no MemoryBackend; "
+            "run supervisor_memory.testing.backend_contract on it",
+            name=name,
+        )
+    return store
 
 
 def _open_qdrant(path: Path | None, remote: Remote | None, *, replays: bool) -> MemoryBackend:
@@ -138,6 +169,6 @@ def _needed(name: str, path: Path | None) -> Path:
     return path
 
 
-def _nearest(name: str) -> str:
-    near = difflib.get_close_matches(name.lower(), CHOICES, n=1)
+def _nearest(name: str, choices: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name.lower(), choices, n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""

@@ -18,8 +18,8 @@ from supervisor_memory.testing.ports import record
 from tests.interfaces.conftest import Run
 
 KEYS = {
-    *("ok", "version", "python", "sqlite", "settings", "backend", "queue", "embedder", "files", "capacity"),
-    *("problems", "warnings"),
+    *("ok", "version", "python", "sqlite", "settings", "recipe", "backend", "queue", "embedder"),
+    *("files", "capacity", "problems", "warnings"),
 }
 
 
@@ -221,3 +221,11 @@ def test_what_doctor_says_is_what_ranking_does_and_its_advice_helps(
             assert advised is not None
             wise = Settings(**{**values, name: float(advised[1])})
             assert [*decay_buries(wise)] == [] or alpha * (1 - least) < 1e-6
+
+
+def test_a_recipe_that_is_not_there_is_a_problem(run: Run, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("MEMORY_RECIPE=hippo\nEMBEDDING_MODEL=none\n")
+    told = run("doctor", "--json")
+    assert told.code == 1
+    assert told.json["recipe"] == "hippo"
+    assert "choose one of default, generative_agents, mem0" in told.json["problems"][-1]

@@ -153,3 +153,19 @@ def test_a_judge_is_tested_with_the_rivals_it_is_given() -> None:
     view = ports().read_store()
     assert by_evidence(said, Rivals([Rival(known)]), view) == Replace(known)
     assert by_evidence(said, Rivals(), view) == Add()
+
+
+def test_a_judge_that_adds_beside_the_record_of_a_subject_leaves_that_its_subject() -> None:
+    lists = record("Answer in lists.", kind="user-profile", subject="answers", attribute="format")
+    world = ports([lists])
+    wish = Candidate(
+        "Answer in tables.", "user-profile", subject="answers", attribute="format", value="table"
+    )
+    recipe = replace(DEFAULT, pre_insert=(), insert=(deciding(judge=lambda *given: Add()),))
+    (done,) = remember(Remembering(ALICE, candidates=(wish,)), world, recipe).results
+    assert done.status == "added"
+    left = world.services.backend.list(Filter(user_id="alice"), limit=9)
+    assert {each.content: each.subject for each in left} == {
+        "Answer in lists.": "answers",
+        "Answer in tables.": None,
+    }

@@ -19,14 +19,15 @@ from supervisor_memory.bridge import Bridge
 from supervisor_memory.disk.place import refuse_network_file_system
 from supervisor_memory.embedding.languages import reads
 from supervisor_memory.embedding.open import open_embedder
-from supervisor_memory.errors import SupervisorMemoryError
+from supervisor_memory.errors import SettingsError, SupervisorMemoryError
 from supervisor_memory.interfaces.cli.queue import queue_in
 from supervisor_memory.interfaces.cli.store import store_exists, store_files
 from supervisor_memory.interfaces.printable import counted
 from supervisor_memory.model.records import KINDS, SESSION_FAMILY, Filter
+from supervisor_memory.recipes.open import open_recipe
 from supervisor_memory.settings import Settings
 from supervisor_memory.stages.post_retrieval.rank import decay
-from supervisor_memory.stores.open import open_backend
+from supervisor_memory.stores.open import BACKENDS, open_backend
 from supervisor_memory.stores.protocol import Journals, MemoryBackend
 from supervisor_memory.upkeep.forget import RUN
 from supervisor_memory.upkeep.reembed import waiting_for
@@ -115,6 +116,7 @@ class Diagnosis:
     """`problems` make `ok` false; `warnings` are worth knowing."""
 
     settings: tuple[dict[str, Any], ...]
+    recipe: str
     backend: BackendState
     queue: QueueState
     embedder: EmbedderState
@@ -158,12 +160,13 @@ def diagnose(settings: Settings, *, warnings: Sequence[str] = ()) -> Diagnosis:
     )
     return Diagnosis(
         settings=tuple(settings_shown(settings)),
+        recipe=settings.recipe,
         backend=backend_state,
         queue=queue_state,
         embedder=embedder_state,
         files=files,
         capacity=capacity,
-        problems=tuple(_problems(backend_state, embedder_state)),
+        problems=(*_problems(backend_state, embedder_state), *_recipe_problems(settings)),
         warnings=(*warnings, *found, *_queue_warnings(queue_state)),
     )
 
@@ -192,7 +195,7 @@ def _look_at_backend(settings: Settings, embedder: EmbedderState) -> tuple[Backe
     nothing = Capacity(settings.capacity)
     persistent = settings.backend != "in_memory"
     try:
-        if persistent and settings.backend != "qdrant" and not store_exists(settings):
+        if settings.backend in BACKENDS and persistent and not store_exists(settings):
             return _not_made_yet(settings), nothing
         if settings.backend == "qdrant" and (place := _directory_to_make(settings)) is not None:
             state = BackendState("qdrant", persistent=True, exists=False, ok=None, location=str(place))
@@ -362,6 +365,13 @@ def _problems(backend: BackendState, embedder: EmbedderState) -> Iterator[str]:
         yield f"backend {backend.name}: {backend.message}"
     if embedder.loads is False:
         yield f"embedder: {embedder.message}"
+
+
+def _recipe_problems(settings: Settings) -> Iterator[str]:
+    try:
+        open_recipe(settings.recipe)
+    except SettingsError as error:
+        yield str(error)
 
 
 def _warnings(

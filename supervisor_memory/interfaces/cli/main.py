@@ -118,7 +118,9 @@ def doctor(
         settings, said = settings_from(env_file)
     except SettingsError as error:
         if json:
-            unread = dict.fromkeys(("settings", "backend", "queue", "embedder", "files", "capacity"))
+            unread = dict.fromkeys(
+                ("settings", "recipe", "backend", "queue", "embedder", "files", "capacity")
+            )
             told = {"ok": False, **examination.versions(), **unread, "problems": [str(error)], "warnings": []}
             typer.echo(as_json(told))
         raise

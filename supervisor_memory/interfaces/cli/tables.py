@@ -141,6 +141,7 @@ def _then(each: Mapping[str, Any]) -> str:
 def show_diagnosis(console: Console, diagnosis: "Diagnosis", *, every_setting: bool) -> None:
     told = diagnosis.to_dict()
     versions = f"supervisor-memory {told['version']} · Python {told['python']} · SQLite {told['sqlite']}"
+    versions += f" · recipe {one_line(diagnosis.recipe)}"
     _line(console, versions)
     _show_settings(console, told["settings"], every=every_setting)
     _head(console, "backend")

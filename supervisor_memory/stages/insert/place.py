@@ -319,8 +319,10 @@ def _place(candidate: Candidate, vector: "Vector | None", draft: Draft, rules: _
             return _place(own, None, draft, replace(rules, said=replace(said, note=None)))
     if same is not None:
         return _follow(Merge(same), candidate, rivals.new, draft, rules, is_same=True)
-    decision = _on_its_target(candidate, rivals) or rules.judge(_whole(candidate), rivals, view.reading)
-    return _follow(decision, candidate, rivals.new, draft, rules)
+    if on_target := _on_its_target(candidate, rivals):
+        return _follow(on_target, candidate, rivals.new, draft, rules)
+    decision = rules.judge(_whole(candidate), rivals, view.reading)
+    return _follow(decision, candidate, _with_a_free_subject(decision, rivals), draft, rules)
 
 
 def _on_its_target(candidate: Candidate, rivals: Rivals) -> Decision | None:
@@ -335,6 +337,19 @@ def _whole(candidate: Candidate) -> Candidate:
     if (candidate.subject and candidate.attribute) or candidate.subject is candidate.attribute is None:
         return candidate
     return replace(candidate, subject=None, attribute=None)
+
+
+def _with_a_free_subject(decision: Decision, rivals: RivalsThere) -> Record:
+    """The candidate as a record; without its subject where another record than the judge's has that."""
+    new, holder = rivals.new, rivals.of_subject
+    about = None if isinstance(decision, Hold) else _about(decision)
+    if holder is None or (about is not None and about.id == holder.id):
+        return new
+    return replace(new, subject=None, attribute=None)
+
+
+def _about(decision: Add | Merge | Replace | Append | Skip | Retract) -> Record | None:
+    return decision.beside if isinstance(decision, Add) else decision.record
 
 
 def _follow(
@@ -358,7 +373,7 @@ def _follow(
     if isinstance(decision, Hold):
         draft.insert(new)  # which stays so where a person has approved it
         return decision.why
-    old = decision.beside if isinstance(decision, Add) else decision.record
+    old = _about(decision)
     if old is not None and old.user_id != new.user_id:
         raise StageDenied(
             f"the judge decided on record {old.id} of another user; decide on the rivals it is given",

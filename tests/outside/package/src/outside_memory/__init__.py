@@ -1,0 +1,1 @@
+"""A store and a recipe written outside supervisor_memory."""

@@ -1,0 +1,1 @@
+"""Recipes: what each computes, and what all of them promise."""
