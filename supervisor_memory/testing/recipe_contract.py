@@ -11,7 +11,7 @@ needs another store overrides the fixture `backend`, one that needs a model or a
 
 # ruff: noqa: PLR2004 - a test says its numbers where it checks them.
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -69,17 +69,6 @@ def hold(memory: SupervisorMemory, name: str, *, user_id: str = ADA) -> list[Not
     return notes
 
 
-class _DownStore(InMemoryBackend):
-    """A store that can be switched off."""
-
-    is_down = False
-
-    def __getattribute__(self, name: str) -> Any:
-        if name in ("search", "list", "batch", "get") and object.__getattribute__(self, "is_down"):
-            return _refuse
-        return super().__getattribute__(name)
-
-
 def _refuse(*given: Any, **options: Any) -> Any:
     raise ConnectionError("the store is down")
 
@@ -97,33 +86,18 @@ class RecipeContract:
         return {}
 
     @pytest.fixture
-    def opened(
-        self, recipe: Recipe | str, options: dict[str, Any]
-    ) -> Iterator[Callable[[MemoryBackend], SupervisorMemory]]:
-        memories: list[SupervisorMemory] = []
-
-        def opened(backend: MemoryBackend) -> SupervisorMemory:
-            settings = Settings(
-                embedding_model="none",
-                max_context_tokens=_BUDGET,
-                queue_worker=False,
-                search_timeout_ms=5_000,
-            )
-            clock = FixedClock()
-            memories.append(
-                SupervisorMemory(settings, backend=backend, clock=clock, recipe=recipe, **options)
-            )
-            return memories[-1]
-
-        yield opened
-        for memory in memories:
-            memory.close()
-
-    @pytest.fixture
     def memory(
-        self, opened: Callable[[MemoryBackend], SupervisorMemory], backend: MemoryBackend
-    ) -> SupervisorMemory:
-        return opened(backend)
+        self, recipe: Recipe | str, backend: MemoryBackend, options: dict[str, Any]
+    ) -> Iterator[SupervisorMemory]:
+        settings = Settings(
+            embedding_model="none",
+            max_context_tokens=_BUDGET,
+            queue_worker=False,
+            search_timeout_ms=5_000,
+        )
+        clock = FixedClock()
+        with SupervisorMemory(settings, backend=backend, clock=clock, recipe=recipe, **options) as memory:
+            yield memory
 
     @pytest.mark.parametrize("name", CONVERSATIONS)
     def test_a_conversation_is_held_without_a_fault(self, memory: SupervisorMemory, name: str) -> None:
@@ -171,12 +145,11 @@ class RecipeContract:
         assert not memory.search("", user_id=ADA)
 
     def test_where_the_store_is_down_the_note_says_so_and_nothing_raises(
-        self, opened: Callable[[MemoryBackend], SupervisorMemory]
+        self, memory: SupervisorMemory, backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        store = _DownStore(clock=FixedClock())
-        memory = opened(store)
         hold(memory, "preferences")
-        store.is_down = True
+        for verb in ("search", "list", "get", "batch"):
+            monkeypatch.setattr(backend, verb, _refuse)
         note = memory.recall([Message("user", "What is GMV?")], Scope(ADA))
         assert note.degraded
         assert not note.ids
