@@ -46,6 +46,7 @@ WITH_PROGRAMS = (
     "metrics",
     "queue",
     "ranking",
+    "recipes",
     "redaction",
     "searching",
 )
