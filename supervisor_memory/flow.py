@@ -115,7 +115,7 @@ class Recalling(_Carrying):
     dropped: tuple[Considered, ...] = ()
 
     def keeping(self, hits: Iterable[Hit], *, others: str) -> "Recalling":
-        """Go on with some of the hits. `others` is the code, of `explain.py`, of what became of the rest."""
+        """Go on with some of the hits. `others` is the code of `explain.py` for the dropped ones."""
         kept = tuple(hits)
         if len(kept) == len(self.hits):
             return replace(self, hits=replace(self.hits, items=kept))
@@ -239,7 +239,7 @@ def remember(said: Remembering, ports: Ports, recipe: Recipe) -> Remembering:
 
 
 def in_parts(said: Remembering) -> Sequence[Remembering]:
-    """The same in parts of 16 candidates, each of which is a commit: in one each is compared with all others.
+    """Part candidates into commits of 16, for within a commit each is compared with all others.
 
     What was said, word for word, and what is to be told of the rest go with the last.
     """
@@ -250,7 +250,7 @@ def in_parts(said: Remembering) -> Sequence[Remembering]:
 
 
 def _kept_up(operator: Upkeep, said: Remembering, ports: Ports) -> Remembering:
-    """What an operator after insert makes of it; what is written stays so when the operator fails."""
+    """Run an operator after insert; when it fails, what is written stays written."""
     step = f"post-insert-{getattr(operator, '__name__', 'operator')}"
     done = ports.no_store().attempt(step, lambda: operator(said, ports.maintaining()))
     return done if isinstance(done, Remembering) else said
@@ -293,7 +293,7 @@ def _redacted_turn(turn: Turn, redactor: Redactor) -> Turn:
 
 
 def _considered(candidates: Hits, told: Recalling) -> tuple[Considered, ...]:
-    """What became of each candidate: those handed out, then the others, the best of them first."""
+    """The fate of each candidate: the hits handed out, then the dropped ones, best first."""
     kept = [Considered(hit, hit.reason) for hit in told.hits]
     known = {each.hit.record.id for each in (*kept, *told.dropped)}
     unsaid = (Considered(hit, "left-out") for hit in candidates if hit.record.id not in known)

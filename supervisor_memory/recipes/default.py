@@ -20,7 +20,7 @@ RECENT = Recipe(
     pre_insert=(),
     insert=(),
 )
-"""The recipe of a search that asks nothing: no embedder, no ranking, what is pinned and what is new."""
+"""The recipe of a search without a question: pinned records, then the newest; no embedder, no ranking."""
 
 DEFAULT = Recipe(
     name="default",

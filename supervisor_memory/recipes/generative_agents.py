@@ -138,7 +138,7 @@ def reflect(threshold: float) -> Upkeep:
 
 
 def _reflection(records: Sequence[Record], said: Remembering, view: Maintaining) -> Record:
-    """The record of a reflection. It counts as an agent's words, which change nothing that the user said."""
+    """The record of a reflection. It counts as an agent's words, so the user's own stay as they are."""
     best = records[:MOST_EVIDENCE]
     text = "\n".join(record.content[:_LONGEST] for record in best)
     facts = {"made_from": [record.id for record in best], "importance": best[0].importance}

@@ -6,8 +6,8 @@ UPDATE, DELETE and NOOP are no longer in it, nor its graph, which became a boost
 
 Changed: entities are identifiers and names by rule, the same where they are the same words, so that their
 similarity is 1 (the code asks a model and compares vectors, from .5 on); how many records hold an entity is
-counted among the candidates. Without vectors words and entities count alone. Facts, the threshold of a note
-and its form are the default recipe's.
+counted among the candidates. Later code has an optional recency, off by default, which is left out. Without
+vectors words and entities count alone. Facts, the threshold of a note and its form are the default recipe's.
 """
 
 import math

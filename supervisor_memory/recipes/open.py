@@ -1,4 +1,4 @@
-"""Open a recipe by its name, or check one that is given: is everything there that it needs?"""
+"""Open a recipe by its name, and check that the store has the powers it needs."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -56,7 +56,7 @@ def known_recipes() -> tuple[str, ...]:
 
 
 def _loaded(name: str) -> Recipe:
-    """The recipe of a name. Of two packages that publish one name our own comes first."""
+    """Load the recipe of a name; our own come before those of other packages."""
     if name in _OURS:
         points = [EntryPoint(name, _OURS[name], GROUP)]
     else:

@@ -1,4 +1,4 @@
-"""What a person should look at before it is remembered, and what becomes of it until then.
+"""Hold candidates for review: why a person should look first, and the proposal that waits meanwhile.
 
 A statement about the user that an agent or a tool brought never counts by itself, whatever MEMORY_REVIEW
 says: it is kept as `pending`, found by no search, merged with nothing. What somebody has rejected, and what
