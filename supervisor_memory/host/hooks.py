@@ -39,7 +39,7 @@ from supervisor_memory.model.records import AuditEvent, Filter, Note, Scope
 from supervisor_memory.ports import guarded
 
 if TYPE_CHECKING:
-    from supervisor_memory.memory import Recalled, SupervisorMemory
+    from supervisor_memory.core import Memory, Recalled
 
 __all__ = ["Hooks", "Visit", "outcome_of"]
 
@@ -82,7 +82,7 @@ class Hooks:
         shape: Turns a dictionary of state values into a state of the graph's own type.
     """
 
-    memory: "SupervisorMemory"
+    memory: "Memory"
     keys: tuple[str, ...] = ("messages",)
     identity: Resolver | None = None
     placement: Placement = "system"

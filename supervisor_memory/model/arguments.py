@@ -14,6 +14,7 @@ from supervisor_memory.errors import (
     ContentTooLarge,
     InvalidContent,
     InvalidMetadata,
+    InvalidName,
     MissingUser,
     SettingsError,
     SupervisorMemoryError,
@@ -53,6 +54,7 @@ __all__ = [
     "check_amount",
     "check_backend",
     "check_kind",
+    "check_login",
     "check_scope",
     "check_shape",
     "check_source_class",
@@ -416,6 +418,7 @@ def _shown(value: object) -> str:
     return f"a {type(value).__name__}"
 
 
+_LOGIN: Final = re.compile(r"[A-Za-z0-9_.:/@+\-]{1,128}\Z")
 _MOST: Final = 10**15
 
 
@@ -539,4 +542,19 @@ def verbatim(item: Item, scope: Scope, *, family: str, when: float) -> Record:
         tags=as_tags(item.metadata),
         importance=as_importance(item.metadata),
         source=Source("user", scope.agent_id, item.session_id, scope.run_id, None, item.speaker),
+    )
+
+
+def check_login(reviewer: str) -> str:
+    """Return the reviewer's login if the audit log can keep it.
+
+    Raises:
+        InvalidName: it cannot.
+    """
+    if isinstance(reviewer, str) and _LOGIN.match(reviewer):
+        return reviewer
+    raise InvalidName(
+        f"reviewer is {str(reviewer)[:40]!r}; pass a login such as 'ada@example.com': the audit log keeps "
+        "letters, digits and _.:/@+- alone",
+        value=str(reviewer)[:40],
     )

@@ -25,7 +25,7 @@ from supervisor_memory.ports import guarded
 from supervisor_memory.redact.redactor import redacted_scope
 
 if TYPE_CHECKING:
-    from supervisor_memory.memory import Recalled, SupervisorMemory
+    from supervisor_memory.core import Memory, Recalled
 
 __all__ = ["KEY", "Beginning", "Beginnings", "Thread", "beginning_of", "hosting", "new_words", "texts_in"]
 
@@ -64,7 +64,7 @@ class Beginning:
     keeps_messages: bool | None = None
     is_over: bool = False
     """Whether a host's own turn has ended; a copied context may outlive it."""
-    notes: "dict[tuple[SupervisorMemory, str | None, str], Recalled]" = field(default_factory=dict)
+    notes: "dict[tuple[Memory, str | None, str], Recalled]" = field(default_factory=dict)
     """The notes of this run by memory, reader and question: an agent that runs twice reads the same note."""
     _unheard: list[BaseMessage] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -165,7 +165,7 @@ class Beginnings:
         shape: Turns a dictionary of state values into a state as the graph's nodes see it.
     """
 
-    memory: "SupervisorMemory"
+    memory: "Memory"
     keys: tuple[str, ...]
     identity: Resolver | None = None
     nested: Literal["agent", "user"] = "agent"

@@ -29,7 +29,7 @@ from supervisor_memory.model.records import (
 )
 
 if TYPE_CHECKING:
-    from supervisor_memory.memory import SupervisorMemory
+    from supervisor_memory.core import Memory
 
 __all__ = ["DIGEST", "Known", "Ledger", "plain"]
 
@@ -61,7 +61,7 @@ def plain(text: str) -> str:
 class Ledger:
     """Reads and writes the digests of one memory. Every method raises the errors of the store."""
 
-    memory: "SupervisorMemory"
+    memory: "Memory"
 
     def known(self, messages: Iterable[BaseMessage], scope: Scope, *, is_history: bool = False) -> Known:
         """Which of these messages were said before, in any thread of the user.

@@ -25,7 +25,7 @@ from supervisor_memory.host.store.addresses import label_for
 from supervisor_memory.model.records import FAMILIES, SESSION_FAMILY, AuditEvent, Scope
 
 if TYPE_CHECKING:
-    from supervisor_memory.memory import SupervisorMemory
+    from supervisor_memory.core import Memory
 
 __all__ = ["GuardedStore", "notice_unguarded"]
 
@@ -64,7 +64,7 @@ class GuardedStore(BaseStore):
     def __init__(
         self,
         inner: BaseStore,
-        memory: "SupervisorMemory",
+        memory: "Memory",
         *,
         namespaces: Iterable[Sequence[str] | str] | None = None,
         per_user: bool = False,
@@ -174,7 +174,7 @@ class GuardedStore(BaseStore):
         return name in _FAMILIES or name.endswith("_memories") or name in renamed
 
 
-def notice_unguarded(memory: "SupervisorMemory", store: BaseStore | None, *, graph: str = "") -> bool:
+def notice_unguarded(memory: "Memory", store: BaseStore | None, *, graph: str = "") -> bool:
     """Warn once, in the log and the audit log, if a run's store reaches memory without a guard.
 
     A server may run a graph with a store of its own in place of the one that it was compiled with.

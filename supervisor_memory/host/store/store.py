@@ -35,7 +35,7 @@ from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.text.terms import terms
 
 if TYPE_CHECKING:
-    from supervisor_memory.memory import SupervisorMemory
+    from supervisor_memory.core import Memory
     from supervisor_memory.model.records import Vector
 
 __all__ = ["MemoryStore", "label_for", "user_for"]
@@ -76,7 +76,7 @@ class MemoryStore(BaseStore):
 
     def __init__(
         self,
-        memory: "SupervisorMemory",
+        memory: "Memory",
         *,
         index: IndexConfig | None = None,
         ttl: TTLConfig | None = None,
