@@ -11,12 +11,17 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from supervisor_memory.bridge import Bridge, twin
+from supervisor_memory.errors import SettingsError
 from supervisor_memory.flow import Recipe, Remembering, Turn, recall
+from supervisor_memory.language.tokens import COUNTERS
 from supervisor_memory.model.arguments import (
+    LONGEST_READ,
+    MessagesLike,
     check_backend,
     check_scope,
+    last_user_text,
+    readable,
 )
-from supervisor_memory.model.messages import LONGEST_READ, MessagesLike, last_user_text, readable
 from supervisor_memory.model.records import (
     AuditEvent,
     Hits,
@@ -40,13 +45,12 @@ from supervisor_memory.telemetry import (
     open_telemetry,
     spanned,
 )
-from supervisor_memory.text.tokens import COUNTERS
 from supervisor_memory.upkeep.automatic import Rarely
 from supervisor_memory.upkeep.desk import Upkeep
 from supervisor_memory.upkeep.edit import Curator
+from supervisor_memory.upkeep.hints import Hints
 from supervisor_memory.upkeep.queue.queue import Queue
 from supervisor_memory.upkeep.write import Writer
-from supervisor_memory.wiring.hints import Hints
 from supervisor_memory.wiring.models import as_completion, as_embedder
 from supervisor_memory.wiring.trail import Trail
 
@@ -324,7 +328,7 @@ class Memory:
         return self._writer.insert(said, begun=begun, is_given=is_given)
 
     def keep_digests(self, said: Remembering) -> None:
-        """Keep who said what in a thread, as digests; see `host/run/ledger.py`."""
+        """Keep who said what in a thread, as digests; see `host/run/beginning.py`."""
         self._insert(said, is_given=False)
 
     def report(self, *events: AuditEvent) -> None:

@@ -60,8 +60,8 @@ def test_each_verb_has_an_async_twin_of_the_same_signature(verb: str) -> None:
 
 @pytest.mark.parametrize(
     "module",
-    ["core", "memory", "flow", "ports", "model.messages", "model.arguments", "upkeep.edit", "upkeep.write",
-     "upkeep.desk", "reading.lookup", "reading.summary", "wiring.models", "wiring.trail", "wiring.hints",
+    ["core", "memory", "flow", "ports", "model.arguments", "upkeep.edit", "upkeep.write",
+     "upkeep.desk", "reading.lookup", "wiring.models", "wiring.trail", "upkeep.hints",
      "stages.post_retrieval.rank", "stages.retrieval.search", "stages.post_retrieval.format",
      "stages.insert.merge", "stages.pre_insert.gather", "stages.insert.revise", "testing.ports"],
 )  # fmt: skip

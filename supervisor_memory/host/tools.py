@@ -28,6 +28,7 @@ from supervisor_memory.errors import (
 from supervisor_memory.host.run.identity import Acting, Resolver, acting, caller_name, scope_of
 from supervisor_memory.host.run.state import values_of
 from supervisor_memory.host.ways_in.workers import DENIAL
+from supervisor_memory.language.unseen import visible
 from supervisor_memory.model.records import (
     FAMILIES,
     KINDS,
@@ -42,7 +43,6 @@ from supervisor_memory.model.records import (
 )
 from supervisor_memory.ports import guarded
 from supervisor_memory.redact.redactor import redacted_scope
-from supervisor_memory.text.unseen import visible
 
 if TYPE_CHECKING:
     from supervisor_memory.core import Memory

@@ -7,8 +7,10 @@ from typing import Any, Final
 
 from supervisor_memory.errors import ConfirmationRequired
 from supervisor_memory.flow import Outcome, Recipe, Remembering, in_parts, redacted, remember
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.arguments import (
     Item,
+    MessagesLike,
     as_epoch,
     as_metadata,
     check_kind,
@@ -16,9 +18,9 @@ from supervisor_memory.model.arguments import (
     check_source_class,
     read_conversation,
     read_items,
+    readable,
     verbatim,
 )
-from supervisor_memory.model.messages import MessagesLike, readable
 from supervisor_memory.model.records import (
     Hits,
     Kind,
@@ -36,14 +38,13 @@ from supervisor_memory.ports import Services, guarded
 from supervisor_memory.stages.insert.again import decide_again
 from supervisor_memory.stages.insert.merge import strategy_for
 from supervisor_memory.stages.pre_insert import extract
-from supervisor_memory.stages.pre_insert.gather import sharpen, with_metadata
+from supervisor_memory.stages.pre_insert.gather import with_metadata
 from supervisor_memory.stores.protocol import Commit, MemoryBackend
 from supervisor_memory.telemetry import of_many, of_one, of_write, spanned
-from supervisor_memory.text.terms import terms
 from supervisor_memory.upkeep.automatic import Rarely
 from supervisor_memory.upkeep.edit import Curator
+from supervisor_memory.upkeep.hints import Hints
 from supervisor_memory.upkeep.queue.queue import Queue
-from supervisor_memory.wiring.hints import Hints
 from supervisor_memory.wiring.trail import Trail
 
 __all__ = ["Writer", "use_of"]
@@ -206,7 +207,7 @@ class Writer:
         )
         said = redacted(conversation, self.services.redactor)
         ports = self.services.ports(self.services.settings.write_timeout_ms)
-        for operator in (*self.recipe.pre_insert, sharpen):
+        for operator in (*self.recipe.pre_insert, *(self.recipe.sharpen or ())):
             said = operator(said, ports.read_store())
         said = replace(said, candidates=tuple(with_metadata(each, extra) for each in said.candidates))
         return self.insert(said, begun=ports.now, is_given=False)[: len(said.candidates)]
