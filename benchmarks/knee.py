@@ -18,7 +18,7 @@ from quality.vectors import Remembered
 
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.embedding.open import E5, MINILM, open_embedder
-from supervisor_memory.stages.post_retrieval.gate import knee
+from supervisor_memory.stages.post_retrieval.rank import knee
 
 OWN = Path(__file__).parent / "quality"
 SHARES = (0.0, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9)

@@ -22,7 +22,7 @@ from quality.vectors import Remembered
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.embedding.open import E5, MINILM, open_embedder
-from supervisor_memory.text.tokens import count_tokens
+from supervisor_memory.language.tokens import count_tokens
 
 OWN = Path(__file__).parent / "quality"
 USER = "reader"

@@ -15,7 +15,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 from quality.corpus import read_corpora
 
-from supervisor_memory.text.tokens import count_tokens
+from supervisor_memory.language.tokens import count_tokens
 
 ROOT: Final = Path(__file__).parents[1]
 OWN: Final = Path(__file__).parent / "quality"

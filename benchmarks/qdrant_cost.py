@@ -24,6 +24,7 @@ from qdrant_client import QdrantClient, models
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # `tests` is in the clone, in no package
 
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import AuditEvent, Filter, Query, Record, Source, new_id
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.stores.qdrant.points import (
@@ -35,7 +36,6 @@ from supervisor_memory.stores.qdrant.points import (
     visible,
 )
 from supervisor_memory.stores.qdrant.store import QdrantBackend
-from supervisor_memory.text.terms import terms
 from tests.stores.qdrant_double import Answer, Asked, QdrantDouble, running
 
 DIMENSION = 384

@@ -6,8 +6,8 @@ Each corpus is one user's memory. Everything in it is stored as it was said, the
 for with no threshold, and what is found is compared with the items that answer it. No language model takes
 part. Without --data, our own sets in `benchmarks/quality` are read, English with all-MiniLM-L6-v2 and Chinese
 with multilingual-e5-small, unless --embedder names one for all. Words are cut, stemmed and counted by
-`supervisor_memory.text.terms` for every system, and every text is embedded once a run; so what is compared is
-the ranking alone. Embedding is left out of "CPU": it is told once, a question.
+`supervisor_memory.language.terms` for every system, and every text is embedded once a run; so what is
+compared is the ranking alone. Embedding is left out of "CPU": it is told once, a question.
 
 Columns: the share of the evidence among the first 1, 5 and 10 (R@); questions with any of it among the first
 10 (hit@10); nDCG@10 and MRR; tokens of what the first 10 items add to a prompt; processor time of a search.
@@ -29,7 +29,7 @@ from quality.systems import OURS, System, ablations, systems
 from quality.vectors import Remembered
 
 from supervisor_memory.embedding.open import E5, MINILM, open_embedder
-from supervisor_memory.text.tokens import count_tokens
+from supervisor_memory.language.tokens import count_tokens
 
 OWN = Path(__file__).parent / "quality"
 _CONTEXT = 10

@@ -33,10 +33,10 @@ from quality.systems import entry
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.embedding.open import E5, MINILM, open_embedder
 from supervisor_memory.embedding.protocol import Embedder
-from supervisor_memory.model.signal_weights import DEFAULT, Weights
+from supervisor_memory.language.terms import terms
+from supervisor_memory.model.records import DEFAULT, Weights
 from supervisor_memory.signals.index import Index, entry_of
 from supervisor_memory.signals.measure import Asked, Cosines, measure
-from supervisor_memory.text.terms import terms
 
 OWN = Path(__file__).parent / "quality"
 _STEPS = (0.0, 0.5, 0.75, 1.25, 1.5, 2.0)

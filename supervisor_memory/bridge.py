@@ -6,6 +6,7 @@ call which hangs for ever never keeps the process from ending.
 
 import asyncio
 import contextvars
+import functools
 import os
 import threading
 import time
@@ -14,11 +15,11 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from math import inf
 from queue import Empty, SimpleQueue
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from supervisor_memory.errors import DeadlineExceeded
 
-__all__ = ["Bridge", "finished", "seconds_left"]
+__all__ = ["Bridge", "finished", "seconds_left", "twin"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -201,3 +202,26 @@ def _shielded(future: "Future[T]") -> "Future[T]":
 def finished(coroutine: Coroutine[Any, Any, T]) -> T:
     """The result of what is async alone, on one of memory's own threads, which have no event loop."""
     return asyncio.run(coroutine)
+
+
+class _HasBridge(Protocol):
+    @property
+    def bridge(self) -> Bridge: ...
+
+
+class _Served(Protocol):
+    @property
+    def services(self) -> _HasBridge: ...
+
+
+S = TypeVar("S", bound=_Served)
+
+
+def twin(verb: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+    """The async twin of a verb: the same call, off the event loop."""
+
+    async def called(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self.services.bridge.run(functools.partial(verb, self), *args, **kwargs)
+
+    functools.update_wrapper(called, verb)
+    return called

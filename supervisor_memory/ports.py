@@ -20,8 +20,8 @@ from supervisor_memory.errors import (
     StageDenied,
     SupervisorMemoryError,
 )
-from supervisor_memory.model.records import Filter, Hits, Query, Reads, Record
-from supervisor_memory.redact.redactor import Redactor, counted, redacted_record
+from supervisor_memory.model.records import Filter, Hits, Query, Reads, Record, Scope
+from supervisor_memory.redact.redactor import Redactor, counted, redacted_record, redacted_scope
 from supervisor_memory.settings import Settings
 from supervisor_memory.stores.protocol import Commit, Committed, Copied, Incomplete, MemoryBackend
 
@@ -89,6 +89,19 @@ class Services:
     """What is embedded, sent to a model or committed through the ports goes through it."""
     telemetry: "Telemetry | None" = None
     """What makes spans of the verbs; None: none are made."""
+
+    def scope(self, scope: Scope) -> Scope:
+        """The scope as it is kept: the name of a task is a text too."""
+        return redacted_scope(scope, self.redactor.text)
+
+    def ports(self, milliseconds: int, *, with_model: bool = True) -> "Ports":
+        """The ports of one flow. Where a model is asked, its time comes on top of the store's."""
+        services = self
+        if self.complete is None or not with_model:
+            services = replace(self, complete=None)
+        else:
+            milliseconds += self.settings.llm_timeout_ms
+        return Ports(services, seconds=milliseconds / 1000, now=self.clock())
 
 
 class NoStore(Protocol):

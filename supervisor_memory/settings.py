@@ -23,8 +23,7 @@ from pydantic_settings import (
 )
 
 from supervisor_memory.errors import SettingsError
-from supervisor_memory.model.records import Kind, SourceClass, check_family, check_name
-from supervisor_memory.model.signal_weights import Weights
+from supervisor_memory.model.records import Kind, SourceClass, Weights, check_family, check_name
 from supervisor_memory.redact.types import read_regions, read_types
 
 __all__ = ["Origin", "Settings"]

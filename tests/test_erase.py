@@ -37,7 +37,7 @@ WITHOUT_TEXTS = {
     "supervisor_memory.wiring.models",
     "supervisor_memory.host.ways_in.inside",
     "supervisor_memory.interfaces.dashboard.visit",
-    "supervisor_memory.disk.place",
+    "supervisor_memory.disk.database",
 }
 
 
@@ -270,8 +270,8 @@ def test_a_backend_that_cannot_erase_says_so_and_removes_nothing() -> None:
 
 
 def test_the_memory_of_the_process_lets_go_of_the_texts(memory: SupervisorMemory) -> None:
+    from supervisor_memory.language import terms
     from supervisor_memory.stores.sqlite import tables
-    from supervisor_memory.text import terms
 
     memory.write("Tea at five.", user_id="ada")
     memory.search("tea", user_id="ada")

@@ -663,7 +663,12 @@ async def test_each_verb_does_the_same_in_both_worlds() -> None:
 
     plain, twins = await play(fresh(), ""), await play(fresh(), "a")
     assert plain == twins
-    there = {name for name, value in vars(SupervisorMemory).items() if inspect.iscoroutinefunction(value)}
+    there = {
+        name
+        for kind in SupervisorMemory.__mro__
+        for name, value in vars(kind).items()
+        if inspect.iscoroutinefunction(value)
+    }
     assert {f"a{verb}" for verb, _, _ in CONVERSATION} == {
         name for name in there if not name.startswith("__")
     }

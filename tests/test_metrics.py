@@ -16,9 +16,10 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.flow import Outcome
 from supervisor_memory.model.records import Message
-from supervisor_memory.reading.metrics import Figures, Metrics, exposition, measure, use_of
+from supervisor_memory.reading.metrics import Figures, Metrics, exposition, measure
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
+from supervisor_memory.upkeep.write import use_of
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ from supervisor_memory import Settings
 from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.errors import BackendError, DeadlineExceeded, MemoryAccessDenied, StageDenied
 from supervisor_memory.flow import Remembering, remember
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import Filter, Query, Scope
 from supervisor_memory.ports import Maintaining, guarded
 from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.testing.ports import ports, record
-from supervisor_memory.text.terms import terms
 from tests.faulty import FaultyBackend, NotAnException
 
 QUERY = Query(text="tea", where=Filter(user_id="alice"), terms=("tea",), now=1.0)

@@ -60,10 +60,10 @@ def test_each_verb_has_an_async_twin_of_the_same_signature(verb: str) -> None:
 
 @pytest.mark.parametrize(
     "module",
-    ["flow", "ports", "model.messages", "model.arguments", "upkeep.edit", "wiring.models", "wiring.trail",
-     "wiring.hints", "stages.post_retrieval.rank", "stages.retrieval.search", "stages.post_retrieval.format",
-     "reading.summary", "stages.insert.place", "stages.insert.merge", "stages.pre_insert.gather",
-     "stages.insert.revise", "testing.ports"],
+    ["core", "memory", "flow", "ports", "model.arguments", "upkeep.edit", "upkeep.write",
+     "upkeep.desk", "reading.lookup", "wiring.models", "wiring.trail", "upkeep.hints",
+     "stages.post_retrieval.rank", "stages.retrieval.search", "stages.post_retrieval.format",
+     "stages.insert.merge", "stages.pre_insert.gather", "stages.insert.revise", "testing.ports"],
 )  # fmt: skip
 def test_what_a_module_promises_it_has(module: str) -> None:
     loaded = importlib.import_module(f"supervisor_memory.{module}")

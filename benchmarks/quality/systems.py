@@ -19,12 +19,12 @@ import numpy.typing as npt
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.embedding.protocol import Embedder
 from supervisor_memory.flow import Recalling, Recipe
-from supervisor_memory.model.signal_weights import Weights
+from supervisor_memory.language.terms import terms
+from supervisor_memory.model.records import Weights
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.recipes.default import DEFAULT
-from supervisor_memory.signals.fuse import reciprocal_ranks
+from supervisor_memory.signals.measure import reciprocal_ranks
 from supervisor_memory.stages.post_retrieval.rerank import reranked
-from supervisor_memory.text.terms import terms
 
 from .corpus import Corpus, Item
 

@@ -13,7 +13,6 @@ from uuid import uuid4
 if TYPE_CHECKING:
     import apsw
 
-    from supervisor_memory.audit.log import AuditLog
     from supervisor_memory.model.records import Considered, Hit, Scope
 
 __all__ = [
@@ -27,7 +26,6 @@ __all__ = [
     "injections",
     "keep",
     "row_of",
-    "turns",
 ]
 
 TABLES: Final = (
@@ -188,18 +186,6 @@ def injections(
         )
         for seq, id_, ts_us, op, agent, session, run, tokens, degraded, shown, dropped in rows
     ]
-
-
-def turns(
-    log: "AuditLog", *, user_id: str | None = None, before: int | None = None, limit: int = 50
-) -> list[Turn]:
-    """The latest turns, newest first.
-
-    Args:
-        before: Only notes with a smaller `seq`; for a next page the smallest `seq` of the page before.
-        limit: How many notes to read at most; a run's notes beyond are missing.
-    """
-    return grouped(log.notes(limit, user_id=user_id, before=before))
 
 
 def grouped(notes: Iterable[Injection]) -> list[Turn]:

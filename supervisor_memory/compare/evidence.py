@@ -24,10 +24,9 @@ from supervisor_memory.compare.slots import (
     slots,
 )
 from supervisor_memory.language.lexicon import lexicon
+from supervisor_memory.language.terms import STOP_WORDS, stem, terms
 from supervisor_memory.model.records import cased_words
-from supervisor_memory.text.terms import STOP_WORDS, stem, terms
-from supervisor_memory.understand.attributes import Stated, same_attribute, stated
-from supervisor_memory.understand.people import People, of_another, people
+from supervisor_memory.understand.subject import People, Stated, of_another, people, same_attribute, stated
 
 __all__ = [
     "Evidence",

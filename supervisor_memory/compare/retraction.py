@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 from supervisor_memory.compare.evidence import Reading, beside, read
 from supervisor_memory.compare.verdict import closest_statement
 from supervisor_memory.language.lexicon import lexicon
-from supervisor_memory.text.terms import STOP_WORDS, has_cjk, stem
+from supervisor_memory.language.terms import STOP_WORDS, has_cjk, stem
 from supervisor_memory.understand.statements import judge
 
 __all__ = ["exchanges", "fit"]

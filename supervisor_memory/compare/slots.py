@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, Final, TypeAlias, TypeVar
 
 from supervisor_memory.language.lexicon import alternatives, lexicon
-from supervisor_memory.text.terms import terms
+from supervisor_memory.language.terms import terms
 
 __all__ = [
     "OPPOSITE",

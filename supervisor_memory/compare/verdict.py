@@ -30,8 +30,8 @@ from supervisor_memory.compare.evidence import (
     things_in_common,
     turns,
 )
+from supervisor_memory.language.terms import has_cjk, terms
 from supervisor_memory.model.records import content_hash
-from supervisor_memory.text.terms import has_cjk, terms
 from supervisor_memory.understand.statements import sentences
 
 if TYPE_CHECKING:

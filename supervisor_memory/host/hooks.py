@@ -20,10 +20,17 @@ from langgraph.pregel._read import ChannelRead
 from supervisor_memory.errors import IdentityConflict, IdentityError, InvalidName
 from supervisor_memory.flow import Outcome
 from supervisor_memory.host.prompts import NO_NOTE, Placement, Telling, is_explaining
-from supervisor_memory.host.run.beginning import Beginning, Beginnings, Thread, beginning_of, texts_in
+from supervisor_memory.host.run.beginning import (
+    Beginning,
+    Beginnings,
+    Ledger,
+    Thread,
+    beginning_of,
+    plain,
+    texts_in,
+)
 from supervisor_memory.host.run.checkpoints import Checkpoints
 from supervisor_memory.host.run.identity import Resolver, acting_scope, checked, placed_by_host, users_of
-from supervisor_memory.host.run.ledger import Ledger, plain
 from supervisor_memory.host.run.state import (
     is_memory_name,
     memory_calls,
@@ -33,15 +40,17 @@ from supervisor_memory.host.run.state import (
     values_of,
     without_calls,
 )
-from supervisor_memory.host.store.guard import notice_unguarded
-from supervisor_memory.model.messages import as_messages
+from supervisor_memory.host.store.guard import GuardedStore
+from supervisor_memory.model.arguments import as_messages
 from supervisor_memory.model.records import AuditEvent, Filter, Note, Scope
 from supervisor_memory.ports import guarded
 
 if TYPE_CHECKING:
-    from supervisor_memory.memory import Recalled, SupervisorMemory
+    from langgraph.store.base import BaseStore
 
-__all__ = ["Hooks", "Visit", "outcome_of"]
+    from supervisor_memory.core import Memory, Recalled
+
+__all__ = ["Hooks", "Visit", "notice_unguarded", "outcome_of"]
 
 Outcomes: TypeAlias = Literal["denied", "degraded"]
 _MOST_CALLS = 1024
@@ -82,7 +91,7 @@ class Hooks:
         shape: Turns a dictionary of state values into a state of the graph's own type.
     """
 
-    memory: "SupervisorMemory"
+    memory: "Memory"
     keys: tuple[str, ...] = ("messages",)
     identity: Resolver | None = None
     placement: Placement = "system"
@@ -595,3 +604,30 @@ def outcome_of(
 
 def _is_answer(message: BaseMessage) -> bool:
     return not getattr(message, "tool_calls", None) and not _is_handoff(message)
+
+
+def notice_unguarded(memory: "Memory", store: "BaseStore | None", *, graph: str = "") -> bool:
+    """Warn once, in the log and the audit log, if a run's store reaches memory without a guard.
+
+    A server may run a graph with a store of its own in place of the one that it was compiled with.
+
+    Args:
+        store: The store that LangGraph hands to the nodes and tools of the run, `runtime.store`.
+        graph: The name of the graph; the warning comes once per name.
+
+    Returns:
+        Whether the store reaches memory unguarded. Writes an audit row: call it off the event loop.
+    """
+    holds_records = store is not None and store is getattr(memory.backend, "host_store", None)
+    if store is None or isinstance(store, GuardedStore) or not (memory.has_guarded or holds_records):
+        return False
+    said = memory.hints.once(
+        "the store of graph %r, %s, is not the one that memory guards: every node and tool can read and "
+        "write it, those of sub-agents too. A LangGraph server replaces the store a graph was compiled "
+        "with; docs/hosts/guarded_store.md says how it keeps the guard",
+        graph,
+        type(store).__name__,
+    )
+    if said:
+        memory.report(AuditEvent("store", outcome="denied", reason="not-guarded"))
+    return True

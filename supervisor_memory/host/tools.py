@@ -28,6 +28,7 @@ from supervisor_memory.errors import (
 from supervisor_memory.host.run.identity import Acting, Resolver, acting, caller_name, scope_of
 from supervisor_memory.host.run.state import values_of
 from supervisor_memory.host.ways_in.workers import DENIAL
+from supervisor_memory.language.unseen import visible
 from supervisor_memory.model.records import (
     FAMILIES,
     KINDS,
@@ -42,10 +43,9 @@ from supervisor_memory.model.records import (
 )
 from supervisor_memory.ports import guarded
 from supervisor_memory.redact.redactor import redacted_scope
-from supervisor_memory.text.unseen import visible
 
 if TYPE_CHECKING:
-    from supervisor_memory.memory import SupervisorMemory
+    from supervisor_memory.core import Memory
 
 __all__ = ["build_tools"]
 
@@ -83,7 +83,7 @@ Runtime = Annotated[Optional[ToolRuntime], InjectedToolArg(), BeforeValidator(_n
 
 
 def build_tools(
-    memory: "SupervisorMemory", *, only: Sequence[str] | None = None, identity: Resolver | None = None
+    memory: "Memory", *, only: Sequence[str] | None = None, identity: Resolver | None = None
 ) -> list[BaseTool]:
     """The tools bound to a memory. Each tool's `metadata["op"]` is its name in the audit log.
 
@@ -110,7 +110,7 @@ def build_tools(
 class _Calls:
     """The tools' functions. Their docstrings are what the model reads."""
 
-    def __init__(self, memory: "SupervisorMemory", identity: Resolver | None) -> None:
+    def __init__(self, memory: "Memory", identity: Resolver | None) -> None:
         self._memory = memory
         self._identity = identity
 
@@ -414,7 +414,7 @@ def _kind_of(asked: object, family: str | None) -> Kind | None:
 @functools.cache
 def _schema(verb: str, top_k: int, min_score: float) -> type[BaseModel]:
     """The schema of a tool's arguments; cached, since making it takes longer than a search."""
-    function = getattr(_Calls(cast("SupervisorMemory", None), None), verb)
+    function = getattr(_Calls(cast("Memory", None), None), verb)
     tool = StructuredTool.from_function(function, name=f"memory_{verb}")
     schema = cast("type[BaseModel]", tool.args_schema)
     if verb != "search":
@@ -424,7 +424,7 @@ def _schema(verb: str, top_k: int, min_score: float) -> type[BaseModel]:
     )  # the schema shows the model the defaults of this memory
 
 
-def _twin(memory: "SupervisorMemory", function: Callable[..., Any]) -> Callable[..., Any]:
+def _twin(memory: "Memory", function: Callable[..., Any]) -> Callable[..., Any]:
     """The async form of a tool: it runs off the event loop, in the caller's context."""
 
     async def twin(**arguments: Any) -> Any:

@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any, Final
 
-from supervisor_memory.text.unseen import HIDDEN
+from supervisor_memory.language.unseen import HIDDEN
 
 __all__ = ["as_json", "counted", "moment", "one_line", "printable"]
 

@@ -1,1 +1,1 @@
-"""Words and phrases of English and Chinese, as data and patterns."""
+"""Words, tokens, dates and phrases: of any language, and of English and Chinese, as data and patterns."""

@@ -21,7 +21,7 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, TypeAlias, cast
 
-from supervisor_memory.text.terms import CJK, HAN
+from supervisor_memory.language.terms import CJK, HAN
 
 __all__ = ["Lexicon", "LexiconError", "Rules", "alternatives", "lexicon"]
 

@@ -5,21 +5,21 @@ One word per thing: docs/architecture.md lists them all.
 
 import hashlib
 import json
+import math
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, SupportsIndex, TypeAlias, get_args, overload
 
 import uuid_utils
 
 from supervisor_memory.errors import ContentTooLarge, InvalidContent, InvalidName, MissingUser
+from supervisor_memory.language.unseen import HIDDEN, UNSEEN
 from supervisor_memory.model.explain import Row, table
-from supervisor_memory.model.metadata import Wanted, frozen, thawed
-from supervisor_memory.model.signal_weights import DEFAULT, Weights
-from supervisor_memory.text.unseen import HIDDEN, UNSEEN
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Vector: TypeAlias = npt.NDArray[np.float32]
 
 __all__ = [
+    "DEFAULT",
     "FAMILIES",
     "KINDS",
     "MAX_CONTENT_BYTES",
@@ -37,6 +38,8 @@ __all__ = [
     "Considered",
     "Event",
     "Filter",
+    "FrozenDict",
+    "FrozenList",
     "Hit",
     "Hits",
     "Kind",
@@ -52,17 +55,187 @@ __all__ = [
     "Source",
     "SourceClass",
     "Status",
+    "Wanted",
+    "Weights",
     "WriteResult",
     "WriteStatus",
     "check_content",
     "check_name",
     "content_hash",
     "family_for",
+    "frozen",
     "is_hash_of",
     "is_id",
     "named_speaker",
     "new_id",
+    "spelled",
+    "thawed",
 ]
+
+
+def _refuse(self: object, *_: object, **__: object) -> NoReturn:
+    kind = type(self).__bases__[0].__name__
+    raise TypeError(
+        f"this {kind} belongs to a record and cannot be changed: copy it, or use `memory.update` to change "
+        "what is remembered"
+    )
+
+
+class FrozenDict(dict[str, Any]):
+    """A dictionary that cannot be changed; `dict(frozen)` makes a copy that can."""
+
+    __slots__ = ()
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        return FrozenDict, (dict(self),)
+
+
+class FrozenList(list[Any]):
+    """A list that cannot be changed; `list(frozen)` makes a copy that can."""
+
+    __slots__ = ()
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        return FrozenList, (list(self),)
+
+
+def frozen(value: Any) -> Any:
+    """A copy of a JSON value that cannot be changed, at any depth."""
+    if isinstance(value, dict):
+        return FrozenDict({key: frozen(each) for key, each in value.items()})
+    return FrozenList(map(frozen, value)) if isinstance(value, list) else value
+
+
+def thawed(value: Any) -> Any:
+    """A JSON value that can be changed: a copy of a frozen one, else the value itself."""
+    if isinstance(value, FrozenDict):
+        return {key: thawed(each) for key, each in value.items()}
+    return [thawed(each) for each in value] if isinstance(value, FrozenList) else value
+
+
+_KEY = re.compile(r"[A-Za-z0-9_.\-]{1,64}\Z")
+_MOST_VALUES = 50
+_SCALARS = (str, int, float, type(None))  # bool is an int
+_COMPACT_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A condition on metadata: a key, and the values it may have.
+
+    `texts` are these values as JSON spells them, so that every store compares alike: True is not 1, 1 and
+    1.0 are equal, None is a null and not a missing key. A list or a mapping in a record matches no value.
+    `a.b` is a key with a dot in it, no path.
+    """
+
+    key: str
+    texts: frozenset[str]
+
+    @classmethod
+    def of(cls, key: str, *values: object) -> "Wanted":
+        """The condition that a key has one of these values.
+
+        Raises:
+            InvalidContent: the key is no plain name, there is no value or over 50, or a value is no text,
+                finite number, boolean or None.
+        """
+        if not isinstance(key, str) or not _KEY.match(key):
+            told = key[:40] if isinstance(key, str) else type(key).__name__
+            raise InvalidContent(
+                f"metadata has no key {told!r}; a key is 1 to 64 letters, digits, '_', '.' or '-'",
+                key=told,
+            )
+        if not 0 < len(values) <= _MOST_VALUES:
+            raise InvalidContent(
+                f"metadata.{key} has {len(values)} values to choose from; give 1 to {_MOST_VALUES}, or leave "
+                "the key out",
+                key=key,
+            )
+        return cls(key, frozenset(text for value in values for text in _spellings(key, value)))
+
+    def is_in(self, metadata: Mapping[str, Any]) -> bool:
+        """Whether this metadata fulfils the condition."""
+        return self.key in metadata and spelled(metadata[self.key]) in self.texts
+
+
+def spelled(value: object) -> str | None:
+    """A record's value as JSON spells it; None if it cannot be compared."""
+    return _COMPACT_JSON.encode(value) if isinstance(value, _SCALARS) else None
+
+
+def _spellings(key: str, value: object) -> Iterator[str]:
+    """All spellings of a value in JSON: a number can be written in several ways."""
+    if not isinstance(value, _SCALARS) or (isinstance(value, float) and not math.isfinite(value)):
+        told = str(value) if isinstance(value, float) else f"a {type(value).__name__}"
+        raise InvalidContent(
+            f"metadata.{key} is {told}; give text, a finite number, a boolean, None or a list of these. "
+            "There are no operators; 'since' and 'until' compare times",
+            key=key,
+        )
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    try:
+        yield _COMPACT_JSON.encode(value)
+    except ValueError as error:  # Python writes 4,300 digits and no more
+        raise InvalidContent(
+            f"metadata.{key} is a number of too many digits; give it as text", key=key
+        ) from error
+    if isinstance(value, int) and not isinstance(value, bool):
+        yield from () if value else ("-0.0",)
+        with suppress(OverflowError):
+            yield from (repr(float(value)),) if float(value) == value else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The weight of each signal; 0: the signal is not computed. Measured, see docs/ranking.md.
+
+    The first three are direct: only their proportions count, and they make a value from 0 to 1. The others
+    are added to it.
+
+    Raises:
+        ValueError: a weight is outside [0, 1000], or no direct signal has one.
+    """
+
+    meaning: float = 1.5
+    words: float = 0.25
+    words_before: float = 0.75
+    neighbour: float = 0.4
+    answer: float = 0.3
+    episode: float = 0.2
+    speaker: float = 0.15
+    date: float = 0.7
+    information: float = 1.25
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            if not 0 <= getattr(self, each.name) <= _MOST:
+                raise ValueError(f"{each.name} is {getattr(self, each.name)}; a weight is from 0 to {_MOST}")
+        if not (self.words or self.words_before):
+            raise ValueError("words and words_before are 0, and without an embedder there is nothing else")
+
+    @classmethod
+    def of(cls, changed: Mapping[str, float]) -> "Weights":
+        """The default weights with some of them changed.
+
+        Raises:
+            ValueError: there is no such signal, or see above.
+        """
+        names = [each.name for each in fields(cls)]
+        if unknown := sorted(set(changed) - set(names)):
+            raise ValueError(f"{unknown[0]} is no signal; there are {', '.join(names)}")
+        return cls(**changed)
+
+
+_MOST = 1_000
+DEFAULT = Weights()
+
 
 Kind: TypeAlias = Literal[
     "user-profile", "domain-facts", "task-traces", "tool-effects", "experience", "identity"
@@ -519,7 +692,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A search. `terms` come from `supervisor_memory.text.terms`; `vector` may be missing.
+    """A search. `terms` come from `supervisor_memory.language.terms`; `vector` may be missing.
 
     `unrelated` is the cosine up to which texts have nothing in common, by the embedder's calibration.
     `weights` are the weights of the signals.

@@ -11,22 +11,20 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from supervisor_memory.audit.log import USED
-from supervisor_memory.model.records import Filter, Hits
+from supervisor_memory.model.records import Filter
 from supervisor_memory.stores.protocol import MemoryBackend
-from supervisor_memory.text.terms import terms
 
 if TYPE_CHECKING:
     from supervisor_memory.audit.log import AccessRow, AuditLog, AuditRow
     from supervisor_memory.audit.turns import Injection
 
-__all__ = ["Figures", "Metrics", "exposition", "measure", "tallied", "use_of"]
+__all__ = ["Figures", "Metrics", "exposition", "measure", "tallied"]
 
 _DECISIONS: Final = frozenset({"add", "merge", "update", "append", "propose", "skip"})
 _APPROVALS: Final = frozenset({"approve", "edit"})
 _NOTE: Final = "inject"
 _PAGE: Final = 1_000
 _MOST_USES: Final = 100_000
-_LONGEST_ANSWER: Final = 8_000
 _MICRO: Final = 1_000_000
 
 
@@ -106,12 +104,6 @@ class Metrics:
             "pending": self.pending,
             "queue": dict(self.queue),
         }
-
-
-def use_of(hits: Hits, answer: str) -> float | None:
-    """The share of the different terms of what was told that an answer has too. None: nothing was told."""
-    told = {term for hit in hits for term in terms(hit.record.content)}
-    return _share(len(told & set(terms(answer[:_LONGEST_ANSWER]))), len(told))
 
 
 def measure(

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from supervisor_memory.language.terms import CJK, language, terms
+from supervisor_memory.language.tokens import TokenCounter
 from supervisor_memory.model.records import KINDS, Kind, Record
 from supervisor_memory.stages.post_retrieval.format import clean
 from supervisor_memory.stages.post_retrieval.rank import importance
-from supervisor_memory.text.terms import CJK, language, terms
-from supervisor_memory.text.tokens import TokenCounter
 from supervisor_memory.understand.statements import MAX_SENTENCE, sentences
 
 __all__ = ["Topic", "table_of_contents"]

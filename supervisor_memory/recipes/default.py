@@ -3,8 +3,7 @@
 from supervisor_memory.flow import Recipe
 from supervisor_memory.stages.insert.place import place
 from supervisor_memory.stages.post_retrieval.format import format_note
-from supervisor_memory.stages.post_retrieval.gate import drop_already_said, gate
-from supervisor_memory.stages.post_retrieval.rank import rank
+from supervisor_memory.stages.post_retrieval.rank import drop_already_said, gate, rank
 from supervisor_memory.stages.pre_insert.gather import gather, keep_messages, sharpen
 from supervisor_memory.stages.pre_retrieval.route import route_turn, write_query
 from supervisor_memory.stages.retrieval.recent import newest

@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from supervisor_memory.flow import Reading, Recalling, Recipe, Remembering, Upkeep
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import AuditEvent, Candidate, Filter, Record, Source
 from supervisor_memory.ports import Maintaining, ReadStore
 from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.stages.insert.draft import record_of
 from supervisor_memory.stages.post_retrieval.rerank import reranked
 from supervisor_memory.stores.protocol import Change, Commit
-from supervisor_memory.text.terms import terms
 
 __all__ = ["GENERATIVE_AGENTS", "IN_THE_CODE", "Weights", "generative_agents", "retrieval_scores"]
 

@@ -17,13 +17,13 @@ from dataclasses import replace
 from typing import Final
 
 from supervisor_memory.flow import Recalling
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.decisions import Add, Decision, Rivals
 from supervisor_memory.model.records import Candidate, Hit
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.stages.insert.place import deciding
 from supervisor_memory.stages.post_retrieval.rerank import reranked
-from supervisor_memory.text.terms import terms
 from supervisor_memory.understand.names import identifiers
 
 __all__ = ["MEM0", "by_words", "entity_boost", "fused", "only_add"]

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from supervisor_memory.language.unseen import UNSEEN
 from supervisor_memory.redact.types import TYPES
-from supervisor_memory.text.unseen import UNSEEN
 
 __all__ = ["Before", "Label", "Read", "Span", "is_placeholder", "merged", "without_unseen"]
 

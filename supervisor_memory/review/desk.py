@@ -1,20 +1,19 @@
 """The review desk, `SupervisorMemory.review`: proposals that wait for a person, and decisions on them."""
 
 import functools
-import re
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar, Unpack
+from typing import Any, Final, ParamSpec, TypeVar, Unpack
 
+from supervisor_memory.bridge import twin
 from supervisor_memory.errors import (
     AlreadyReviewed,
     Conflict,
     IdentityError,
     InvalidContent,
-    InvalidName,
     RecordNotFound,
 )
-from supervisor_memory.model.arguments import as_metadata, check_amount
+from supervisor_memory.model.arguments import as_metadata, check_amount, check_login
 from supervisor_memory.model.records import (
     Filter,
     Record,
@@ -34,28 +33,15 @@ from supervisor_memory.telemetry import of_one, of_write, spanned
 from supervisor_memory.upkeep.edit import Curator, need_all
 from supervisor_memory.wiring.trail import Trail
 
-__all__ = ["Desk", "check_login"]
+__all__ = ["Desk"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 _SECONDS: Final = 60.0
 _SWEEP_SECONDS: Final = 300.0
 _LONGEST_REASON: Final = 1_000
-_LOGIN: Final = re.compile(r"[A-Za-z0-9_.:/@+\-]{1,128}\Z")
 _SET_ASIDE: Final = ("stale", "deleted", "compressed")
 _DECISIONS: Final = ("approve", "edit", "reject", "quarantine", "roll-back", "delete", "restore")
-
-
-def _twin(
-    verb: "Callable[Concatenate[Desk, P], T]",
-) -> "Callable[Concatenate[Desk, P], Coroutine[Any, Any, T]]":
-    """The async twin of a verb: the same call, off the event loop."""
-
-    async def twin(self: "Desk", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self.services.bridge.run(functools.partial(verb, self), *args, **kwargs)
-
-    functools.update_wrapper(twin, verb)
-    return twin
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,19 +267,19 @@ class Desk:
         selected = Selected.of(user_id, which)
         return self._sweep("roll-back", selected, reviewer).run(sweep.roll_back, dry_run=dry_run)
 
-    apending = _twin(pending)
-    ashow = _twin(show)
-    aapprove = _twin(approve)
-    aedit = _twin(edit)
-    areject = _twin(reject)
-    achange = _twin(change)
-    adelete = _twin(delete)
-    arestore = _twin(restore)
-    arevert = _twin(revert)
-    aundo = _twin(undo)
-    aquarantine = _twin(quarantine)
-    arelease = _twin(release)
-    aroll_back = _twin(roll_back)
+    apending = twin(pending)
+    ashow = twin(show)
+    aapprove = twin(approve)
+    aedit = twin(edit)
+    areject = twin(reject)
+    achange = twin(change)
+    adelete = twin(delete)
+    arestore = twin(restore)
+    arevert = twin(revert)
+    aundo = twin(undo)
+    aquarantine = twin(quarantine)
+    arelease = twin(release)
+    aroll_back = twin(roll_back)
 
     def _decide(self, id: str, content: str | None, reviewer: str, user_id: str | None) -> WriteResult:
         by, ports = check_login(reviewer), self._ports()
@@ -336,18 +322,3 @@ class Desk:
 
 
 _ROWS: Final = 20
-
-
-def check_login(reviewer: str) -> str:
-    """Return the reviewer's login if the audit log can keep it.
-
-    Raises:
-        InvalidName: it cannot.
-    """
-    if isinstance(reviewer, str) and _LOGIN.match(reviewer):
-        return reviewer
-    raise InvalidName(
-        f"reviewer is {str(reviewer)[:40]!r}; pass a login such as 'ada@example.com': the audit log keeps "
-        "letters, digits and _.:/@+- alone",
-        value=str(reviewer)[:40],
-    )

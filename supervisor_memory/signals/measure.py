@@ -6,12 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from supervisor_memory.model.signal_weights import DEFAULT, Weights
-from supervisor_memory.signals.date_match import match
-from supervisor_memory.signals.fuse import base, scaled
-from supervisor_memory.signals.index import Index, information
-from supervisor_memory.signals.postings import Floats, Rows, bm25, idf
-from supervisor_memory.understand.dates import FACT_DATED, DateRange, named_dates
+from supervisor_memory.model.records import DEFAULT, Weights
+from supervisor_memory.signals.index import Floats, Index, Rows, bm25, idf, information
+from supervisor_memory.understand.dates import DAY, FACT_DATED, OTHER_YEAR, YEAR, DateRange, named_dates
 from supervisor_memory.understand.names import named_people
 
 __all__ = [
@@ -19,14 +16,103 @@ __all__ = [
     "Cosines",
     "Measured",
     "answers",
+    "base",
+    "date_match",
     "episode_lengths",
     "in_episodes",
     "measure",
     "neighbours",
+    "reciprocal_ranks",
+    "scaled",
     "taken",
     "with_previous",
     "with_previous_lengths",
 ]
+
+
+def scaled(scores: Floats) -> Floats:
+    """Scores from 0 to 1, where the best of the list is 1; negative numbers and NaN count as 0."""
+    positive = np.fmax(scores, np.float32(0))
+    best = positive.max(initial=0.0)
+    found: Floats = positive / best if best > 0 else positive
+    return found
+
+
+def base(
+    signals: Mapping[str, Floats],
+    weights: Weights = DEFAULT,
+    *,
+    alone: npt.NDArray[np.bool_] | None = None,
+) -> Floats:
+    """The direct signals as one, from 0 to 1.
+
+    Args:
+        signals: Any of "meaning", "words" and "words_before", all of one length, at least one.
+        alone: True for rows with nothing said before them. Their two signals of words are equal, and count
+            as one beside meaning. None: there are no such rows.
+    """
+    weighed = {name: np.float32(getattr(weights, name)) * scaled(each) for name, each in signals.items()}
+    nothing = np.zeros(len(next(iter(signals.values()))), dtype=np.float32)
+    by_words = sum((each for name, each in weighed.items() if name != "meaning"), start=nothing)
+    by_meaning = weighed.get("meaning", nothing)
+    total: Floats = by_meaning + by_words
+    if alone is not None and "meaning" in signals:
+        once, twice = weights.words or weights.words_before, weights.words + weights.words_before
+        # By the same sum of weights as other rows, so that being alone is no advantage.
+        stretch = np.float32((weights.meaning + twice) / (weights.meaning + once))
+        total = np.where(alone, (by_meaning + by_words * np.float32(once / twice)) * stretch, total)
+    return scaled(total)
+
+
+def reciprocal_ranks(signals: Sequence[Floats], *, constant: float = 60.0) -> Floats:
+    """Σ 1 / (constant + rank) over the signals; rows with score 0 in a signal have no rank there."""
+    total = np.zeros(len(signals[0]), dtype=np.float32)
+    for scores in signals:
+        ranks = np.empty(len(scores), dtype=np.float32)
+        ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
+        total += np.where(scores > 0, 1 / (constant + ranks), 0).astype(np.float32)
+    return total
+
+
+_SHORTEST_TAIL, _LONGEST_TAIL = 7 * DAY, 30 * DAY
+_AHEAD = 0.5
+
+
+def date_match(
+    ranges: Sequence[DateRange], times: npt.NDArray[np.float64], now: float
+) -> npt.NDArray[np.float32]:
+    """How well each time fits the times that a question names, in [0, 1]; all 0 when it names none.
+
+    1 inside a range. People speak of a day in the days after it, so behind its end the fit falls by
+    exp(-t/tail), where the tail is as long as the range, but at least a week and at most a month. Ahead of
+    the range the tail is half as long, for plans and for clocks ahead of UTC; it is whole for a range that
+    is still to come at `now`, since people can only have spoken of it ahead. A range without a year fits
+    every year: the latest fully, the others by 0.8. The best of several ranges counts.
+
+    Args:
+        times: Seconds since 1970. NaN fits nothing.
+        now: Seconds since 1970.
+    """
+    fit = np.zeros(times.shape, dtype=np.float32)
+    for each in ranges:
+        np.maximum(fit, _fit(each, times, now), out=fit)
+    return fit
+
+
+def _fit(each: DateRange, times: npt.NDArray[np.float64], now: float) -> npt.NDArray[np.float32]:
+    tail = min(max(each.end - each.start, _SHORTEST_TAIL), _LONGEST_TAIL)
+    tail_ahead = tail if each.start > now else tail * _AHEAD
+    with np.errstate(invalid="ignore"):  # infinite times against open ends
+        late, early = times - each.end, each.start - times
+        if each.year_open:
+            # Around the year each time is both behind and ahead; the better of the two counts.
+            behind, ahead = np.mod(late, YEAR), np.mod(early, YEAR)
+            fit = np.maximum(np.exp(-behind / tail), np.exp(-ahead / tail_ahead))
+            fit = np.where(np.mod(-early, YEAR) < each.end - each.start, 1.0, fit)
+            fit = np.where(np.abs(early) > YEAR / 2, OTHER_YEAR * fit, fit)
+        else:
+            fit = np.exp(-np.maximum(late, 0.0) / tail - np.maximum(early, 0.0) / tail_ahead)
+    return np.nan_to_num(fit, nan=0.0).astype(np.float32)
 
 
 def with_previous(index: Index, rows: Rows) -> Rows:
@@ -262,7 +348,7 @@ def _spoken_by(index: Index, people: frozenset[str]) -> Floats:
 
 def _dated(index: Index, ranges: Sequence[DateRange], now: float) -> Floats:
     """The date signal of each row, weakened for facts by themselves; see `FACT_DATED`."""
-    fit = match(ranges, index.said_at[: index.size], now)
+    fit = date_match(ranges, index.said_at[: index.size], now)
     return np.where(index.episodes[: index.size] >= 0, fit, fit * np.float32(FACT_DATED))
 
 

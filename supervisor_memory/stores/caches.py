@@ -7,19 +7,19 @@ from typing import Final
 __all__ = ["MODULES_THAT_KEEP_TEXTS", "forget_texts"]
 
 MODULES_THAT_KEEP_TEXTS: Final = (
-    "supervisor_memory.stores.sqlite.conditions",
-    "supervisor_memory.stores.sqlite.search_cache",
+    "supervisor_memory.stores.sqlite.tables",
+    "supervisor_memory.stores.sqlite.namespaces",
     "supervisor_memory.stores.qdrant.points",
     "supervisor_memory.stores.sqlite.tables",
     "supervisor_memory.host.store.addresses",
     "supervisor_memory.stages.post_retrieval.rank",
     "supervisor_memory.model.records",
-    "supervisor_memory.stages.pre_insert.echo",
+    "supervisor_memory.stages.pre_insert.gather",
     "supervisor_memory.compare.evidence",
     "supervisor_memory.understand.sql",
     "supervisor_memory.understand.statements",
-    "supervisor_memory.text.terms",
-    "supervisor_memory.text.tokens",
+    "supervisor_memory.language.terms",
+    "supervisor_memory.language.tokens",
 )
 """Modules with functions that cache results for the latest texts and names."""
 

@@ -2,7 +2,7 @@
 
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from supervisor_memory.stores.changes import Vector
 from supervisor_memory.stores.sieve import Sieve, kernels
 
-__all__ = ["Keys", "Matrix", "descending"]
+__all__ = ["Keys", "Matrix"]
 
 Keys: TypeAlias = npt.NDArray[np.int64]
 Cosines: TypeAlias = npt.NDArray[np.float32]
@@ -214,21 +214,6 @@ def products(rows: npt.NDArray[np.float32], query: Vector) -> Cosines:
         return summed
     found: Cosines = _VECDOT(rows, query)
     return found
-
-
-def descending(scores: npt.NDArray[np.float32] | npt.NDArray[np.float64]) -> Iterator[int]:
-    """Positions by falling score, equal scores in their order. Sorts only as much as is read."""
-    size = len(scores)
-    if size > _FIRST_LOOK * 2:
-        least = np.partition(scores, size - _FIRST_LOOK)[size - _FIRST_LOOK]
-        head = np.flatnonzero(scores >= least)  # with all that equal the last of them
-        yield from head[np.argsort(-scores[head], kind="stable")].tolist()
-        rest = np.ones(size, dtype=bool)
-        rest[head] = False
-        others = np.flatnonzero(rest)
-        yield from others[np.argsort(-scores[others], kind="stable")].tolist()
-    else:
-        yield from np.argsort(-scores, kind="stable").tolist()
 
 
 _VECDOT: Final = getattr(np, "vecdot", None)  # numpy 2

@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from supervisor_memory.errors import MissingUser
-from supervisor_memory.model.metadata import FrozenDict
-from supervisor_memory.model.records import Hit, Hits, Query, Record
+from supervisor_memory.model.records import FrozenDict, Hit, Hits, Query, Record
 from supervisor_memory.signals.index import Entry, Index
 from supervisor_memory.signals.measure import Asked, Cosines, Measured, measure
 from supervisor_memory.stores.changes import Vector, unit
-from supervisor_memory.stores.matrix import Matrix, descending
+from supervisor_memory.stores.matrix import Matrix
 
 __all__ = [
     "NamespaceIndex",
@@ -31,6 +30,7 @@ __all__ = [
 ]
 
 MOST_TERMS = 128
+_FIRST_LOOK: Final = 64
 
 
 def searched_user(query: Query) -> str:
@@ -215,7 +215,7 @@ def chosen(indexes: Sequence[Index], measured: Measured, limit: int, readable: R
 def _falling(scores: npt.NDArray[np.float32]) -> Iterator[int]:
     """Rows by falling score, without rows of score 0; of equal scores the newest first."""
     rows = np.flatnonzero(scores)[::-1]
-    return (int(rows[place]) for place in descending(scores[rows]))
+    return (int(rows[place]) for place in _descending(scores[rows]))
 
 
 def _first_visible(
@@ -240,3 +240,18 @@ def _first_visible(
         seen += [(row, record) for row, key in zip(chunk, named, strict=True) if (record := known[key])]
         spare = _SPARE + 4 * spare
     return seen[:wanted]
+
+
+def _descending(scores: npt.NDArray[np.float32] | npt.NDArray[np.float64]) -> Iterator[int]:
+    """Positions by falling score, equal scores in their order. Sorts only as much as is read."""
+    size = len(scores)
+    if size > _FIRST_LOOK * 2:
+        least = np.partition(scores, size - _FIRST_LOOK)[size - _FIRST_LOOK]
+        head = np.flatnonzero(scores >= least)  # with all that equal the last of them
+        yield from head[np.argsort(-scores[head], kind="stable")].tolist()
+        rest = np.ones(size, dtype=bool)
+        rest[head] = False
+        others = np.flatnonzero(rest)
+        yield from others[np.argsort(-scores[others], kind="stable")].tolist()
+    else:
+        yield from np.argsort(-scores, kind="stable").tolist()

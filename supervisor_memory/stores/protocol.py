@@ -12,7 +12,6 @@ from supervisor_memory.model.records import AuditEvent, Filter, Hits, Query, Rec
 if TYPE_CHECKING:
     from supervisor_memory.audit.log import AuditLog
     from supervisor_memory.model.records import Vector
-    from supervisor_memory.stores.journal.reconcile import Reconciled
 
 __all__ = [
     "Change",
@@ -28,6 +27,7 @@ __all__ = [
     "Journals",
     "MemoryBackend",
     "Moves",
+    "Reconciled",
     "Stored",
     "Taken",
 ]
@@ -307,6 +307,25 @@ the merges of this commit: record id → the id of the record it was merged into
 """
 
 
+@dataclass(slots=True)
+class Reconciled:
+    """How many records were different, and were mended.
+
+    Args:
+        compared: All records of the store.
+        brought: Records that the copy lacked, or had otherwise, and has now.
+        restored: Records that the store had lost, and has again.
+        forgotten: Records that the copy has dropped, for their user was erased elsewhere.
+        refused: Record id → why the store does not take the record back; it stays in the copy.
+    """
+
+    compared: int = 0
+    brought: int = 0
+    restored: int = 0
+    forgotten: int = 0
+    refused: dict[str, str] = field(default_factory=dict)
+
+
 @runtime_checkable
 class Journals(Protocol):
     """A store that keeps commits until they can be applied where all readers see them."""
@@ -328,7 +347,7 @@ class Journals(Protocol):
         """Apply the commits that wait, now and in this thread. True when none is left."""
         ...
 
-    def reconcile(self) -> "Reconciled":
+    def reconcile(self) -> Reconciled:
         """Compare the copy on this machine with the store, and mend both.
 
         Raises:

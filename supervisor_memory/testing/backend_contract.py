@@ -40,7 +40,7 @@ from supervisor_memory.errors import (
     MissingUser,
     RecordNotFound,
 )
-from supervisor_memory.model.metadata import Wanted
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import (
     SESSION_FAMILY,
     AuditEvent,
@@ -50,11 +50,11 @@ from supervisor_memory.model.records import (
     Query,
     Record,
     Source,
+    Wanted,
     new_id,
 )
 from supervisor_memory.stores.changes import Vector
 from supervisor_memory.stores.protocol import Change, Commit, MemoryBackend
-from supervisor_memory.text.terms import terms
 
 __all__ = ["BackendContract", "Limit", "PersistentBackendContract", "direction", "query", "tea"]
 

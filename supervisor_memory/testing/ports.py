@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from supervisor_memory.bridge import Bridge
+from supervisor_memory.language.tokens import COUNTERS
 from supervisor_memory.model.records import FAMILIES, Kind, Record, Scope, new_id
 from supervisor_memory.ports import Complete, Ports, Services
 from supervisor_memory.settings import Settings
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.testing.clock import MONDAY
-from supervisor_memory.text.tokens import COUNTERS
 
 if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Embedder

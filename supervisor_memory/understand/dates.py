@@ -23,8 +23,21 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 
 from supervisor_memory.language.lexicon import lexicon
-from supervisor_memory.text.calendar import FEW, Annual, Days, ago, back, chosen, portion, span
-from supervisor_memory.understand.mentions import Mention, find, number_of, plain, unit_of
+from supervisor_memory.understand.mentions import (
+    FEW,
+    Annual,
+    Days,
+    Mention,
+    ago,
+    back,
+    chosen,
+    find,
+    number_of,
+    plain,
+    portion,
+    span,
+    unit_of,
+)
 
 __all__ = ["FACT_DATED", "OTHER_YEAR", "DateRange", "asks_when", "closeness", "mentions_time", "named_dates"]
 

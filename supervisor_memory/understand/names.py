@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Collection, Iterator
 
 from supervisor_memory.language.lexicon import lexicon
-from supervisor_memory.text.terms import CJK, HAN, STOP_WORDS
+from supervisor_memory.language.terms import CJK, HAN, STOP_WORDS
 
 __all__ = ["identifier_match", "identifiers", "named_people"]
 

@@ -13,8 +13,8 @@ from itertools import islice
 from typing import Literal, TypeAlias, cast
 
 from supervisor_memory.language.lexicon import lexicon
-from supervisor_memory.text.terms import terms
-from supervisor_memory.text.unseen import visible
+from supervisor_memory.language.terms import terms
+from supervisor_memory.language.unseen import visible
 from supervisor_memory.understand.statements import SMALL_TALK, masked, normal, sentences
 
 __all__ = [
@@ -142,7 +142,7 @@ Reason: TypeAlias = Literal[
     "fragment",
 ]
 """Why an agent's words are not kept. `recalled-text`: the agent says that it remembers them. Repeated records
-are found by `stages/pre_insert/echo.py`."""
+are found by `stages/pre_insert/gather.py`."""
 
 _ROLE_TAG = _REJECTION.pattern("role_tag")
 _TO_OTHERS = _REJECTION.pattern("to_others")

@@ -8,8 +8,8 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from supervisor_memory.language.terms import CJK
 from supervisor_memory.model.records import Candidate, Record
-from supervisor_memory.text.terms import CJK
 
 __all__ = ["another_query", "one_query", "query_of"]
 

@@ -7,30 +7,202 @@ sentences.toml of `language`. `recall/route` decides by it whether there is some
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from typing import Literal, TypeAlias
 
 from supervisor_memory.language.lexicon import lexicon
+from supervisor_memory.language.unseen import UNSEEN
 from supervisor_memory.model.records import Kind
-from supervisor_memory.text.unseen import UNSEEN
-from supervisor_memory.understand.definitions import Definition, find_definition
-from supervisor_memory.understand.pasted import without_pasted
 
 __all__ = [
     "MASK",
     "MAX_SENTENCE",
     "SMALL_TALK",
+    "Definition",
     "Statement",
     "Statements",
+    "find_definition",
     "judge",
     "masked",
     "normal",
+    "normal_term",
     "read_statements",
     "sentences",
+    "without_pasted",
 ]
+
+Relation: TypeAlias = Literal["definition", "alias", "includes", "excludes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A definition of `term`, which is normalised: casefolded, without articles and quotes."""
+
+    term: str
+    relation: Relation
+    value: str
+
+
+_DEFINITIONS = lexicon("definitions")
+_RULES: list[tuple[Relation, re.Pattern[str]]] = [
+    (block["relation"], pattern) for block, pattern in _DEFINITIONS.blocks("rules")
+]
+_ADVERB = _DEFINITIONS.pattern("adverb")
+_NOT_TERMS = _DEFINITIONS.words("pronouns")
+_NOT_TERMS_ZH = _DEFINITIONS.pattern("not_terms_zh")
+_NEGATED = _DEFINITIONS.pattern("negated")
+_OUTPUTS = _DEFINITIONS.pattern("outputs")
+_QUANTIFIED = _DEFINITIONS.pattern("quantified")
+_CODE = _DEFINITIONS.pattern("code")
+_EDGES = _DEFINITIONS.pattern("edges")
+_LONGEST_TERM = 60
+
+
+def find_definition(text: str, hidden: str) -> Definition | None:
+    """The definition a sentence gives, or None.
+
+    Args:
+        text: The sentence without greeting and announcement.
+        hidden: The same with quotations masked, character by character.
+    """
+    for relation, rule in _RULES:
+        match = rule.search(hidden)
+        if match is None or _is_average(match):
+            continue
+        term = normal_term(text[slice(*match.span("term"))])
+        value = text[slice(*match.span("value"))].strip(" .。!")
+        if _is_sound(term, value, relation, hidden):
+            return _sorted_out(Definition(term, relation, value), match)
+    return None
+
+
+_OF_MANY = _DEFINITIONS.pattern("of_many")
+_HAS_A_VERB = _DEFINITIONS.pattern("has_a_verb")
+
+
+def _is_average(match: re.Match[str]) -> bool:
+    """Whether "mean" is the average here, not a verb: "the mean fare is"."""
+    words = match.string[match.end("term") : match.start("value")].casefold().split()
+    if not words or words[-1] != "mean" or not all(map(_ADVERB.fullmatch, words[:-1])):
+        return False
+    return not _OF_MANY.search(match["term"]) or _HAS_A_VERB.match(match["value"]) is not None
+
+
+def normal_term(term: str) -> str:
+    """The form in which terms are compared: casefolded, without articles, quotes and a trailing 的."""
+    return " ".join(_EDGES.sub("", term.casefold()).removesuffix("的").split())
+
+
+def _is_sound(term: str, value: str, relation: Relation, hidden: str) -> bool:
+    if _NEGATED.search(term) or _NEGATED.search(value):
+        return False
+    if not value or not 0 < len(term) <= _LONGEST_TERM or not any(c.isalpha() for c in term):
+        return False
+    if _NOT_TERMS & set(term.split()) or _NOT_TERMS_ZH.search(term) or _CODE.search(hidden):
+        return False
+    return relation not in ("includes", "excludes") or not _OUTPUTS.search(term)
+
+
+def _sorted_out(found: Definition, match: re.Match[str]) -> Definition:
+    """Turn "a cancelled flight counts as delayed" into a part that the term includes, not its meaning."""
+    names_the_term_last = match.start("value") < match.start("term")
+    conditional = match.end("term") < match.end() - 3
+    is_member = found.relation == "definition" and names_the_term_last and not conditional
+    if is_member and not _QUANTIFIED.search(found.value) and not found.value.startswith(("we ", "我们")):
+        return Definition(found.term, "includes", found.value)
+    return found
+
+
+_LEXICON = lexicon("pasted")
+_QUOTED_LINE = _LEXICON.pattern("quoted_line")
+_LOG_LINE = _LEXICON.pattern("log_line")
+_HEADER = _LEXICON.pattern("header")
+_SPEAKER = _LEXICON.pattern("speaker")
+_NO_SPEAKER = _LEXICON.pattern("no_speaker")
+_UTTERANCE = _LEXICON.pattern("utterance")
+_HANDS_OVER = _LEXICON.pattern("hands_over")
+_CLOSED = (".", "。", "!", "！")
+_TASK = _LEXICON.pattern("task")
+_SENTENCE_END = _LEXICON.pattern("sentence_end")
+_ANNOUNCES = _LEXICON.pattern("announces")
+
+
+_LEAST_SPEAKERS = 2
+_BLOCK = _LEXICON.pattern("block")
+_BLANKED = _LEXICON.pattern("blanked")
+_SALUTATION = _LEXICON.pattern("salutation")
+_CLOSING = _LEXICON.pattern("closing")
+
+
+def without_pasted(text: str) -> str:
+    """The text with its pasted parts replaced by as many spaces, so that positions stay the same."""
+    text = _BLOCK.sub(lambda block: _BLANKED.sub(" ", block[0]), text)
+    if "\n" not in text:
+        return " " * len(text) if _QUOTED_LINE.match(text) else text
+    lines = text.split("\n")
+    theirs = set(_theirs(lines))
+    if not theirs:
+        return text
+    return "\n".join(" " * len(line) if n in theirs else line for n, line in enumerate(lines))
+
+
+def _theirs(lines: Sequence[str]) -> Iterator[int]:
+    """The numbers of the lines that are not the user's own."""
+    for number, line in enumerate(lines):
+        if _QUOTED_LINE.match(line) or _LOG_LINE.match(line):
+            yield number
+    start = min(
+        (each for each in (_handed_over(lines), _mail(lines), _chat(lines)) if each is not None), default=None
+    )
+    if start is not None:
+        yield from range(start, len(lines))
+
+
+def _handed_over(lines: Sequence[str]) -> int | None:
+    """The first line after a line that hands over a text; None if no line does."""
+    for number, line in enumerate(lines[:-1]):
+        if _TASK.search(last := _SENTENCE_END.split(line)[-1]) and not _ANNOUNCES.search(last):
+            return number + 1
+        is_open = not line.endswith(_CLOSED) or not any(
+            each.strip() for each in lines[number + 1 : number + 2]
+        )
+        if is_open and _HANDS_OVER.search(last) and not _ANNOUNCES.search(last):
+            return number + 1
+    return None
+
+
+def _mail(lines: Sequence[str]) -> int | None:
+    """The first line of a mail: its headers, or a salutation with a closing formula later; None: no mail."""
+    headers = [number for number, line in enumerate(lines) if _HEADER.match(line)]
+    if headers:
+        return headers[0]
+    begun = next((number for number, line in enumerate(lines) if _SALUTATION.match(line)), None)
+    if begun is None:
+        return None
+    closed = next((n for n, line in enumerate(lines) if n > begun and _CLOSING.match(line)), None)
+    return (
+        begun if closed is not None and sum(bool(line.strip()) for line in lines[closed + 1 :]) > 1 else None
+    )
+
+
+def _chat(lines: Sequence[str]) -> int | None:
+    """The first line of a conversation of two or more speakers; None for others, such as a list of fields."""
+    spoken = [
+        (number, match["who"].casefold())
+        for number, line in enumerate(lines)
+        if (match := _SPEAKER.match(line))
+        and not _NO_SPEAKER.fullmatch(match["who"].strip())
+        and _UTTERANCE.search(line[match.end() :])
+    ]
+    if len({who for _, who in spoken}) < _LEAST_SPEAKERS or any(
+        _ANNOUNCES.search(line) for line in lines[: spoken[0][0]]
+    ):
+        return None
+    return spoken[0][0]
+
 
 Does: TypeAlias = Literal["states", "asks", "nothing"]
 

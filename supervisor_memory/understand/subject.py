@@ -5,14 +5,165 @@ of them: it would be replaced as a whole when only one of them changes.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from supervisor_memory.language.lexicon import lexicon
-from supervisor_memory.understand.people import people
-from supervisor_memory.understand.statements import MAX_SENTENCE, masked, normal
+from supervisor_memory.language.lexicon import alternatives, lexicon
+from supervisor_memory.language.terms import has_cjk
+from supervisor_memory.understand.statements import MAX_SENTENCE, judge, masked, normal
 
-__all__ = ["About", "about_preference", "properties_of"]
+__all__ = [
+    "About",
+    "People",
+    "Stated",
+    "about_preference",
+    "is_about_the_user",
+    "of_another",
+    "people",
+    "properties_of",
+    "same_attribute",
+    "stated",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """The people a text is about.
+
+    Attributes:
+        is_i: Whether it names the user alone: I, me, my. "My son" names the son.
+        is_we: Whether it names the user's group: we, our, the team.
+        others: Other people, each as a kinship or role ("mother" for mum and 妈妈), with a word before it if
+            there is one ("sales manager").
+        known: The `others` that are definite persons: "my son", "the sales manager".
+        leads: Whether the text begins with one of the others.
+        subject: The person the text begins with: "i", "we", "other"; "" if it begins with a thing.
+    """
+
+    is_i: bool
+    is_we: bool
+    others: frozenset[str]
+    known: frozenset[str]
+    leads: bool
+    subject: str
+
+
+_PEOPLE = lexicon("people")
+_NAMED = {word: name for name, words in _PEOPLE.table("people").items() for word in words}
+_PEOPLE.give(
+    english=alternatives(word for word in _NAMED if not has_cjk(word)),
+    chinese=alternatives(filter(has_cjk, _NAMED)),
+)
+_OTHER = _PEOPLE.pattern("other")
+_OTHER_ZH = _PEOPLE.pattern("other_zh")
+_I = _PEOPLE.pattern("i")
+_WE = _PEOPLE.pattern("we")
+_HE = _PEOPLE.pattern("he")
+_I_ZH = _PEOPLE.pattern("i_zh")
+_WE_ZH = _PEOPLE.pattern("we_zh")
+_I_AT_START = _PEOPLE.pattern("i_at_start")
+_WE_AT_START = _PEOPLE.pattern("we_at_start")
+_LEAD = _PEOPLE.pattern("lead")
+
+
+def people(text: str) -> People:
+    """Find the people a text is about; its first 2,000 characters are read."""
+    plain = " ".join(unicodedata.normalize("NFKC", text[:2_000]).replace("’", "'").split())
+    plain = plain[match.end() :] if (match := _LEAD.match(plain)) else plain
+    others: dict[str, bool] = {}
+    starts: list[int] = []
+    for match in _OTHER.finditer(plain):
+        who = (match["who"] or match["plural"]).casefold()
+        of = match["of"] or match["bare"] or ""
+        others[f"{of}{_NAMED.get(who, who)}".casefold()] = bool(of or match["own"])
+        starts.append(match.start())
+    for match in _OTHER_ZH.finditer(plain):
+        if len(match["who"]) == 1 and not match["own"]:
+            continue  # 热狗 is no dog
+        others[f"{match['of'] or ''}{_NAMED[match['who']]}"] = bool(match["of"] or match["own"])
+        starts.append(match.start())
+    rest = _OTHER_ZH.sub(" ", _OTHER.sub(" ", plain))
+    if match := _HE.match(plain):
+        others["he" if (match["he"] or match["zh"]).casefold() in ("he", "他") else "she"] = False
+        starts.append(0)
+    own = _WE.sub(" ", rest)
+    leads = bool(starts) and min(starts) == 0
+    return People(
+        is_i=bool(_I.search(own) or _I_ZH.search(rest)),
+        is_we=bool(_WE.search(rest) or _WE_ZH.search(rest)),
+        others=frozenset(others),
+        known=frozenset(name for name, is_known in others.items() if is_known),
+        leads=leads,
+        subject="other" if leads else _person_of(plain),
+    )
+
+
+def _person_of(text: str) -> str:
+    if _I_AT_START.match(text):
+        return "i"
+    return "we" if _WE_AT_START.match(text) else ""
+
+
+def of_another(one: People, other: People) -> bool:
+    """Whether two texts are about different people: the user and the son, the user and the team, …"""
+    if {one.subject, other.subject} == {"i", "we"}:
+        return not (one.others or other.others)
+    if one.others and other.others:
+        is_sure = (one.leads and other.leads) or (one.others == one.known and other.others == other.known)
+        return is_sure and not _share(one.others, other.others)
+    named, unnamed = (one, other) if one.others else (other, one)
+    if not named.others:
+        return False
+    return unnamed.is_i and (named.leads or not (named.is_i or named.is_we))
+
+
+def _share(some: frozenset[str], others: frozenset[str]) -> bool:
+    return any(a.endswith(b) or b.endswith(a) for a in some for b in others)
+
+
+_ABOUT_THE_USER = lexicon("wishes").pattern("about_the_user")
+_PERSON = _PEOPLE.pattern("person")
+_MANY = _PEOPLE.pattern("many")
+_FIRST_PERSON = _PEOPLE.blocks("first_person")
+_THIRD_PERSON = _PEOPLE.table("third_person")
+_AFTER_NAME = _PEOPLE.text("after_name")
+_LEAST_NAME = 2
+
+
+def is_about_the_user(sentence: str, user_id: str) -> bool:
+    """Whether a sentence is about the user: named as the user, as "you", or by a user id that is a name.
+
+    Args:
+        sentence: The sentence as it was written, not normalised.
+    """
+    said = normal(sentence)
+    hidden = masked(said)
+    if _ABOUT_THE_USER.search(hidden):
+        return True
+    if _PERSON.search(hidden) and not _MANY.search(hidden):
+        return True
+    own = _of_the_named(said, user_id)
+    for block, pattern in _FIRST_PERSON:
+        own = pattern.sub(block["put"], own)
+    return own != said and judge(own).kind == "user-profile"
+
+
+def _of_the_named(said: str, user_id: str) -> str:
+    """Turn a sentence that begins with the user's name into the first person; others stay."""
+    name = user_id.split("@", maxsplit=1)[0]
+    if len(name) < _LEAST_NAME or name.isdigit():
+        return said
+    found = re.match(f"{re.escape(name)}{_AFTER_NAME}", said, re.IGNORECASE)
+    if not found:
+        return said
+    rest = found["rest"]
+    if not name.isascii() or not rest.startswith(" "):
+        return f"我{'的' if found['own'] else ''}{rest.strip()}"
+    verb, _, tail = rest.strip().partition(" ")
+    if found["own"]:
+        return f"my {verb} {tail}"
+    return f"I {_THIRD_PERSON.get(verb, verb.removesuffix('s'))} {tail}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +275,82 @@ def _subject(text: str, said_of: str) -> str:
     if purpose and purpose not in _GENERIC_PURPOSES:
         return purpose
     return next((name for name, pattern in _SUBJECTS if name != said_of and pattern.search(text)), said_of)
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A stated attribute: its holder in `whose` ("i", "we", "son"), its name, and its value."""
+
+    whose: str
+    attribute: str
+    value: str
+
+
+_ATTRIBUTES = lexicon("attributes")
+_NAMES = {
+    word: (name, each["looks"])
+    for name, each in _ATTRIBUTES.table("attributes").items()
+    for word in each["words"]
+}
+_BY_LENGTH = sorted(_NAMES, key=len, reverse=True)
+_ATTRIBUTES.give(
+    english="|".join(word for word in _BY_LENGTH if word.isascii()),
+    chinese="|".join(word for word in _BY_LENGTH if not word.isascii()),
+)
+
+_LONGEST = 200
+_ATTRIBUTE_LEAD = _ATTRIBUTES.pattern("lead")
+_OWN = _ATTRIBUTES.pattern("own")
+_PATTERNS = _ATTRIBUTES.blocks("patterns")
+_OPEN = _ATTRIBUTES.pattern("open")
+_LOOKS = dict(_ATTRIBUTES.patterns("looks"))
+_PLACES = _ATTRIBUTES.pattern("places")
+
+
+def stated(text: str) -> Stated | None:
+    """The attribute that a text states; None if it states none, or says more than that."""
+    plain = " ".join(unicodedata.normalize("NFKC", text[:_LONGEST]).replace("’", "'").split())
+    return next(_attribute_in(_ATTRIBUTE_LEAD.sub("", plain)), None) if len(text) < _LONGEST else None
+
+
+def same_attribute(one: Stated | None, other: Stated | None) -> bool:
+    """Whether two texts state different values for the same attribute and holder."""
+    return (
+        one is not None
+        and other is not None
+        and (one.whose, one.attribute) == (other.whose, other.attribute)
+        and not _is_part(one.value, other.value)
+    )
+
+
+def _is_part(one: str, other: str) -> bool:
+    """Whether one value is part of the other: Ada, and Ada Lovelace."""
+    return (
+        one in other or other in one
+        if not one.isascii()
+        else _words(one) <= _words(other) or _words(other) <= _words(one)
+    )
+
+
+def _words(value: str) -> frozenset[str]:
+    return frozenset(value.split())
+
+
+def _attribute_in(text: str) -> Iterator[Stated]:
+    for block, pattern in _PATTERNS:
+        if (match := pattern.match(text)) is None:
+            continue
+        attribute, value = block["name"], match["value"].strip()
+        name, looks = _NAMES[match["of"].casefold()] if attribute == "of" else (attribute, "")
+        if _OPEN.search(value) or (looks and not _LOOKS[looks].fullmatch(value)):
+            continue
+        if name == "workplace":
+            name = "workplace, a place" if _PLACES.match(value) else "employer"
+        yield Stated(_holder(match["whose"]), name, value.casefold().strip(" .'\""))
+
+
+def _holder(whose: str) -> str:
+    word = whose.casefold().removesuffix("'s").removesuffix("的")
+    if word in ("i", "my", "我"):
+        return "i"
+    return "we" if word in ("we", "our", "我们") else _OWN.sub("", word)

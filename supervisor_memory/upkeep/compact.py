@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from supervisor_memory.errors import InvalidContent
+from supervisor_memory.language.terms import CJK
+from supervisor_memory.language.tokens import TokenCounter
 from supervisor_memory.model.records import MAX_CONTENT_BYTES, Record, check_content, content_hash
-from supervisor_memory.text.terms import CJK
-from supervisor_memory.text.tokens import TokenCounter
 
 __all__ = ["COMPRESSED_FROM", "COMPRESSED_INTO", "Summary", "marks", "rebuilt", "sources_of", "summaries"]
 

@@ -2,7 +2,7 @@
 
 import difflib
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
 
@@ -10,13 +10,12 @@ from supervisor_memory.errors import BackendUnavailable, Conflict, RecordNotFoun
 from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record, Scope, Source, Status, WriteResult
 from supervisor_memory.model.versions import Version, lifetimes, valid_at
 from supervisor_memory.ports import Ports
-from supervisor_memory.reading.transcript import in_order
 from supervisor_memory.stages.insert.revise import deletion, revision
 from supervisor_memory.stores.protocol import Commit
 from supervisor_memory.upkeep.unmerge import back_in_use, taken_out
 from supervisor_memory.wiring.trail import Trail
 
-__all__ = ["Curator", "again_when_late", "need_all"]
+__all__ = ["Curator", "again_when_late", "in_order", "need_all"]
 
 T = TypeVar("T")
 _PAGE = 500
@@ -284,3 +283,8 @@ def again_when_late(change: Callable[[], T]) -> T:
             if error.facts.get("what") != "version":
                 raise
     return change()
+
+
+def in_order(records: Iterable[Record]) -> list[Record]:
+    """The session messages among records, in the order in which they were said."""
+    return sorted((r for r in records if r.layer == "history"), key=lambda r: (r.created_at, r.id))

@@ -13,8 +13,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.audit import turns
-from supervisor_memory.audit.turns import Injection
-from supervisor_memory.audit.turns import turns as latest_turns
+from supervisor_memory.audit.turns import Injection, grouped
 from supervisor_memory.testing.scripted import ScriptedModel
 
 ANA = "ana"
@@ -41,7 +40,7 @@ def test_a_note_is_logged_with_the_scores_of_what_it_holds_and_why_the_rest_was_
 ) -> None:
     memory.add_many([*DELAYS, "The canteen opens at noon."], user_id=ANA, infer=False)
     ask(memory, "Who counts delays of planes?", run="run-1")
-    [turn] = latest_turns(memory.backend.audit, user_id=ANA)
+    [turn] = grouped(memory.backend.audit.notes(50, user_id=ANA))
     [note] = turn.notes
     assert (turn.run_id, note.op, note.agent_id) == ("run-1", "inject", None)
     assert [each.rank for each in note.shown] == [1, 2]
@@ -55,7 +54,7 @@ def test_the_notes_of_a_run_are_one_turn_however_others_run_beside_it(memory: Su
     memory.write("Use tables.", user_id=ANA)
     for agent, run in ((None, "one"), (None, "two"), ("sql", "one"), ("math", "two"), (None, None)):
         ask(memory, "Which format?", agent=agent, run=run)
-    told = latest_turns(memory.backend.audit)
+    told = grouped(memory.backend.audit.notes(50))
     assert [(turn.run_id, [note.agent_id for note in turn.notes]) for turn in told] == [
         (None, [None]),
         ("two", [None, "math"]),
@@ -128,7 +127,7 @@ def test_what_a_graph_tells_its_readers_in_one_run_is_one_turn(memory: Superviso
     graph.invoke({"messages": [("user", "Which format?")]}, config)
     graph.invoke({"messages": [("user", "Which format now?")]}, config)
     graph.invoke({"messages": [("user", "And now?")]}, {**config, "run_id": run})
-    told = latest_turns(memory.backend.audit)
+    told = grouped(memory.backend.audit.notes(50))
     assert [[note.agent_id for note in turn.notes] for turn in told] == [[None, "tower"]] * 3
     assert told[0].run_id == str(run)
     assert len({turn.run_id for turn in told}) == 3

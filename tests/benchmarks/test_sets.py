@@ -9,8 +9,8 @@ import pytest
 
 import benchmarks.quality
 from benchmarks.quality.corpus import Corpus, Item, read_corpora
+from supervisor_memory.language.terms import language
 from supervisor_memory.model.records import KINDS, check_content
-from supervisor_memory.text.terms import language
 
 FOLDER = Path(benchmarks.quality.__file__).parent
 DIALOGUES = ("en", "zh")

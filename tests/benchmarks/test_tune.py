@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from supervisor_memory.model.signal_weights import Weights
+from supervisor_memory.model.records import Weights
 from tests import programs
 
 ROOT = Path(__file__).parents[2]

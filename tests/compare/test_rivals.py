@@ -12,8 +12,7 @@ from supervisor_memory.compare.evidence import apart, beside, read
 from supervisor_memory.compare.slots import plain
 from supervisor_memory.model.records import Kind, content_hash
 from supervisor_memory.testing.clock import FixedClock
-from supervisor_memory.understand.attributes import same_attribute, stated
-from supervisor_memory.understand.people import of_another, people
+from supervisor_memory.understand.subject import of_another, people, same_attribute, stated
 
 USERS = count()
 KINDS: tuple[Kind, ...] = ("user-profile", "domain-facts")

@@ -11,9 +11,9 @@ import apsw
 
 from supervisor_memory.audit.log import GENESIS, row_hash
 from supervisor_memory.disk.database import Database, has_table
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import Record
 from supervisor_memory.stores.sqlite.tables import SCHEMA, STEPS, namespace_text, record_of
-from supervisor_memory.text.terms import terms
 
 Rows = Iterable[tuple[Any, ...]]
 

@@ -20,12 +20,21 @@ from supervisor_memory.model.records import Message, WriteResult
 from supervisor_memory.stages.pre_insert.extract import describe, read_user
 from supervisor_memory.stages.pre_retrieval.route import route
 from supervisor_memory.testing.clock import FixedClock
-from supervisor_memory.understand.attributes import stated
-from supervisor_memory.understand.definitions import Definition, find_definition
-from supervisor_memory.understand.people import is_about_the_user, people
 from supervisor_memory.understand.rejection import informing, is_instruction, tally
-from supervisor_memory.understand.statements import masked, normal, read_statements
-from supervisor_memory.understand.subject import about_preference, properties_of
+from supervisor_memory.understand.statements import (
+    Definition,
+    find_definition,
+    masked,
+    normal,
+    read_statements,
+)
+from supervisor_memory.understand.subject import (
+    about_preference,
+    is_about_the_user,
+    people,
+    properties_of,
+    stated,
+)
 
 __all__ = [
     "agents_answer",

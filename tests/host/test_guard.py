@@ -45,8 +45,8 @@ from starlette.testclient import TestClient
 
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.errors import MemoryAccessDenied
+from supervisor_memory.host.hooks import notice_unguarded
 from supervisor_memory.host.run.identity import granted_scope, granting
-from supervisor_memory.host.store.guard import notice_unguarded
 from supervisor_memory.model.records import Scope
 from supervisor_memory.stores.langgraph.store import BaseStoreBackend
 from supervisor_memory.testing.scripted import call_of

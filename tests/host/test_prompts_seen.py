@@ -13,7 +13,7 @@ from langgraph.graph import START
 from langgraph.types import Command
 
 from supervisor_memory import SupervisorMemory
-from supervisor_memory.audit.turns import turns
+from supervisor_memory.audit.turns import grouped
 from supervisor_memory.reading.metrics import measure
 from tests.host.graphs import (
     ASK,
@@ -53,7 +53,7 @@ def readers(memory: SupervisorMemory) -> set[str]:
 
 def readers_by_why(memory: SupervisorMemory) -> set[str]:
     """Who was told something, by what `why` shows."""
-    told = [note for turn in turns(memory.backend.audit, user_id="ada") for note in turn.notes]
+    told = [note for turn in grouped(memory.backend.audit.notes(50, user_id="ada")) for note in turn.notes]
     return {note.agent_id or "supervisor" for note in told if note.op == "inject"}
 
 
@@ -110,7 +110,7 @@ def test_one_node_that_calls_its_model_three_times_has_seen_its_note_once(memory
 
     memory.attach(alone(node)).compile().invoke(asking(), config(user_id="ada"))
     assert [fences(call) for call in boss.calls] == [1, 1, 1]
-    told = [note for turn in turns(memory.backend.audit, user_id="ada") for note in turn.notes]
+    told = [note for turn in grouped(memory.backend.audit.notes(50, user_id="ada")) for note in turn.notes]
     assert [note.op for note in told] == ["inject"]
 
 

@@ -22,7 +22,7 @@ LONGEST_CALCULATED_WITH = 2
 REPEATED_IN_REPEATED = {
     "supervisor_memory.compare.slots:_CODE",
     "supervisor_memory.stages.pre_insert.gather:_SEVERAL",
-    "supervisor_memory.understand.definitions:_EDGES",
+    "supervisor_memory.understand.statements:_EDGES",
 }
 """Patterns that repeat without bound what repeats without bound, with a mark between, or nothing behind."""
 

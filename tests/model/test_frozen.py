@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from supervisor_memory.model.metadata import FrozenDict, FrozenList, frozen, thawed
+from supervisor_memory.model.records import FrozenDict, FrozenList, frozen, thawed
 
 VALUE = {"list": [1, {"deep": True}, [None]], "text": "茶"}
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from supervisor_memory import Record, Settings, SupervisorMemory
 from supervisor_memory.errors import InvalidContent
+from supervisor_memory.language.tokens import count_tokens
 from supervisor_memory.model.records import KINDS, SESSION_FAMILY, Filter, Source
 from supervisor_memory.reading.topics import Topic, table_of_contents
 from supervisor_memory.testing.clock import MONDAY, FixedClock
 from supervisor_memory.testing.ports import record
-from supervisor_memory.text.tokens import count_tokens
 from tests.opened import STORES, opened
 
 LINE = re.compile(r"- (?P<kind>[a-z-]+)\((?P<target>[^()\n:]+)\): (?P<description>[^\n]+)")

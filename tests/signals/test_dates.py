@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisor_memory.signals.date_match import match
+from supervisor_memory.signals.measure import date_match as match
 from supervisor_memory.understand.dates import (
     DAY,
     MAX_RANGES,

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.errors import SettingsError
-from supervisor_memory.model.signal_weights import Weights
-from supervisor_memory.signals.fuse import base, reciprocal_ranks, scaled
-from supervisor_memory.signals.postings import Floats
+from supervisor_memory.model.records import Weights
+from supervisor_memory.signals.index import Floats
+from supervisor_memory.signals.measure import base, reciprocal_ranks, scaled
 
 ALONE = np.array([True, True])
 ANY = st.lists(st.floats(width=32, allow_infinity=False), max_size=20)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisor_memory.signals.postings import bm25, idf, idfs
+from supervisor_memory.signals.index import bm25, idf, idfs
 
 
 def scores(held: dict[str, list[int]], worth: dict[str, float], lengths: list[float]) -> list[float]:

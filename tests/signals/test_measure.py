@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import Record, Source
 from supervisor_memory.signals.index import Index, entry_of
 from supervisor_memory.signals.measure import Asked, Cosines, Measured, measure
 from supervisor_memory.testing.clock import MONDAY
 from supervisor_memory.testing.ports import record
-from supervisor_memory.text.terms import terms
 from supervisor_memory.understand.dates import OTHER_YEAR, closeness, named_dates
 
 

@@ -14,8 +14,7 @@ from supervisor_memory.ports import ReadStore
 from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.settings import Settings
 from supervisor_memory.stages.post_retrieval.format import format_note
-from supervisor_memory.stages.post_retrieval.gate import drop_already_said, gate, knee
-from supervisor_memory.stages.post_retrieval.rank import rank
+from supervisor_memory.stages.post_retrieval.rank import drop_already_said, gate, knee, rank
 from supervisor_memory.testing.ports import ports, record
 
 ALICE = Scope("alice")

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from supervisor_memory.errors import InvalidContent
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import MAX_CONTENT_BYTES
 from supervisor_memory.stages.insert.merge import (
     BY_KIND,
@@ -16,7 +17,6 @@ from supervisor_memory.stages.insert.merge import (
 )
 from supervisor_memory.testing.clock import MONDAY
 from supervisor_memory.testing.ports import record
-from supervisor_memory.text.terms import terms
 
 TUESDAY = MONDAY + 86_400
 

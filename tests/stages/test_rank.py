@@ -11,13 +11,19 @@ from hypothesis import strategies as st
 from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.embedding.protocol import Calibration
 from supervisor_memory.flow import Recalling, Turn
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import Hit, Hits, Message, Query, Record, Scope, Source
 from supervisor_memory.settings import Settings
-from supervisor_memory.stages.post_retrieval.gate import drop_already_said, gate
-from supervisor_memory.stages.post_retrieval.rank import coverage, decay, rank, relevance
+from supervisor_memory.stages.post_retrieval.rank import (
+    coverage,
+    decay,
+    drop_already_said,
+    gate,
+    rank,
+    relevance,
+)
 from supervisor_memory.testing.clock import MONDAY
 from supervisor_memory.testing.ports import ports, record
-from supervisor_memory.text.terms import terms
 
 ALICE = Scope("alice")
 DAY = 86_400.0

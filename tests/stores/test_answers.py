@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import Filter, Hits, Query, Record, new_id
 from supervisor_memory.stores.protocol import Change
 from supervisor_memory.stores.sqlite import store as sqlite
 from supervisor_memory.stores.sqlite.store import SqliteBackend
-from supervisor_memory.text.terms import terms
 
 NOW = 1_767_571_200.0
 

@@ -13,14 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from supervisor_memory.errors import Conflict
-from supervisor_memory.model.metadata import Wanted, spelled
-from supervisor_memory.model.records import SESSION_FAMILY, Filter, Query, Record, Source
+from supervisor_memory.language.terms import terms
+from supervisor_memory.model.records import SESSION_FAMILY, Filter, Query, Record, Source, Wanted, spelled
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.memory.json_file import JsonBackend
 from supervisor_memory.stores.protocol import Change, Commit, MemoryBackend
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.backend_contract import direction, tea
-from supervisor_memory.text.terms import terms
 
 USERS = ("alice", "Alice", "%", "1", "12", "a\x00b")
 FAMILIES = ("user_profile", "user", SESSION_FAMILY)

@@ -11,8 +11,7 @@ import pytest
 from supervisor_memory.errors import Conflict
 from supervisor_memory.model.records import AuditEvent, Filter, Record, new_id
 from supervisor_memory.stores.protocol import Change, Commit, Committed
-from supervisor_memory.stores.sqlite.group import Group
-from supervisor_memory.stores.sqlite.store import SqliteBackend
+from supervisor_memory.stores.sqlite.store import Group, SqliteBackend
 
 
 def record(text: str, user: str = "ada") -> Record:

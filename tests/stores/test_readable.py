@@ -11,7 +11,7 @@ import pytest
 
 from supervisor_memory.model.records import Filter, Hits, Query, Record, new_id
 from supervisor_memory.stores.protocol import Change
-from supervisor_memory.stores.sqlite import search_cache as readable
+from supervisor_memory.stores.sqlite import namespaces as readable
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 
 HERE = Filter(user_id="ada", families=("domain_facts",))

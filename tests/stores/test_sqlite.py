@@ -20,19 +20,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from supervisor_memory.disk.place import refuse_network_file_system
+from supervisor_memory.disk.database import refuse_network_file_system
 from supervisor_memory.errors import (
     BackendError,
     BackendUnavailable,
     CorruptStore,
     ReadOnlyStore,
 )
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import AuditEvent, Filter, Query, Record
 from supervisor_memory.stores.protocol import Change, MemoryBackend
 from supervisor_memory.stores.sqlite import store as sqlite
-from supervisor_memory.stores.sqlite.conditions import of_records
 from supervisor_memory.stores.sqlite.namespaces import Namespaces
 from supervisor_memory.stores.sqlite.store import SqliteBackend
+from supervisor_memory.stores.sqlite.tables import of_records
 from supervisor_memory.testing.backend_contract import (
     PersistentBackendContract,
     assert_chain,
@@ -41,7 +42,6 @@ from supervisor_memory.testing.backend_contract import (
     tea,
     with_vector,
 )
-from supervisor_memory.text.terms import terms
 
 CYCLES = 20
 ID_LENGTH = 36

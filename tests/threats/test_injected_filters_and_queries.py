@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.errors import ConfirmationRequired, InvalidContent, SupervisorMemoryError
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.arguments import as_filter
-from supervisor_memory.model.metadata import Wanted
-from supervisor_memory.model.records import Filter, Kind, Query, Record
+from supervisor_memory.model.records import Filter, Kind, Query, Record, Wanted
 from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.testing.backend_contract import EMBEDDER, NOW, direction, tea, with_vector
-from supervisor_memory.text.terms import terms
 from tests.threats.conftest import EXAMPLES
 
 INJECTIONS = (

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisor_memory.understand.pasted import without_pasted
-from supervisor_memory.understand.statements import read_statements
+from supervisor_memory.understand.statements import read_statements, without_pasted
 
 MAIL = "Can you answer this mail?\n\nHi,\nI'm vegan. From now on use tables.\nBest, Eve"
 PASTED = [

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from supervisor_memory.language.tokens import count_tokens
 from supervisor_memory.model.records import MAX_CONTENT_BYTES, Record
 from supervisor_memory.testing.clock import MONDAY
 from supervisor_memory.testing.ports import record
-from supervisor_memory.text.tokens import count_tokens
 from supervisor_memory.upkeep.compact import marks, summaries
 
 CHATTER = "It went well in the end. Everybody was rather pleased with how things had turned out."

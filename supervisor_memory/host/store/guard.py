@@ -25,9 +25,9 @@ from supervisor_memory.host.store.addresses import label_for
 from supervisor_memory.model.records import FAMILIES, SESSION_FAMILY, AuditEvent, Scope
 
 if TYPE_CHECKING:
-    from supervisor_memory.memory import SupervisorMemory
+    from supervisor_memory.core import Memory
 
-__all__ = ["GuardedStore", "notice_unguarded"]
+__all__ = ["GuardedStore"]
 
 _Touched: TypeAlias = tuple[str, tuple[str, ...]]  # verb and namespace
 _VERBS: dict[type, str] = {
@@ -64,7 +64,7 @@ class GuardedStore(BaseStore):
     def __init__(
         self,
         inner: BaseStore,
-        memory: "SupervisorMemory",
+        memory: "Memory",
         *,
         namespaces: Iterable[Sequence[str] | str] | None = None,
         per_user: bool = False,
@@ -172,33 +172,6 @@ class GuardedStore(BaseStore):
     def _is_family(self, name: str) -> bool:
         renamed = (each.casefold() for each in self._memory.settings.namespaces.values())
         return name in _FAMILIES or name.endswith("_memories") or name in renamed
-
-
-def notice_unguarded(memory: "SupervisorMemory", store: BaseStore | None, *, graph: str = "") -> bool:
-    """Warn once, in the log and the audit log, if a run's store reaches memory without a guard.
-
-    A server may run a graph with a store of its own in place of the one that it was compiled with.
-
-    Args:
-        store: The store that LangGraph hands to the nodes and tools of the run, `runtime.store`.
-        graph: The name of the graph; the warning comes once per name.
-
-    Returns:
-        Whether the store reaches memory unguarded. Writes an audit row: call it off the event loop.
-    """
-    holds_records = store is not None and store is getattr(memory.backend, "host_store", None)
-    if store is None or isinstance(store, GuardedStore) or not (memory.has_guarded or holds_records):
-        return False
-    said = memory.hints.once(
-        "the store of graph %r, %s, is not the one that memory guards: every node and tool can read and "
-        "write it, those of sub-agents too. A LangGraph server replaces the store a graph was compiled "
-        "with; docs/hosts/guarded_store.md says how it keeps the guard",
-        graph,
-        type(store).__name__,
-    )
-    if said:
-        memory.report(AuditEvent("store", outcome="denied", reason="not-guarded"))
-    return True
 
 
 def _event(touched: _Touched, reason: str) -> AuditEvent:

@@ -28,14 +28,14 @@ from supervisor_memory.host.store.conditions import fits, matches
 from supervisor_memory.host.store.index import Index
 from supervisor_memory.host.store.items import Entry
 from supervisor_memory.host.store.puts import SECONDS_A_MINUTE, Draft, at, decided, draft_of, event, named
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import Filter, Query, Record
 from supervisor_memory.ports import Ports, Services
 from supervisor_memory.stages.post_retrieval.rank import coverage
 from supervisor_memory.stores.protocol import Change, Commit
-from supervisor_memory.text.terms import terms
 
 if TYPE_CHECKING:
-    from supervisor_memory.memory import SupervisorMemory
+    from supervisor_memory.core import Memory
     from supervisor_memory.model.records import Vector
 
 __all__ = ["MemoryStore", "label_for", "user_for"]
@@ -76,7 +76,7 @@ class MemoryStore(BaseStore):
 
     def __init__(
         self,
-        memory: "SupervisorMemory",
+        memory: "Memory",
         *,
         index: IndexConfig | None = None,
         ttl: TTLConfig | None = None,

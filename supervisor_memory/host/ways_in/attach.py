@@ -32,7 +32,7 @@ from supervisor_memory.host.ways_in.workers import denied_tools, memory_tools_of
 from supervisor_memory.ports import guarded
 
 if TYPE_CHECKING:
-    from supervisor_memory.memory import SupervisorMemory
+    from supervisor_memory.core import Memory
 
 __all__ = ["attach"]
 
@@ -41,7 +41,7 @@ _log = logging.getLogger("supervisor_memory")
 
 
 def attach(
-    memory: "SupervisorMemory",
+    memory: "Memory",
     graph: G,
     *,
     supervisor: str | None,
@@ -146,7 +146,7 @@ def _callers(builder: Any, node: str) -> set[str]:
 
 
 def _check_tools(
-    memory: "SupervisorMemory", builder: Any, supervisor: str | None, agents: Sequence[str], policy: str
+    memory: "Memory", builder: Any, supervisor: str | None, agents: Sequence[str], policy: str
 ) -> None:
     tool_nodes = {name: spec.runnable for name, spec in builder.nodes.items() if _is_tool_node(spec.runnable)}
     callers = {name: _callers(builder, name) for name in tool_nodes}

@@ -16,7 +16,7 @@ from supervisor_memory.host.ways_in.workers import denied_tools, memory_tools_of
 from supervisor_memory.model.records import check_name
 
 if TYPE_CHECKING:
-    from supervisor_memory.memory import SupervisorMemory
+    from supervisor_memory.core import Memory
 
 __all__ = ["bind_agent"]
 
@@ -25,7 +25,7 @@ _log = logging.getLogger("supervisor_memory")
 
 
 def bind_agent(
-    memory: "SupervisorMemory",
+    memory: "Memory",
     agent: G,
     name: str | None,
     *,

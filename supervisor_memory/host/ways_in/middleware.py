@@ -17,6 +17,7 @@ from supervisor_memory.host.run.beginning import beginning_of
 from supervisor_memory.host.run.checkpoints import Checkpoints
 from supervisor_memory.host.run.identity import Resolver, acting
 from supervisor_memory.host.run.state import as_keys, without_calls
+from supervisor_memory.host.tools import build_tools
 from supervisor_memory.host.ways_in.calls import ToolCalls
 from supervisor_memory.host.ways_in.observing import Result
 from supervisor_memory.model.records import check_name
@@ -31,7 +32,7 @@ except ImportError as error:
     ) from error
 
 if TYPE_CHECKING:
-    from supervisor_memory.memory import SupervisorMemory
+    from supervisor_memory.core import Memory
 
 __all__ = ["MemoryMiddleware", "middleware"]
 
@@ -40,7 +41,7 @@ _TOLD: ContextVar[bool] = ContextVar("supervisor_memory_told", default=False)
 
 
 def middleware(
-    memory: "SupervisorMemory",
+    memory: "Memory",
     *,
     agent_id: str | None,
     agents: Sequence[str],
@@ -61,7 +62,7 @@ def middleware(
     hooks = Hooks(memory, as_keys(messages_key), identity, placement, nested=nested)
     calls = ToolCalls(hooks, agent_id, frozenset(store_tools), frozenset(agents), is_brought=True)
     made = MemoryMiddleware(hooks, calls)
-    brought = memory.tools(only=tools)  # made even if not offered, so that a wrong name raises
+    brought = build_tools(memory, only=tools)  # made even if not offered, so that a wrong name raises
     made.tools = brought if agent_id is None and memory.settings.enabled else []
     return made
 

@@ -15,7 +15,7 @@ from supervisor_memory.model.arguments import check_scope
 from supervisor_memory.model.records import Note, Scope
 
 if TYPE_CHECKING:
-    from supervisor_memory.memory import SupervisorMemory
+    from supervisor_memory.core import Memory
 
 __all__ = ["HostTurn"]
 
@@ -26,7 +26,7 @@ class HostTurn:
     Use it with `with` or `async with`. The user's words are heard when the block ends, also by an error.
     """
 
-    def __init__(self, memory: "SupervisorMemory", scope: Scope, text: str) -> None:
+    def __init__(self, memory: "Memory", scope: Scope, text: str) -> None:
         check_scope(scope)
         install()
         self._hooks = Hooks(memory)

@@ -6,7 +6,7 @@ from fastapi.responses import Response
 
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.interfaces.dashboard.visit import Visit
-from supervisor_memory.model.messages import LONGEST_READ
+from supervisor_memory.model.arguments import LONGEST_READ
 from supervisor_memory.model.records import Scope
 
 __all__ = ["preview"]

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query
 from pydantic import BeforeValidator
 
-from supervisor_memory.audit.turns import turns as turns_of
+from supervisor_memory.audit.turns import grouped
 from supervisor_memory.audit.verify import verified
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.interfaces.http import answers
@@ -91,7 +91,7 @@ def list_turns(
     limit: Limit = 50,
 ) -> answers.Turns:
     """What readers were told, turn by turn, newest first: by which scores, and what was left out."""
-    found = turns_of(memory.backend.audit, user_id=user_id, before=before, limit=limit)
+    found = grouped(memory.backend.audit.notes(limit, user_id=user_id, before=before))
     notes = [note for turn in found for note in turn.notes]
     told = {each["id"]: each for each in notes_told(memory, notes, user_id=user_id)}
     turns = [{**asdict(turn), "notes": [told[note.id] for note in turn.notes]} for turn in found]

@@ -22,9 +22,9 @@ from supervisor_memory.model.records import (
 )
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.settings import Settings
-from supervisor_memory.understand.people import is_about_the_user
 from supervisor_memory.understand.rejection import is_instruction
 from supervisor_memory.understand.statements import normal, sentences
+from supervisor_memory.understand.subject import is_about_the_user
 
 __all__ = ["ASKED_FOR", "REVIEW", "TRUST", "doubts", "known_to_reviewers", "proposed", "without_review"]
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from supervisor_memory.flow import Remembering
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.arguments import as_importance
 from supervisor_memory.model.decisions import Rival, Rivals
 from supervisor_memory.model.records import (
@@ -28,7 +29,6 @@ from supervisor_memory.ports import Deciding
 from supervisor_memory.settings import Settings
 from supervisor_memory.stages.post_retrieval.rank import SECONDS_A_DAY
 from supervisor_memory.stores.protocol import Change
-from supervisor_memory.text.terms import terms
 from supervisor_memory.understand.rejection import tally
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from supervisor_memory.compare.slots import holds, slots
 from supervisor_memory.errors import InvalidContent
+from supervisor_memory.language.terms import has_cjk, terms
+from supervisor_memory.language.wording import tells
 from supervisor_memory.model.records import MAX_CONTENT_BYTES, Kind, Record, check_content, content_hash
 from supervisor_memory.stages.insert.doubt import REVIEW
-from supervisor_memory.text.terms import has_cjk, terms
-from supervisor_memory.text.wording import tells
 from supervisor_memory.understand.sql import query_of
 
 __all__ = [

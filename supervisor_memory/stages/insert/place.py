@@ -50,13 +50,14 @@ from supervisor_memory.stages.insert.draft import (
 from supervisor_memory.stages.insert.judges.by_evidence import by_evidence, in_one_kind
 from supervisor_memory.stages.insert.judges.by_retraction import by_retraction
 from supervisor_memory.stages.insert.merge import KEEP_BOTH, Strategy, joined
-from supervisor_memory.stages.pre_insert.echo import (
+from supervisor_memory.stages.pre_insert.extract import describe
+from supervisor_memory.stages.pre_insert.gather import (
+    event_ids,
+    of_their_tasks,
     repeated_from_note,
     repeated_from_store,
     without_told_lines,
 )
-from supervisor_memory.stages.pre_insert.extract import describe
-from supervisor_memory.stages.pre_insert.gather import event_ids, of_their_tasks
 from supervisor_memory.stores.protocol import Commit
 from supervisor_memory.understand.statements import sentences
 

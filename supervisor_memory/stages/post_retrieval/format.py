@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from supervisor_memory.flow import Recalling
+from supervisor_memory.language.terms import language
+from supervisor_memory.language.unseen import visible
 from supervisor_memory.model.records import Hit, Hits, Kind, Note
 from supervisor_memory.ports import NoStore, ReadStore
-from supervisor_memory.text.terms import language
-from supervisor_memory.text.unseen import visible
 
 __all__ = ["FENCE", "clean", "format_note", "strip_notes"]
 

@@ -18,10 +18,10 @@ from typing import Any, Protocol
 from supervisor_memory.embedding.extras import load, require
 from supervisor_memory.embedding.per_process import PerProcess
 from supervisor_memory.flow import Reading, Recalling, Recipe
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import Hit
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.rank import rank
-from supervisor_memory.text.terms import terms
 
 __all__ = ["ScoresPairs", "ask_model", "cross_encoder", "mmr", "reranked"]
 

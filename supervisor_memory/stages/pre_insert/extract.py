@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from supervisor_memory.language.lexicon import lexicon
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.arguments import WHOLE_NUMBERS
 from supervisor_memory.model.records import (
     Candidate,
@@ -21,12 +22,11 @@ from supervisor_memory.model.records import (
     content_hash,
 )
 from supervisor_memory.stages.pre_insert.claim import MAX_CLAIM, Unusable, read_claim
-from supervisor_memory.text.terms import terms
-from supervisor_memory.understand.definitions import Definition
 from supervisor_memory.understand.rejection import informing
 from supervisor_memory.understand.sql import one_query, query_of
 from supervisor_memory.understand.statements import (
     SMALL_TALK,
+    Definition,
     Statement,
     masked,
     normal,

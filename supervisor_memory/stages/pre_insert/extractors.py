@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from supervisor_memory.flow import Gathering, Remembering
-from supervisor_memory.model.messages import LONGEST_READ
+from supervisor_memory.model.arguments import LONGEST_READ
 from supervisor_memory.model.records import Candidate, Message, Source, content_hash
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.format import strip_notes

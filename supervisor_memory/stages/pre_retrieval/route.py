@@ -12,9 +12,9 @@ from types import MappingProxyType
 
 from supervisor_memory.flow import Recalling
 from supervisor_memory.language.lexicon import lexicon
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import FAMILIES, Hits, Kind, Query, Route, family_for
 from supervisor_memory.ports import NoStore
-from supervisor_memory.text.terms import terms
 from supervisor_memory.understand.statements import SMALL_TALK, Statements, normal, read_statements
 
 __all__ = ["route", "route_turn", "write_query"]

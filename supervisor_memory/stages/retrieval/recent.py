@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from supervisor_memory.flow import Recalling
-from supervisor_memory.model.metadata import Wanted
-from supervisor_memory.model.records import Filter, Hit, Hits, Record
+from supervisor_memory.model.records import Filter, Hit, Hits, Record, Wanted
 from supervisor_memory.ports import ReadStore
 
 __all__ = ["newest"]

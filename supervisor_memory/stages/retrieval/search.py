@@ -5,8 +5,7 @@ from dataclasses import replace
 from itertools import chain, islice
 
 from supervisor_memory.flow import Recalling, Turn
-from supervisor_memory.model.metadata import Wanted
-from supervisor_memory.model.records import FAMILIES, Filter, Hit, Hits, Query, Record
+from supervisor_memory.model.records import FAMILIES, Filter, Hit, Hits, Query, Record, Wanted
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.settings import Settings
 from supervisor_memory.understand.statements import read_statements

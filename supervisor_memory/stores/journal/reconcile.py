@@ -1,39 +1,20 @@
 """Bring the copy on this machine and the store to the same records."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from supervisor_memory.model.records import Record
 from supervisor_memory.stores.journal.local_copy import LocalCopy
-from supervisor_memory.stores.protocol import Stored, Taken
+from supervisor_memory.stores.protocol import Reconciled, Stored, Taken
 
-__all__ = ["Reconciled", "reconcile"]
+__all__ = ["reconcile"]
 
 _PAGE: Final = 200
 
 
 class _Pages(Protocol):
     def __call__(self, *, after: str | None, limit: int) -> Sequence[Stored]: ...
-
-
-@dataclass(slots=True)
-class Reconciled:
-    """How many records were different, and were mended.
-
-    Args:
-        compared: All records of the store.
-        brought: Records that the copy lacked, or had otherwise, and has now.
-        restored: Records that the store had lost, and has again.
-        forgotten: Records that the copy has dropped, for their user was erased elsewhere.
-        refused: Record id → why the store does not take the record back; it stays in the copy.
-    """
-
-    compared: int = 0
-    brought: int = 0
-    restored: int = 0
-    forgotten: int = 0
-    refused: dict[str, str] = field(default_factory=dict)
 
 
 def reconcile(

@@ -27,7 +27,7 @@ from supervisor_memory.stores.journal.link import Link, OutOfReach
 from supervisor_memory.stores.journal.linked import Linked
 from supervisor_memory.stores.journal.overlay import Overlay
 from supervisor_memory.stores.journal.place import Place, told
-from supervisor_memory.stores.journal.reconcile import Reconciled, reconcile
+from supervisor_memory.stores.journal.reconcile import reconcile
 from supervisor_memory.stores.journal.replay import Replay
 from supervisor_memory.stores.memory.state import State
 from supervisor_memory.stores.namespace import searched_user
@@ -43,6 +43,7 @@ from supervisor_memory.stores.protocol import (
     Incomplete,
     MemoryBackend,
     Moves,
+    Reconciled,
     Stored,
     Taken,
 )

@@ -21,12 +21,11 @@ import numpy as np
 from qdrant_client import models
 
 from supervisor_memory.errors import CorruptStore
-from supervisor_memory.model.metadata import spelled
-from supervisor_memory.model.records import SESSION_FAMILY, Filter, Namespace, Record
-from supervisor_memory.signals.postings import K1, B
+from supervisor_memory.language.terms import terms
+from supervisor_memory.model.records import SESSION_FAMILY, Filter, Namespace, Record, spelled
+from supervisor_memory.signals.index import K1, B
 from supervisor_memory.stores.changes import Place
 from supervisor_memory.stores.memory.state import StoredVector
-from supervisor_memory.text.terms import terms
 
 __all__ = [
     "DENSE",

@@ -17,8 +17,7 @@ import apsw
 
 from supervisor_memory.audit.log import AUDIT_FILE_NAME, AuditLog
 from supervisor_memory.audit.verify import LOST, verified
-from supervisor_memory.disk.database import Database
-from supervisor_memory.disk.place import log_of
+from supervisor_memory.disk.database import Database, log_of
 from supervisor_memory.errors import BackendError, BackendUnavailable, Conflict, WasErased
 from supervisor_memory.model.records import AuditEvent, Record
 from supervisor_memory.stores.memory import json_file

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from supervisor_memory.flow import Remembering
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import Candidate, Note, Source, SourceClass
 from supervisor_memory.stages.post_retrieval.format import strip_notes
 from supervisor_memory.stages.pre_insert import extract
 from supervisor_memory.stages.pre_insert.gather import storable
-from supervisor_memory.text.terms import terms
 from supervisor_memory.upkeep.queue.event import Event
 
 __all__ = ["by_model", "by_rules", "prompt"]

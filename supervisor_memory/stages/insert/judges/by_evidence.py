@@ -7,12 +7,12 @@ same, replaced when the later one says something else.
 from supervisor_memory.compare.evidence import apart, beside, exchanges_two, read
 from supervisor_memory.compare.slots import same_slots, slots
 from supervisor_memory.compare.verdict import INSTEAD_FROM, Compared, verdicts
+from supervisor_memory.language.terms import terms
+from supervisor_memory.language.wording import same_marks, tells
 from supervisor_memory.model.decisions import Add, Append, Decision, Merge, Replace, Rivals
 from supervisor_memory.model.records import Candidate, Kind, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.pre_insert.extract import ARTIFACT, STEPS
-from supervisor_memory.text.terms import terms
-from supervisor_memory.text.wording import same_marks, tells
 from supervisor_memory.understand.sql import another_query, query_of
 
 __all__ = ["by_evidence", "in_one_kind", "likeness"]

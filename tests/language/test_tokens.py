@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisor_memory.text.tokens import COUNTERS, count_tokens
+from supervisor_memory.language.tokens import COUNTERS, count_tokens
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from langchain_core.messages import HumanMessage
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.errors import InvalidContent, InvalidName
 from supervisor_memory.interfaces.printable import one_line
+from supervisor_memory.language.unseen import UNSEEN, visible
 from supervisor_memory.redact.redactor import open_redactor
 from supervisor_memory.stages.post_retrieval.format import clean
-from supervisor_memory.text.unseen import UNSEEN, visible
 
 HIDING = [
     *("\u034f", "\u115f", "\u1160", "\u17b4", "\u17b5", "\u180b", "\u200b", "\u200d", "\u2060", "\u2066"),

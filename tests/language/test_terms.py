@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisor_memory.text.terms import STOP_WORDS, has_cjk, language, terms
+from supervisor_memory.language.terms import STOP_WORDS, has_cjk, language, terms
 
 
 @pytest.mark.parametrize(

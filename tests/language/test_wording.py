@@ -3,8 +3,8 @@
 import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
+from supervisor_memory.language.wording import same_marks, tells
 from supervisor_memory.testing.clock import FixedClock
-from supervisor_memory.text.wording import same_marks, tells
 
 RIVALS = [
     ("Threshold is -5", "Threshold is 5"),

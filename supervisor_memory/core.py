@@ -1,0 +1,429 @@
+"""Memory: every verb that needs no graph. `SupervisorMemory` adds those that give it to one."""
+
+import functools
+import logging
+import time
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+
+from supervisor_memory.bridge import Bridge, twin
+from supervisor_memory.errors import SettingsError
+from supervisor_memory.flow import Recipe, Remembering, Turn, recall
+from supervisor_memory.language.tokens import COUNTERS
+from supervisor_memory.model.arguments import (
+    LONGEST_READ,
+    MessagesLike,
+    check_backend,
+    check_scope,
+    last_user_text,
+    readable,
+)
+from supervisor_memory.model.records import (
+    AuditEvent,
+    Hits,
+    Message,
+    Note,
+    Scope,
+    WriteResult,
+    check_name,
+)
+from supervisor_memory.ports import Services, guarded
+from supervisor_memory.reading.lookup import Reader
+from supervisor_memory.recipes.open import open_recipe
+from supervisor_memory.redact.redactor import Redact, open_redactor
+from supervisor_memory.review import undo
+from supervisor_memory.review.desk import Desk
+from supervisor_memory.settings import Settings
+from supervisor_memory.stores.open import open_backend
+from supervisor_memory.stores.protocol import Journals, MemoryBackend
+from supervisor_memory.telemetry import (
+    of_recall,
+    open_telemetry,
+    spanned,
+)
+from supervisor_memory.upkeep.automatic import Rarely
+from supervisor_memory.upkeep.desk import Upkeep
+from supervisor_memory.upkeep.edit import Curator
+from supervisor_memory.upkeep.hints import Hints
+from supervisor_memory.upkeep.queue.queue import Queue
+from supervisor_memory.upkeep.write import Writer
+from supervisor_memory.wiring.models import as_completion, as_embedder
+from supervisor_memory.wiring.trail import Trail
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+    from supervisor_memory.embedding.protocol import Embedder
+
+__all__ = ["Memory", "Recalled"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+D = TypeVar("D")
+_log = logging.getLogger("supervisor_memory")
+
+
+def _verb(
+    desk: "Callable[[Memory], D]", verb: Callable[Concatenate[D, P], T]
+) -> "Callable[Concatenate[Memory, P], T]":
+    """A verb of one of the desks of a memory as a verb of the memory."""
+
+    def called(self: "Memory", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return verb(desk(self), *args, **kwargs)
+
+    functools.update_wrapper(called, verb)
+    return called
+
+
+def _writer(memory: "Memory") -> Writer:
+    return memory._writer
+
+
+def _reader(memory: "Memory") -> Reader:
+    return memory._reader
+
+
+def _upkeep(memory: "Memory") -> Upkeep:
+    return memory.upkeep
+
+
+class Memory:
+    """Long-term memory without a graph; `SupervisorMemory` is what a graph is given.
+
+    Args:
+        settings: None: the defaults. `SupervisorMemory.from_env()` reads the environment.
+        backend: Wins over `settings.backend`.
+        embedder: An embedder of `supervisor_memory.embedding`, or any LangChain `Embeddings`. None: as
+            `settings.embedding_model` says.
+        llm: A chat model that sharpens extraction and merging; nothing needs it. None: `settings.llm`.
+        recipe: The operators of the six stages, or the name of a recipe. None: `settings.recipe`.
+        clock: Seconds since 1970; tests pass one of their own.
+        count_tokens: The counter for the budget of a note. None: `settings.tokenizer`.
+        redact: A function of your own that takes personal data out of a text, after what `settings.redact`
+            names: before anything is kept, embedded, queued or sent to a model; see docs/redaction.md.
+        keep_messages: Whether what is said in a scope, a user's session, is kept word for word. None:
+            `settings.keep_messages` says so for everybody. Where it fails, nothing is.
+
+    Safe to share between threads, event loops and users: who is acting comes with each call.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        backend: MemoryBackend | None = None,
+        embedder: "Embedder | Any | None" = None,
+        llm: "BaseChatModel | None" = None,
+        recipe: Recipe | str | None = None,
+        clock: Callable[[], float] = time.time,
+        count_tokens: Callable[[str], int] | None = None,
+        redact: Redact | None = None,
+        keep_messages: Callable[[Scope], bool] | None = None,
+    ) -> None:
+        self.settings = settings or Settings()
+        redactor = open_redactor(self.settings.redact, self.settings.phone_regions, redact)
+        self.bridge = Bridge()
+        self.backend = (
+            check_backend(backend)
+            if backend is not None
+            else open_backend(self.settings.backend, self.settings.path, self.settings)
+        )
+        try:
+            self.recipe = open_recipe(self.settings.recipe if recipe is None else recipe, self.backend)
+        except SettingsError:
+            if backend is None:
+                self.backend.close()
+            raise
+        self.services = Services(
+            settings=self.settings,
+            backend=self.backend,
+            embedder=as_embedder(embedder, self.settings),
+            complete=as_completion(llm, self.settings),
+            bridge=self.bridge,
+            clock=clock,
+            count_tokens=count_tokens or COUNTERS[self.settings.tokenizer],
+            redactor=redactor,
+            telemetry=open_telemetry(
+                store_id=self.backend.audit.log_id,
+                redact=redactor.text,
+                with_content=self.settings.trace_content,
+            )
+            if self.settings.tracing
+            else None,
+        )
+        self.hints = Hints(self.services)
+        self._rarely = Rarely(self.services)
+        self._keep_messages = keep_messages
+        trail = Trail(self.backend, self.bridge, clock, self.settings.search_timeout_ms / 1000)
+        self.queue = Queue(
+            self.services,
+            trail,
+            directory=getattr(self.backend.audit, "directory", None),
+            insert=self._insert,
+            redact=redactor.text,
+        )
+        self._open_desks(trail)
+        if isinstance(self.backend, Journals):
+            self.backend.decides_again(functools.partial(self._writer.decide_again, self.backend.store))
+        self.is_fenced = False
+        """Whether a graph was given memory: then a caller that nobody wrapped is a stranger."""
+        self.has_guarded = False
+        """Whether a store was guarded, so that a graph which runs with another one is a mistake."""
+        self.hints.at_start()
+
+    def _open_desks(self, trail: Trail) -> None:
+        """The desks of the verbs, which note in a trail what is read and decided."""
+        services, settings = self.services, self.settings
+        self._trail = trail
+        curator = Curator(
+            reading=lambda: services.ports(settings.search_timeout_ms),
+            writing=lambda: services.ports(settings.write_timeout_ms),
+            trail=trail,
+        )
+        self._writer = Writer(
+            services, self.recipe, trail, curator, self.queue, self.hints, self._rarely, self._keep_messages
+        )
+        self._reader = Reader(services, self.recipe, curator, trail)
+        self.review = Desk(services, self.recipe.insert, curator, trail)
+        self.upkeep = Upkeep(services, self.queue, trail)
+
+    @classmethod
+    def from_env(cls, env_file: str | Path | None = ".env", **options: Any) -> Self:
+        """A memory as the environment and `.env` say; `options` are those of the constructor."""
+        return cls(Settings.from_env(env_file), **options)
+
+    @classmethod
+    async def afrom_env(cls, env_file: str | Path | None = ".env", **options: Any) -> Self:
+        """As `from_env`, off the event loop: for a graph factory of an async server."""
+        return await Bridge().run(cls.from_env, env_file, **options)
+
+    @property
+    def embedder(self) -> "Embedder | None":
+        return self.services.embedder
+
+    def read_by(self, reader: str) -> Self:
+        """This memory, with what is read through it noted in the access log as read by somebody.
+
+        Args:
+            reader: A login, or a way in, such as "ada@example.com" or "mcp". An agent that a call names with
+                `agent_id` is noted as itself.
+        """
+        theirs = copy(self)
+        theirs._open_desks(replace(self._trail, reader=check_name(reader, what="reader")))
+        return theirs
+
+    # --- the verbs: each is documented where it lives
+
+    write = _verb(_writer, Writer.write)
+    add = _verb(_writer, Writer.add)
+    add_many = _verb(_writer, Writer.add_many)
+    update = _verb(_writer, Writer.update)
+    delete = _verb(_writer, Writer.delete)
+    delete_all = _verb(_writer, Writer.delete_all)
+    remember = _verb(_writer, Writer.remember)
+
+    search = _verb(_reader, Reader.search)
+    get = _verb(_reader, Reader.get)
+    get_all = _verb(_reader, Reader.get_all)
+    history = _verb(_reader, Reader.history)
+    topics = _verb(_reader, Reader.topics)
+    messages = _verb(_reader, Reader.messages)
+    session = _verb(_reader, Reader.session)
+    route = _verb(_reader, Reader.route)
+    summarize = _verb(_reader, Reader.summarize)
+    preview = _verb(_reader, Reader.preview)
+
+    erase = _verb(_upkeep, Upkeep.erase)
+    reembed = _verb(_upkeep, Upkeep.reembed)
+    forget = _verb(_upkeep, Upkeep.forget)
+    export = _verb(_upkeep, Upkeep.export)
+    import_from = _verb(_upkeep, Upkeep.import_from)
+    copy_to = _verb(_upkeep, Upkeep.copy_to)
+
+    def revert(self, id: str, *, version: int, user_id: str | None = None) -> WriteResult:
+        """Give a record the text of an earlier version, as a new one; what came between stays in `history`.
+
+        Where it says that already, it is skipped. A record that was deleted: `memory.review.restore`.
+
+        Raises:
+            RecordNotFound: there is no such record or version, and the error names those there are; it is
+                another user's; or it is not active.
+            Conflict: another active record has that text or that subject.
+        """
+        curator = self.review.curator
+        return undo.revert(
+            id,
+            version,
+            user_id,
+            actor="operator" if user_id is None else "supervisor",
+            curator=curator,
+            writing=curator.writing,
+        )
+
+    # --- the two flows of a graph
+
+    def recall(
+        self,
+        messages: MessagesLike,
+        scope: Scope,
+        *,
+        query: str | None = None,
+        explain: bool = False,
+    ) -> Note:
+        """The note for a model call: what the reader should know of the past. Never raises for memory's sake.
+
+        Args:
+            messages: What the reader sees. What stands there is not repeated in the note.
+            scope: `agent_id` is the sub-agent that will read the note; None: the supervisor.
+            query: What to look for; None: the latest thing the user said.
+            explain: Whether the note's `hits` tell what became of each candidate, as in `search`.
+        """
+        recalled = self.recalled(messages, scope, query=query, explain=explain)
+        recalled.tell(scope)
+        return recalled.note
+
+    @spanned("search_memory", lambda given, recalled: of_recall(given, recalled.note))
+    def recalled(
+        self,
+        messages: MessagesLike,
+        scope: Scope,
+        *,
+        query: str | None = None,
+        explain: bool = False,
+    ) -> "Recalled":
+        """As `recall`, for who does not know yet whether a model will read the note."""
+        check_scope(scope)
+        if not self.settings.enabled:
+            return Recalled(Note())
+        scope = self.services.scope(scope)
+        ports = self.services.ports(self.settings.search_timeout_ms)
+
+        def look() -> Recalled:
+            seen = _clipped(messages)
+            asked = last_user_text(seen) if query is None else query[:LONGEST_READ]
+            turn = Turn(text=asked, scope=scope, messages=seen, explain=explain)
+            found = recall(turn, ports, self.recipe)
+
+            def log(scope: Scope) -> None:
+                self._trail.told("inject", found, self.services.scope(scope), ports=ports)
+
+            if found.note.degraded:
+                self._trail.degraded("recall", scope, ports.reasons, ports=ports)
+            _tell(found.note, scope)
+            return Recalled(found.note, log)
+
+        def without(error: BaseException) -> Recalled:
+            self._trail.degraded("recall", scope, type(error).__name__, ports=ports)
+            return Recalled(Note(degraded=True, hits=Hits(degraded=True, notes=(_said(error),))))
+
+        return guarded(lambda: self.bridge.within(ports.left(), look), otherwise=without)
+
+    def _insert(
+        self, said: Remembering, *, begun: float | None = None, is_given: bool = True
+    ) -> list[WriteResult]:
+        return self._writer.insert(said, begun=begun, is_given=is_given)
+
+    def keep_digests(self, said: Remembering) -> None:
+        """Keep who said what in a thread, as digests; see `host/run/beginning.py`."""
+        self._insert(said, is_given=False)
+
+    def report(self, *events: AuditEvent) -> None:
+        """Audit something that changed no record; a store that cannot take it does not raise here."""
+        self._trail.report(*events)
+
+    def fence(self) -> None:
+        """From now on the memory tools answer to a wrapped supervisor and to nobody else."""
+        self.is_fenced = True
+
+    # --- end of life
+
+    def flush(self, *, seconds: float = 60.0) -> bool:
+        """Read what waits in the queue, and wait until all is written. False when the time ran out."""
+        return self.queue.flush(seconds=seconds)
+
+    def close(self) -> None:
+        """Read what this process has put into the queue, and let go of files. Closing twice is fine.
+
+        Rows of the access log that a full disk does not take are told of in the log; nothing else waits until
+        here to be written.
+        """
+        try:
+            self.queue.close()
+        finally:
+            self.backend.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    awrite = twin(write)
+    aadd = twin(add)
+    aadd_many = twin(add_many)
+    aupdate = twin(update)
+    adelete = twin(delete)
+    adelete_all = twin(delete_all)
+    aerase = twin(erase)
+    aexport = twin(export)
+    aimport_from = twin(import_from)
+    acopy_to = twin(copy_to)
+    areembed = twin(reembed)
+    aforget = twin(forget)
+    asearch = twin(search)
+    aget = twin(get)
+    aget_all = twin(get_all)
+    ahistory = twin(history)
+    arevert = twin(revert)
+    atopics = twin(topics)
+    amessages = twin(messages)
+    asession = twin(session)
+    aroute = twin(route)
+    asummarize = twin(summarize)
+    arecall = twin(recall)
+    apreview = twin(preview)
+    aremember = twin(remember)
+    aflush = twin(flush)
+    aclose = twin(close)
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A note, and how to tell the log who has read it."""
+
+    note: Note
+    log: Callable[[Scope], None] | None = None
+
+    def tell(self, scope: Scope) -> None:
+        """Note in the access log that a reader saw it."""
+        if self.log is not None:
+            self.log(scope)
+
+
+def _tell(note: Note, scope: Scope) -> None:
+    """Log how many records a note has, and their ids: loggers that write JSON print all they are given."""
+    if note:
+        reader = scope.agent_id or "the supervisor"
+        _log.info("recalled %d records for %s", len(note.ids), reader, extra={"record_ids": note.ids})
+
+
+def _clipped(messages: MessagesLike) -> tuple[Message, ...]:
+    return tuple(replace(m, content=m.content[:LONGEST_READ]) for m in readable(messages))
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,1 +1,0 @@
-"""Words, tokens, unseen characters and the calendar, without rules about meaning."""

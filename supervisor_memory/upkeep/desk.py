@@ -1,0 +1,163 @@
+"""What an operator does with a whole store: `SupervisorMemory.upkeep` is such a desk."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, cast
+
+from supervisor_memory.bridge import twin
+from supervisor_memory.errors import ConfirmationRequired
+from supervisor_memory.model.arguments import check_login
+from supervisor_memory.model.records import Scope
+from supervisor_memory.ports import Services
+from supervisor_memory.stores.protocol import MemoryBackend
+from supervisor_memory.telemetry import of_many, spanned
+from supervisor_memory.upkeep.erase import Eraser, Receipt
+from supervisor_memory.upkeep.forget import Forgotten, forget
+from supervisor_memory.upkeep.queue.queue import Queue
+from supervisor_memory.upkeep.reembed import Reembedded, reembed
+from supervisor_memory.wiring.trail import Trail
+
+if TYPE_CHECKING:
+    from supervisor_memory.moving.arrival import Moved
+    from supervisor_memory.moving.files import File
+    from supervisor_memory.moving.mover import Mover, Progress
+
+__all__ = ["Upkeep"]
+
+
+class Served(Protocol):
+    """A memory, of which a copy takes the backend and the redactor."""
+
+    @property
+    def services(self) -> Services: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """Erases, embeds anew, forgets, exports, imports and copies; each verb has an async twin, as `aerase`."""
+
+    services: Services
+    queue: Queue
+    trail: Trail
+
+    def erase(self, *, user_id: str, confirm: bool = False, reviewer: str = "operator") -> Receipt:
+        """Remove a user for good: records, versions, vectors, words, keys, accesses. Cannot be undone.
+
+        What was said before does not come back, however late it is written; what the user says from now
+        on is remembered as ever. docs/erasure.md says what that covers.
+
+        Args:
+            reviewer: Who erases: a login, which the audit log keeps for ever.
+
+        Raises:
+            ConfirmationRequired: without `confirm=True`; its `held` tells how much it would be.
+            InvalidName: `reviewer` is no login.
+            BackendError: this backend cannot erase, or failed; nothing but what waited in the queue was
+                removed.
+            DeadlineExceeded: it takes over five minutes; it goes on. Call it again for a receipt.
+        """
+        scope, by = Scope(user_id), check_login(reviewer)
+        eraser = Eraser(self.services, self.queue)
+        if confirm is not True:
+            held = eraser.holds(scope.user_id)
+            raise ConfirmationRequired(
+                f"erase would remove {held.get('records', 0)} records of user {scope.user_id!r} with all "
+                "their versions, for good; pass confirm=True",
+                held=held,
+            )
+        return eraser.erase(scope.user_id, actor=by)
+
+    def reembed(
+        self, *, user_id: str | None = None, progress: Callable[[int, int], None] | None = None
+    ) -> Reembedded:
+        """Embed the records that the present embedder has not read: after another model, after an outage.
+
+        They keep their version and their times. It can be cut off anywhere and called again.
+
+        Args:
+            user_id: Only this user's. None: everybody's.
+            progress: Told after each commit how many were looked at, and how many waited at the start.
+
+        Raises:
+            SettingsError: there is no embedder.
+            EmbeddingError: it fails on every text; what was embedded before stays so.
+            BackendError, DeadlineExceeded: the store failed; what was embedded before stays so.
+        """
+        whose = None if user_id is None else Scope(user_id).user_id
+        return reembed(self.services, whose, progress or (lambda done, total: None))
+
+    @spanned("forget_memory", of_many(lambda given, done: len(done.taken)))
+    def forget(self, *, user_id: str | None = None, dry_run: bool = False) -> Forgotten:
+        """Set aside by rule what has expired, what is too much of a kind, and what is over MEMORY_CAPACITY.
+
+        It is found no more; `get` still shows it with its status, and its versions are kept. It can be cut
+        off anywhere and called again. docs/forgetting.md has the rules, and how to undo it.
+
+        Args:
+            user_id: Only this user's. None: everybody's.
+            dry_run: Change nothing; tell each record that would be taken, with the rule and why.
+
+        Raises:
+            BackendError, DeadlineExceeded: the store failed, or is out of reach; what was done stays so.
+        """
+        whose = None if user_id is None else Scope(user_id).user_id
+        return forget(self.services, whose, dry_run=dry_run)
+
+    def export(
+        self,
+        file: "File",
+        *,
+        user_id: str | None = None,
+        resume: bool = False,
+        progress: "Progress | None" = None,
+    ) -> "Moved":
+        """Write all records into a file, one a line, with their versions and vectors; see docs/moving.md.
+
+        Args:
+            file: A path, which gets its name when it is whole; or a file that is open in binary mode.
+            user_id: Only this user's. None: everybody's.
+            resume: Go on where an export to this path was cut off.
+
+        Raises:
+            BackendError, OSError: it failed; what was written so far can be resumed.
+        """
+        return self._mover().export(file, user_id=user_id, resume=resume, progress=progress)
+
+    def import_from(
+        self, file: "File", *, user_id: str | None = None, progress: "Progress | None" = None
+    ) -> "Moved":
+        """Take the records of a file as they are. Doing it again, or after a crash, does no harm.
+
+        What cannot be taken is left out and told of, line by line; the rest is taken.
+
+        Raises:
+            InvalidContent: it is no export at all; nothing was taken.
+            BackendError: the store failed; some may have been taken. Import it again.
+        """
+        return self._mover().import_from(file, user_id=user_id, progress=progress)
+
+    def copy_to(
+        self,
+        target: "MemoryBackend | Served",
+        *,
+        user_id: str | None = None,
+        progress: "Progress | None" = None,
+    ) -> "Moved":
+        """Copy all records into another store as they are, as an export and an import would."""
+        services = getattr(target, "services", None)
+        if not isinstance(services, Services):
+            return self._mover().copy_to(cast(MemoryBackend, target), user_id=user_id, progress=progress)
+        redactor = services.redactor
+        return self._mover().copy_to(services.backend, user_id=user_id, progress=progress, redactor=redactor)
+
+    def _mover(self) -> "Mover":
+        from supervisor_memory.moving.mover import Mover
+
+        return Mover(self.services, self.trail)
+
+    aerase = twin(erase)
+    areembed = twin(reembed)
+    aforget = twin(forget)
+    aexport = twin(export)
+    aimport_from = twin(import_from)
+    acopy_to = twin(copy_to)
