@@ -26,7 +26,7 @@ from supervisor_memory.language.terms import CJK, HAN
 __all__ = ["Lexicon", "LexiconError", "Rules", "alternatives", "lexicon"]
 
 Rules: TypeAlias = tuple[tuple[str, "re.Pattern[str]"], ...]
-"""(the name of a rule, the pattern that it looks for), in the order of the file."""
+"""Pairs of a rule's name and its pattern, in the order of the file."""
 
 _PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 _FLAGS = {"i": re.IGNORECASE, "s": re.DOTALL, "m": re.MULTILINE, "a": re.ASCII}
