@@ -39,9 +39,9 @@ class LexiconError(Exception):
 
 
 @cache
-def lexicon(name: str) -> "Lexicon":
-    """The file of that name, without its ending."""
-    return Lexicon(name, files(__package__).joinpath(f"{name}.toml").read_text("utf-8"))
+def lexicon(name: str, *, room: str = __package__) -> "Lexicon":
+    """The file `name`.toml of a folder of the package, by default of this one."""
+    return Lexicon(name, files(room).joinpath(f"{name}.toml").read_text("utf-8"))
 
 
 def alternatives(words: Iterable[str]) -> str:
