@@ -185,7 +185,7 @@ class Bridge:
 
 
 def _shielded(future: "Future[T]") -> "Future[T]":
-    """A future whose cancellation does not reach the work behind it."""
+    """A future that leaves its work running when it is cancelled."""
     outer: Future[T] = Future()
 
     def settle(done: "Future[T]") -> None:
@@ -200,7 +200,7 @@ def _shielded(future: "Future[T]") -> "Future[T]":
 
 
 def finished(coroutine: Coroutine[Any, Any, T]) -> T:
-    """The result of what is async alone, on one of memory's own threads, which have no event loop."""
+    """Run a coroutine to its end, on one of memory's own threads: they have no event loop."""
     return asyncio.run(coroutine)
 
 

@@ -1,4 +1,4 @@
-"""Memory: every verb that needs no graph. `SupervisorMemory` adds those that give it to one."""
+"""Memory without graphs: every verb that needs none. `SupervisorMemory` adds the ways into a graph."""
 
 import functools
 import logging
@@ -70,7 +70,7 @@ _log = logging.getLogger("supervisor_memory")
 def _verb(
     desk: "Callable[[Memory], D]", verb: Callable[Concatenate[D, P], T]
 ) -> "Callable[Concatenate[Memory, P], T]":
-    """A verb of one of the desks of a memory as a verb of the memory."""
+    """Make a desk's verb a method of the memory."""
 
     def called(self: "Memory", /, *args: P.args, **kwargs: P.kwargs) -> T:
         return verb(desk(self), *args, **kwargs)
@@ -172,11 +172,11 @@ class Memory:
         self.is_fenced = False
         """Whether a graph was given memory: then a caller that nobody wrapped is a stranger."""
         self.has_guarded = False
-        """Whether a store was guarded, so that a graph which runs with another one is a mistake."""
+        """Whether a store was guarded; then a graph with any other store is a mistake."""
         self.hints.at_start()
 
     def _open_desks(self, trail: Trail) -> None:
-        """The desks of the verbs, which note in a trail what is read and decided."""
+        """The desks behind the verbs; a trail records their reads and decisions."""
         services, settings = self.services, self.settings
         self._trail = trail
         curator = Curator(
@@ -193,7 +193,7 @@ class Memory:
 
     @classmethod
     def from_env(cls, env_file: str | Path | None = ".env", **options: Any) -> Self:
-        """A memory as the environment and `.env` say; `options` are those of the constructor."""
+        """A memory with the settings of the environment and `.env`; `options` are the constructor's."""
         return cls(Settings.from_env(env_file), **options)
 
     @classmethod
@@ -332,7 +332,7 @@ class Memory:
         self._insert(said, is_given=False)
 
     def report(self, *events: AuditEvent) -> None:
-        """Audit something that changed no record; a store that cannot take it does not raise here."""
+        """Audit an event that changed no record. A failing store raises nothing here."""
         self._trail.report(*events)
 
     def fence(self) -> None:

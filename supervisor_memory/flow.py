@@ -105,7 +105,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Recalling(_Carrying):
-    """What travels through the stages of recall. `dropped` is what was found and not handed out, and why."""
+    """The value that travels through recall. `dropped` holds found but withheld records, with reasons."""
 
     turn: Turn
     route: Route = field(default_factory=lambda: Route(should_read=True, should_write=False))
@@ -178,7 +178,7 @@ Gathering: TypeAlias = Callable[[Remembering, ReadStore], Remembering]
 Inserting: TypeAlias = Callable[[Remembering, Deciding], Remembering]
 Upkeep: TypeAlias = Callable[[Remembering, Maintaining], Remembering]
 Judge: TypeAlias = Callable[[Candidate, Rivals, ReadStore], Decision]
-"""What a candidate is to the records that it may be about; `stages/insert/place.py` follows the decision."""
+"""A judge: decides how a candidate relates to its rivals; `stages/insert/place.py` follows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ def recall(turn: Turn, ports: Ports, recipe: Recipe) -> Recalling:
 
 
 def remember(said: Remembering, ports: Ports, recipe: Recipe) -> Remembering:
-    """Keep what is worth keeping of what was said and done."""
+    """Remember the statements and results of a turn that are worth keeping."""
     redactor = ports.services.redactor
     gathered = run(recipe.pre_insert, redacted(said, redactor), ports.read_store())
     some = [run(recipe.insert, part, ports.deciding()) for part in in_parts(redacted(gathered, redactor))]
@@ -285,7 +285,7 @@ def redacted(said: Remembering, redactor: Redactor) -> Remembering:
 
 
 def _redacted_turn(turn: Turn, redactor: Redactor) -> Turn:
-    """The question as memory may hear it: what was taken out when it was said is not asked for either."""
+    """The turn with its text and messages redacted: redacted data are not searched for either."""
     if redactor.is_off:
         return turn
     seen = tuple(redacted_message(each, redactor) for each in turn.messages)

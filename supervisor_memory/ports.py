@@ -57,7 +57,7 @@ _log = logging.getLogger("supervisor_memory")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A step that did not work, and what was done without it."""
+    """A step that failed, while the flow went on without it."""
 
     step: str
     error: str
@@ -91,7 +91,7 @@ class Services:
     """What makes spans of the verbs; None: none are made."""
 
     def scope(self, scope: Scope) -> Scope:
-        """The scope as it is kept: the name of a task is a text too."""
+        """The scope as it is kept: with its task's name redacted."""
         return redacted_scope(scope, self.redactor.text)
 
     def ports(self, milliseconds: int, *, with_model: bool = True) -> "Ports":
@@ -124,7 +124,7 @@ class NoStore(Protocol):
 
     @property
     def embedder(self) -> "Embedder | None":
-        """What is known of the embedder; None without one or when it failed (then it is noted)."""
+        """The embedder's description; None without an embedder or when it failed (then it is noted)."""
 
 
 class ReadStore(NoStore, Protocol):
@@ -133,7 +133,7 @@ class ReadStore(NoStore, Protocol):
     def search(self, query: Query, *, limit: int) -> Hits: ...
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]: ...
     def hides(self, text: str) -> bool:
-        """Whether something was taken out of a text, so that two that read alike may have said two things."""
+        """Whether redaction took something out of a text: two such texts may look alike, yet differ."""
 
     def reads(self, record_ids: Sequence[str]) -> Mapping[str, Reads]:
         """How often and when last each was read, by this machine's access log.
@@ -150,7 +150,7 @@ class Deciding(ReadStore, Protocol):
         """The same without the mutation: what a judge is given."""
 
     def embed(self, texts: Sequence[str]) -> "Sequence[Vector | None]":
-        """One vector a text; None where no embedder reads its language, or it failed (then it is noted)."""
+        """One vector per text; None where no embedder reads the language, or it failed (then it is noted)."""
 
     def commit(self, commit: Commit) -> Committed: ...
 
@@ -249,7 +249,7 @@ class Ports:
         return _OUT_OF_REACH not in self.faults
 
     def note_absence(self, absence: Fault) -> None:
-        """The store answered without what it keeps elsewhere, which is out of reach."""
+        """Note that the store answered without a part that is out of reach."""
         if absence not in self.faults:
             self.faults.append(absence)
 
@@ -440,7 +440,7 @@ def _checked(embedder: "Embedder", vectors: "Sequence[Vector]", *, count: int) -
 
 
 def _expected(value: object, kind: type[T] | tuple[type[T], ...], verb: str) -> T:
-    """What a backend answered, when it is what it promised."""
+    """Return a backend's answer if it has the promised type."""
     if isinstance(value, kind):
         return value
     raise BackendError(
@@ -451,7 +451,7 @@ def _expected(value: object, kind: type[T] | tuple[type[T], ...], verb: str) -> 
 
 
 def _one_line(error: BaseException) -> str:
-    """What an error says, which may hold what others said: it must not look like another line of the log."""
+    """An error's message as one printable line, so that quoted text cannot forge a line of the log."""
     said = str(error)[:_LONGEST_SAID]
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in said)
 

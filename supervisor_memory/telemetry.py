@@ -66,7 +66,7 @@ Describe: TypeAlias = Callable[[Mapping[str, Any], Any], Told]
 def spanned(
     operation: str, describe: Describe
 ) -> Callable[[Callable[Concatenate[S, P], T]], Callable[Concatenate[S, P], T]]:
-    """A verb that makes a span, where there is telemetry; one that another verb calls makes none.
+    """Give a verb a span where telemetry is on; a verb called by another verb gets none.
 
     Args:
         describe: What to tell, of the arguments by name and the result.
@@ -194,7 +194,7 @@ def of_recall(given: Mapping[str, Any], note: "Note") -> Told:
 
 
 def of_write(given: Mapping[str, Any], results: "WriteResult | Sequence[WriteResult]") -> Told:
-    """Of what became of texts; of a text that was given alone also that."""
+    """Of a write: each text's status; for a single text also the text and its record's id."""
     every = results if isinstance(results, Sequence) else [results]
     facts: dict[str, Value] = {_COUNT: len(every), f"{_NAME}.statuses": [each.status for each in every]}
     if isinstance(results, Sequence):
@@ -220,7 +220,7 @@ def _hit(hit: "Hit") -> dict[str, Any]:
 
 
 def _reader(given: Mapping[str, Any]) -> dict[str, str]:
-    """The sub-agent that is meant, if any: one of the graph's few."""
+    """The name of the sub-agent in question, if any: a graph has few."""
     scope = given.get("scope")
     agent_id = given.get("agent_id") if scope is None else getattr(scope, "agent_id", None)
     return {"gen_ai.agent.name": agent_id} if isinstance(agent_id, str) else {}

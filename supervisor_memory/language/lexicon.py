@@ -26,7 +26,7 @@ from supervisor_memory.language.terms import CJK, HAN
 __all__ = ["Lexicon", "LexiconError", "Rules", "alternatives", "lexicon"]
 
 Rules: TypeAlias = tuple[tuple[str, "re.Pattern[str]"], ...]
-"""(the name of a rule, the pattern that it looks for), in the order of the file."""
+"""Pairs of a rule's name and its pattern, in the order of the file."""
 
 _PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 _FLAGS = {"i": re.IGNORECASE, "s": re.DOTALL, "m": re.MULTILINE, "a": re.ASCII}
@@ -39,9 +39,9 @@ class LexiconError(Exception):
 
 
 @cache
-def lexicon(name: str) -> "Lexicon":
-    """The file of that name, without its ending."""
-    return Lexicon(name, files(__package__).joinpath(f"{name}.toml").read_text("utf-8"))
+def lexicon(name: str, *, room: str = __package__) -> "Lexicon":
+    """The file `name`.toml of a folder of the package, by default of this one."""
+    return Lexicon(name, files(room).joinpath(f"{name}.toml").read_text("utf-8"))
 
 
 def alternatives(words: Iterable[str]) -> str:

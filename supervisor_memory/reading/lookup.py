@@ -201,7 +201,7 @@ class Reader:
         return found
 
     def history(self, id: str, *, user_id: str | None = None) -> list[Version]:
-        """Every version of a record, oldest first: its valid times, when it was recorded, what decided it.
+        """Every version of a record, oldest first, with its valid times, time of recording and decision.
 
         Raises:
             RecordNotFound: there is no such record, or it is another user's.
@@ -231,7 +231,7 @@ class Reader:
     def messages(
         self, id: str, *, user_id: str | None = None, around: int = 2, within: float | None = None
     ) -> list[Record]:
-        """The session message that a record was read from, with those before and after it, in order.
+        """The session message a record came from, with its neighbours, in order.
 
         Empty where what was said was not kept. For a message: itself, and those around it.
 
@@ -252,7 +252,7 @@ class Reader:
         return said
 
     def session(self, session_id: str, *, user_id: str) -> list[Record]:
-        """Everything that was said to this user in a session, and imported of it, in order.
+        """All messages of a user's session, imported ones too, in order.
 
         Raises:
             RecordNotFound: nothing is kept of such a session, or it is another user's.
@@ -289,7 +289,7 @@ class Reader:
         return summary(told, goal, self._ports().no_store())
 
     def preview(self, question: str, scope: Scope, *, settings: Mapping[str, Any] | None = None) -> Note:
-        """The note that a reader would be given for a question now, with what became of each candidate.
+        """The note a reader would get for a question now, and each candidate's fate.
 
         Nobody is given it: the log says that an operator looked.
 

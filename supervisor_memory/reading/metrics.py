@@ -242,7 +242,7 @@ def _sessions(backend: MemoryBackend, notes: "Sequence[Injection]") -> dict[str,
 
 
 def _notes(log: "AuditLog", user_id: str | None, since: float | None) -> "Iterator[Injection]":
-    """What a user's readers were told, newest first, back to about that time."""
+    """The notes and results given to a user's readers, newest first, back to about that time."""
     before = None
     while page := log.notes(_PAGE, user_id=user_id, before=before):
         yield from page

@@ -1,4 +1,4 @@
-"""The table of contents: what is remembered, a line for each kind and whom or what it is about.
+"""The table of contents of a user's memory: a line for each kind and target of records.
 
 Step one of three: from a topic to its records, and from a record to what was said; see docs/disclosure.md.
 Pure functions of values. No model is asked: a description is the beginnings of the records themselves.
@@ -103,7 +103,7 @@ def _fitting(topics: Iterable[Topic], most: int, count_tokens: TokenCounter) -> 
 
 
 def _topic(records: Sequence[Record], count_tokens: TokenCounter) -> Topic:
-    """The topic of records of one kind and target, the first of which describe it."""
+    """The topic of records that share kind and target; the first records describe it."""
     quoted: dict[str, str] = {}  # beginning → record
     for record in records:
         quoted.setdefault(_beginning(record.content, count_tokens), record.id)

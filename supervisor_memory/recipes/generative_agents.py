@@ -66,7 +66,7 @@ def normalised(values: Sequence[float]) -> list[float]:
 def retrieval_scores(
     hours: Sequence[float], importance: Sequence[float], relevance: Sequence[float], weights: Weights
 ) -> list[float]:
-    """The weighted sums of the three, each normalised over the records of one search."""
+    """Weighted sums of recency, importance and relevance, each normalised over one search's records."""
     recency = normalised([HOURLY_DECAY ** max(each, 0.0) for each in hours])
     scored = zip(recency, normalised(importance), normalised(relevance), strict=True)
     return [weights.recency * r + weights.importance * i + weights.relevance * s for r, i, s in scored]

@@ -45,7 +45,7 @@ def by_words(bm25: float, count: int) -> float:
 
 
 def entity_boost(similarity: float, records: int) -> float:
-    """What an entity of the question adds to a record; less, the more records hold it."""
+    """An entity's contribution to a record's score; the more records hold the entity, the smaller."""
     return similarity * ENTITY_WEIGHT / (1.0 + 0.001 * (records - 1) ** 2)
 
 

@@ -5,31 +5,14 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from supervisor_memory.redact.spans import Label, Read, Span
+from supervisor_memory.redact.spans import FINDERS, Label, Read, Span
 
 __all__ = ["ips"]
 
-_V4: Final = re.compile(
-    r"(?<![0-9A-Za-z_.])(?<![A-Za-z]-)"
-    r"(?:25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})(?:\.(?:25[0-5]|2[0-4][0-9]|1?[0-9]{1,2})){3}"
-    r"(?![0-9A-Za-z_])(?!\.[0-9])(?!-[A-Za-z])"
-)
-_V6: Final = re.compile(
-    r"(?<![0-9A-Za-z_.])(?<![0-9A-Fa-f:]:)[0-9A-Fa-f:]{0,5}:[0-9A-Fa-f:.]{1,40}(?![0-9A-Za-z_])"
-)
-_LABEL: Final = Label(
-    (
-        "地址", "主机", "服务器", "网关", "来自", "从", "访问",
-        "ip", "ipv4", "host", "server", "addr", "address", "gateway", "from", "ping", "ssh", "@",
-    )
-)  # fmt: skip
-_VERSION: Final = Label(
-    (
-        "版本", "第", "章", "章节", "§",
-        "v", "ver", "ver.", "version", "release", "build", "section", "chapter", "step", "rev", "sdk",
-        "driver", "firmware",
-    )
-)  # fmt: skip
+_V4: Final = FINDERS.pattern("v4")
+_V6: Final = FINDERS.pattern("v6")
+_LABEL: Final = Label(FINDERS.listed("ip_words"))
+_VERSION: Final = Label(FINDERS.listed("version_words"))
 _PRODUCT: Final = re.compile(r"(?:^|[\s(;,])[A-Za-z][A-Za-z0-9_.-]*/$")  # Chrome/120.0.0.0, no part of a path
 _NEAR: Final = 40
 _PRIVATE_STARTS: Final = frozenset({"10", "172", "192"})

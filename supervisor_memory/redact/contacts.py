@@ -6,7 +6,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from supervisor_memory.errors import SettingsError
-from supervisor_memory.redact.spans import Before, Label, Read, Span
+from supervisor_memory.redact.spans import FINDERS, Before, Label, Read, Span
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -18,14 +18,8 @@ __all__ = ["Phones", "emails"]
 _LONGEST_LOCAL: Final = 64
 _CJK: Final = "\u2e80"  # from here on letters are written without spaces between words
 _IN_LOCAL: Final = frozenset("!#$%&'*+/=?^_`{|}~.-")
-_DOMAIN: Final = re.compile(
-    r"(?:[A-Za-z0-9\u00c0-\u024f](?:[A-Za-z0-9\u00c0-\u024f-]{0,62})\.){1,8}([A-Za-z]{2,24}|xn--[A-Za-z0-9-]{2,59})"
-)
-_CHINESE_DOMAIN: Final = re.compile(
-    r"[A-Za-z0-9-]{1,63}(?:[。｡][A-Za-z0-9-]{1,63}){0,3}[。｡](?:com|cn|net|org|edu|gov|io|hk|tw)(?![A-Za-z])"
-    r"|[\u4e00-\u9fff][\u4e00-\u9fffA-Za-z0-9-]{0,30}\.(?:中国|公司|网络|(?:com|cn|net)(?![A-Za-z]))"
-)
-"""Domains with the full stop of a Chinese keyboard, or in Chinese characters."""
+_DOMAIN: Final = FINDERS.pattern("domain")
+_CHINESE_DOMAIN: Final = FINDERS.pattern("chinese_domain")
 _USERINFO: Final = re.compile(r"://[^\s/@:]{0,64}:[^\s/]{0,64}$")
 _SCALED_IMAGE: Final = re.compile(r"[0-9](?:\.[0-9])?x\.", re.IGNORECASE)
 
@@ -68,59 +62,24 @@ def _is_no_address(text: str, start: int, at: int) -> bool:
 
 # --- phone
 
-_VERBS: Final = ("call", "text", "ring", "dial", "reach", "sms", "whatsapp")
-_WHOM: Final = (" me", " us", " him", " her", " them", " back", "")
 _LABEL: Final = Label(
     (
-        "电话", "電話", "手机", "手機", "移动", "座机", "固话", "热线", "熱線", "传真", "傳真", "联系方式",
-        "致电", "拨打", "拨", "打", "打给", "回电", "来电", "短信",
-        "telephone", "tel", "phone", "mobile", "cell", "cellphone", "fax", "hotline", "landline",
-        *map("".join, product(_VERBS, _WHOM)),
+        *FINDERS.listed("phone_words"),
+        *map("".join, product(FINDERS.listed("phone_verbs"), FINDERS.listed("phone_whom"))),
     )
-)  # fmt: skip
-_NO_PHONE: Final = Label(
-    (
-        "单", "订单", "编", "流水", "快递", "货", "批次", "序", "型", "尾", "金额", "数量", "总计",
-        "合计", "共", "时间戳", "条码", "商品", "版本", "账", "帐",
-        "order", "invoice", "ticket", "sku", "tracking", "ref", "reference", "uuid", "id", "issue", "pr",
-        "build", "commit", "version", "timestamp", "ts", "epoch", "qty", "amount", "total", "sum", "count",
-        "row", "rows", "isbn", "ean", "upc", "gtin", "serial", "case", "batch", "lot", "part", "item",
-        "account", "transaction", "txn", "size", "bytes", "offset", "seed", "port", "line",
-    )
-)  # fmt: skip
+)
+_NO_PHONE: Final = Label(FINDERS.listed("no_phone_words"))
 _SIGNS: Final = frozenset("#¥$€£￥")
-_UNIT: Final = re.compile(
-    r"\s?(?:元|万|亿|美元|条|个|次|秒|毫秒|微秒|字节|行|件|人|%|"
-    r"(?:usd|rmb|cny|eur|bytes?|ms|[uµ]s|ns|rows?|seconds|records|tokens)\b)"
-)
-_BEFORE: Final = r"(?<![0-9A-Za-z_])(?<![0-9]\.)(?<![A-Za-z0-9]-)"
-_AFTER: Final = r"(?![0-9A-Za-z_])(?!\.[0-9])(?!-[0-9A-Za-z])"
+_UNIT: Final = FINDERS.pattern("unit")
 
-_CN_MOBILE: Final = re.compile(
-    rf"{_BEFORE}(?:\(?\+?(?:00)?86\)?[ -]{{0,2}})?"
-    r"1[3-9][0-9](?:[0-9]{8}|[ -][0-9]{4}[ -]?[0-9]{4}|[0-9]{4}[ -][0-9]{4}"
-    r"|[0-9][ -][0-9]{3}[ -][0-9]{4}|[ -][0-9]{3}[ -][0-9]{5})"
-    r"(?![0-9A-Za-z_])(?!\.[0-9])(?!-[0-9]{5})"
-)
-_CN_HOTLINE: Final = re.compile(
-    rf"{_BEFORE}[48]00(?:[ -][0-9]{{3}}[ -][0-9]{{4}}|[ -]?[0-9]{{4}}[ -][0-9]{{3}}){_AFTER}"
-)
-_NANP: Final = re.compile(
-    rf"{_BEFORE}(?:1[-. ]?)?(?:\([2-9][0-9]{{2}}\) ?|[2-9][0-9]{{2}}[-. ])"
-    rf"[2-9][0-9]{{2}}[-. ][0-9]{{4}}{_AFTER}"
-)
-_NANP_BARE: Final = re.compile(r"1?[2-9][0-9]{2}[2-9][0-9]{6}")
-_TRUNK: Final = re.compile(
-    rf"{_BEFORE}(?:\(0[0-9]{{1,4}}\)[ -]?|0[0-9]{{1,4}}[ -])"
-    r"[0-9]{2,8}(?:[ -][0-9]{2,8}){0,4}(?![0-9A-Za-z_])(?!\.[0-9])"
-)
-_ABROAD: Final = re.compile(
-    r"(?<![0-9A-Za-z_])\(?(?:\+|00(?=[1-9]))[ (]{0,2}[1-9](?:[ \-.()]{0,2}[0-9]){6,14}(?![0-9A-Za-z_])"
-)
-_GROUPED: Final = re.compile(rf"{_BEFORE}(?=([0-9]{{2,5}}(?:[ -][0-9]{{2,5}}){{1,4}})(?![0-9A-Za-z_-]))")
-_LABELLED: Final = re.compile(
-    r"(?<![0-9A-Za-z_])[+(]{0,2}[0-9]+\)?(?:[ \-.]\(?[0-9]+\)?|\(?[0-9]+\)){0,6}(?![A-Za-z_])"
-)
+_CN_MOBILE: Final = FINDERS.pattern("cn_mobile")
+_CN_HOTLINE: Final = FINDERS.pattern("cn_hotline")
+_NANP: Final = FINDERS.pattern("nanp")
+_NANP_BARE: Final = FINDERS.pattern("nanp_bare")
+_TRUNK: Final = FINDERS.pattern("trunk")
+_ABROAD: Final = FINDERS.pattern("abroad")
+_GROUPED: Final = FINDERS.pattern("grouped")
+_LABELLED: Final = FINDERS.pattern("labelled")
 _LEAST, _MOST = 7, 15  # digits of a number, by E.164
 _CUTS: Final = 5
 _PARTS: Final = re.compile(r"[0-9]+")

@@ -4,35 +4,20 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from supervisor_memory.redact.spans import Label, Read, Span
+from supervisor_memory.redact.spans import FINDERS, Label, Read, Span
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 __all__ = ["NationalIds", "cards", "cn_ids", "ibans", "luhn", "us_ssns"]
 
-_BEFORE: Final = r"(?<![0-9A-Za-z_])(?<![0-9]\.)(?<![A-Za-z0-9]-)"
-_AFTER: Final = r"(?![0-9A-Za-z_])(?!\.[0-9])"
 _NOT_DIGITS: Final = re.compile(r"[^0-9]")
 
 # --- payment cards, ISO/IEC 7812
 
-_CARD: Final = re.compile(
-    rf"{_BEFORE}(?=([0-9]{{13,19}}"
-    r"|[0-9]{4}([ -])[0-9]{4}\2[0-9]{4}\2[0-9]{4}(?:\2[0-9]{1,3})?"
-    r"|[0-9]{4}([ -])[0-9]{6}\3[0-9]{4,5}"
-    rf"|[0-9]{{6}}[ -][0-9]{{10,13}}){_AFTER})"
-)
-_CARD_LABEL: Final = Label(
-    ("卡", "银行卡", "信用卡", "帐", "账", "账户", "card", "visa", "mastercard", "amex", "pan")
-)
-_NO_CARD: Final = Label(
-    (
-        "订单", "单", "流水", "编", "工单", "条码", "时间戳",
-        "order", "invoice", "ticket", "sku", "tracking", "uuid", "id", "timestamp", "ts", "epoch",
-        "isbn", "ean", "gtin", "imei",
-    )
-)  # fmt: skip
+_CARD: Final = FINDERS.pattern("card")
+_CARD_LABEL: Final = Label(FINDERS.listed("card_words"))
+_NO_CARD: Final = Label(FINDERS.listed("no_card_words"))
 
 
 def cards(read: Read) -> Iterator[Span]:
@@ -62,54 +47,21 @@ def luhn(digits: str) -> bool:
     return total % 10 == 0
 
 
-_ISSUERS: Final = (
-    # first and last prefix, lengths
-    ("4", "4", (16, 19)),  # Visa; those of 13 digits are gone, barcodes are not
-    ("51", "55", (16,)),  # Mastercard
-    ("2221", "2720", (16,)),
-    ("34", "34", (15,)),  # American Express
-    ("37", "37", (15,)),
-    ("6011", "6011", (16, 19)),  # Discover
-    ("644", "659", (16, 19)),
-    ("62", "62", (16, 17, 18, 19)),  # UnionPay
-    ("81", "81", (16, 17, 18, 19)),
-    ("3528", "3589", (16, 19)),  # JCB
-    ("300", "305", (14,)),  # Diners
-    ("36", "36", (14,)),
-    ("38", "39", (14,)),
-    ("2200", "2204", (16,)),  # Mir
-)
+_ISSUERS: Final = FINDERS.rows("issuers")
 
 
 def _is_issued(digits: str) -> bool:
     return any(
-        len(digits) in lengths and first <= digits[: len(first)] <= last for first, last, lengths in _ISSUERS
+        len(digits) in each["lengths"] and each["first"] <= digits[: len(each["first"])] <= each["last"]
+        for each in _ISSUERS
     )
 
 
 # --- resident ids of China, GB 11643
 
-_CN_ID: Final = re.compile(
-    rf"{_BEFORE}[1-9][0-9]{{5}}([ -]?)(?:18|19|20)[0-9]{{2}}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])"
-    r"\1[0-9]{3}[0-9Xx](?![0-9A-Za-z_])"
-)
-_CN_ID_OLD: Final = re.compile(
-    rf"{_BEFORE}[1-9][0-9]{{5}}[0-9]{{2}}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])[0-9]{{3}}(?![0-9A-Za-z_])"
-)
-_CN_ID_LABEL: Final = Label(
-    (
-        "身份证",
-        "身份证件",
-        "身分证",
-        "居民证",
-        "证件",
-        "id card",
-        "national id",
-        "resident id",
-        "identity card",
-        "id",
-    )
-)
+_CN_ID: Final = FINDERS.pattern("cn_id")
+_CN_ID_OLD: Final = FINDERS.pattern("cn_id_old")
+_CN_ID_LABEL: Final = Label(FINDERS.listed("cn_id_words"))
 _CN_WEIGHTS: Final = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
 _CN_CHECKS: Final = "10X98765432"
 
@@ -135,8 +87,8 @@ def _has_cn_check(told: str) -> bool:
 
 # --- social security numbers of the USA
 
-_US_SSN: Final = re.compile(rf"{_BEFORE}[0-9]{{3}}([- ]?)[0-9]{{2}}\1[0-9]{{4}}{_AFTER}(?!-[0-9A-Za-z])")
-_US_SSN_LABEL: Final = Label(("社会安全", "社安", "社保", "ssn", "itin", "social", "social security"))
+_US_SSN: Final = FINDERS.pattern("us_ssn")
+_US_SSN_LABEL: Final = Label(FINDERS.listed("us_ssn_words"))
 
 
 def us_ssns(is_valid: Callable[[str], bool]) -> "Finder":
@@ -157,9 +109,7 @@ def us_ssns(is_valid: Callable[[str], bool]) -> "Finder":
 
 # --- IBAN, ISO 13616
 
-_IBAN: Final = re.compile(
-    r"(?<![0-9A-Za-z_])[A-Za-z]{2}[0-9]{2}(?:[ -]?[A-Za-z0-9]){11,30}(?:[ -]{0,1}[A-Za-z0-9]){0,4}"
-)
+_IBAN: Final = FINDERS.pattern("iban")
 _IBAN_ENDS: Final = re.compile(r"[A-Za-z0-9](?![A-Za-z0-9])")
 
 
@@ -185,22 +135,10 @@ def ibans(is_valid: Callable[[str], bool]) -> "Finder":
 # --- other countries' numbers of persons
 
 Finder: TypeAlias = Callable[[Read], Iterator[Span]]
-_OF_DIGITS: Final = {
-    "br.cpf": r"[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}",
-    "fr.nir": r"[12] ?[0-9]{2} ?(?:0[1-9]|1[0-2]) ?[0-9]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{2}",
-    "kr.rrn": r"[0-9]{2}(?:0[1-9]|1[0-2])[0-3][0-9]-[0-9]{7}",
-    "es.dni": r"[0-9]{8}-?[A-HJ-NP-TV-Z]",
-    "es.nie": r"[XYZ]-?[0-9]{7}-?[A-HJ-NP-TV-Z]",
-    "fi.hetu": r"[0-3][0-9][01][0-9]{3}[-+A][0-9]{3}[0-9A-Y]",
-    "in_.aadhaar": r"[2-9][0-9]{3} [0-9]{4} [0-9]{4}",
-}
-_OF_LETTERS: Final = {
-    "it.codicefiscale": r"[A-Z]{6}[0-9LMNP-V]{2}[A-EHLMPRST][0-9LMNP-V]{2}[A-Z][0-9LMNP-V]{3}[A-Z]",
-    "mx.curp": r"[A-Z]{4}[0-9]{6}[HMX][A-Z]{5}[0-9A-Z][0-9]",
-}
-_ID_LABEL: Final = Label(("aadhaar", "aadhar", "uidai", "dni", "nif", "d.n.i."))
-_ONLY_LABELLED: Final = frozenset({"in_.aadhaar", "es.dni"})
-"""Their checksums are weak: 1 of 10 random numbers passes for India, 1 of 23 for Spain."""
+_OF_DIGITS: Final = FINDERS.table("of_digits")
+_OF_LETTERS: Final = FINDERS.table("of_letters")
+_ID_LABEL: Final = Label(FINDERS.listed("national_id_words"))
+_ONLY_LABELLED: Final = FINDERS.words("only_labelled")
 
 
 def _group(module: str) -> str:

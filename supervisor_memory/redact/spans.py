@@ -5,11 +5,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.unseen import UNSEEN
 from supervisor_memory.redact.types import TYPES
 
-__all__ = ["Before", "Label", "Read", "Span", "is_placeholder", "merged", "without_unseen"]
+__all__ = ["FINDERS", "Before", "Label", "Read", "Span", "is_placeholder", "merged", "without_unseen"]
 
+FINDERS: Final = lexicon("finders", room=__package__)
+"""What the finders look for: words and patterns."""
 _SPECIFIC: Final = ("SECRET", "IBAN", "CN_ID", "NATIONAL_ID", "CARD", "US_SSN", "EMAIL", "PHONE", "IP")
 _PLACEHOLDER: Final = re.compile(rf"\[(?:{'|'.join(TYPES)})\]")
 
@@ -135,11 +138,8 @@ def _lowered(text: str) -> str:
 # --- words before a number that tell what it is
 
 _SEPARATORS: Final = " \t\n\r:\"'`=-#("
-_COPULAS: Final = (
-    " is", " are", " was", " now", " at", " on", " to", " this",
-    "是", "为", "為", "改成", "改为", "换成", "变成", "成了", "到",
-)  # fmt: skip
-_NUMBER_WORDS: Final = ("号码", "號碼", "号", "號", "number", "num", "no.", "no", "id")
+_COPULAS: Final = FINDERS.listed("copulas")
+_NUMBER_WORDS: Final = FINDERS.listed("number_words")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What every backend promises. Inherit, and give it a fixture named `backend` with an empty one.
+"""The promises of every backend. Inherit, and add a fixture `backend`: an empty backend.
 
 class TestMine(BackendContract):
     @pytest.fixture
@@ -118,7 +118,7 @@ def direction(number: int, *, dimension: int = DIMENSION) -> Vector:
 
 
 def tea(content: str = "likes green tea", *, user: str = "alice", **values: Any) -> Record:
-    """A record that is about tea unless told otherwise."""
+    """A record about tea; `values` replace its fields."""
     family, task = values.pop("family", "user_profile"), values.pop("task", None)
     namespace: Namespace = (family, user) if task is None else (family, user, task)
     settled: dict[str, Any] = {"kind": "user-profile", "created_at": NOW, "updated_at": NOW, "id": new_id()}
@@ -1063,7 +1063,7 @@ class BackendContract:
 
 
 class PersistentBackendContract(BackendContract):
-    """More promises, of a backend whose records outlive it."""
+    """More promises, for backends with records that outlive the process."""
 
     def test_everything_survives_reopening(
         self, backend: MemoryBackend, reopen: Callable[[], MemoryBackend]

@@ -1,4 +1,4 @@
-"""What every backend that `Erases` promises. Inherit, and give it a fixture `backend` with an empty one.
+"""The promises of every backend that `Erases`. Inherit, and add a fixture `backend`: an empty backend.
 
 One whose records outlive it inherits `SharedErasingContract` and adds a fixture `reopen`: a function that
 opens another handle on the same place, as another process would.
@@ -204,7 +204,7 @@ class ErasingContract:
 
 
 class SharedErasingContract(ErasingContract):
-    """For backends whose records outlive them, and may have several handles."""
+    """For backends with lasting records and, perhaps, several handles on the same place."""
 
     def test_another_handle_is_given_nothing_of_the_erased(
         self, backend: MemoryBackend, reopen: Callable[[], MemoryBackend]

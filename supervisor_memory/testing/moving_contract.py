@@ -1,4 +1,4 @@
-"""What every store promises whose records can move (`Moves`). Inherit beside `BackendContract`:
+"""The promises of every store that `Moves` records. Inherit beside `BackendContract`:
 
 class TestMine(MovingContract):
     @pytest.fixture

@@ -29,7 +29,7 @@ def ports(
     seconds: float = 5.0,
     count_tokens: Callable[[str], int] | None = None,
 ) -> Ports:
-    """Ports whose store holds these records.
+    """Ports over a store of these records.
 
     Args:
         complete: The model: a prompt in, its text out.

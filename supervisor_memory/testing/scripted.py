@@ -1,4 +1,4 @@
-"""A chat model that says what it was told to say, and keeps what it was asked."""
+"""A chat model that gives scripted answers, and records its prompts."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

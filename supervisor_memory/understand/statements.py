@@ -1,8 +1,8 @@
 """Judge each sentence of a text: it states a preference, defines a word, asks, or does none of these.
 
 By rules, in English and Chinese; the words are in wishes.toml, facts.toml, retractions.toml and
-sentences.toml of `language`. `recall/route` decides by it whether there is something to write,
-`remember/extract` writes it.
+sentences.toml of `language`. `stages/pre_retrieval/route.py` decides by it whether there is something to
+write, `stages/pre_insert/extract.py` writes it.
 """
 
 import re
@@ -447,7 +447,7 @@ def _speaks_of_forgetting(said: str) -> bool:
 
 
 def _affirmed(hidden: str) -> str:
-    """What is said to hold no more, as if it did: "I live in Rome" of "I no longer live in Rome"; else ""."""
+    """The statement without its negation: "I live in Rome" for "I no longer live in Rome"; else ""."""
     for block, pattern in _NO_MORE:
         found, count = pattern.subn(block["put"], hidden, count=1)
         if count:

@@ -180,7 +180,7 @@ _PROPERTIES = tuple(
     (name, each["said_of"], _LEXICON.patterns(f"properties.{name}.values"))
     for name, each in _LEXICON.table("properties").items()
 )
-"""Each property: its name, what it is said of when nothing is named, and its values."""
+"""Each property: its name, its default subject, and its values."""
 _DECIMALS = _LEXICON.pattern("decimals")
 _DIGITS = {word: str(n) for n, words in enumerate(_LEXICON.listed("digits")) for word in words.split()}
 _NAME = _LEXICON.pattern("name")

@@ -21,7 +21,7 @@ _LOADING_SECONDS = 20.0
 
 
 def as_embedder(embedder: Any, settings: Settings) -> "Embedder | None":
-    """An embedder of ours as it is, LangChain's wrapped, None as the settings say.
+    """The embedder to use: ours unchanged, LangChain's wrapped, for None the settings' choice.
 
     Raises:
         SettingsError: it cannot embed.

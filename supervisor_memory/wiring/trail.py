@@ -17,7 +17,7 @@ from supervisor_memory.stores.protocol import Commit, MemoryBackend
 __all__ = ["Trail"]
 
 _GRACE_SECONDS = 0.1
-"""What a log may take after the deadline of the flow it tells of; later than that it ends on its own."""
+"""The least time to wait for a log, even past the flow's deadline; after that it finishes alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Trail:
         by_operator: bool = False,
         ports: Ports | None = None,
     ) -> None:
-        """Note in the access log who saw which record, in what order and for what reason."""
+        """Note each record seen in the access log, with its reader, rank and reason."""
         now, who = self.clock(), self._reader(scope.agent_id, by_operator=by_operator)
         entries = [
             Access(
@@ -122,7 +122,7 @@ class Trail:
         guarded(lambda: self._noted([used]), otherwise=lambda error: False)
 
     def told(self, op: str, found: Recalling, scope: Scope, *, ports: Ports) -> None:
-        """Note in the access log what a reader was given of all that was considered.
+        """Note in the access log every record considered for a reader, given or left out.
 
         Args:
             op: "inject" for a note that a model call held, or "search".

@@ -15,7 +15,7 @@ import supervisor_memory
 from supervisor_memory.language.lexicon import Lexicon, LexiconError, lexicon
 
 PACKAGE = Path(supervisor_memory.__file__).parent
-FILES = sorted((PACKAGE / "language").glob("*.toml"))
+FILES = sorted(file for room in ("language", "redact") for file in (PACKAGE / room).glob("*.toml"))
 CHINESE = re.compile("[\u4e00-\u9fff]")
 LONGEST_CALCULATED_WITH = 2
 """Characters: 万 and 中午 stand in functions that calculate with them."""
@@ -28,7 +28,7 @@ REPEATED_IN_REPEATED = {
 
 
 def modules() -> Iterator[Any]:
-    for room in ("understand", "compare", "stages"):
+    for room in ("understand", "compare", "stages", "redact"):
         root = importlib.import_module(f"supervisor_memory.{room}")
         for each in pkgutil.walk_packages(root.__path__, f"{root.__name__}."):
             yield importlib.import_module(each.name)
@@ -91,7 +91,7 @@ def test_every_entry_of_a_file_is_used() -> None:
     assert unused == []
 
 
-@pytest.mark.parametrize("room", ["understand", "compare"])
+@pytest.mark.parametrize("room", ["understand", "compare", "redact"])
 def test_words_and_patterns_stand_in_the_files_and_not_in_python(room: str) -> None:
     found = [
         f"{file.name}:{node.lineno}: {node.value}"

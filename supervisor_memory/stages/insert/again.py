@@ -1,8 +1,8 @@
 """Decide again what waited for a store, where others have changed it meanwhile.
 
 A statement goes through the insert stage once more, so that it is merged, supersedes, or is older than what
-is known by now. What was to be deleted or set aside is so whatever became of it, but for what a rule of
-upkeep was to forget. Nothing is lost by it: what steps back stays in history.
+is known by now. A record that was to be deleted or set aside is so, whatever became of it since; a rule
+of upkeep is left to plan anew. Nothing is lost: replaced versions stay in history.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from supervisor_memory.stores.protocol import Change, Commit
 __all__ = ["FORGET", "decide_again"]
 
 FORGET: Final = "forget"
-"""What the audit log calls what a rule of upkeep sets aside; `upkeep/forget.py`."""
+"""The audit log's `op` for records set aside by a rule of `upkeep/forget.py`."""
 
 
 def decide_again(

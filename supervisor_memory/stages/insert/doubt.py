@@ -29,11 +29,11 @@ from supervisor_memory.understand.subject import is_about_the_user
 __all__ = ["ASKED_FOR", "REVIEW", "TRUST", "doubts", "known_to_reviewers", "proposed", "without_review"]
 
 REVIEW: Final = "review"
-"""Where the metadata of a proposal keep why it waits, and what it asks for."""
+"""The key in a proposal's metadata for its doubts and the change it asks for."""
 ASKED_FOR: Final = "asked-for"
-"""Why a candidate waits whose strategy is "review"."""
+"""The doubt about a candidate with the strategy "review"."""
 TRUST: Final[Mapping[SourceClass, int]] = {"user": 2, "system": 2, "agent": 1, "tool": 0}
-"""Whose words change whose: never those of who is trusted less."""
+"""How far each source is trusted. A source never changes the words of a more trusted source."""
 _LEAST_CONFIDENCE: Final = 0.5
 _LONGEST_READ: Final = 8_000
 _MOST_SENTENCES: Final = 200
@@ -117,10 +117,10 @@ def without_review(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def known_to_reviewers(new: Record, view: ReadStore) -> tuple[Record, str] | None:
-    """The record of the same words that a person decides or has decided on, and what that means, as a code,
-    with the login of who has rejected it.
+    """The record with the same words that waits for or has had a person's decision, and the decision's code.
 
-    None: there is none, or the user says it now, and had not said it before.
+    The code of a rejection ends with the reviewer's login. None: there is no such record, or the user says
+    now for the first time something that an agent or a tool had said.
     """
     where = Filter(
         user_id=new.user_id,

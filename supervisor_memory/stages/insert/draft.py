@@ -1,5 +1,4 @@
-"""The draft of a commit: decisions that are taken and not yet committed, and the rivals that a candidate has
-in it and in the store."""
+"""The draft of a commit: decisions not yet committed, and a candidate's rivals in the draft and the store."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -125,7 +124,7 @@ class Draft:
         self.events.append(event)
 
     def leave(self, reason: str) -> None:
-        """Something that changes nothing, for there is nothing that it is about."""
+        """Skip a candidate that is about no known record: nothing changes."""
         self.results.append(WriteResult("", "skipped", reason=reason))
         event = self._event("skip", self.scope.user_id, outcome="skipped", reason=reason, **self._own_id())
         self.events.append(event)
@@ -160,7 +159,7 @@ class Draft:
         self._audit(_OPS[status], old, new, reason, in_place_of=in_place_of, **self._own_id())
 
     def _own_id(self) -> dict[str, str]:
-        """The id that the event of a decision has to have, if any: once, for one decision has one event."""
+        """The decision's own event id, if any, for its first event; later events get a new id."""
         event_id, self._event_id = self._event_id, None
         return {} if event_id is None else {"id": event_id}
 

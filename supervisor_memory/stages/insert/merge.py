@@ -33,7 +33,7 @@ KEEP_BOTH = "keep-both"
 """The strategy that lets a text stand beside the record it is about."""
 MOST_LINES = 16
 MOST_BYTES = 2_000
-"""What a record that is appended to holds at most, but for one line that is longer by itself."""
+"""The most bytes of a record with appended lines; a single longer line is kept whole."""
 _KNOWN_WORDS = 3  # one word in so many may be new where nothing else is
 _LAST = 10  # characters that tell how to end a sentence
 _DATED = re.compile(r"^\[\d{4}-\d\d-\d\d\] ")
@@ -72,7 +72,7 @@ def append(old: Record, new: str, when: float, complete: Callable[[str], str | N
 
 
 def summarise(old: Record, new: str, when: float, complete: Callable[[str], str | None]) -> str:
-    """One statement of both: by the model, or the one that says more, or both side by side.
+    """Join two texts: the model's summary, the text that covers the other, or both side by side.
 
     Without a model no word is lost: a text is dropped only when the other says it word for word.
     """
@@ -181,7 +181,7 @@ def joined(
 
 
 def _adds_nothing(old: str, new: str) -> bool:
-    """Whether all that a text says of one thing is known: its words, or its numbers, dates and names."""
+    """Whether everything a text says about one thing is known: its words, or its numbers, dates and names."""
     one, other = slots(old), slots(new)
     if tells(old, new):
         return True
@@ -206,7 +206,7 @@ def _strategy(
 
 
 def _says_most(old: Record, new: Record) -> bool:
-    """Whether a text says most of what a record says, and the same attribute where that states one."""
+    """Whether a new text shares most terms with a record, and its attribute where the record has one."""
     if old.attribute is not None and new.attribute != old.attribute:
         return False
     known = set(terms(old.content))

@@ -151,7 +151,7 @@ def _in_order(said: Remembering, view: Deciding) -> Remembering:
 
 
 def normalised(asked: Iterable[Candidate], *, known: Collection[str]) -> tuple[Candidate, ...]:
-    """What is left of the requests, in order. One that names no id passes, unless its text is added twice.
+    """The requests worth deciding, in order. A request without an id passes, unless it repeats a text.
 
     Args:
         known: The ids that there are; no other can be changed or deleted.
@@ -180,7 +180,7 @@ def _strength(candidate: Candidate) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """What was said, where it goes, and how is decided on it."""
+    """Everything a decision needs: the turn, the store, the strategies and the judge."""
 
     said: Remembering
     view: Deciding
@@ -287,7 +287,7 @@ def _placed_or_held(candidate: Candidate, vector: "Vector | None", draft: Draft,
 
 
 def _is_denied(candidate: Candidate, vector: "Vector | None", draft: Draft, rules: _Rules) -> bool:
-    """Whether the user has said otherwise of what an agent or a tool says, of whatever kind that is.
+    """Whether the words of an agent or a tool contradict a more trusted record of any kind.
 
     Evidence tells, whatever the recipe's judge: it is asked of each sentence.
     """
@@ -404,7 +404,7 @@ def _change(
     candidate: Candidate,
     is_same: bool,
 ) -> None:
-    """Draft what becomes of a record and a new one about the same thing."""
+    """Draft the outcome for a record and a new one about the same thing."""
     view = rules.view
     if not old.is_visible(view.now):
         draft.take_over(old, new, "added", "expired-before")
@@ -457,7 +457,7 @@ def _say_again(old: Record, new: Record, draft: Draft, *, is_hidden: bool) -> No
 
 
 def _renew(old: Record, new: Record, draft: Draft) -> None:
-    """It reads alike, but what was taken out of it may be another value, which holds from now on."""
+    """Renew a record with the same redacted text: the hidden value may be new, and holds from now on."""
     if new.updated_at < old.updated_at:
         return draft.skip(old, OLDER)
     until = later(old.expires_at, new.expires_at)
@@ -468,7 +468,7 @@ def _renew(old: Record, new: Record, draft: Draft) -> None:
 def _merge(
     old: Record, new: Record, draft: Draft, rules: _Rules, *, decision: Decision, asked: str | None
 ) -> None:
-    """Both texts become one: the judge's, or that of the strategy."""
+    """Join both texts: into the judge's text, or by the strategy."""
     name, text = joined(
         old,
         new,

@@ -1,4 +1,4 @@
-"""Change one record by hand: what `update` and `delete` make of it."""
+"""Change one record by hand: the changes behind `update` and `delete`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ from supervisor_memory.stores.protocol import Change, Commit
 __all__ = ["SOURCE_WAS", "deletion", "revision"]
 
 SOURCE_WAS: Final = "source-was"
-"""Where the row of a change that made a record somebody else's words says whose they had been."""
+"""The key in an audit row's detail for a record's source class before its words were replaced."""
 
 
 def revision(

@@ -58,7 +58,7 @@ def format_note(plan: Recalling, view: ReadStore) -> Recalling:
 
 
 def _with_leftovers(hits: Hits, before: int, view: NoStore) -> Hits:
-    """The hits of a note, with what is to be said of those that did not fit."""
+    """The hits of a note, with a remark on the number of records over budget."""
     if not (left := before - len(hits)):
         return hits
     most = view.settings.max_context_tokens

@@ -1,4 +1,4 @@
-"""Rank: how relevant a record is, and its place by that and what else weighs in (`weights.py`).
+"""Rank: each record's relevance, and its place by match, age, source, importance and reads.
 
 Two numbers say how well a record answers. Its *relevance* is made of absolute parts, so that the best of
 nonsense stays nonsense: the threshold reads it alone. Its *match* is made of all signals, scaled within one
@@ -52,7 +52,7 @@ __all__ = [
 
 SECONDS_A_DAY = 86_400.0
 _OFTEN = 5.0
-"""A record that was read so many times has half of what reading can add."""
+"""A record read this many times gets half of the most that reads can add."""
 
 
 def decay(age_days: float, *, rate: float, floor: float = 0.0) -> float:
@@ -77,7 +77,7 @@ def recency(record: Record, now: float, settings: Settings) -> float:
 
 
 def source(record: Record, settings: Settings) -> float:
-    """What is added for who said it; 0 for a source that MEMORY_SOURCE_BOOSTS leaves out."""
+    """The boost of the record's source; 0 for a source missing from MEMORY_SOURCE_BOOSTS."""
     return settings.source_boosts.get(record.source.source_class, 0.0)
 
 
@@ -183,8 +183,9 @@ def rank(plan: Recalling, view: ReadStore) -> Recalling:
 
 
 def _dated_by_their_texts(hits: Sequence[Hit], query: Query) -> Sequence[Hit]:
-    """The hits; of facts that name a time how well that fits the question, not when they were written: what
-    came of the first quarter is reported in the second."""
+    """Rate facts that name a time by it, not by when they were written.
+
+    The results of the first quarter are reported in the second."""
     if not (asked := named_dates(query.text, query.now)):
         return hits
     return [
@@ -205,7 +206,7 @@ def _redated(hit: Hit, asked: Sequence[DateRange], query: Query) -> Hit:
 
 
 def _told(hit: Hit, asked: frozenset[str], calibration: "Calibration | None") -> Hit:
-    """The hit with its relevance and what that is made of."""
+    """The hit with its relevance and the parts of its relevance."""
     record = hit.record
     subject = _term_set(record.subject) if record.subject and record.kind == "domain-facts" else frozenset()
     named = bool(subject) and subject <= asked
@@ -229,7 +230,7 @@ def _told(hit: Hit, asked: frozenset[str], calibration: "Calibration | None") ->
 
 
 def _matches(hits: Sequence[Hit], query: Query) -> Sequence[float]:
-    """What orders the hits: the store's match, or one of meaning and words where it has none."""
+    """The match of each hit: the store's, or one made of meaning and words for stores without."""
     if any("match" not in hit.parts and hit.parts.keys() & {"cosine", "bm25"} for hit in hits):
         matches = _by_parts(hits, query)
     else:
@@ -260,7 +261,7 @@ _NEARLY_EQUAL = 0.9  # of the match of the one before
 
 
 def gate(plan: Recalling, view: ReadStore) -> Recalling:
-    """Drop what is not relevant enough, of a note what comes after its knee, and what is over the limit.
+    """Drop hits below the threshold, hits over the limit and, in a note, hits after its knee.
 
     Standing preferences come first, whatever their relevance. Of a note the limit drops the best hit and what
     defines a word of the question last.
@@ -287,7 +288,7 @@ def gate(plan: Recalling, view: ReadStore) -> Recalling:
 
 
 def _needed_first(hits: Sequence[Hit]) -> Sequence[Hit]:
-    """What stands, the best answer, what defines a word of the question, and the others."""
+    """Standing preferences, the best answer, definitions of the question's words, then the others."""
     best = next((hit for hit in hits if "standing" not in hit.parts), None)
     return sorted(
         hits, key=lambda hit: ("standing" not in hit.parts, hit is not best, "named" not in hit.parts)
@@ -328,7 +329,7 @@ def _match(hit: Hit) -> float:
 
 
 def _nothing(done: Recalling, plan: Recalling, least: float) -> Recalling:
-    """Say that there was something, and none of it relevant; or, of a search, that there was nothing."""
+    """Explain an empty result: no hit was relevant or, in a search, nothing was found."""
     if plan.hits:
         best = max(map(_relevance, plan.hits))
         told = f"nothing relevant: the best of {len(plan.hits)} has {best:.2f}, the threshold is {least:.2f}"
@@ -340,7 +341,7 @@ def _nothing(done: Recalling, plan: Recalling, least: float) -> Recalling:
 
 
 def drop_already_said(plan: Recalling, view: ReadStore) -> Recalling:
-    """Leave out what the reader has in front of it anyway: the text, or the file or SQL it stands for."""
+    """Drop records that the reader's messages already show: by text, path or SQL."""
     if not plan.turn.messages or not plan.hits:
         return plan
     said = _squeezed("\n".join(message.content for message in plan.turn.messages))
@@ -349,7 +350,7 @@ def drop_already_said(plan: Recalling, view: ReadStore) -> Recalling:
 
 
 def _tellings(record: Record) -> list[str]:
-    """The ways in which a message may already say what a record says."""
+    """The texts by which a message may already show a record: its content, path and SQL."""
     named = (record.metadata.get(name) for name in ("path", "sql"))
     return [_squeezed(text) for text in (record.content, *named) if isinstance(text, str) and text]
 

@@ -186,7 +186,7 @@ def _in_unit(scores: Iterable[float], *, count: int) -> list[float]:
 
 
 def _order(answer: str, *, count: int) -> list[int]:
-    """The places that an answer names, from 0, and then those it leaves out.
+    """The places named by an answer, from 0, then the missing places.
 
     It is read from the last line that holds nothing but numbers, for some models think aloud before.
 

@@ -1,4 +1,4 @@
-"""The schema of one item that a model or an extractor proposes: what is read of it, and what is not taken."""
+"""The schema for an item proposed by a model or an extractor, and the checks it has to pass."""
 
 import math
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ Name = Annotated[str | None, BeforeValidator(_name)]
 
 
 class Claim(BaseModel):
-    """A statement with its kind. What else is said of it counts where it is sound; other keys do not."""
+    """A statement with its kind. Further fields count if they are valid; unknown keys are ignored."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
@@ -63,7 +63,7 @@ class Claim(BaseModel):
 
     @property
     def named(self) -> dict[str, str]:
-        """What it is about, which takes a subject and an attribute."""
+        """Subject, attribute and value; empty unless both subject and attribute are given."""
         told = {"subject": self.subject, "attribute": self.attribute, "value": self.value}
         given = {name: each for name, each in told.items() if each is not None}
         return given if self.subject and self.attribute else {}

@@ -92,7 +92,7 @@ class Sifted:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What may be remembered of a text, and a code for each sentence that may not."""
+    """The candidates of a text, and a code for each sentence that may not be remembered."""
 
     candidates: tuple[Candidate, ...] = ()
     unkept: tuple[str, ...] = ()
@@ -103,7 +103,7 @@ ARTIFACT = "artifact"
 STEPS = "steps"
 """The attribute of a record that holds the steps of a task; its subject is the task."""
 EXTRACTED = "extracted"
-"""Where the metadata of a record keep who read it out of what was said, by which rule, and where."""
+"""The key in a record's metadata for its extraction: by whom, by which rule, from which place."""
 
 
 def noted(
@@ -257,7 +257,7 @@ def _candidate(
 
 
 def taken_back(content: str, *, source: Source = Source()) -> Candidate | None:  # noqa: B008 - frozen
-    """The candidate that deletes, of a text that is one sentence and takes something back; else None."""
+    """The deleting candidate of a text with exactly one sentence, a retraction; else None."""
     told = read_statements(content).all
     if len(told) != 1 or not told[0].retracts:
         return None

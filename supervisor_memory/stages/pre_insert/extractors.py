@@ -1,4 +1,4 @@
-"""Extractors of your own: functions that say what of a conversation is worth remembering.
+"""Extractors of your own: functions that pick from a conversation the facts worth remembering.
 
     recipe = replace(DEFAULT, pre_insert=(*DEFAULT.pre_insert, extracting(find_ticket_numbers)))
     SupervisorMemory(recipe=recipe)

@@ -76,7 +76,7 @@ _FROM_US = re.compile(
 
 
 def is_bookkeeping(text: str) -> bool:
-    """Whether it is what graphs say of a handoff: "Transferring back to supervisor"."""
+    """Whether a text is a graph's remark on a handoff, like "Transferring back to supervisor"."""
     return _BOOKKEEPING.fullmatch(text.strip()) is not None
 
 
@@ -149,7 +149,7 @@ def without_told_lines(candidate: Candidate, note: Note) -> Candidate:
 
 
 def _own_lines(lines: Sequence[str], told: _ToldText) -> Iterator[str]:
-    """The lines that repeat nothing. One that announces a list goes when the list is gone."""
+    """The lines that repeat nothing. The announcement of a list goes with its list."""
     kept: list[str] = []
     for line in lines:
         if _repeats(line, told):
@@ -185,7 +185,7 @@ def _told(records: Iterable[Record], *texts: str) -> _ToldText:
 
 
 def _preamble(note: Note) -> str:
-    """What a note says before its first record, a clause a line: an agent may quote a part of it."""
+    """A note's text before its first record, one clause per line: an agent may quote a part."""
     return _CLAUSE_END.sub("\n", note.text.partition("\n- [")[0])
 
 
@@ -200,13 +200,13 @@ def _says_more(text: str, told: _ToldText) -> bool:
 
 
 def _repeats(text: str, told: _ToldText) -> bool:
-    """Whether it says something, and nothing but what was told."""
+    """Whether a text repeats known sentences and adds nothing."""
     said = _split(text)
     return any(_covered(_words(each), told) for each in said) and not any(_adds(each, told) for each in said)
 
 
 def _adds(sentence: str, told: _ToldText) -> bool:
-    """Whether it states something that was not told. A question states nothing, nor does a heading."""
+    """Whether a sentence states something new. Questions and headings state nothing."""
     if sentence.endswith(("?", "？")) or _announces(sentence):
         return False
     said = _words(sentence)
@@ -272,7 +272,7 @@ def _leads_in(words: Sequence[str], frame: frozenset[str]) -> bool:
 _EVENTS = uuid.UUID("0b6e4c1e-5c39-5a57-8d1a-6f0c5b1f9d42")
 _RECORDS = uuid.UUID("6f1d5a52-6d0e-5d43-9a34-0f2b1c1f7a10")
 _Told: TypeAlias = tuple[str, str | None, str]
-"""Who said it, the message it was in where that has an id, and what."""
+"""(speaker, id of the message if it has one, text)."""
 
 
 def event_ids(said: Remembering) -> list[str | None]:
@@ -417,7 +417,7 @@ def by_their_speaker(found: Iterable[Candidate], messages: Iterable[Message]) ->
 
 
 def _said_in(candidate: Candidate, kept: Sequence[Record]) -> str | None:
-    """The message that holds most of what a model read out of a conversation; None when none holds any."""
+    """The id of the message with the most terms of a model's candidate; None without shared terms."""
     words = set(terms(candidate.content))
     shared = [(len(words.intersection(terms(record.content))), record.id) for record in kept]
     most, record_id = max(shared, key=lambda pair: pair[0], default=(0, None))
@@ -491,7 +491,7 @@ def _read(text: str) -> str:
 
 
 def _own(text: str) -> str:
-    """What an agent said itself: no note of ours, no message of ours, no bookkeeping of a handoff."""
+    """An agent's own words: without our notes, our messages and the bookkeeping of handoffs."""
     return own_words(strip_notes(text))
 
 
@@ -549,7 +549,7 @@ def issue_key(words: Iterable[str]) -> str | None:
 
 
 def _users_words(said: Remembering, view: ReadStore) -> Iterator[str]:
-    """What the user said in this turn: told with it, or kept of the session."""
+    """The user's words of this turn: from the turn itself, or from the kept session."""
     yield from (message.content for message in said.messages if message.role == "user")
     if said.outcome.asked:
         yield said.outcome.asked

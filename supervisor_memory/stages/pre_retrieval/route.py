@@ -34,7 +34,7 @@ def route(
     agent_id: str | None = None,
     prefixes: Mapping[str, str] = MappingProxyType({}),
 ) -> Route:
-    """Where to read for a text and what to write of it.
+    """A route: the families to read for a text, and the statements to write.
 
     `families=()` in the answer means every family of the user: so for the supervisor. For a sub-agent
     they are its own, then the user's profile and the definitions; these two come first when the

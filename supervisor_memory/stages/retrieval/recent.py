@@ -1,4 +1,4 @@
-"""What a search shows that asks nothing: the records that are pinned, and the newest."""
+"""The answer to a search without a question: pinned records, then the newest."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ def newest(plan: Recalling, view: ReadStore) -> Recalling:
 
 
 def _visible(where: Filter, most: int, view: ReadStore) -> Sequence[Record]:
-    """The newest of those that have not expired."""
+    """The newest records that have not expired."""
     found: list[Record] = []
     start, page = 0, most + _SPARE
     while len(found) < most:

@@ -1,1 +1,1 @@
-"""Judges: what a candidate is to the records that it may be about."""
+"""Judges: how a candidate relates to the records it may be about."""

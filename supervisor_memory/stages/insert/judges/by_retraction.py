@@ -1,4 +1,4 @@
-"""The judge of what is taken back ("Forget that …"): which record says it, whatever its kind."""
+"""The judge of retractions ("Forget that …"): finds the record to retract among all kinds."""
 
 from supervisor_memory.compare.retraction import exchanges, fit
 from supervisor_memory.model.decisions import Decision, Merge, Retract, Rivals, Skip
@@ -25,7 +25,7 @@ def by_retraction(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Deci
 
 
 def _taken_back(candidate: Candidate, rivals: Rivals, view: ReadStore) -> tuple[float, Record] | None:
-    """The record among rivals of one kind that is taken back, behind how well it fits; None: none is."""
+    """(fit, record) of the rival to take back among one kind; None: no rival fits."""
     if candidate.target is not None or rivals.same_words is not None:
         record = rivals.named if candidate.target is not None else rivals.same_words
         return (_SURELY, record) if record is not None and record.is_visible(view.now) else None
