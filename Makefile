@@ -18,7 +18,7 @@ help:
 	@echo "make test-browser  the dashboard in a real browser; installs Playwright, and Chromium where it may"
 	@echo "make slow   the longest tests: Qdrant's own engine, a hundred users to erase, more kills"
 	@echo "make faults thousands of kills, full disks, damaged files, and the table of what was counted: 15 minutes"
-	@echo "make lint   ruff, mypy --strict, import-linter"
+	@echo "make lint   ruff, mypy --strict, import-linter, docstrings that are riddles"
 	@echo "make bench  what is found, what it costs beside peers; rewrites the tables and plots of docs/benchmarks.md"
 
 $(READY): pyproject.toml
@@ -56,6 +56,7 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python benchmarks/house.py --check
 
 bench: $(READY)
 	rm -rf $(BENCH) && mkdir -p $(BENCH)
