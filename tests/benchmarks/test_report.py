@@ -87,6 +87,7 @@ def test_a_gain_is_over_the_best_of_the_others_and_says_when_it_may_be_chance() 
     assert gain({"supervisor_memory": worse, "best": answered(1, 1, 1, 0)}, "R@1").endswith("behind")
 
 
+@pytest.mark.slow
 def test_programs_report_and_plots_work_together(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     figures, page = tmp_path / "figures", tmp_path / "page.md"

@@ -30,7 +30,11 @@ sys.exit(os.waitstatus_to_exitcode(status))
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 @pytest.mark.parametrize(
     ("model", "threads"),
-    [("all-MiniLM-L6-v2", "1"), ("all-MiniLM-L6-v2", "2"), ("multilingual-e5-small", "1")],
+    [
+        pytest.param("all-MiniLM-L6-v2", "1", marks=pytest.mark.slow),
+        ("all-MiniLM-L6-v2", "2"),
+        pytest.param("multilingual-e5-small", "1", marks=pytest.mark.slow),
+    ],
 )
 def test_a_forked_child_embeds_while_the_parent_is_busy(model: str, threads: str) -> None:
     done = subprocess.run([sys.executable, "-c", FORK, model, threads], timeout=120, check=False)

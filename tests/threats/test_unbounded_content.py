@@ -68,7 +68,9 @@ TOO_MUCH = """
 """
 
 
-@pytest.mark.parametrize("name", STORES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == "sqlite" else pytest.mark.slow) for name in STORES]
+)
 def test_what_is_too_much_is_refused_in_bounded_time_and_memory(name: str, tmp_path: Path) -> None:
     script = [sys.executable, "-c", textwrap.dedent(TOO_MUCH), name, str(tmp_path)]
     done = subprocess.run(script, capture_output=True, text=True, check=True, timeout=120)

@@ -57,7 +57,14 @@ def _many_files() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_many_files")
-@pytest.mark.parametrize("saying", [b"", HALF, SIGN_IN], ids=["nothing", "half a head", "half a body"])
+@pytest.mark.parametrize(
+    "saying",
+    [
+        pytest.param(b"", id="nothing", marks=pytest.mark.slow),
+        pytest.param(HALF, id="half a head"),
+        pytest.param(SIGN_IN, id="half a body", marks=pytest.mark.slow),
+    ],
+)
 def test_others_are_answered_while_600_connections_say_half_of_what_they_want(
     tmp_path: Path, saying: bytes
 ) -> None:
