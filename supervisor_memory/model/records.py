@@ -883,3 +883,18 @@ class AuditEvent:
     run_id: str | None = None
     detail: Mapping[str, str | int | bool | None] = field(default_factory=dict)
     id: str = field(default_factory=new_id)
+
+    @classmethod
+    def of(cls, op: str, record: Record, *, source: Source | None = None, **facts: Any) -> "AuditEvent":
+        """The event of a record: its user, family, id and source, unless the facts say otherwise."""
+        source = source or record.source
+        whole: dict[str, Any] = {
+            "user_id": record.user_id,
+            "family": record.family,
+            "record_id": record.id,
+            "source_class": source.source_class,
+            "agent_id": source.agent_id,
+            "session_id": source.session_id,
+            "run_id": source.run_id,
+        }
+        return cls(op, **{**whole, **facts})

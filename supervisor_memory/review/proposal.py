@@ -284,21 +284,14 @@ def event(
     detail: dict[str, str | int | bool | None] | None = None,
 ) -> AuditEvent:
     """The audit event of a person's change of a record, which leads to its next version."""
-    source = record.source
-    return AuditEvent(
+    return AuditEvent.of(
         op,
-        user_id=record.user_id,
+        record,
         actor=actor,
-        family=record.family,
-        record_id=record.id,
         version_before=record.version,
         version_after=record.version + 1,
         before=record.content,
         after=record.content if after is None else after,
         reason=reason,
-        source_class=source.source_class,
-        agent_id=source.agent_id,
-        session_id=source.session_id,
-        run_id=source.run_id,
         detail={"kind": record.kind, **(detail or {})},
     )

@@ -166,21 +166,14 @@ def _refused(record_id: str, reason: str, error: Exception) -> Taken:
 
 
 def _event(record: Record, current: Record | None) -> AuditEvent:
-    source = record.source
-    return AuditEvent(
+    return AuditEvent.of(
         "memory.import",
-        user_id=record.user_id,
+        record,
         actor="operator",
-        family=record.family,
-        record_id=record.id,
         version_before=None if current is None else current.version,
         version_after=record.version,
         before=None if current is None else current.content,
         after=record.content,
-        source_class=source.source_class,
-        agent_id=source.agent_id,
-        session_id=source.session_id,
-        run_id=source.run_id,
     )
 
 

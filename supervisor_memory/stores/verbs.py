@@ -97,19 +97,13 @@ class Verbs(ABC):
 def _event(op: str, *, after: Record | None, version: int, before: Record | None = None) -> AuditEvent:
     record = after or before
     assert record is not None
-    source = (before or record).source
-    return AuditEvent(
+    return AuditEvent.of(
         op,
-        user_id=record.user_id,
+        record,
+        source=(before or record).source,
         actor="backend",
-        family=record.family,
-        record_id=record.id,
         version_before=version - 1 or None,
         version_after=version,
         before=None if before is None else before.content,
         after=None if after is None else after.content,
-        source_class=source.source_class,
-        agent_id=source.agent_id,
-        session_id=source.session_id,
-        run_id=source.run_id,
     )

@@ -359,34 +359,27 @@ class _Run:
         return same
 
     def _event(self, planned: Planned, old: Record, status: Status) -> AuditEvent:
-        return AuditEvent(
+        return AuditEvent.of(
             FORGET,
-            user_id=old.user_id,
+            old,
+            run_id=None,
             actor=self._actor,
-            family=old.family,
-            record_id=old.id,
             version_before=old.version,
             version_after=old.version + 1,
             before=old.content,
             reason=planned.rule,
-            source_class=old.source.source_class,
-            agent_id=old.source.agent_id,
-            session_id=old.source.session_id,
             detail={"kind": old.kind, "status": status},
         )
 
     def _added(self, new: Record) -> AuditEvent:
-        return AuditEvent(
+        return AuditEvent.of(
             "add",
-            user_id=new.user_id,
+            new,
+            source=Source(new.source.source_class, new.source.agent_id),
             actor=self._actor,
-            family=new.family,
-            record_id=new.id,
             version_after=1,
             after=new.content,
             reason="compacted",
-            source_class=new.source.source_class,
-            agent_id=new.source.agent_id,
             detail={"kind": new.kind, "records": len(sources_of(new))},
         )
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from supervisor_memory.model.records import AuditEvent, Filter, Record, content_hash
+from supervisor_memory.model.records import AuditEvent, Filter, Record, Source, content_hash
 from supervisor_memory.ports import Deciding, Ports
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.upkeep.compact import COMPRESSED_FROM, COMPRESSED_INTO, rebuilt, sources_of
@@ -94,18 +94,15 @@ def _embedded(record: Record, view: Deciding) -> Record:
 
 def _event(old: Record, new: Record, *, actor: str) -> AuditEvent:
     is_gone = new.status == "deleted"
-    return AuditEvent(
+    return AuditEvent.of(
         "delete" if is_gone else "update",
-        user_id=old.user_id,
+        old,
+        source=Source(old.source.source_class, old.source.agent_id),
         actor=actor,
-        family=old.family,
-        record_id=old.id,
         version_before=old.version,
         version_after=old.version + 1,
         before=old.content,
         after=None if is_gone else new.content,
         reason="part-taken-out",
-        source_class=old.source.source_class,
-        agent_id=old.source.agent_id,
         detail={"kind": old.kind, "records": len(sources_of(new))},
     )

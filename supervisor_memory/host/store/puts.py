@@ -186,17 +186,15 @@ def _deletions(
 def event(op: str, change: Change, *, before: Record | None, reason: str = "") -> AuditEvent:
     """The audit event of a change."""
     record = change.record
-    return AuditEvent(
+    return AuditEvent.of(
         op,
-        user_id=record.user_id,
+        record,
+        source=Source((before or record).source.source_class),
         actor="store",
-        family=record.family,
-        record_id=record.id,
         version_before=change.expects,
         version_after=(change.expects or 0) + 1,
         before=None if before is None else before.content,
         after=record.content if record.status == "active" else None,
         reason=reason or ("verbatim" if record.layer == "history" else ""),
-        source_class=(before or record).source.source_class,
         detail={"kind": record.kind},
     )

@@ -131,18 +131,12 @@ def _candidate(record: Record) -> Candidate:
 
 def _commit(change: Change, op: str, view: Deciding) -> None:
     record, version = change.record, change.expects
-    event = AuditEvent(
+    event = AuditEvent.of(
         op,
-        user_id=record.user_id,
-        family=record.family,
-        record_id=record.id,
+        record,
         version_before=version,
         version_after=(version or 0) + 1,
         after=None if op == "delete" else record.content,
         reason="waited",
-        source_class=record.source.source_class,
-        agent_id=record.source.agent_id,
-        session_id=record.source.session_id,
-        run_id=record.source.run_id,
     )
     view.commit(Commit((change,), (event,)))

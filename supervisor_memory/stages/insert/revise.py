@@ -90,19 +90,15 @@ def _event(
 ) -> AuditEvent:
     by = old.source if source is None else source
     was = {} if by == old.source else {SOURCE_WAS: old.source.source_class}
-    return AuditEvent(
+    by = by if was else Source(by.source_class, session_id=by.session_id)
+    return AuditEvent.of(
         op,
-        user_id=old.user_id,
+        old,
+        source=by,
         actor=actor,
-        family=old.family,
-        record_id=old.id,
         version_before=old.version,
         version_after=old.version + 1,
         before=old.content,
         after=after,
-        source_class=by.source_class,
-        agent_id=by.agent_id if was else None,
-        session_id=by.session_id,
-        run_id=by.run_id if was else None,
         detail={"kind": old.kind, **was},
     )

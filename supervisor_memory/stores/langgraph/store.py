@@ -14,6 +14,7 @@ from supervisor_memory.errors import BackendError, SettingsError
 from supervisor_memory.model.records import AuditEvent, Filter, Hits, Namespace, Query, Record
 from supervisor_memory.stores.arrival import as_commit, pages, staged_in
 from supervisor_memory.stores.changes import places, plain
+from supervisor_memory.stores.intents import Intents
 from supervisor_memory.stores.langgraph.calls import StoreCalls
 from supervisor_memory.stores.langgraph.erasing import StoreErasing
 from supervisor_memory.stores.langgraph.items import Found, Layout, Owner, part_of, parts
@@ -77,7 +78,7 @@ class BaseStoreBackend(Verbs):
         self._keeps_audit = audit is not None
         self._audit = audit if isinstance(audit, AuditLog) else open_log(audit)
         self._closes_audit = self._keeps_audit and self._audit is not audit
-        self._has_settled = False
+        self._intents = Intents(self._audit, clock)
         self._told_altered: set[tuple[str, int]] = set()
         self._erasing = StoreErasing(self._calls, self._layout, self._audit, clock)
 
@@ -202,7 +203,7 @@ class BaseStoreBackend(Verbs):
 
     def erase(self, user_id: str, *, at: float, actor: str = "operator") -> Erased:
         """Remove a user item by item, and prove it; see `Erases`."""
-        self._has_settled = False  # its rows come after what another process may have begun
+        self._intents.doubt()  # its rows come after what another process may have begun
         return self._erasing.erase(user_id, at=at, actor=actor)
 
     def health(self) -> Health:
@@ -306,37 +307,20 @@ class BaseStoreBackend(Verbs):
         self._settle()
         self._erasing.catch_up()
         puts = self._layout.puts(staged, owners, commit_id=commit.id, log_id=self._audit.log_id)
-        self._audit.append([_event("commit.intent", commit)], at=self._clock())
+        self._intents.begin(commit)
         try:
             self._calls.puts(puts)
             # Nothing compares what is put over: a change, too, could bring back what was just erased.
             self._erasing.refuse_late([*staged.records.values()])
         except BackendError:
-            self._has_settled = False
+            self._intents.doubt()
             with contextlib.suppress(BackendError):  # else the next commit settles it
                 self._settle()
             raise
-        self._audit.append([*commit.audit, _event("commit.done", commit)], at=self._clock())
+        self._intents.done(commit)
 
     def _settle(self) -> None:
-        """Log the outcome of an intent that has none: the store failed then, or the process died."""
-        # Once looked for, a new one can only be the last row: another process's over the same log.
-        if self._has_settled and not any(row.op == "commit.intent" for row in self._audit.tail(1)):
-            return
-        commit_id = self._unanswered_intent()
-        if commit_id is not None:
-            applied = self._last_commit() == commit_id
-            detail: dict[str, str | bool] = {"commit": commit_id, "applied": applied}
-            event = AuditEvent("commit.unknown", actor="backend", outcome="degraded", detail=detail)
-            self._audit.append([event], at=self._clock())
-        self._has_settled = True
-
-    def _unanswered_intent(self) -> str | None:
-        intents = self._audit.tail(1, op="commit.intent")
-        answers = [*self._audit.tail(1, op="commit.done"), *self._audit.tail(1, op="commit.unknown")]
-        if not intents or any(row.seq > intents[0].seq for row in answers):
-            return None
-        return str(intents[0].event["detail"]["commit"])
+        self._intents.settle(lambda commit_id: self._last_commit() == commit_id)
 
     def _last_commit(self) -> object:
         (item,) = self._calls.gets([self._layout.last_commit(self._audit.log_id)])
@@ -350,15 +334,6 @@ def _state(found: Iterable[Found]) -> State:
         {record_id: each.record for record_id, each in by_id.items()},
         vectors={record_id: each.vector for record_id, each in by_id.items() if each.vector is not None},
     )
-
-
-def _event(op: str, commit: Commit) -> AuditEvent:
-    detail: dict[str, str | int] = {
-        "commit": commit.id,
-        "changes": len(commit.changes),
-        "events": len(commit.audit),
-    }
-    return AuditEvent(op, actor="backend", detail=detail)
 
 
 def _checked(prefix: Namespace) -> Namespace:

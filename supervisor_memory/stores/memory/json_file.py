@@ -12,9 +12,10 @@ from typing import Final, Literal, TypeAlias
 from supervisor_memory.audit.log import AUDIT_FILE_NAME, AuditLog
 from supervisor_memory.disk.database import LOCK_SECONDS, Database, refuse_network_file_system
 from supervisor_memory.errors import BackendError, BackendUnavailable, CorruptStore, ReadOnlyStore
-from supervisor_memory.model.records import AuditEvent, Filter
+from supervisor_memory.model.records import Filter
 from supervisor_memory.stores.arrival import as_commit, staged_in
 from supervisor_memory.stores.caches import forget_texts
+from supervisor_memory.stores.intents import Intents
 from supervisor_memory.stores.memory.reading import StateBackend
 from supervisor_memory.stores.memory.snapshot import Snapshot, UnknownFormat, decoded, encoded
 from supervisor_memory.stores.memory.state import Staged, State
@@ -59,9 +60,10 @@ class JsonBackend(StateBackend):
         self._snapshot = self._file.load()
         self._audit_file = _open_audit(Path(path) / AUDIT_FILE_NAME, lock_seconds=lock_seconds)
         self._audit = AuditLog(self._audit_file)
+        self._intents = Intents(self._audit, clock)
         if not self._file.read_only:
             with self._file.locked(self._lock_seconds):
-                self._settle(self._last_intent())
+                self._settle()
                 self._finish_erasures(seconds=0)
 
     @property
@@ -104,7 +106,7 @@ class JsonBackend(StateBackend):
     def erase(self, user_id: str, *, at: float, actor: str = "operator") -> Erased:
         """Remove a user; see `Erases`. The log comes first: after a crash it says what remains to be done."""
         with self._lock, self._file.locked(self._lock_seconds):
-            self._settle_last_row()
+            self._settle()
             state = self._current()
             removed = state.counted(user_id)
             removed |= self._audit.erase(user_id, state.of_user(user_id), at=at, actor=actor)
@@ -164,45 +166,25 @@ class JsonBackend(StateBackend):
         return self._snapshot.state
 
     def _save(self, commit: Commit, staged: Staged) -> None:
-        self._settle_last_row()
+        self._settle()
         state = self._snapshot.state
         text = encoded(state, staged, commit_id=commit.id)
-        self._note("commit.intent", commit)
+        self._intents.begin(commit)
         try:
             self._file.replace(text)
         except BackendError:
-            self._note("commit.done", commit, outcome="failed")
+            self._intents.failed(commit)
             raise
         state.apply(staged)
         self._snapshot = Snapshot(state, commit.id)
-        self._audit.append([*commit.audit, _event("commit.done", commit)], at=self._clock())
+        self._intents.done(commit)
 
-    def _note(self, op: str, commit: Commit, outcome: Literal["ok", "failed"] = "ok") -> None:
-        self._audit.append([_event(op, commit, outcome)], at=self._clock())
+    def _settle(self) -> None:
+        self._intents.settle(self._is_applied)
 
-    def _last_intent(self) -> str | None:
-        """The commit of the last intent without an outcome in the log."""
-        intents = self._audit.tail(1, op="commit.intent")
-        outcomes = [*self._audit.tail(1, op="commit.done"), *self._audit.tail(1, op="commit.unknown")]
-        if not intents or any(row.seq > intents[0].seq for row in outcomes):
-            return None
-        return str(intents[0].event["detail"]["commit"])
-
-    def _settle_last_row(self) -> None:
-        # Another process may have died since; its intent is then the last thing it wrote.
-        if any(row.op == "commit.intent" for row in self._audit.tail(1)):
-            self._settle(self._last_intent())
-
-    def _settle(self, commit_id: str | None) -> None:
-        if commit_id is None:
-            return
+    def _is_applied(self, commit_id: str) -> bool:
         self._current()
-        detail: dict[str, str | bool] = {
-            "commit": commit_id,
-            "applied": self._snapshot.commit_id == commit_id,
-        }
-        event = AuditEvent("commit.unknown", actor="backend", outcome="degraded", detail=detail)
-        self._audit.append([event], at=self._clock())
+        return self._snapshot.commit_id == commit_id
 
 
 class _File:
@@ -399,15 +381,6 @@ def _overwrite(descriptor: int) -> None:
     with contextlib.suppress(OSError):
         _write_all(descriptor, bytes(os.fstat(descriptor).st_size))
         os.fsync(descriptor)
-
-
-def _event(op: str, commit: Commit, outcome: Literal["ok", "failed"] = "ok") -> AuditEvent:
-    detail: dict[str, str | int] = {
-        "commit": commit.id,
-        "changes": len(commit.changes),
-        "events": len(commit.audit),
-    }
-    return AuditEvent(op, actor="backend", outcome=outcome, detail=detail)
 
 
 def _open_audit(path: Path, *, lock_seconds: float) -> Database:

@@ -17,6 +17,7 @@ from supervisor_memory.errors import BackendError, Conflict, WasErased
 from supervisor_memory.model.records import AuditEvent, Filter, Hits, Namespace, Query, Record
 from supervisor_memory.stores.arrival import as_commit, pages, staged_in
 from supervisor_memory.stores.changes import Place, clash, places, plain
+from supervisor_memory.stores.intents import Intents
 from supervisor_memory.stores.memory.state import Staged, State
 from supervisor_memory.stores.namespace import searched_terms, searched_user, searched_vector
 from supervisor_memory.stores.protocol import Commit, Committed, Erased, Health, Ids, Stored, Taken
@@ -134,7 +135,7 @@ class QdrantBackend(Verbs):
         self._keeps_audit = audit is not None
         self._audit = audit if isinstance(audit, AuditLog) else open_log(audit)
         self._closes_audit = self._keeps_audit and self._audit is not audit
-        self._has_settled = False
+        self._intents = Intents(self._audit, clock)
         self._erasing = QdrantErasing(self._calls, self._names, self._audit, clock)
 
     @property
@@ -263,7 +264,7 @@ class QdrantBackend(Verbs):
 
     def erase(self, user_id: str, *, at: float, actor: str = "operator") -> Erased:
         """Remove a user by the ids of all points, and prove it; see `Erases`."""
-        self._has_settled = False  # its rows come after what another process may have begun
+        self._intents.doubt()  # its rows come after what another process may have begun
         return self._erasing.erase(user_id, at=at, actor=actor)
 
     def health(self) -> Health:
@@ -410,7 +411,7 @@ class QdrantBackend(Verbs):
         self._settle()
         self._erasing.catch_up()
         plan = self._plan(commit, staged, located)
-        self._audit.append([_event("commit.intent", commit)], at=self._clock())
+        self._intents.begin(commit)
         try:
             self._write(plan, staged)
             self._erasing.refuse_late([r for r in staged.records.values() if r.id not in located])
@@ -419,23 +420,23 @@ class QdrantBackend(Verbs):
                 self._undo(plan, commit.id)
                 self._erasing.tidy(record.user_id for record in staged.records.values())
         except BackendError:
-            self._has_settled = False
+            self._intents.doubt()
             with contextlib.suppress(BackendError):  # else the parts stay, and the next commit says so
                 self._undo(plan, commit.id)
                 self._erasing.tidy(record.user_id for record in staged.records.values())
                 self._settle()
             raise
         if lost is not None:
-            self._answer(commit.id, applied=False)
+            self._intents.answer(commit.id, applied=False)
             raise lost
         try:
             self._arrive(plan.leaving)
         except BackendError:
-            self._has_settled = False
+            self._intents.doubt()
             with contextlib.suppress(BackendError):  # else the next commit does
                 self._erasing.tidy(record.user_id for record in staged.records.values())
             raise
-        self._audit.append([*commit.audit, _event("commit.done", commit)], at=self._clock())
+        self._intents.done(commit)
 
     def _plan(self, commit: Commit, staged: Staged, located: Mapping[str, _Located]) -> _Plan:
         plan = _Plan()
@@ -555,31 +556,16 @@ class QdrantBackend(Verbs):
                 self._erasing.tidy([record.user_id])
 
     def _settle(self) -> None:
-        """Log the outcome of an intent that has none: the server failed then, or the process died."""
-        # Once looked for, a new one can only be the last row: another process's over the same log.
-        if self._has_settled and not any(row.op == "commit.intent" for row in self._audit.tail(1)):
-            return
-        commit_id = self._unanswered_intent()
-        if commit_id is not None:
-            ours = models.Filter(must=of_commit(commit_id))
-            names = [name for name in self._calls.collections() if self._names.hold_records(name)]
-            stored = [(name, found(point, name)) for name in names for point in self._calls.all(name, ours)]
-            self._arrive(stored)
-            self._erasing.tidy(each.record.user_id for _, each in stored if each.record is not None)
-            self._answer(commit_id, applied=bool(stored))
-        self._has_settled = True
+        self._intents.settle(self._arrived)
 
-    def _unanswered_intent(self) -> str | None:
-        intents = self._audit.tail(1, op="commit.intent")
-        answers = [*self._audit.tail(1, op="commit.done"), *self._audit.tail(1, op="commit.unknown")]
-        if not intents or any(row.seq > intents[0].seq for row in answers):
-            return None
-        return str(intents[0].event["detail"]["commit"])
-
-    def _answer(self, commit_id: str, *, applied: bool) -> None:
-        detail: dict[str, str | bool] = {"commit": commit_id, "applied": applied}
-        event = AuditEvent("commit.unknown", actor="backend", outcome="degraded", detail=detail)
-        self._audit.append([event], at=self._clock())
+    def _arrived(self, commit_id: str) -> bool:
+        """Whether anything of a commit is stored; it is made whole then."""
+        ours = models.Filter(must=of_commit(commit_id))
+        names = [name for name in self._calls.collections() if self._names.hold_records(name)]
+        stored = [(name, found(point, name)) for name in names for point in self._calls.all(name, ours)]
+        self._arrive(stored)
+        self._erasing.tidy(each.record.user_id for _, each in stored if each.record is not None)
+        return bool(stored)
 
 
 def _upsert(
@@ -607,12 +593,3 @@ def _state(located: Iterable[_Located], rivals: Iterable[Record]) -> State:
 def _all_of(namespace: Namespace) -> Filter:
     family, user_id, *task = namespace
     return Filter(user_id=user_id, families=(family,), tasks=(task[0] if task else None,))
-
-
-def _event(op: str, commit: Commit) -> AuditEvent:
-    detail: dict[str, str | int] = {
-        "commit": commit.id,
-        "changes": len(commit.changes),
-        "events": len(commit.audit),
-    }
-    return AuditEvent(op, actor="backend", detail=detail)
