@@ -183,7 +183,7 @@ def open_redactor(wanted: str, regions: str, own: Redact | None = None) -> Redac
 
 def _finder(name: str, regions: str) -> Finder:
     """The function that finds a type. Its module is imported here: patterns take a while to compile."""
-    from supervisor_memory.redact import addresses, contacts, keys, numbers
+    from supervisor_memory.redact import contacts, ip_addresses, keys, numbers
 
     match name:
         case "EMAIL":
@@ -202,7 +202,7 @@ def _finder(name: str, regions: str) -> Finder:
         case "IBAN":
             return numbers.ibans(_module("stdnum.iban", name).is_valid)
         case "IP":
-            return addresses.ips
+            return ip_addresses.ips
         case "SECRET":
             return keys.secrets
     raise SettingsError(f"there is no {name!r}; use {', '.join(TYPES)}", name=name)
