@@ -40,7 +40,7 @@ class LexiconError(Exception):
 
 @cache
 def lexicon(name: str, *, room: str = __package__) -> "Lexicon":
-    """The file `name`.toml of a folder of the package, by default of this one."""
+    """Read the file `name`.toml of a package folder, by default from this folder."""
     return Lexicon(name, files(room).joinpath(f"{name}.toml").read_text("utf-8"))
 
 
