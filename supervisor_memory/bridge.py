@@ -19,10 +19,12 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from supervisor_memory.errors import DeadlineExceeded
 
-__all__ = ["Bridge", "finished", "seconds_left", "twin"]
+__all__ = ["Bridge", "finished", "passed_on", "seconds_left", "twin"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
+D = TypeVar("D")
+Outer = TypeVar("Outer")
 
 _IDLE_SECONDS = 5.0
 """How long a thread waits for work before it ends; the next call begins another."""
@@ -215,6 +217,18 @@ class _Served(Protocol):
 
 
 S = TypeVar("S", bound=_Served)
+
+
+def passed_on(
+    inner: Callable[[Outer], D], verb: Callable[Concatenate[D, P], T]
+) -> Callable[Concatenate[Outer, P], T]:
+    """A verb of an inner object as a verb of the outer one."""
+
+    def called(self: Outer, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return verb(inner(self), *args, **kwargs)
+
+    functools.update_wrapper(called, verb)
+    return called
 
 
 def twin(verb: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:

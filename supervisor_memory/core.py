@@ -8,9 +8,9 @@ from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
-from supervisor_memory.bridge import Bridge, twin
+from supervisor_memory.bridge import Bridge, passed_on, twin
 from supervisor_memory.errors import SettingsError
 from supervisor_memory.flow import Recipe, Remembering, Turn, recall
 from supervisor_memory.language.tokens import COUNTERS
@@ -32,6 +32,7 @@ from supervisor_memory.model.records import (
     check_name,
 )
 from supervisor_memory.ports import Services, guarded
+from supervisor_memory.reading.audit import Audit
 from supervisor_memory.reading.lookup import Reader
 from supervisor_memory.recipes.open import open_recipe
 from supervisor_memory.redact.redactor import Redact, open_redactor
@@ -48,6 +49,8 @@ from supervisor_memory.telemetry import (
 from supervisor_memory.upkeep.automatic import Rarely
 from supervisor_memory.upkeep.desk import Upkeep
 from supervisor_memory.upkeep.edit import Curator
+from supervisor_memory.upkeep.erase import Receipt
+from supervisor_memory.upkeep.forget import Forgotten
 from supervisor_memory.upkeep.hints import Hints
 from supervisor_memory.upkeep.queue.queue import Queue
 from supervisor_memory.upkeep.write import Writer
@@ -59,24 +62,9 @@ if TYPE_CHECKING:
 
     from supervisor_memory.embedding.protocol import Embedder
 
-__all__ = ["Memory", "Recalled"]
+__all__ = ["Forgotten", "Memory", "Recalled", "Receipt"]
 
-P = ParamSpec("P")
-T = TypeVar("T")
-D = TypeVar("D")
 _log = logging.getLogger("supervisor_memory")
-
-
-def _verb(
-    desk: "Callable[[Memory], D]", verb: Callable[Concatenate[D, P], T]
-) -> "Callable[Concatenate[Memory, P], T]":
-    """Make a desk's verb a method of the memory."""
-
-    def called(self: "Memory", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return verb(desk(self), *args, **kwargs)
-
-    functools.update_wrapper(called, verb)
-    return called
 
 
 def _writer(memory: "Memory") -> Writer:
@@ -190,6 +178,7 @@ class Memory:
         self._reader = Reader(services, self.recipe, curator, trail)
         self.review = Desk(services, self.recipe.insert, curator, trail)
         self.upkeep = Upkeep(services, self.queue, trail)
+        self.audit = Audit(services, self.queue, trail)
 
     @classmethod
     def from_env(cls, env_file: str | Path | None = ".env", **options: Any) -> Self:
@@ -200,6 +189,25 @@ class Memory:
     async def afrom_env(cls, env_file: str | Path | None = ".env", **options: Any) -> Self:
         """As `from_env`, off the event loop: for a graph factory of an async server."""
         return await Bridge().run(cls.from_env, env_file, **options)
+
+    @classmethod
+    def existing(cls, settings: Settings, *, embedder: bool = True) -> Self:
+        """A memory over a store that exists; unlike the constructor it never makes a store.
+
+        It leaves to other processes what waits in a journal.
+
+        Args:
+            embedder: Whether questions will be asked; without, no model is loaded.
+
+        Raises:
+            BackendUnavailable: there is no such store, or no other process could see it.
+            SettingsError, BackendError: it cannot be opened.
+        """
+        from supervisor_memory.reading.existing import existing_backend
+
+        backend = existing_backend(settings)
+        known = settings if embedder else settings.model_copy(update={"embedding_model": "none"})
+        return cls(known, backend=backend)
 
     @property
     def embedder(self) -> "Embedder | None":
@@ -218,31 +226,31 @@ class Memory:
 
     # --- the verbs: each is documented where it lives
 
-    write = _verb(_writer, Writer.write)
-    add = _verb(_writer, Writer.add)
-    add_many = _verb(_writer, Writer.add_many)
-    update = _verb(_writer, Writer.update)
-    delete = _verb(_writer, Writer.delete)
-    delete_all = _verb(_writer, Writer.delete_all)
-    remember = _verb(_writer, Writer.remember)
+    write = passed_on(_writer, Writer.write)
+    add = passed_on(_writer, Writer.add)
+    add_many = passed_on(_writer, Writer.add_many)
+    update = passed_on(_writer, Writer.update)
+    delete = passed_on(_writer, Writer.delete)
+    delete_all = passed_on(_writer, Writer.delete_all)
+    remember = passed_on(_writer, Writer.remember)
 
-    search = _verb(_reader, Reader.search)
-    get = _verb(_reader, Reader.get)
-    get_all = _verb(_reader, Reader.get_all)
-    history = _verb(_reader, Reader.history)
-    topics = _verb(_reader, Reader.topics)
-    messages = _verb(_reader, Reader.messages)
-    session = _verb(_reader, Reader.session)
-    route = _verb(_reader, Reader.route)
-    summarize = _verb(_reader, Reader.summarize)
-    preview = _verb(_reader, Reader.preview)
+    search = passed_on(_reader, Reader.search)
+    get = passed_on(_reader, Reader.get)
+    get_all = passed_on(_reader, Reader.get_all)
+    history = passed_on(_reader, Reader.history)
+    topics = passed_on(_reader, Reader.topics)
+    messages = passed_on(_reader, Reader.messages)
+    session = passed_on(_reader, Reader.session)
+    route = passed_on(_reader, Reader.route)
+    summarize = passed_on(_reader, Reader.summarize)
+    preview = passed_on(_reader, Reader.preview)
 
-    erase = _verb(_upkeep, Upkeep.erase)
-    reembed = _verb(_upkeep, Upkeep.reembed)
-    forget = _verb(_upkeep, Upkeep.forget)
-    export = _verb(_upkeep, Upkeep.export)
-    import_from = _verb(_upkeep, Upkeep.import_from)
-    copy_to = _verb(_upkeep, Upkeep.copy_to)
+    erase = passed_on(_upkeep, Upkeep.erase)
+    reembed = passed_on(_upkeep, Upkeep.reembed)
+    forget = passed_on(_upkeep, Upkeep.forget)
+    export = passed_on(_upkeep, Upkeep.export)
+    import_from = passed_on(_upkeep, Upkeep.import_from)
+    copy_to = passed_on(_upkeep, Upkeep.copy_to)
 
     def revert(self, id: str, *, version: int, user_id: str | None = None) -> WriteResult:
         """Give a record the text of an earlier version, as a new one; what came between stays in `history`.

@@ -9,19 +9,19 @@ disk, where SQLite sees a whole page.
 import hmac
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from supervisor_memory.audit.anchor import Anchor
 from supervisor_memory.audit.chain import Piece, beginning, event_of, live_rows, pieces, pieces_of, wrong_with
-from supervisor_memory.audit.log import GENESIS, AuditLog, AuditRow, commitment
+from supervisor_memory.audit.log import GENESIS, AuditLog, AuditRow, commitment, row_hash
 from supervisor_memory.audit.segments import ARCHIVE, Segment
 from supervisor_memory.errors import BackendError, CorruptStore
 from supervisor_memory.model.records import Record
 
-__all__ = ["LOST", "Fault", "FaultKind", "Verified", "verified", "verified_exports"]
+__all__ = ["LOST", "Fault", "FaultKind", "Verified", "verified", "verified_exports", "verified_latest"]
 
 FaultKind: TypeAlias = Literal["chain", "truncated", "state", "content"]
 """The kinds of fault.
@@ -223,6 +223,20 @@ def verified_exports(
         _compare_beginning(chain)
         chain.end(key)
     return {log_id: chain.found for log_id, chain in chains.items()}
+
+
+def verified_latest(log: AuditLog, most: int) -> tuple[int, bool]:
+    """Verify up to `most` of the latest rows; returns how many there are, and whether they are as written."""
+    rows = log.tail(most)
+    follow = all(a.seq + 1 == b.seq and a.hash == b.prev_hash for a, b in pairwise(rows))
+    return len(rows), follow and all(_is_as_written(log, row) for row in rows)
+
+
+def _is_as_written(log: AuditLog, row: AuditRow) -> bool:
+    held = (row.prev_hash, row.payload, row.hash)
+    if not all(isinstance(each, bytes) for each in held):  # whoever changed it may have made it a text
+        return False
+    return row_hash(log.log_id, row.prev_hash, row.payload) == row.hash
 
 
 def _compare_boundaries(chain: _Chain, segments: Sequence[Segment]) -> None:

@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from supervisor_memory.errors import ConfirmationRequired, RecordNotFound
 from supervisor_memory.model.explain import REASONS, why
-from supervisor_memory.upkeep.erase import OUT_OF_REACH
 
 if TYPE_CHECKING:
-    from supervisor_memory.audit.log import AuditRow
-    from supervisor_memory.audit.turns import Injection, Shown
     from supervisor_memory.memory import SupervisorMemory
     from supervisor_memory.model.records import Hit, Hits, Record
+    from supervisor_memory.reading.audit import AuditRow, Injection, Shown
 
 __all__ = [
     "audit_rows",
@@ -39,7 +37,7 @@ def hits_told(hits: "Hits", *, explain: bool) -> dict[str, Any]:
 
 
 def hit_told(hit: "Hit") -> dict[str, Any]:
-    """One hit: its score, what that is made of, in numbers and in words, and the record."""
+    """One hit: the score, its parts in numbers and in words, and the record."""
     return {
         "score": round(hit.score, 4),
         "parts": {name: round(value, 4) for name, value in _shown(hit.parts).items()},
@@ -54,7 +52,7 @@ def _shown(parts: Mapping[str, float]) -> Mapping[str, float]:
 
 
 def erased(memory: "SupervisorMemory", user: str, *, reviewer: str) -> dict[str, Any]:
-    """What was removed of a user, who is erased by this in the name of a reviewer."""
+    """Erase a user in the name of a reviewer, and tell how much was removed."""
     receipt = memory.erase(user_id=user, confirm=True, reviewer=reviewer)
     return {
         "user_id": receipt.user_id,
@@ -66,13 +64,14 @@ def erased(memory: "SupervisorMemory", user: str, *, reviewer: str) -> dict[str,
 
 
 def to_be_erased(memory: "SupervisorMemory", user: str) -> dict[str, Any]:
-    """The same, as it would be."""
+    """Tell how much `erased` would remove."""
     held: dict[str, int] = {}
     try:
         memory.erase(user_id=user)
     except ConfirmationRequired as error:
         held = error.facts["held"]
-    return {"user_id": user, "erased_at": None, "counts": held, "pending": (), "out_of_reach": OUT_OF_REACH}
+    beyond = memory.upkeep.OUT_OF_REACH
+    return {"user_id": user, "erased_at": None, "counts": held, "pending": (), "out_of_reach": beyond}
 
 
 def audit_rows(
@@ -99,10 +98,10 @@ def beside(
         user_id: Only this user's records are there. None: anybody's.
     """
     known = dict.fromkeys(ids)
-    found = {record.id: record for record in memory.backend.get(list(known))}
+    found = {record.id: record for record in memory.upkeep.records(list(known))}
     told = {id_: _now(found.get(id_), user_id) for id_ in known}
     shown = [found[id_] for id_, now in told.items() if now["content"] is not None]
-    memory.review.trail.seen(op, shown, by_operator=True)
+    memory.audit.seen(op, shown)
     return told
 
 
@@ -125,7 +124,7 @@ def notes_of(
     Raises:
         RecordNotFound: nobody was told anything of it, as far as the log goes back.
     """
-    log = memory.backend.audit
+    log = memory.audit
     notes = (
         log.notes(limit, user_id=user_id, id=id)
         or log.notes(limit, user_id=user_id, run_id=id)
@@ -152,7 +151,7 @@ def notes_told(
     """
     ids = [each.record_id for note in notes for each in (*note.shown, *note.dropped)]
     live = beside(memory, ids, user_id=user_id, op="why")
-    said = {id_: memory.backend.versions(id_) for id_, now in live.items() if now["content"] is not None}
+    said = {id_: memory.upkeep.versions(id_) for id_, now in live.items() if now["content"] is not None}
 
     def told(each: "Shown", at: float) -> dict[str, Any]:
         words = {"why": why(each.parts), "told": REASONS.get(each.reason, "")}

@@ -7,6 +7,7 @@ import time
 from typing import Any, Final
 
 from supervisor_memory.language.unseen import HIDDEN
+from supervisor_memory.model.explain import counted
 
 __all__ = ["as_json", "counted", "moment", "one_line", "printable"]
 
@@ -30,11 +31,6 @@ def as_json(value: Any) -> str:
     plain = (sys.stdout.encoding or "ascii").lower().startswith("utf")
     text = json.dumps(value, ensure_ascii=not plain, indent=2)
     return _UNSEEN.sub(_escaped, text)
-
-
-def counted(count: int, one: str, many: str = "") -> str:
-    """How many of what, as people say it: "1 note", "2,000 notes"; `many` where an s does not make it."""
-    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
 def moment(seconds: float) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-__all__ = ["REASONS", "Row", "table", "why"]
+__all__ = ["REASONS", "Row", "counted", "table", "why"]
 
 REASONS: Mapping[str, str] = MappingProxyType(
     {
@@ -103,3 +103,8 @@ def _aligned(line: Sequence[str], widths: Sequence[int], numbers: int) -> Iterat
     for place, (cell, width) in enumerate(zip(line[:-1], widths, strict=False)):
         yield cell.rjust(width) if place < numbers else cell.ljust(width)
     yield line[-1]
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """A number with its noun: "1 note", "2,000 notes"; `many` is the plural where an s does not make it."""
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"

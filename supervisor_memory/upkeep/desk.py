@@ -1,17 +1,17 @@
 """What an operator does with a whole store: `SupervisorMemory.upkeep` is such a desk."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 
 from supervisor_memory.bridge import twin
-from supervisor_memory.errors import ConfirmationRequired
+from supervisor_memory.errors import BackendError, ConfirmationRequired
 from supervisor_memory.model.arguments import check_login
-from supervisor_memory.model.records import Scope
+from supervisor_memory.model.records import Filter, Record, Scope
 from supervisor_memory.ports import Services
-from supervisor_memory.stores.protocol import MemoryBackend
+from supervisor_memory.stores.protocol import Health, Journals, MemoryBackend, Reconciled
 from supervisor_memory.telemetry import of_many, spanned
-from supervisor_memory.upkeep.erase import Eraser, Receipt
+from supervisor_memory.upkeep.erase import OUT_OF_REACH, Eraser, Receipt
 from supervisor_memory.upkeep.forget import Forgotten, forget
 from supervisor_memory.upkeep.queue.queue import Queue
 from supervisor_memory.upkeep.reembed import Reembedded, reembed
@@ -39,6 +39,56 @@ class Upkeep:
     services: Services
     queue: Queue
     trail: Trail
+    OUT_OF_REACH: ClassVar = OUT_OF_REACH
+
+    def now(self) -> float:
+        """The time by the memory's clock, in seconds since 1970."""
+        return self.services.clock()
+
+    def health(self) -> Health:
+        """Ask the store whether it works."""
+        return self.services.backend.health()
+
+    def records(self, ids: Sequence[str]) -> Sequence[Record]:
+        """The records with these ids in any status. The access log is not told: see `memory.audit.seen`."""
+        return self.services.backend.get(ids)
+
+    def versions(self, id: str) -> Sequence[Record]:
+        """All versions of a record, oldest first. The access log is not told."""
+        return self.services.backend.versions(id)
+
+    def listed(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
+        """The records that match, most recently updated first. The access log is not told."""
+        return self.services.backend.list(where, limit=limit, offset=offset)
+
+    def count(self, where: Filter) -> int:
+        """How many records match."""
+        return self.services.backend.count(where)
+
+    def shared_store(self) -> str | None:
+        """The name of a store that other instances change too, whose logs are elsewhere; else None."""
+        backend = self.services.backend
+        return backend.name if isinstance(backend, Journals) else None
+
+    def backlog(self) -> Mapping[str, int] | None:
+        """How many commits and erasures wait in the journal for the store; None: there is no journal."""
+        backend = self.services.backend
+        return backend.backlog() if isinstance(backend, Journals) else None
+
+    def reconcile(self) -> Reconciled:
+        """Compare the copy of MEMORY_DUAL_WRITE with the store, and mend both.
+
+        Raises:
+            BackendError: the store has no journal.
+            SettingsError: no copy is kept.
+            BackendUnavailable: the store is out of reach, or a commit still waits for it.
+        """
+        backend = self.services.backend
+        if not isinstance(backend, Journals):
+            raise BackendError(
+                f"{backend.name} keeps records on this machine and has no journal: nothing ever waits"
+            )
+        return backend.reconcile()
 
     def erase(self, *, user_id: str, confirm: bool = False, reviewer: str = "operator") -> Receipt:
         """Remove a user for good: records, versions, vectors, words, keys, accesses. Cannot be undone.

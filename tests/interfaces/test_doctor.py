@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.interfaces.cli.doctor import decay_buries, diagnose
+from supervisor_memory.reading.doctor import decay_buries, diagnose
 from supervisor_memory.stages.post_retrieval.rank import parts_of, weighted
 from supervisor_memory.stores.memory.json_file import JsonBackend
 from supervisor_memory.stores.protocol import Health
@@ -177,7 +177,7 @@ def test_an_embedder_that_breaks_in_its_own_way_is_a_problem(
     def broken(*_arguments: object, **_options: object) -> None:
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr("supervisor_memory.interfaces.cli.doctor.open_embedder", broken)
+    monkeypatch.setattr("supervisor_memory.reading.doctor.open_embedder", broken)
     told = run("doctor")
     assert told.code == 1
     assert "problem: embedder: ZeroDivisionError: division by zero" in told.stdout

@@ -15,8 +15,8 @@ from qdrant_client import QdrantClient, models
 
 from supervisor_memory import Settings
 from supervisor_memory.errors import BackendUnavailable, CorruptStore, SettingsError
-from supervisor_memory.interfaces.cli.doctor import diagnose
 from supervisor_memory.model.records import Filter, Query, Record, Wanted
+from supervisor_memory.reading.doctor import diagnose
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.open import open_backend
 from supervisor_memory.stores.protocol import MemoryBackend

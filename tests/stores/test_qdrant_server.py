@@ -17,8 +17,8 @@ from qdrant_client import AsyncQdrantClient, QdrantClient
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.errors import BackendError, BackendUnavailable, Conflict, SettingsError
-from supervisor_memory.interfaces.cli.doctor import diagnose
 from supervisor_memory.model.records import AuditEvent, Filter, Record, new_id
+from supervisor_memory.reading.doctor import diagnose
 from supervisor_memory.stores.open import open_backend
 from supervisor_memory.stores.protocol import Change, Commit, MemoryBackend
 from supervisor_memory.stores.qdrant import calls as qdrant_calls

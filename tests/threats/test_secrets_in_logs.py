@@ -8,8 +8,8 @@ from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
 from supervisor_memory.audit.log import REDACTED
 from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.errors import SupervisorMemoryError
-from supervisor_memory.interfaces.cli.doctor import settings_shown
 from supervisor_memory.model.records import AuditEvent, Filter
+from supervisor_memory.reading.doctor import settings_shown
 from supervisor_memory.stores.open import open_backend
 from supervisor_memory.stores.protocol import MemoryBackend
 

@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.console import Console
 
-from supervisor_memory.audit.segments import KEEP
 from supervisor_memory.errors import BackendError, RecordNotFound, SettingsError
 from supervisor_memory.interfaces.cli.options import EnvFile, Json, say, told_settings
 from supervisor_memory.interfaces.cli.where import moment_of
 from supervisor_memory.interfaces.present import audit_rows, notes_of
 from supervisor_memory.interfaces.printable import as_json, counted, moment, one_line
-from supervisor_memory.stores.protocol import Journals
+from supervisor_memory.reading.audit import KEEP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from supervisor_memory.audit.verify import FaultKind, Verified
     from supervisor_memory.memory import SupervisorMemory
+    from supervisor_memory.reading.audit import FaultKind, Verified
     from supervisor_memory.settings import Settings
 
 __all__ = ["EXIT_CODES", "add_commands"]
@@ -85,7 +84,7 @@ def tail(
     is gone from the store shows as "erased".
     """
     with _open(env_file) as memory:
-        found = memory.backend.audit.tail(count, user_id=user, record_id=record, op=op)
+        found = memory.audit.tail(count, user_id=user, record_id=record, op=op)
         _show_rows(audit_rows(memory, found), json=json)
 
 
@@ -100,7 +99,7 @@ def list_(
 ) -> None:
     """Show the audit log from its beginning, a page at a time, as `tail` shows rows."""
     with _open(env_file) as memory:
-        _show_rows(audit_rows(memory, memory.backend.audit.rows(after=after, limit=count)), json=json)
+        _show_rows(audit_rows(memory, memory.audit.rows(after=after, limit=count)), json=json)
 
 
 def show(
@@ -111,7 +110,7 @@ def show(
 ) -> None:
     """Show one row of the audit log whole: the event, its hash, and the record beside it."""
     with _open(env_file) as memory:
-        log = memory.backend.audit
+        log = memory.audit
         found = log.rows(after=row - 1, limit=1)
         if not found or found[0].seq != row:
             is_archived = any(row <= segment.through for segment in log.segments())
@@ -161,10 +160,9 @@ def verify(
     or all that the anchors are of is archived, which only an anchor can tell; 5: a record is not the one that
     was written last; 6: its text is not.
     """
-    from supervisor_memory.audit.anchor import read_from
-    from supervisor_memory.audit.verify import verified, verified_exports
+    from supervisor_memory.reading.audit import read_anchors, verified_exports
 
-    anchors = [] if anchor is None else read_from(anchor)
+    anchors = [] if anchor is None else read_anchors(anchor)
     if exported:
         if archive:
             raise SettingsError(
@@ -176,19 +174,15 @@ def verify(
         _tell(found_in_exports, json=json)
         return
     with _open(env_file) as memory:
-        if (deep or state) and isinstance(memory.backend, Journals):
+        if (deep or state) and (name := memory.upkeep.shared_store()):
             raise BackendError(
-                f"the records of {memory.backend.name} are changed by other instances too, whose logs are "
+                f"the records of {name} are changed by other instances too, whose logs are "
                 "elsewhere: --state and --deep compare a store of this machine. Without, the rows are proved"
             )
-        key = _anchor_key(memory.settings)
-        if any(each.mac for each in anchors) and key is None:
+        if any(each.mac for each in anchors) and memory.settings.anchor_key is None:
             say("warning: the anchors are signed, and MEMORY_ANCHOR_KEY is not set: nobody checks by whom")
-        get = memory.backend.get if deep or state else None
-        log_id = memory.backend.audit.log_id
-        found = verified(
-            memory.backend.audit, get, texts=deep, anchors=anchors, key=key, archives=archive or ()
-        )
+        found = memory.audit.verify(state=state, deep=deep, anchors=anchors, archives=archive or ())
+        log_id = memory.audit.log_id
     _tell({log_id: found}, json=json)
 
 
@@ -203,17 +197,13 @@ def anchor(
     Signed where MEMORY_ANCHOR_KEY is set. `audit verify --anchor FILE` tells by it whether the end of the log
     was cut off, or all of it written anew.
     """
-    from supervisor_memory.audit.anchor import anchored, append_to
-
     with _open(env_file) as memory:
-        log, key = memory.backend.audit, _anchor_key(memory.settings)
-        found = anchored(log, at=memory.services.clock(), key=key)
-        append_to(file, found, log)
+        found = memory.audit.anchor(file)
     if json:
         typer.echo(as_json(asdict(found)))
     else:
         typer.echo(f"row {found.seq} is anchored in {one_line(str(file))}")
-    if key is None:
+    if not found.mac:
         say(
             "not signed: MEMORY_ANCHOR_KEY is not set, so whoever can write the file can write another anchor"
         )
@@ -230,14 +220,8 @@ def export(
     Each line has the payload as it was hashed, the hash of the row before and its own; docs/auditing.md says
     how they are made. It holds no content of records. What is archived already is in the archives alone.
     """
-    from supervisor_memory.audit.chain import line_of, live_rows
-
-    rows = 0
-    with _open(env_file) as memory, _new(file).open("x", encoding="utf-8") as lines:
-        log = memory.backend.audit
-        for row in live_rows(log):
-            lines.write(line_of(log.log_id, row))
-            rows += 1
+    with _open(env_file) as memory:
+        rows = memory.audit.export(file)
     typer.echo(as_json({"rows": rows}) if json else f"{rows} rows written to {one_line(str(file))}")
 
 
@@ -257,12 +241,9 @@ def archive(
     with the rest, `audit replay --archive FILE` reads it. Where no more rows are there than stay, no file is
     made.
     """
-    from supervisor_memory.audit import archive as archiving
-
     with _open(env_file) as memory:
-        log, at = memory.backend.audit, memory.services.clock()
-        rows = archiving.oldest(log, keep=keep)
-        segment = None if dry_run else archiving.archive(log, file, at=at, keep=keep)
+        rows = memory.audit.archivable(keep=keep)
+        segment = None if dry_run else memory.audit.archive(file, keep=keep)
     if segment is not None:
         rows = range(segment.first, segment.through + 1)
     if json:
@@ -290,18 +271,14 @@ def replay(
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
-    """Tell what was remembered at a moment: each record as it was then, and who decided it.
+    """Show the records as they were at a moment, each with its decider.
 
     A text that was erased since shows as "erased". What was deleted by then is counted, not shown. The log is
     taken as it is: `audit verify` proves it.
     """
-    from supervisor_memory.audit.replay import replayed
-
     row = int(until) if until is not None and until.isdecimal() and int(until) < _EARLIEST else None
     with _open(env_file) as memory:
-        found = replayed(
-            memory.backend.audit,
-            memory.backend.versions,
+        found = memory.audit.replay(
             until_row=row,
             until=None if row is not None else moment_of(until, end=True),
             user_id=user,
@@ -428,12 +405,6 @@ def _show_rows(rows: list[dict[str, Any]], *, json: bool) -> None:
 def _anchor_key(settings: "Settings") -> str | None:
     key = settings.anchor_key
     return None if key is None else key.get_secret_value()
-
-
-def _new(file: Path) -> Path:
-    if file.exists():
-        raise SettingsError(f"{file} is there already; name a file that is not")
-    return file
 
 
 def _open(env_file: Path | None, *, embedder: bool = False) -> "SupervisorMemory":

@@ -10,7 +10,7 @@ from supervisor_memory.interfaces.cli.store import existing_memory
 from supervisor_memory.interfaces.printable import as_json, one_line
 
 if TYPE_CHECKING:
-    from supervisor_memory.upkeep.forget import Forgotten
+    from supervisor_memory.core import Forgotten
 
 __all__ = ["add_commands"]
 

@@ -1,9 +1,8 @@
-"""The commands for a store that may be out of reach: what waits for it, and whether the copy is as it is."""
+"""The commands for a store out of reach: show the journal, and compare the copy with the store."""
 
 from collections.abc import Sequence
-from contextlib import closing
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,15 +10,11 @@ from supervisor_memory.errors import BackendError
 from supervisor_memory.interfaces.cli.options import FAILED, EnvFile, Json, say, told_settings
 from supervisor_memory.interfaces.cli.store import existing_memory
 from supervisor_memory.interfaces.printable import as_json, one_line
-from supervisor_memory.stores.protocol import Journals
 
 if TYPE_CHECKING:
-    from supervisor_memory.stores.journal.entries import Entry
+    from supervisor_memory.reading.existing import Entry
 
 __all__ = ["add_commands"]
-
-_SHOWN: Final = 100
-_NOTHING: Final = {"begun": 0, "waiting": 0, "dead": 0, "erasures": 0}
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -39,20 +34,13 @@ def backlog(
 
     Asks the store nothing and makes no file. Exit code 1 when there are dead letters.
     """
-    from supervisor_memory.disk.database import Database
-    from supervisor_memory.stores.journal.entries import Entries
-    from supervisor_memory.stores.journal.place import JOURNAL_FILE_NAME
+    from supervisor_memory.reading.existing import backlog_in
 
     settings = told_settings(env_file)
     _need_journal(settings.backend)
-    counts, retried, waiting, dead = dict(_NOTHING), 0, [], []
-    if (file := settings.path / JOURNAL_FILE_NAME).exists():
-        with closing(Database(file)) as database:
-            entries = Entries(database)
-            retried = entries.retry_dead() if retry else 0
-            counts |= {**entries.counts(), "erasures": len(entries.erasures())}
-            waiting = [_told(entry) for entry in entries.first("waiting", limit=_SHOWN)]
-            dead = [_told(entry) for entry in entries.first("dead", limit=_SHOWN)]
+    found = backlog_in(settings, retry=retry)
+    counts, retried = found.counts, found.retried
+    waiting, dead = ([_told(entry) for entry in entries] for entries in (found.waiting, found.dead))
     if json:
         typer.echo(as_json({"counts": counts, "retried": retried, "waiting": waiting, "dead": dead}))
     else:
@@ -74,8 +62,7 @@ def reconcile(*, json: Json = False, env_file: EnvFile = None) -> None:
     settings = told_settings(env_file)
     _need_journal(settings.backend)
     with existing_memory(settings, embedder=True) as memory:
-        assert isinstance(memory.backend, Journals)
-        done = memory.backend.reconcile()
+        done = memory.upkeep.reconcile()
     if json:
         counts = {name: getattr(done, name) for name in ("compared", "brought", "restored", "forgotten")}
         typer.echo(as_json({**counts, "refused": done.refused}))

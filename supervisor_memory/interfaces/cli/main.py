@@ -1,4 +1,4 @@
-"""The command line: it reads arguments, calls SupervisorMemory or its backend, and shows what comes back.
+"""The command line: it reads arguments, calls SupervisorMemory, and shows what comes back.
 
 Exit codes: 0 fine, 1 failed or unhealthy, 2 wrong usage. With `--json`, stdout holds one JSON value and
 nothing else; docs/cli.md lists its keys. What is said besides goes to stderr.
@@ -111,8 +111,8 @@ def doctor(
 
     Makes no file. Exit code 0: works; 1: a problem, named at the end.
     """
-    from supervisor_memory.interfaces.cli import doctor as examination
     from supervisor_memory.interfaces.cli import tables as lines
+    from supervisor_memory.reading import doctor as examination
 
     try:
         settings, said = settings_from(env_file)
@@ -225,12 +225,12 @@ def show(
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
-    """Show one record, what was said when it was made, its earlier versions, its audit, and who saw it."""
+    """Show one record with its messages, earlier versions, audit rows and readers."""
     with _open(env_file) as memory:
         record = memory.get(id)
         versions = memory.history(id)
-        rows = audit_rows(memory, memory.backend.audit.tail(_ROWS, record_id=id))
-        accesses = [asdict(row) for row in memory.backend.audit.accesses(_ROWS, record_id=id)]
+        rows = audit_rows(memory, memory.audit.tail(_ROWS, record_id=id))
+        accesses = [asdict(row) for row in memory.audit.accesses(_ROWS, record_id=id)]
         messages = memory.messages(id)
     if json:
         told = {

@@ -1,7 +1,6 @@
 """The commands for the queue: what waits to be read, reading it now, and what could not be read."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -11,12 +10,9 @@ from supervisor_memory.interfaces.cli.store import existing_memory
 from supervisor_memory.interfaces.printable import as_json, counted, moment, one_line
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from supervisor_memory.reading.existing import QueueFile, Waiting
 
-    from supervisor_memory.settings import Settings
-    from supervisor_memory.upkeep.queue.tables import QueueFile, Waiting
-
-__all__ = ["add_commands", "queue_in"]
+__all__ = ["add_commands"]
 
 _LINE: Final = 160
 queue = typer.Typer(help="What was observed and is not memory yet.", no_args_is_help=True)
@@ -31,6 +27,8 @@ def add_commands(app: typer.Typer) -> None:
 @queue.command(name="list")
 def list_(*, user: User = None, limit: Limit = 100, json: Json = False, env_file: EnvFile = None) -> None:
     """List the events that wait to be read, oldest first. Makes no file."""
+    from supervisor_memory.reading.existing import queue_in
+
     with queue_in(told_settings(env_file)) as file:
         found = [] if file is None else file.listed("waiting", user_id=user, limit=limit)
         counts = _counts(file)
@@ -40,6 +38,8 @@ def list_(*, user: User = None, limit: Limit = 100, json: Json = False, env_file
 @queue.command()
 def dead(*, user: User = None, limit: Limit = 100, json: Json = False, env_file: EnvFile = None) -> None:
     """List the events that failed three times (dead letters). Exit code 1 when there are any."""
+    from supervisor_memory.reading.existing import queue_in
+
     with queue_in(told_settings(env_file)) as file:
         found = [] if file is None else file.listed("dead", user_id=user, limit=limit)
         counts = _counts(file)
@@ -56,6 +56,8 @@ def retry(
     env_file: EnvFile = None,
 ) -> None:
     """Let dead events wait again; `queue flush` or the next process reads them."""
+    from supervisor_memory.reading.existing import queue_in
+
     with queue_in(told_settings(env_file)) as file:
         retried = 0 if file is None else file.retry(ids or None)
     again = f"{counted(retried, 'event waits', 'events wait')} again"
@@ -71,9 +73,9 @@ def flush(
 ) -> None:
     """Read all that waits, now, with MEMORY_LLM where one is set. Exit code 1: some could not be read."""
     with existing_memory(told_settings(env_file), embedder=True) as memory:
-        before = memory.queue.counts()["waiting"]
-        is_done = memory.queue.flush(seconds=seconds)
-        counts = memory.queue.counts()
+        before = memory.upkeep.queue.counts()["waiting"]
+        is_done = memory.upkeep.queue.flush(seconds=seconds)
+        counts = memory.upkeep.queue.counts()
     left = counts["waiting"]
     if json:
         typer.echo(as_json({"read": max(before - left, 0), "in_time": is_done, "counts": counts}))
@@ -84,22 +86,6 @@ def flush(
         say("the time ran out; what was begun goes on waiting, run it again")
     if left or not is_done:
         raise typer.Exit(FAILED)
-
-
-@contextmanager
-def queue_in(settings: "Settings") -> "Iterator[QueueFile | None]":
-    """The queue of the settings' store; None where none was made."""
-    from supervisor_memory.upkeep.queue.tables import QUEUE_FILE_NAME, QueueFile
-
-    place: Path = settings.path
-    if settings.backend == "in_memory" or not (place / QUEUE_FILE_NAME).exists():
-        yield None
-        return
-    file = QueueFile(place)
-    try:
-        yield file
-    finally:
-        file.close()
 
 
 def _counts(file: "QueueFile | None") -> dict[str, int]:

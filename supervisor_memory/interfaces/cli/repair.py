@@ -1,11 +1,9 @@
 """The command that makes a damaged store anew."""
 
-import time
 from dataclasses import asdict
 
 import typer
 
-from supervisor_memory.errors import SettingsError
 from supervisor_memory.interfaces.cli.options import FAILED, EnvFile, Json, told_settings
 from supervisor_memory.interfaces.printable import as_json, one_line
 
@@ -17,22 +15,15 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def repair(*, json: Json = False, env_file: EnvFile = None) -> None:
-    """Make a damaged store anew from what can still be read of it; stop all that use it before.
+    """Make a damaged store anew from its readable parts; stop all programs that use it before.
 
     The damaged files get another name and are never deleted. A record whose text is not the last that was
     written is kept, and not recalled. Exit code 1: something was lost, and is named.
     """
-    from supervisor_memory.stores.sqlite.repair import repair_json, repair_sqlite
+    from supervisor_memory.reading import existing
 
     settings = told_settings(env_file)
-    repairs = {"sqlite": repair_sqlite, "json": repair_json}
-    if settings.backend not in repairs:
-        raise SettingsError(
-            f"MEMORY_BACKEND={settings.backend!r} keeps no records in files here, so there is nothing to "
-            "repair",
-            name="backend",
-        )
-    done = repairs[settings.backend](settings.path, now=time.time())
+    done = existing.repair(settings)
     if json:
         typer.echo(as_json({**asdict(done), "put_aside": [str(file) for file in done.put_aside]}))
     elif not done.wrong:

@@ -80,7 +80,7 @@ def list_(
 
 @review.command()
 def show(id: Id, *, by: Reviewer = None, json: Json = False, env_file: EnvFile = None) -> None:
-    """Show one that waits beside what is known, with the words it came from."""
+    """Show a proposal beside the known record, with its source words."""
     with _open(env_file, by) as memory:
         waiting = memory.review.show(id)
         said = memory.messages(id)

@@ -53,11 +53,10 @@ def stats(
 ) -> None:
     """Tell how well memory serves: what was shown, used, written, refused; in all and by agent."""
     from supervisor_memory.interfaces.cli.store import existing_memory
-    from supervisor_memory.reading.metrics import measure
 
     begin = moment_of(since, end=False)
     with existing_memory(told_settings(env_file), embedder=False) as memory:
-        found = measure(memory.backend, queue=memory.queue.counts(), user_id=user, since=begin)
+        found = memory.audit.figures(user_id=user, since=begin)
     if json:
         typer.echo(as_json({"user_id": user, **found.to_dict()}))
         return

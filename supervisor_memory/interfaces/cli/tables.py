@@ -14,7 +14,7 @@ from supervisor_memory.model.records import Hits, Record
 from supervisor_memory.model.versions import Version, read_from_message
 
 if TYPE_CHECKING:
-    from supervisor_memory.interfaces.cli.doctor import Diagnosis
+    from supervisor_memory.reading.doctor import Diagnosis
 
 __all__ = ["show_audit", "show_diagnosis", "show_explanation", "show_hits", "show_record", "show_records"]
 

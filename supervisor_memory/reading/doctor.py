@@ -1,4 +1,4 @@
-"""What is live, where each setting came from, and what is wrong: gathered here, shown by `cli`."""
+"""Diagnoses a memory by its settings: the store and embedder, the origin of each setting, all problems."""
 
 import math
 import os
@@ -20,10 +20,9 @@ from supervisor_memory.disk.database import refuse_network_file_system
 from supervisor_memory.embedding.languages import reads
 from supervisor_memory.embedding.open import open_embedder
 from supervisor_memory.errors import SettingsError, SupervisorMemoryError
-from supervisor_memory.interfaces.cli.queue import queue_in
-from supervisor_memory.interfaces.cli.store import store_exists, store_files
-from supervisor_memory.interfaces.printable import counted
+from supervisor_memory.model.explain import counted
 from supervisor_memory.model.records import KINDS, SESSION_FAMILY, Filter
+from supervisor_memory.reading.existing import NOTHING_WAITS, queue_in, store_exists, store_files
 from supervisor_memory.recipes.open import open_recipe
 from supervisor_memory.settings import Settings
 from supervisor_memory.stages.post_retrieval.rank import decay
@@ -32,7 +31,7 @@ from supervisor_memory.stores.protocol import Journals, MemoryBackend
 from supervisor_memory.upkeep.forget import RUN
 from supervisor_memory.upkeep.reembed import waiting_for
 
-__all__ = ["Diagnosis", "decay_buries", "diagnose", "settings_shown"]
+__all__ = ["Diagnosis", "decay_buries", "diagnose", "settings_shown", "versions"]
 
 _CHINESE: Final = "以后默认用表格"
 _LOADING_SECONDS: Final = 120.0
@@ -43,7 +42,6 @@ _JOURNAL: Final = "journal.db"
 _OLD_DAYS: Final = 3650.0
 _OTHERS: Final = 0o077
 _OLD_EVENT_SECONDS: Final = 86_400.0
-_NOTHING_WAITS: Final = {"begun": 0, "waiting": 0, "dead": 0, "erasures": 0}
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ class BackendState:
 
 @dataclass(frozen=True)
 class QueueState:
-    """Events that wait to be read, those that failed three times, and the age of the oldest that waits."""
+    """The events in the queue: waiting, dead after three failures, and the age of the oldest."""
 
     waiting: int = 0
     dead: int = 0
@@ -209,7 +207,7 @@ def _look_at_backend(settings: Settings, embedder: EmbedderState) -> tuple[Backe
             health = backend.health()
             if health.ok and health.persistent and not has_audit:
                 health = replace(health, message=f"no audit log yet; {audit} is made at its first use")
-            backlog = {**_NOTHING_WAITS, **backend.backlog()} if isinstance(backend, Journals) else None
+            backlog = {**NOTHING_WAITS, **backend.backlog()} if isinstance(backend, Journals) else None
             state = BackendState(exists=True, backlog=backlog, **asdict(health))
             state = replace(state, location=state.location or _location(settings))
             return state, _measure(backend, settings, embedder) if health.ok else nothing
@@ -420,8 +418,8 @@ _ROUNDING: Final = 1e-9  # of products of settings: what is advised is enough
 
 
 def decay_buries(settings: Settings) -> Iterator[str]:
-    """A warning when age outweighs relevance: when of two records of one source, an old one that answers
-    exactly ranks below one of today that only just passes the threshold."""
+    """Warn when age outweighs relevance: an old record with the exact answer ranks below a new record of the
+    same source that barely passes the threshold."""
     aged = {
         kind: decay(_OLD_DAYS, rate=settings.decay_of(kind), floor=settings.decay_floor) for kind in KINDS
     }
