@@ -91,7 +91,7 @@ class Audit:
         )
 
     def verify_latest(self, most: int | None) -> tuple[int, bool]:
-        """Verify up to `most` of the latest rows, or all; returns how many, and whether they are as written."""
+        """Verify up to `most` latest rows, or all; returns how many, and whether they are as written."""
         if most is None:
             found = self.verify()
             return found.rows, not found.problems
