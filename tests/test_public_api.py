@@ -87,6 +87,7 @@ def test_each_verb_has_an_async_twin_of_the_same_signature(verb: str) -> None:
     ["core", "memory", "flow", "ports", "model.arguments", "upkeep.edit", "upkeep.write",
      "upkeep.desk", "reading.lookup", "wiring.models", "wiring.trail", "upkeep.hints",
      "stages.post_retrieval.rank", "stages.retrieval.search", "stages.post_retrieval.format",
+     "reading.audit", "reading.doctor", "reading.existing",
      "stages.insert.merge", "stages.pre_insert.gather", "stages.insert.revise", "testing.ports"],
 )  # fmt: skip
 def test_what_a_module_promises_it_has(module: str) -> None:

@@ -90,8 +90,11 @@ class Audit:
             _log(self), get, texts=deep, anchors=anchors, key=self._key(), archives=archives
         )
 
-    def verify_latest(self, most: int) -> tuple[int, bool]:
-        """Verify the latest rows alone; returns how many there are, and whether they are as written."""
+    def verify_latest(self, most: int | None) -> tuple[int, bool]:
+        """Verify up to `most` latest rows, or all; returns how many, and whether they are as written."""
+        if most is None:
+            found = self.verify()
+            return found.rows, not found.problems
         return verify.verified_latest(_log(self), most)
 
     def anchor(self, file: Path) -> Anchor:

@@ -152,7 +152,7 @@ def revert(
 
 @review.command()
 def undo(id: Id, *, by: Reviewer = None, json: Json = False, env_file: EnvFile = None) -> None:
-    """Take back the last decision on what waited: it waits again, and what that changed is as before."""
+    """Take back the last decision on a proposal: it waits again, and the records are as before."""
     with _open(env_file, by) as memory:
         memory.review.undo(id, reviewer=_login(by))
         status = memory.get(id).status
@@ -218,7 +218,7 @@ def roll_back(
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
-    """Take back what came from there: what it added is withdrawn, what it changed is as it was before."""
+    """Take back all writes of a source: added records are withdrawn, changed records are as before."""
     which = _which(source=source, run_id=run, session_id=session, agent_id=agent, since=since, until=until)
     with _open(env_file) as memory:
         swept = memory.review.roll_back(user_id=user, reviewer=_login(by), dry_run=not yes, **which)
@@ -277,7 +277,7 @@ def _which(since: str | None, until: str | None, **others: str | None) -> "Which
 
 
 def _login(by: str | None) -> str:
-    """Who is named, or else the login; what is no letter or digit of it becomes a dash."""
+    """The name given, or else the login with a dash for each other character."""
     if by is not None:
         return by
     try:

@@ -36,7 +36,7 @@ def browse(visit: Visit) -> Response:
     offset = (number - 1) * _PAGE
     listed: list[Record] = []
     if hits is None and not words:
-        listed = list(visit.memory.backend.list(where, limit=_PAGE + 1, offset=offset))
+        listed = list(visit.memory.upkeep.listed(where, limit=_PAGE + 1, offset=offset))
         visit.looked_at("list", listed[:_PAGE])
     return visit.page(
         "browse.html",

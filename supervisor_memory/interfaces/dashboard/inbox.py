@@ -1,4 +1,4 @@
-"""Page 1: what waits for a person, beside what is known and what approving it would leave."""
+"""Page 1: proposals for a person, each beside the known record and the result of approving it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,9 +36,9 @@ def inbox(visit: Visit) -> Response:
     user_id = visit.user_id
     where = Filter(user_id=user_id, statuses=("pending",))
     number = visit.number("page", least=1, most=_MOST_PAGES, otherwise=1)
-    backend = visit.memory.backend
-    count = backend.count(where)
-    found = backend.list(where, limit=_PAGE, offset=(number - 1) * _PAGE)
+    upkeep = visit.memory.upkeep
+    count = upkeep.count(where)
+    found = upkeep.listed(where, limit=_PAGE, offset=(number - 1) * _PAGE)
     decided = visit.shelf.decided(visit.asker)
     return visit.page(
         "inbox.html",
@@ -54,7 +54,7 @@ def inbox(visit: Visit) -> Response:
 
 def _beside(visit: Visit, record: Record) -> Waiting | None:
     """None where it waits no more: another reviewer was faster than this page, or it has expired."""
-    if record.has_expired(visit.memory.services.clock()):
+    if record.has_expired(visit.memory.upkeep.now()):
         return None
     try:
         said = visit.memory.messages(record.id, around=_AROUND, within=_WITHIN_SECONDS)
@@ -80,7 +80,7 @@ def reject(visit: Visit) -> Response:
 
 def _decided(visit: Visit, what: str, verb: Callable[[str], WriteResult]) -> Response:
     id_ = visit.own(visit.part)
-    text = "".join(record.content for record in visit.memory.backend.get([id_]))
+    text = "".join(record.content for record in visit.memory.upkeep.records([id_]))
     visit.shelf.decided(visit.asker).append(Decision(what, id_, text, verb(id_)))
     return _back(visit, what)
 

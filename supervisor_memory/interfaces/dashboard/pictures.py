@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from supervisor_memory.audit.turns import Injection
 from supervisor_memory.model.versions import Version
+from supervisor_memory.reading.audit import Injection
 
 __all__ = ["Bar", "HandOffs", "bars", "columns", "hand_offs", "parts", "timeline"]
 

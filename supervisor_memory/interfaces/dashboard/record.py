@@ -1,4 +1,4 @@
-"""Page 3: one record through time, who read it, and what can be done to it."""
+"""Page 3: one record through time, its readers, and the actions on it."""
 
 import hmac
 from typing import Final
@@ -16,13 +16,13 @@ _ROWS: Final = 50
 _VERSIONS: Final = 50
 _AROUND: Final = 2
 _SAID: Final[dict[WriteStatus, str]] = {"skipped": "skipped", "pending": "waits-again"}
-"""What is said of a result where it is not what was asked for."""
+"""The messages for results other than the one asked for."""
 
 
 def show(visit: Visit) -> Response:
     memory, id_ = visit.memory, visit.own(visit.part)
     found = memory.get(id_)
-    log, versions = memory.backend.audit, memory.history(id_)
+    log, versions = memory.audit, memory.history(id_)
     return visit.page(
         "record.html",
         record=found,
@@ -32,7 +32,7 @@ def show(visit: Visit) -> Response:
         said=memory.messages(id_, around=_AROUND),
         readings=list(reversed(log.accesses(_ROWS, record_id=id_))),
         rows=list(reversed(log.tail(_ROWS, record_id=id_))),
-        clock=memory.services.clock(),
+        clock=memory.upkeep.now(),
     )
 
 

@@ -5,9 +5,9 @@ from typing import Final
 
 from fastapi.responses import Response
 
-from supervisor_memory.audit.turns import Injection, grouped
 from supervisor_memory.interfaces.dashboard.visit import Visit
 from supervisor_memory.model.records import Record
+from supervisor_memory.reading.audit import Injection
 
 __all__ = ["turn", "turns"]
 
@@ -19,8 +19,8 @@ _LARGEST: Final = 2**31
 def turns(visit: Visit) -> Response:
     user_id = visit.user_id
     before = visit.number("before", least=0, most=_LARGEST, otherwise=0) or None
-    notes = visit.memory.backend.audit.notes(_PAGE, user_id=user_id, before=before)
-    found = grouped(notes)
+    found = visit.memory.audit.turns(_PAGE, user_id=user_id, before=before)
+    notes = [note for each in found for note in each.notes]
     ids = {each.record_id for note in notes for each in note.shown[:1]}
     return visit.page(
         "turns.html",
@@ -45,19 +45,19 @@ def turn(visit: Visit) -> Response:
 
 
 def _notes(visit: Visit) -> Sequence[Injection]:
-    """Those of the turn that is asked for, oldest first: of a run, or around a note."""
-    log, user_id = visit.memory.backend.audit, visit.user_id
+    """The notes of the turn asked for, oldest first: of a run, or around a note."""
+    log, user_id = visit.memory.audit, visit.user_id
     if run_id := visit.asked("run"):
         return log.notes(_MOST_OF_A_TURN, user_id=user_id, run_id=run_id)[::-1]
     if not (note_id := visit.asked("note")):
         return ()
     if not (asked := log.notes(1, user_id=user_id, id=note_id)):
         return ()
-    around = log.notes(_MOST_OF_A_TURN, user_id=user_id, before=asked[0].seq + _MOST_OF_A_TURN // 2)
-    return next((each.notes for each in grouped(around) if asked[0] in each.notes), asked)
+    around = log.turns(_MOST_OF_A_TURN, user_id=user_id, before=asked[0].seq + _MOST_OF_A_TURN // 2)
+    return next((each.notes for each in around if asked[0] in each.notes), asked)
 
 
 def _records(visit: Visit, ids: Iterable[str]) -> dict[str, Record]:
-    """Those of the ids that are still there and that the caller may see."""
-    found = visit.memory.backend.get(list(ids))
+    """The records with these ids, as far as they exist and the caller may see them."""
+    found = visit.memory.upkeep.records(list(ids))
     return {record.id: record for record in found if visit.may_see(record)}

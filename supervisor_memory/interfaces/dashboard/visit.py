@@ -1,4 +1,4 @@
-"""One request to a page: who asks for what, in which language; and the answers a page may give."""
+"""One request to a page: the caller, the parameters, the language, and the possible answers."""
 
 import hashlib
 import hmac
@@ -16,6 +16,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
+from supervisor_memory.core import Receipt
 from supervisor_memory.errors import InvalidContent, MemoryAccessDenied, RecordNotFound
 from supervisor_memory.interfaces.dashboard import pictures
 from supervisor_memory.interfaces.dashboard.words import (
@@ -32,7 +33,6 @@ from supervisor_memory.interfaces.printable import moment, printable
 from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.model.arguments import as_filter
 from supervisor_memory.model.records import Filter, Record, WriteResult
-from supervisor_memory.upkeep.erase import Receipt
 
 __all__ = ["BASE", "HEADERS", "LANGUAGE_COOKIE", "Decision", "FormIsOld", "Shelf", "Visit", "asset"]
 
@@ -159,7 +159,7 @@ class Visit:
     def users(self) -> list[str]:
         """Whom the caller may choose among, some hundreds at most."""
         mine = self.asker.user_ids
-        known = self.memory.backend.audit.users() if mine is None else mine
+        known = self.memory.audit.users() if mine is None else mine
         return sorted(known)[:_MOST_USERS]
 
     def may_see(self, record: Record) -> bool:
@@ -173,7 +173,7 @@ class Visit:
         """
         mine = self.asker.user_ids
         if mine is not None:
-            found = self.memory.backend.get([id])
+            found = self.memory.upkeep.records([id])
             if not found or not self.may_see(found[0]):
                 for user_id in sorted(mine)[:1]:
                     self.memory.get(id, user_id=user_id)  # refused, and noted
@@ -182,7 +182,7 @@ class Visit:
 
     def looked_at(self, op: str, records: list[Record]) -> None:
         """Note in the access log that a person saw these."""
-        self.memory.review.trail.seen(op, records, by_operator=True)
+        self.memory.audit.seen(op, records)
 
     def times(self) -> Filter:
         """The fields `since` and `until`, where a day counts whole."""

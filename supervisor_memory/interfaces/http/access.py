@@ -200,7 +200,7 @@ def writer_of(request: Request) -> Caller:
 
 
 class Guard:
-    """Lets a request in, or answers it itself; and says of each what became of it, on one line of the log.
+    """Lets a request in or refuses it, and logs the outcome of each request on one line.
 
     Args:
         hosts: Names it may be addressed to, besides loopback; without a port.
@@ -361,7 +361,7 @@ def _hostname(host: str) -> str:
 
 
 def _is_own(headers: Headers, host: str, method: str) -> bool:
-    """Whether no page of another origin sent it. Who is no browser says nothing of an origin."""
+    """Whether a request comes from no page of another origin; only browsers name an origin."""
     if "origin" in headers:
         [origin, *more] = headers.getlist("origin")
         try:
@@ -382,7 +382,7 @@ def _cookie(headers: Headers) -> str:
 
 
 def _fault(error: BaseException) -> str:
-    """What kind of error it is and where it was raised, without what it says."""
+    """The type of an error and the place of its raise, without its message."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

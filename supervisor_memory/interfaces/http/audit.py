@@ -6,13 +6,10 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query
 from pydantic import BeforeValidator
 
-from supervisor_memory.audit.turns import grouped
-from supervisor_memory.audit.verify import verified
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.interfaces.http import answers
 from supervisor_memory.interfaces.http.given import Asking, Memory, User
 from supervisor_memory.interfaces.present import audit_rows, notes_of, notes_told
-from supervisor_memory.stores.protocol import Journals
 
 __all__ = ["router"]
 
@@ -41,13 +38,12 @@ def list_audit(
     ] = None,
 ) -> answers.AuditPage:
     """Rows of the log, newest first, each beside its record's present text; with `after` oldest first."""
-    log = memory.backend.audit
     if after is not None:
         caller.as_operator()
-        page = log.rows(after=after, limit=limit)
+        page = memory.audit.rows(after=after, limit=limit)
         more = page[-1].seq if len(page) == limit else None
     else:
-        found = log.tail(offset + limit, user_id=user_id, record_id=record_id, op=op)
+        found = memory.audit.tail(offset + limit, user_id=user_id, record_id=record_id, op=op)
         page = found[::-1][offset:]
         more = offset + limit if len(page) == limit else None
     rows = audit_rows(memory, page, user_id=user_id)
@@ -67,12 +63,12 @@ def verify(
 ) -> answers.Verified:
     """Prove the log row by row, and with `deep` the records by it."""
     caller.as_operator()
-    if deep and isinstance(memory.backend, Journals):
+    if deep and (name := memory.upkeep.shared_store()):
         raise InvalidContent(
-            f"deep compares a store of this machine, and the records of {memory.backend.name} are changed by "
+            f"deep compares a store of this machine, and the records of {name} are changed by "
             "other instances too, whose logs are elsewhere; without it, the rows are proved"
         )
-    found = verified(memory.backend.audit, memory.backend.get if deep else None)
+    found = memory.audit.verify(deep=deep)
     return answers.Verified(rows=found.rows, records=found.records, problems=found.problems)
 
 
@@ -91,7 +87,7 @@ def list_turns(
     limit: Limit = 50,
 ) -> answers.Turns:
     """What readers were told, turn by turn, newest first: by which scores, and what was left out."""
-    found = grouped(memory.backend.audit.notes(limit, user_id=user_id, before=before))
+    found = memory.audit.turns(limit, user_id=user_id, before=before)
     notes = [note for turn in found for note in turn.notes]
     told = {each["id"]: each for each in notes_told(memory, notes, user_id=user_id)}
     turns = [{**asdict(turn), "notes": [told[note.id] for note in turn.notes]} for turn in found]

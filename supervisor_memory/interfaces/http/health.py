@@ -12,7 +12,7 @@ from supervisor_memory.interfaces.http.given import Asking, Memory
 from supervisor_memory.interfaces.http.problems import PROBLEMS_OF_TEXT
 from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.model.records import Filter, Status
-from supervisor_memory.reading.metrics import exposition, measure
+from supervisor_memory.reading.metrics import exposition
 
 __all__ = ["Degraded", "open_router", "router"]
 
@@ -48,7 +48,7 @@ class Degraded:
     def count(self, memory: SupervisorMemory) -> int:
         """How many there are; what was read once is not read again."""
         with self._lock:
-            while page := memory.backend.audit.rows(after=self._seq, limit=_PAGE):
+            while page := memory.audit.rows(after=self._seq, limit=_PAGE):
                 self._count += sum(row.outcome == "degraded" for row in page)
                 self._seq = page[-1].seq
             return self._count
@@ -63,7 +63,7 @@ async def healthz() -> Alive:
 @router.get("/health")
 def health(memory: Memory, caller: Asking) -> Health:
     """Whether the store works."""
-    found = memory.backend.health()
+    found = memory.upkeep.health()
     message = found.message if caller.user_ids is None else ""
     return Health(ok=found.ok, backend=found.name, persistent=found.persistent, message=message)
 
@@ -73,8 +73,7 @@ def metrics(request: Request, memory: Memory, caller: Asking) -> Metrics:
     """How much there is, what went wrong, and the figures of the last 24 hours, as Prometheus reads them."""
     caller.as_operator()
     degraded: Degraded = request.app.state.degraded
-    since = memory.services.clock() - _DAY
-    figures = measure(memory.backend, queue=memory.queue.counts(), since=since)
+    figures = memory.audit.figures(since=memory.upkeep.now() - _DAY)
     now = "".join(f"{line}\n" for line in _lines(memory, degraded.count(memory)))
     return Metrics(now + exposition(figures))
 
@@ -82,12 +81,12 @@ def metrics(request: Request, memory: Memory, caller: Asking) -> Metrics:
 def _lines(memory: SupervisorMemory, degraded: int) -> Iterator[str]:
     yield from _head("records", "gauge", "Records by status; session messages are not counted.")
     for status in get_args(Status):
-        count = memory.backend.count(Filter(statuses=(status,)))
+        count = memory.upkeep.count(Filter(statuses=(status,)))
         yield f'supervisor_memory_records{{status="{status}"}} {count}'
     yield from _head("degraded_total", "counter", "Flows that went on without a part of memory.")
     yield f"supervisor_memory_degraded_total {degraded}"
     yield from _head("audit_rows_total", "counter", "Rows of the audit log.")
-    yield f"supervisor_memory_audit_rows_total {memory.backend.audit.count()}"
+    yield f"supervisor_memory_audit_rows_total {memory.audit.count()}"
 
 
 def _head(name: str, kind: str, told: str) -> Iterator[str]:

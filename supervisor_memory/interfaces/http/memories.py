@@ -25,7 +25,7 @@ AsOf = Annotated[str | None, Query(description="What was valid then: ISO 8601, o
 
 @router.post("/memories")
 def add(body: bodies.Add, memory: Memory, caller: Writing) -> answers.Added:
-    """Remember a text, or what is worth it of messages: one result for each statement."""
+    """Remember a text, or the statements of messages: one result for each statement."""
     user_id = caller.one_user(body.user_id)
     where = body.model_dump(include={"agent_id", "session_id", "run_id", "task", "metadata"})
     where["created_at"] = as_moment(body.created_at, what="created_at", end=False)
@@ -104,7 +104,7 @@ def delete_memory(id: str, memory: Memory, caller: Writing, user_id: User) -> an
 
 @router.get("/memories/{id}/history")
 def history(id: str, memory: Memory, user_id: User) -> answers.History:
-    """Every version of a record: its valid times, when it was recorded, what decided it."""
+    """Every version of a record: valid times, time of recording, decision."""
     versions = memory.history(id, user_id=user_id)
     return answers.History(versions=[answers.Version.model_validate(each.to_dict()) for each in versions])
 
@@ -122,7 +122,7 @@ def _message(message: bodies.Message) -> dict[str, Any]:
 
 def _added(memory: SupervisorMemory, results: Sequence[WriteResult]) -> answers.Added:
     ids = [each.id for each in results if each.id]
-    texts = {record.id: record.content for record in memory.backend.get(ids)} if ids else {}
+    texts = {record.id: record.content for record in memory.upkeep.records(ids)} if ids else {}
     return answers.Added(
         results=[
             answers.Result(**asdict(each), memory=texts.get(each.id), event=_EVENTS[each.status])

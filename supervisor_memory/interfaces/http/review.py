@@ -25,7 +25,7 @@ def list_proposals(
 
 @router.get("/{id}")
 def show_proposal(id: str, memory: Memory, user_id: User) -> answers.Shown:
-    """One that waits beside what is known, with the words it came from."""
+    """A proposal beside the known record, with its source words."""
     waiting = memory.review.show(id, user_id=user_id)
     said = memory.messages(id, user_id=user_id)
     return answers.Shown.model_validate({**waiting.to_dict(), "messages": [each.to_dict() for each in said]})
@@ -85,7 +85,7 @@ def release(body: bodies.Sweep, memory: Memory, caller: Writing, user_id: OneUse
 
 @router.post("/roll-back")
 def roll_back(body: bodies.Sweep, memory: Memory, caller: Writing, user_id: OneUser) -> answers.Swept:
-    """Take back what came from there: what it added is withdrawn, what it changed is as it was before."""
+    """Take back all writes of a source: added records are withdrawn, changed records are as before."""
     swept = memory.review.roll_back(
         user_id=user_id, reviewer=caller.name, dry_run=not body.confirm, **_which(body)
     )
