@@ -99,10 +99,10 @@ def run_session(session: str) -> None:
     user, asks = SESSIONS[session]
     console.rule(TITLES[session].format(pid=os.getpid()), align="left")
     with SupervisorMemory.from_env() as memory:
-        notes = max((note.seq for note in memory.backend.audit.notes(1)), default=0)
+        notes = max((note.seq for note in memory.audit.notes(1)), default=0)
         graph = memory.attach(build_team(tools=memory.tools())).compile()
         for turn, text in enumerate(asks):
-            before = memory.backend.audit.count()
+            before = memory.audit.count()
             console.print(f"\n[bold cyan]{user}:[/] {escape(text)}")
             state = graph.invoke(
                 {"messages": [("user", text)], "user_id": user},
@@ -122,7 +122,7 @@ def show_notes(memory: SupervisorMemory, before: int) -> int:
     Returns:
         The number of the last one.
     """
-    told = [note for note in memory.backend.audit.notes(100) if note.seq > before and note.op == "inject"]
+    told = [note for note in memory.audit.notes(100) if note.seq > before and note.op == "inject"]
     if not told:
         console.print("[yellow]nothing recalled for anybody[/]")
     seen: set[tuple[str | None, tuple[str, ...]]] = set()
@@ -134,7 +134,7 @@ def show_notes(memory: SupervisorMemory, before: int) -> int:
         table = Table(box=None, padding=(0, 1), show_header=True, header_style="dim")
         for column in ("remembered", "why", "score"):
             table.add_column(column, overflow="fold", max_width={"remembered": 60}.get(column))
-        texts = {record.id: record.content for record in memory.backend.get(ids)}
+        texts = {record.id: record.content for record in memory.upkeep.records(ids)}
         for each in note.shown:
             text = clipped(texts.get(each.record_id, ""))
             table.add_row(escape(text), why(each.parts), f"{each.score:.2f}")
@@ -149,7 +149,7 @@ def clipped(text: str, most: int = 100) -> str:
 
 def show_audit(memory: SupervisorMemory, before: int, *, title: str) -> None:
     """The rows a turn added to the audit log. They hold no content; the text shown is the live record."""
-    added = memory.backend.audit.count() - before
+    added = memory.audit.count() - before
     if not added:
         return
     table = Table(
@@ -159,9 +159,9 @@ def show_audit(memory: SupervisorMemory, before: int, *, title: str) -> None:
         table.add_column(
             column, overflow="ellipsis", no_wrap=True, max_width=46 if column == "record now" else None
         )
-    for row in memory.backend.audit.tail(added):
+    for row in memory.audit.tail(added):
         event = row.event
-        live = memory.backend.get([row.record_id]) if row.record_id else []
+        live = memory.upkeep.records([row.record_id]) if row.record_id else []
         if live and live[0].status == "compressed":  # a digest of who said what
             continue
         text = live[0].content.replace("\n", " ") if live else ""

@@ -36,5 +36,5 @@ boss = create_agent(model, [ask_worker], middleware=[memory.middleware()], store
 for title, graph in {"create_supervisor": team, "create_agent": boss}.items():
     graph.invoke({"messages": [("user", "How many payments?")]}, {"configurable": {"user_id": "ada"}})
     print(f"memory after {title}:", {item.key: item.value["content"] for item in store.search(())})
-rows = (row.event for row in memory.backend.audit.tail(20))
+rows = (row.event for row in memory.audit.tail(20))
 print("audit:", *((e["agent_id"], e["reason"]) for e in rows if e["outcome"] == "denied"), sep="\n  ")

@@ -40,5 +40,5 @@ print("\n# Nothing relevant is an answer too\n")
 print(memory.search("Who won the football match?", user_id="ada", explain=True))
 
 print("\n# What the access log keeps of all this: no text, but who saw which record, for what reason\n")
-for row in memory.backend.audit.accesses(3, user_id="ada"):
+for row in memory.audit.accesses(3, user_id="ada"):
     print(row.op, row.record_id, f"rank {row.rank}", f"score {(row.score_milli or 0) / 1000:.2f}", row.reason)
