@@ -21,7 +21,6 @@ from supervisor_memory.compare.slots import (
     numbers_differ,
     one_thing,
     plain,
-    slots,
 )
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import STOP_WORDS, stem, terms
@@ -119,11 +118,11 @@ class Reading:
 
     @cached_property
     def slots(self) -> Slots:
-        return slots(self.text)
+        return Slots(self.text)
 
     @cached_property
     def opening(self) -> Slots:
-        return slots(self.text[: _opening(self.text)])
+        return Slots(self.text[: _opening(self.text)])
 
     @cached_property
     def terms(self) -> frozenset[str]:
@@ -379,7 +378,7 @@ def _unannounced(pair: Pair) -> str:
     old, new = pair.old.slots, pair.new.slots
     another_number = numbers_differ(old.numbers, new.numbers)
     another_date = bool(old.dates - new.dates and new.dates - old.dates)
-    another_rate = bool(old.rates and new.rates and not old.rates & new.rates)
+    another_rate = bool(new.rates) and _differ(old.rates, new.rates)
     if another_rate and pair.is_template and old.numbers & new.numbers:
         return "rate"
     if _is_of_other_days(pair) or (another_number and _is_of_a_part(old, new)):
@@ -469,8 +468,10 @@ def _begins_with_somebody(pair: Pair) -> bool:
 
 def _is_of_other_days(pair: Pair) -> bool:
     """Whether two texts begin with different quarters, months or days: on Mondays, on Tuesdays."""
+    if not pair.is_template:
+        return False
     mine, yours = ({date for date in each.opening.dates if ":" not in date} for each in (pair.old, pair.new))
-    return pair.is_template and bool(mine and yours) and not mine & yours
+    return _differ(mine, yours)
 
 
 def _is_of_a_part(old: Slots, new: Slots) -> bool:
@@ -684,7 +685,7 @@ def takes_place(pair: Pair) -> bool:
     old, new = pair.old.slots, pair.new.slots
     if numbers_differ(old.numbers, new.numbers) or dates_differ(old, new):
         return True
-    if old.rates and new.rates and not old.rates & new.rates:
+    if new.rates and _differ(old.rates, new.rates):
         return True
     if pair.is_template and pair.old.tokens != pair.new.tokens and same_but_for_case(pair.old, pair.new):
         return True

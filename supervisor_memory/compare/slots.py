@@ -8,8 +8,8 @@ more does not differ. Two exceptions: dates and negation have to agree.
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Final, TypeAlias, TypeVar
 
 from supervisor_memory.language.lexicon import alternatives, lexicon
@@ -27,7 +27,6 @@ __all__ = [
     "one_thing",
     "plain",
     "same_slots",
-    "slots",
 ]
 
 _LEXICON = lexicon("slots")
@@ -85,27 +84,68 @@ MAX_LENGTH = 8_000
 """Characters that are compared; statements are far shorter."""
 
 
-@dataclass(frozen=True, slots=True)
 class Slots:
-    """The details of a text by which alike texts differ.
+    """The details of an English or Chinese text by which alike texts differ, each read at its first use.
 
-    Numbers carry a normalised unit (times up to hours in minutes, 万 multiplied in). `is_negative`: the text
-    denies or excludes. `directions`: "more" and "less". `sides`: one of two opposites ("gross").
-    `identifiers`: code words, paths, quotations, acronyms and names. `labels`: things with a number or letter
-    ("line 2"). `rates`: how often or for how long ("month"). `halves`: the halves of the day of its
-    times ("am"). `limits`: "only" and "except".
+    Numbers, as digits or words, carry a normalised unit (times up to hours in minutes, 万 multiplied in).
+    `is_negative`: the text denies or excludes. `directions`: "more" and "less". `sides`: one of two
+    opposites ("gross"). `identifiers`: code words, paths, quotations, acronyms and names. `labels`: things
+    with a number or letter ("line 2"). `rates`: how often or for how long ("month"). `halves`: the halves of
+    the day of its times ("am"). `limits`: "only" and "except".
     """
 
-    numbers: frozenset[Number] = frozenset()
-    dates: frozenset[str] = frozenset()
-    is_negative: bool = False
-    directions: frozenset[str] = frozenset()
-    sides: frozenset[str] = frozenset()
-    identifiers: frozenset[str] = frozenset()
-    labels: frozenset[str] = frozenset()
-    rates: frozenset[str] = frozenset()
-    halves: frozenset[str] = frozenset()
-    limits: frozenset[str] = frozenset()
+    def __init__(self, text: str) -> None:
+        self._quoted, rest = _taken(_QUOTED, plain(text[:MAX_LENGTH]))
+        self._labels, rest = _taken(_LABEL, rest)
+        self._codes, self._dated = _codes(rest)
+
+    @cached_property
+    def _undated(self) -> str:
+        return _DATE.sub(" ", self._dated)
+
+    @cached_property
+    def _counted(self) -> tuple[list[Number], str]:
+        return _numbers(self._undated)
+
+    @cached_property
+    def numbers(self) -> frozenset[Number]:
+        return _set(self._counted[0])
+
+    @cached_property
+    def dates(self) -> frozenset[str]:
+        return _set(_date(match) for match in _DATE.finditer(self._dated))
+
+    @cached_property
+    def is_negative(self) -> bool:
+        return _is_negative(_DIRECTION.sub(" ", self._undated))
+
+    @cached_property
+    def directions(self) -> frozenset[str]:
+        return _set(match.lastgroup or "" for match in _DIRECTION.finditer(self._undated))
+
+    @cached_property
+    def sides(self) -> frozenset[str]:
+        return _set(_sides(self._undated))
+
+    @cached_property
+    def identifiers(self) -> frozenset[str]:
+        return _set(_identifiers(self._quoted, self._codes, self._counted[1]))
+
+    @cached_property
+    def labels(self) -> frozenset[str]:
+        return _set(" ".join(label.casefold().split()) for label in self._labels)
+
+    @cached_property
+    def rates(self) -> frozenset[str]:
+        return _set(name for name, pattern in _RATES if pattern.search(self._dated))
+
+    @cached_property
+    def halves(self) -> frozenset[str]:
+        return _set(_halves(self._dated))
+
+    @cached_property
+    def limits(self) -> frozenset[str]:
+        return _set(name for name, pattern in _LIMITS if pattern.search(self._dated))
 
     @property
     def years(self) -> frozenset[str]:
@@ -114,32 +154,13 @@ class Slots:
 
     def is_opposite(self, other: "Slots") -> bool:
         """Whether two texts name opposite sides."""
-        return any(OPPOSITE[side] in other.sides - self.sides for side in self.sides - other.sides)
+        return any(
+            OPPOSITE[side] not in other.sides and self._is_on(OPPOSITE[side]) and not self._is_on(side)
+            for side in other.sides
+        )
 
-
-def slots(text: str) -> Slots:
-    """Read the slots of an English or Chinese text; numbers may be digits or words."""
-    quoted, rest = _taken(_QUOTED, plain(text[:MAX_LENGTH]))
-    labels, rest = _taken(_LABEL, rest)
-    codes, rest = _codes(rest)
-    limits = {name for name, pattern in _LIMITS if pattern.search(rest)}
-    rates = {name for name, pattern in _RATES if pattern.search(rest)}
-    halves = set(_halves(rest))
-    dates, rest = _dates(rest)
-    numbers, unnumbered = _numbers(rest)
-    directions, undirected = _directions(rest)
-    return Slots(
-        numbers=_set(numbers),
-        dates=_set(dates),
-        is_negative=_is_negative(undirected),
-        directions=_set(directions),
-        sides=_set(_sides(rest)),
-        identifiers=_set(_identifiers(quoted, codes, unnumbered)),
-        rates=_set(rates),
-        halves=_set(halves),
-        limits=_set(limits),
-        labels=_set(" ".join(label.casefold().split()) for label in labels),
-    )
+    def _is_on(self, side: str) -> bool:
+        return _SIDES[side].search(self._undated) is not None
 
 
 _EMPTY: Final[frozenset[Any]] = frozenset()
@@ -170,7 +191,7 @@ def difference(a: str, b: str) -> str:
 
     One of "number", "date", "negation", "direction", "opposite", "identifier".
     """
-    one, other = slots(a), slots(b)
+    one, other = Slots(a), Slots(b)
     if numbers_differ(one.numbers, other.numbers):
         return "number"
     if (one.dates and other.dates and one.dates != other.dates) or dates_differ(one, other):
@@ -258,10 +279,6 @@ _QUARTERS = _LEXICON.listed("quarters")
 _NTHS_ZH = _LEXICON.table("nths_zh")
 _DATE_LIKE = _LEXICON.pattern("date_like")
 _DATE = _LEXICON.pattern("date")
-
-
-def _dates(text: str) -> tuple[list[str], str]:
-    return [_date(match) for match in _DATE.finditer(text)], _DATE.sub(" ", text)
 
 
 def _date(match: re.Match[str]) -> str:
@@ -457,7 +474,7 @@ _LIMITS = _LEXICON.patterns("limits")
 _OPPOSITES = lexicon("sides")
 _WAYS, _PARTED = _OPPOSITES.rows("ways"), _OPPOSITES.rows("parts")
 _TEXTS = {side: text for row in (*_WAYS, *_PARTED) for side, text in row.items()}
-_SIDES = tuple((side, _OPPOSITES.compiled(text, side)) for side, text in _TEXTS.items())
+_SIDES = {side: _OPPOSITES.compiled(text, side) for side, text in _TEXTS.items()}
 _ANY_SIDE = _OPPOSITES.compiled("|\n".join(_TEXTS.values()), "sides")
 OPPOSITE: Mapping[str, str] = {
     side: other for row in (*_WAYS, *_PARTED) for side, other in zip(row, reversed(row), strict=True)
@@ -468,12 +485,9 @@ WAYS = frozenset(side for row in _WAYS for side in row)
 
 def _sides(text: str) -> Iterable[str]:
     """The sides that a text names."""
-    return (name for name, pattern in _SIDES if pattern.search(text)) if _ANY_SIDE.search(text) else ()
-
-
-def _directions(text: str) -> tuple[set[str], str]:
-    found = {match.lastgroup or "" for match in _DIRECTION.finditer(text)}
-    return found, _DIRECTION.sub(" ", text)
+    return (
+        (name for name, pattern in _SIDES.items() if pattern.search(text)) if _ANY_SIDE.search(text) else ()
+    )
 
 
 def _is_negative(text: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.compare.evidence import apart, beside, evidence, rarity, read, takes_place, turns
-from supervisor_memory.compare.slots import slots
+from supervisor_memory.compare.slots import Slots
 from supervisor_memory.compare.verdict import Compared, verdicts
 from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.embedding.protocol import Vector
@@ -182,7 +182,7 @@ def routes(text: str) -> Told:
 
 
 def slots_of(text: str) -> Told:
-    found = slots(text)
+    found = Slots(text)
     return _told(
         numbers=[" ".join(each).strip() for each in _sorted(found.numbers)],
         dates=_sorted(found.dates),

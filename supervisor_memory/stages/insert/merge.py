@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TypeAlias
 
-from supervisor_memory.compare.slots import holds, slots
+from supervisor_memory.compare.slots import Slots, holds
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.language.terms import has_cjk, terms
 from supervisor_memory.language.wording import tells
@@ -182,7 +182,7 @@ def joined(
 
 def _adds_nothing(old: str, new: str) -> bool:
     """Whether everything a text says about one thing is known: its words, or its numbers, dates and names."""
-    one, other = slots(old), slots(new)
+    one, other = Slots(old), Slots(new)
     if tells(old, new):
         return True
     said, known = set(terms(new)), set(terms(old))
@@ -200,7 +200,7 @@ def _strategy(
     if is_step:
         return "append", STRATEGIES["append"]
     name = BY_KIND[old.kind]
-    if name == "overwrite" and not (_says_most(old, new) and holds(slots(new.content), slots(old.content))):
+    if name == "overwrite" and not (_says_most(old, new) and holds(Slots(new.content), Slots(old.content))):
         name = "summarise"
     return name, STRATEGIES[name]
 

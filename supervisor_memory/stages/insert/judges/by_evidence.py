@@ -5,7 +5,7 @@ same, replaced when the later one says something else.
 """
 
 from supervisor_memory.compare.evidence import apart, beside, exchanges_two, read
-from supervisor_memory.compare.slots import same_slots, slots
+from supervisor_memory.compare.slots import Slots, same_slots
 from supervisor_memory.compare.verdict import INSTEAD_FROM, Compared, verdicts
 from supervisor_memory.language.terms import terms
 from supervisor_memory.language.wording import same_marks, tells
@@ -60,7 +60,7 @@ def in_one_kind(
 def _on_one_subject(old: Record, new: Candidate, view: ReadStore) -> Decision:
     if query_of(old.content) and query_of(new.content):
         return Merge(old)
-    one, other = slots(old.content), slots(new.content)
+    one, other = Slots(old.content), Slots(new.content)
     for mine, yours in ((one.rates, other.rates), (one.years, other.years), (one.labels, other.labels)):
         if mine and yours and not mine & yours and new.value is None:
             return Add(old)  # the price a month, and a year
