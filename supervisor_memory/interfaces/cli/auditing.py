@@ -1,30 +1,45 @@
 """The commands of the audit: what was done to records, and what readers were told."""
 
 import json as json_
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
-from rich.console import Console
 
 from supervisor_memory.errors import BackendError, RecordNotFound, SettingsError
-from supervisor_memory.interfaces.cli.options import EnvFile, Json, say, told_settings
+from supervisor_memory.interfaces.cli import tables
+from supervisor_memory.interfaces.cli.options import (
+    FAILED,
+    EnvFile,
+    Json,
+    User,
+    console,
+    for_user,
+    opened,
+    print_json,
+    say,
+    told_settings,
+)
 from supervisor_memory.interfaces.cli.where import moment_of
-from supervisor_memory.interfaces.present import audit_rows, notes_of
+from supervisor_memory.interfaces.present import audit_rows, hits_told, notes_of
 from supervisor_memory.interfaces.printable import as_json, counted, moment, one_line
-from supervisor_memory.reading.audit import KEEP
+from supervisor_memory.memory import SupervisorMemory
+from supervisor_memory.model.records import Scope
+from supervisor_memory.reading.audit import (
+    KEEP,
+    AuditRow,
+    FaultKind,
+    Verified,
+    read_anchors,
+    verified_exports,
+)
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+__all__ = ["EXIT_CODES", "audit", "preview", "why"]
 
-    from supervisor_memory.memory import SupervisorMemory
-    from supervisor_memory.reading.audit import FaultKind, Verified
-    from supervisor_memory.settings import Settings
-
-__all__ = ["EXIT_CODES", "add_commands"]
-
-EXIT_CODES: "Final[dict[FaultKind, int]]" = {"chain": 3, "truncated": 4, "state": 5, "content": 6}
+audit = typer.Typer(help="Who changed what, when and why.", no_args_is_help=True)
+EXIT_CODES: Final[dict[FaultKind, int]] = {"chain": 3, "truncated": 4, "state": 5, "content": 6}
 """How `audit verify` ends, by the gravest thing that is wrong: the first of these."""
 _NOTES: Final = 20
 _SOME: Final = 5
@@ -42,29 +57,10 @@ _Archives = Annotated[
         metavar="FILE",
     ),
 ]
-_USER = Annotated[
-    str | None, typer.Option("--user", "-u", help="Only what concerns this user.", metavar="ID")
-]
+_USER = Annotated[str | None, for_user("Only what concerns this user.")]
 
 
-def add_commands(app: typer.Typer) -> None:
-    audit = typer.Typer(help="Who changed what, when and why.", no_args_is_help=True)
-    for command, name in (
-        (tail, "tail"),
-        (list_, "list"),
-        (show, "show"),
-        (verify, "verify"),
-        (anchor, "anchor"),
-        (export, "export"),
-        (archive, "archive"),
-        (replay, "replay"),
-    ):
-        audit.command(name)(command)
-    app.add_typer(audit, name="audit")
-    app.command()(why)
-    app.command()(preview)
-
-
+@audit.command()
 def tail(
     *,
     user: _USER = None,
@@ -83,11 +79,11 @@ def tail(
     The log itself holds no content. A record that is no longer active shows its status instead, one that
     is gone from the store shows as "erased".
     """
-    with _open(env_file) as memory:
-        found = memory.audit.tail(count, user_id=user, record_id=record, op=op)
-        _show_rows(audit_rows(memory, found), json=json)
+    with opened(env_file) as memory:
+        _show(memory, memory.audit.tail(count, user_id=user, record_id=record, op=op), json=json)
 
 
+@audit.command(name="list")
 def list_(
     *,
     after: Annotated[
@@ -98,10 +94,11 @@ def list_(
     env_file: EnvFile = None,
 ) -> None:
     """Show the audit log from its beginning, a page at a time, as `tail` shows rows."""
-    with _open(env_file) as memory:
-        _show_rows(audit_rows(memory, memory.audit.rows(after=after, limit=count)), json=json)
+    with opened(env_file) as memory:
+        _show(memory, memory.audit.rows(after=after, limit=count), json=json)
 
 
+@audit.command()
 def show(
     row: Annotated[int, typer.Argument(help="Its number.", metavar="ROW", min=1)],
     *,
@@ -109,7 +106,7 @@ def show(
     env_file: EnvFile = None,
 ) -> None:
     """Show one row of the audit log whole: the event, its hash, and the record beside it."""
-    with _open(env_file) as memory:
+    with opened(env_file) as memory:
         log = memory.audit
         found = log.rows(after=row - 1, limit=1)
         if not found or found[0].seq != row:
@@ -118,12 +115,13 @@ def show(
             raise RecordNotFound(f"the audit log has no row {row}; {why}", id=str(row))
         [told] = audit_rows(memory, found)
     if json:
-        typer.echo(as_json(told))
+        print_json(told)
         return
     for name, value in told.items():
         typer.echo(one_line(f"{name:15} {value if isinstance(value, str) else json_.dumps(value)}"))
 
 
+@audit.command()
 def verify(
     *,
     deep: Annotated[
@@ -160,20 +158,17 @@ def verify(
     or all that the anchors are of is archived, which only an anchor can tell; 5: a record is not the one that
     was written last; 6: its text is not.
     """
-    from supervisor_memory.reading.audit import read_anchors, verified_exports
-
     anchors = [] if anchor is None else read_anchors(anchor)
     if exported:
         if archive:
             raise SettingsError(
                 "--archive is for the log of a store; name all files of exports with --export"
             )
-        found_in_exports = verified_exports(
-            exported, anchors=anchors, key=_anchor_key(told_settings(env_file))
-        )
-        _tell(found_in_exports, json=json)
+        signed = told_settings(env_file).anchor_key
+        key = None if signed is None else signed.get_secret_value()
+        _tell(verified_exports(exported, anchors=anchors, key=key), json=json)
         return
-    with _open(env_file) as memory:
+    with opened(env_file) as memory:
         if (deep or state) and (name := memory.upkeep.shared_store()):
             raise BackendError(
                 f"the records of {name} are changed by other instances too, whose logs are "
@@ -186,6 +181,7 @@ def verify(
     _tell({log_id: found}, json=json)
 
 
+@audit.command()
 def anchor(
     file: Annotated[Path, typer.Argument(help="Where it is added, as a line.", metavar="FILE")],
     *,
@@ -197,10 +193,10 @@ def anchor(
     Signed where MEMORY_ANCHOR_KEY is set. `audit verify --anchor FILE` tells by it whether the end of the log
     was cut off, or all of it written anew.
     """
-    with _open(env_file) as memory:
+    with opened(env_file) as memory:
         found = memory.audit.anchor(file)
     if json:
-        typer.echo(as_json(asdict(found)))
+        print_json(asdict(found))
     else:
         typer.echo(f"row {found.seq} is anchored in {one_line(str(file))}")
     if not found.mac:
@@ -209,6 +205,7 @@ def anchor(
         )
 
 
+@audit.command()
 def export(
     file: Annotated[Path, typer.Argument(help="The file to make.", metavar="FILE")],
     *,
@@ -220,11 +217,12 @@ def export(
     Each line has the payload as it was hashed, the hash of the row before and its own; docs/auditing.md says
     how they are made. It holds no content of records. What is archived already is in the archives alone.
     """
-    with _open(env_file) as memory:
+    with opened(env_file) as memory:
         rows = memory.audit.export(file)
     typer.echo(as_json({"rows": rows}) if json else f"{rows} rows written to {one_line(str(file))}")
 
 
+@audit.command()
 def archive(
     file: Annotated[Path, typer.Argument(help="The file to make.", metavar="FILE")],
     *,
@@ -241,14 +239,14 @@ def archive(
     with the rest, `audit replay --archive FILE` reads it. Where no more rows are there than stay, no file is
     made.
     """
-    with _open(env_file) as memory:
+    with opened(env_file) as memory:
         rows = memory.audit.archivable(keep=keep)
         segment = None if dry_run else memory.audit.archive(file, keep=keep)
     if segment is not None:
         rows = range(segment.first, segment.through + 1)
     if json:
         told = {"rows": len(rows), "through": rows[-1] if rows else None, "dry_run": dry_run}
-        typer.echo(as_json({**told, "sha256": None if segment is None else segment.sha256}))
+        print_json({**told, "sha256": None if segment is None else segment.sha256})
     elif segment is None and not (dry_run and rows):
         typer.echo(f"nothing to archive: there are no more than {keep} rows that are not archived")
     else:
@@ -256,6 +254,7 @@ def archive(
         typer.echo(f"{len(rows)} rows, {rows[0]} to {rows[-1]}, {would} to {one_line(str(file))}")
 
 
+@audit.command()
 def replay(
     *,
     until: Annotated[
@@ -277,7 +276,7 @@ def replay(
     taken as it is: `audit verify` proves it.
     """
     row = int(until) if until is not None and until.isdecimal() and int(until) < _EARLIEST else None
-    with _open(env_file) as memory:
+    with opened(env_file) as memory:
         found = memory.audit.replay(
             until_row=row,
             until=None if row is not None else moment_of(until, end=True),
@@ -285,7 +284,7 @@ def replay(
             archives=archive or (),
         )
     if json:
-        typer.echo(as_json(asdict(found)))
+        print_json(asdict(found))
     else:
         told = f"as of row {found.row}: {counted(len(found.records), 'record')}"
         typer.echo(f"{told}; {found.deleted} more were deleted by then" if found.deleted else told)
@@ -312,27 +311,25 @@ def why(
     """Tell what was recalled, for whom and by what scores, and what was left out and why; newest first."""
     told: list[dict[str, Any]] = []
     said = ""
-    with _open(env_file) as memory:
+    with opened(env_file) as memory:
         try:
             told = notes_of(memory, id, limit=count)
         except RecordNotFound as error:
             said = str(error)
     if json:
-        typer.echo(as_json({"id": id, "notes": told}))
+        print_json({"id": id, "notes": told})
     else:
-        from supervisor_memory.interfaces.cli import tables as lines
-
-        lines.show_notes(_console(), told)
+        tables.show_notes(console(), told)
         if said:
             typer.echo(one_line(said))
     if said:
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED)
 
 
 def preview(
     question: Annotated[str, typer.Argument(help="What the user says.", metavar="TEXT")],
     *,
-    user: Annotated[str, typer.Option("--user", "-u", help="Whose memory.", metavar="ID")],
+    user: User,
     agent: Annotated[
         str | None,
         typer.Option("--agent", help="Who would read it; the supervisor if unset.", metavar="NAME"),
@@ -342,24 +339,19 @@ def preview(
     env_file: EnvFile = None,
 ) -> None:
     """Show the note that an agent would be given now. Nobody is given it, and nothing is changed."""
-    from supervisor_memory.interfaces.present import hits_told
-    from supervisor_memory.model.records import Scope
-
-    with _open(env_file, embedder=True) as memory:
+    with opened(env_file, embedder=True) as memory:
         note = memory.preview(question, Scope(user, agent, task=task))
     if json:
         told = {"user_id": user, "agent_id": agent, "text": note.text, "tokens": note.tokens}
-        typer.echo(as_json({**told, "degraded": note.degraded, **hits_told(note.hits, explain=True)}))
+        print_json({**told, "degraded": note.degraded, **hits_told(note.hits, explain=True)})
         return
-    from supervisor_memory.interfaces.cli import tables as lines
-
     for line in note.text.splitlines() or ["no note: nothing is relevant enough"]:
         typer.echo(one_line(line))
     typer.echo(f"\n{note.tokens} tokens")
-    lines.show_explanation(_console(), note.hits)
+    tables.show_explanation(console(), note.hits)
 
 
-def _tell(found: "Mapping[str, Verified]", *, json: bool) -> None:
+def _tell(found: Mapping[str, Verified], *, json: bool) -> None:
     """What was proved of each log, and how the command ends."""
     problems = [problem for log in found.values() for problem in log.problems]
     faults = [fault for log in found.values() for fault in log.faults]
@@ -369,7 +361,7 @@ def _tell(found: "Mapping[str, Verified]", *, json: bool) -> None:
         unseen = [row for log in found.values() for row in log.unseen]
         archived = sum(log.archived for log in found.values())
         told |= {"archived": archived, "unseen_anchors": unseen}
-        typer.echo(as_json({"rows": rows, "records": records, **told}))
+        print_json({"rows": rows, "records": records, **told})
     else:
         beside = f" and {records} records" if records else ""
         of_logs = f" of {len(found)} logs" if len(found) > 1 else ""
@@ -384,7 +376,7 @@ def _tell(found: "Mapping[str, Verified]", *, json: bool) -> None:
         raise typer.Exit(min(EXIT_CODES[fault.kind] for fault in faults))
 
 
-def _left_out(log: "Verified") -> "Iterator[str]":
+def _left_out(log: Verified) -> Iterator[str]:
     """What the proof does not reach, because it is archived and the archive was not named."""
     if log.archived:
         yield f"the rows 1 to {log.archived} are archived and were not read; --archive FILE reads them"
@@ -393,25 +385,9 @@ def _left_out(log: "Verified") -> "Iterator[str]":
         yield f"{len(log.unseen)} anchors are of rows among them, and were not looked at: {rows}"
 
 
-def _show_rows(rows: list[dict[str, Any]], *, json: bool) -> None:
+def _show(memory: SupervisorMemory, found: Sequence[AuditRow], *, json: bool) -> None:
+    rows = audit_rows(memory, found)
     if json:
-        typer.echo(as_json({"rows": rows}))
-        return
-    from supervisor_memory.interfaces.cli import tables as lines
-
-    lines.show_audit(_console(), rows)
-
-
-def _anchor_key(settings: "Settings") -> str | None:
-    key = settings.anchor_key
-    return None if key is None else key.get_secret_value()
-
-
-def _open(env_file: Path | None, *, embedder: bool = False) -> "SupervisorMemory":
-    from supervisor_memory.interfaces.cli.store import existing_memory
-
-    return existing_memory(told_settings(env_file), embedder=embedder)
-
-
-def _console() -> Console:
-    return Console(highlight=False, soft_wrap=False)
+        print_json({"rows": rows})
+    else:
+        tables.show_audit(console(), rows)

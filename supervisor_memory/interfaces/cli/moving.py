@@ -1,31 +1,38 @@
 """The commands that move memories: export, import, copy. docs/moving.md tells what they promise."""
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.progress import Progress
 
-from supervisor_memory.errors import SettingsError
-from supervisor_memory.interfaces.cli.options import FAILED, EnvFile, Json, say, told_settings
-from supervisor_memory.interfaces.cli.progress import bar
-from supervisor_memory.interfaces.cli.store import existing_memory, memory_to_fill
-from supervisor_memory.interfaces.printable import as_json
+from supervisor_memory.errors import BackendUnavailable, SettingsError
+from supervisor_memory.interfaces.cli.options import (
+    FAILED,
+    EnvFile,
+    Json,
+    existing_memory,
+    for_user,
+    opened,
+    print_json,
+    say,
+    told_settings,
+)
+from supervisor_memory.memory import SupervisorMemory
+from supervisor_memory.settings import Settings
 
 if TYPE_CHECKING:
     from supervisor_memory.moving.arrival import Moved
-    from supervisor_memory.settings import Settings
 
-__all__ = ["add_commands"]
+__all__ = ["bar", "copy", "export", "import_"]
 
-_Only = Annotated[str | None, typer.Option("--user", "-u", help="Only this user's records.", metavar="ID")]
+_Only = Annotated[str | None, for_user("Only this user's records.")]
 _STANDARD = "-"
-
-
-def add_commands(app: typer.Typer) -> None:
-    app.command()(export)
-    app.command(name="import")(import_)
-    app.command()(copy)
 
 
 def export(
@@ -47,7 +54,7 @@ def export(
         raise typer.BadParameter("standard output is for the records; leave out --json")
     if file != _STANDARD and Path(file).is_file() and not force:
         raise SettingsError(f"{file} is there already; name a file that is not, or replace it with --force")
-    with existing_memory(told_settings(env_file), embedder=False) as memory, bar("export") as progress:
+    with opened(env_file) as memory, bar("export") as progress:
         target = sys.stdout.buffer if file == _STANDARD else file
         moved = memory.export(target, user_id=user, resume=resume, progress=progress)
     _tell(moved, json=json, quiet=file == _STANDARD)
@@ -64,7 +71,7 @@ def import_(
 
     Run again, it changes nothing. Exit code 1 when something was refused: each is told, with its line.
     """
-    with memory_to_fill(told_settings(env_file)) as memory, bar("import") as progress:
+    with _memory_to_fill(told_settings(env_file)) as memory, bar("import") as progress:
         source = sys.stdin.buffer if file == _STANDARD else file
         moved = memory.import_from(source, user_id=user, progress=progress)
     _tell(moved, json=json)
@@ -90,25 +97,44 @@ def copy(
     settings = told_settings(env_file)
     target = _target(settings, to, path)
     with (
-        existing_memory(settings, embedder=False) as memory,
-        memory_to_fill(target) as other,
+        existing_memory(settings) as memory,
+        _memory_to_fill(target) as other,
         bar("copy") as progress,
     ):
         moved = memory.copy_to(other, user_id=user, progress=progress)
     _tell(moved, json=json)
 
 
-def _target(settings: "Settings", name: str, path: Path | None) -> "Settings":
+def _target(settings: Settings, name: str, path: Path | None) -> Settings:
     target = settings.model_copy(update={"backend": name, "path": path or settings.path})
     if (target.backend, target.path.resolve()) == (settings.backend, settings.path.resolve()):
         raise SettingsError("this would copy the store into itself; name another --to, or --to-path")
     return target
 
 
+def _memory_to_fill(settings: Settings) -> SupervisorMemory:
+    """The memory over a store for new records; the store is made where it is missing."""
+    if settings.backend == "in_memory":
+        raise BackendUnavailable(
+            "not persistent: MEMORY_BACKEND=in_memory loses all that comes to it when this command ends; "
+            "choose sqlite, json or qdrant"
+        )
+    return SupervisorMemory(settings.model_copy(update={"embedding_model": "none"}))
+
+
+@contextmanager
+def bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr that is told how much is done, and of how much. A file or a pipe gets none."""
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=max(done, total))
+
+
 def _tell(moved: "Moved", *, json: bool, quiet: bool = False) -> None:
     """What became of the records. The first thousand that were refused are named."""
     if json:
-        typer.echo(as_json(_value(moved)))
+        print_json({"counts": moved.counts, "refused": [asdict(each) for each in moved.refused]})
     elif not quiet:
         counts = ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in moved.counts.items())
         typer.echo(counts or "there is nothing to move")
@@ -119,11 +145,3 @@ def _tell(moved: "Moved", *, json: bool, quiet: bool = False) -> None:
         say(f"refused: {more:,} more")
     if not moved.is_whole:
         raise typer.Exit(FAILED)
-
-
-def _value(moved: "Moved") -> dict[str, Any]:
-    refused = [
-        {"line": each.line, "record_id": each.record_id, "reason": each.reason, "told": each.told}
-        for each in moved.refused
-    ]
-    return {"counts": moved.counts, "refused": refused}

@@ -1,43 +1,59 @@
-"""What the commands share: their options, and how the settings are read."""
+"""What the commands share: their options, how settings are read, and how a memory is opened."""
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
+from rich.console import Console
 
-from supervisor_memory.interfaces.printable import one_line
+from supervisor_memory.interfaces.printable import as_json, one_line
+from supervisor_memory.memory import SupervisorMemory
+from supervisor_memory.settings import Settings
 
-if TYPE_CHECKING:
-    from supervisor_memory.settings import Settings
-
-__all__ = ["FAILED", "EnvFile", "Json", "say", "settings_from", "told_settings"]
+__all__ = [
+    "FAILED",
+    "EnvFile",
+    "Json",
+    "RecordId",
+    "User",
+    "console",
+    "existing_memory",
+    "for_user",
+    "opened",
+]
+__all__ += ["print_json", "say", "settings_from", "told_settings"]
 
 FAILED: Final = 1
+_OPERATOR: Final = "operator"
+"""The reader's name in the access log for all commands."""
 EnvFile = Annotated[
     Path | None,
     typer.Option(
-        "--env-file",
-        exists=True,
-        dir_okay=False,
-        help="Settings to read instead of .env.",
-        metavar="PATH",
+        "--env-file", exists=True, dir_okay=False, help="Settings to read instead of .env.", metavar="PATH"
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
+RecordId = Annotated[str, typer.Argument(help="A record's id.", metavar="ID")]
 
 
-def settings_from(env_file: Path | None) -> tuple["Settings", list[str]]:
+def for_user(help: str) -> Any:
+    """The option `--user`."""
+    return typer.Option("--user", "-u", help=help, metavar="ID")
+
+
+User = Annotated[str, for_user("Whose memory.")]
+
+
+def settings_from(env_file: Path | None) -> tuple[Settings, list[str]]:
     """The settings, and what was said while they were read."""
-    from supervisor_memory.settings import Settings
-
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         settings = Settings.from_env(env_file or ".env")
     return settings, [str(each.message) for each in caught]
 
 
-def told_settings(env_file: Path | None) -> "Settings":
+def told_settings(env_file: Path | None) -> Settings:
     """The settings; what was said while they were read goes to stderr."""
     settings, said = settings_from(env_file)
     for warning in said:
@@ -45,6 +61,25 @@ def told_settings(env_file: Path | None) -> "Settings":
     return settings
 
 
+def existing_memory(settings: Settings, *, embedder: bool = False) -> SupervisorMemory:
+    """The memory over a store that exists, read by the operator; see `SupervisorMemory.existing`."""
+    return SupervisorMemory.existing(settings, embedder=embedder).read_by(_OPERATOR)
+
+
+def opened(env_file: Path | None, *, embedder: bool = False) -> SupervisorMemory:
+    """The existing memory of the settings."""
+    return existing_memory(told_settings(env_file), embedder=embedder)
+
+
 def say(line: str) -> None:
     """A line on stderr, without what would act on the terminal."""
     typer.echo(one_line(line), err=True)
+
+
+def print_json(value: Any) -> None:
+    """The one JSON value of a command."""
+    typer.echo(as_json(value))
+
+
+def console() -> Console:
+    return Console(highlight=False, soft_wrap=False)

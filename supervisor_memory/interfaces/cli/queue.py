@@ -1,50 +1,44 @@
 """The commands for the queue: what waits to be read, reading it now, and what could not be read."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from supervisor_memory.interfaces.cli.options import FAILED, EnvFile, Json, say, told_settings
-from supervisor_memory.interfaces.cli.store import existing_memory
+from supervisor_memory.interfaces.cli.options import (
+    FAILED,
+    EnvFile,
+    Json,
+    for_user,
+    opened,
+    print_json,
+    say,
+    told_settings,
+)
 from supervisor_memory.interfaces.printable import as_json, counted, moment, one_line
 
 if TYPE_CHECKING:
-    from supervisor_memory.reading.existing import QueueFile, Waiting
+    from supervisor_memory.reading.existing import Waiting
 
-__all__ = ["add_commands"]
+__all__ = ["queue"]
 
 _LINE: Final = 160
 queue = typer.Typer(help="What was observed and is not memory yet.", no_args_is_help=True)
-User = Annotated[str | None, typer.Option("--user", "-u", help="Only this user's.", metavar="ID")]
+User = Annotated[str | None, for_user("Only this user's.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="Most events.")]
-
-
-def add_commands(app: typer.Typer) -> None:
-    app.add_typer(queue, name="queue")
 
 
 @queue.command(name="list")
 def list_(*, user: User = None, limit: Limit = 100, json: Json = False, env_file: EnvFile = None) -> None:
     """List the events that wait to be read, oldest first. Makes no file."""
-    from supervisor_memory.reading.existing import queue_in
-
-    with queue_in(told_settings(env_file)) as file:
-        found = [] if file is None else file.listed("waiting", user_id=user, limit=limit)
-        counts = _counts(file)
-    _show(found, counts, json=json)
+    _show("waiting", env_file, user_id=user, limit=limit, json=json)
 
 
 @queue.command()
 def dead(*, user: User = None, limit: Limit = 100, json: Json = False, env_file: EnvFile = None) -> None:
     """List the events that failed three times (dead letters). Exit code 1 when there are any."""
-    from supervisor_memory.reading.existing import queue_in
-
-    with queue_in(told_settings(env_file)) as file:
-        found = [] if file is None else file.listed("dead", user_id=user, limit=limit)
-        counts = _counts(file)
-    _show(found, counts, json=json)
-    if found:
+    if _show("dead", env_file, user_id=user, limit=limit, json=json):
         raise typer.Exit(FAILED)
 
 
@@ -72,13 +66,13 @@ def flush(
     env_file: EnvFile = None,
 ) -> None:
     """Read all that waits, now, with MEMORY_LLM where one is set. Exit code 1: some could not be read."""
-    with existing_memory(told_settings(env_file), embedder=True) as memory:
+    with opened(env_file, embedder=True) as memory:
         before = memory.upkeep.queue.counts()["waiting"]
         is_done = memory.upkeep.queue.flush(seconds=seconds)
         counts = memory.upkeep.queue.counts()
     left = counts["waiting"]
     if json:
-        typer.echo(as_json({"read": max(before - left, 0), "in_time": is_done, "counts": counts}))
+        print_json({"read": max(before - left, 0), "in_time": is_done, "counts": counts})
     else:
         waits = counted(left, "event waits", "events wait")
         typer.echo(f"{waits}, {counts['dead']} dead; {before} to read before")
@@ -88,14 +82,24 @@ def flush(
         raise typer.Exit(FAILED)
 
 
-def _counts(file: "QueueFile | None") -> dict[str, int]:
-    return {"waiting": 0, "dead": 0} if file is None else dict(file.counts())
+def _show(
+    state: Literal["waiting", "dead"], env_file: Path | None, *, user_id: str | None, limit: int, json: bool
+) -> bool:
+    """Show the events in a state; returns whether there are any."""
+    from supervisor_memory.reading.existing import queue_in
 
-
-def _show(found: "Sequence[Waiting]", counts: dict[str, int], *, json: bool) -> None:
+    found: Sequence[Waiting] = ()
+    counts = {"waiting": 0, "dead": 0}
+    with queue_in(told_settings(env_file)) as file:
+        if file is not None:
+            found, counts = file.listed(state, user_id=user_id, limit=limit), dict(file.counts())
     if json:
-        typer.echo(as_json({"counts": counts, "events": [_told(each) for each in found]}))
-        return
+        events = [
+            {"state": each.state, "attempts": each.attempts, "reason": each.reason, **each.event.to_dict()}
+            for each in found
+        ]
+        print_json({"counts": counts, "events": events})
+        return bool(found)
     typer.echo(", ".join(f"{count} {state}" for state, count in counts.items() if count) or "nothing waits")
     for each in found:
         event = each.event
@@ -104,7 +108,4 @@ def _show(found: "Sequence[Waiting]", counts: dict[str, int], *, json: bool) -> 
             one_line(f"{event.id}  {moment(event.created_at)}  {event.scope.user_id}  {who}  {each.reason}")
         )
         typer.echo(f"   {one_line(event.text, most=_LINE)}")
-
-
-def _told(each: "Waiting") -> dict[str, Any]:
-    return {"state": each.state, "attempts": each.attempts, "reason": each.reason, **each.event.to_dict()}
+    return bool(found)

@@ -6,37 +6,40 @@ docs/reviewing.md is its page.
 import getpass
 import re
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, cast
+from typing import Annotated, Final
 
 import typer
 
-from supervisor_memory.interfaces.cli.options import EnvFile, Json, say, told_settings
-from supervisor_memory.interfaces.cli.store import existing_memory
+from supervisor_memory.interfaces.cli.options import (
+    EnvFile,
+    Json,
+    RecordId,
+    User,
+    for_user,
+    opened,
+    print_json,
+    say,
+)
 from supervisor_memory.interfaces.cli.where import moment_of
 from supervisor_memory.interfaces.printable import as_json, one_line
+from supervisor_memory.memory import SupervisorMemory
+from supervisor_memory.model.records import WriteResult
+from supervisor_memory.review.proposal import Proposal
+from supervisor_memory.review.sweep import Swept
 
-if TYPE_CHECKING:
-    from supervisor_memory.memory import SupervisorMemory
-    from supervisor_memory.model.records import WriteResult
-    from supervisor_memory.review.proposal import Proposal
-    from supervisor_memory.review.sweep import Swept, Which
-
-__all__ = ["add_commands"]
+__all__ = ["review"]
 
 _LINE: Final = 200
 review = typer.Typer(help="What waits for a person, and what a person takes back.", no_args_is_help=True)
 
 Id = Annotated[str, typer.Argument(help="The id of what waits.", metavar="ID")]
-RecordId = Annotated[str, typer.Argument(help="A record's id.", metavar="ID")]
 Reviewer = Annotated[
     str | None,
     typer.Option("--as", help="Who looks and decides, for the logs; your login if unset.", metavar="LOGIN"),
 ]
-OneUser = Annotated[str | None, typer.Option("--user", "-u", help="Only what is this user's.", metavar="ID")]
-User = Annotated[str, typer.Option("--user", "-u", help="Whose memory.", metavar="ID")]
+OneUser = Annotated[str | None, for_user("Only what is this user's.")]
 OfSource = Annotated[
     str | None,
     typer.Option("--source", help="Only what is said by: user, agent, tool, system.", metavar="CLASS"),
@@ -53,10 +56,6 @@ Until = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", help="Do it. Without, only tell what it would do.")]
 
 
-def add_commands(app: typer.Typer) -> None:
-    app.add_typer(review, name="review")
-
-
 @review.command(name="list")
 def list_(
     *,
@@ -70,7 +69,7 @@ def list_(
     with _open(env_file, by) as memory:
         waiting = memory.review.pending(user_id=user, limit=limit)
     if json:
-        typer.echo(as_json({"proposals": [each.to_dict() for each in waiting]}))
+        print_json({"proposals": [each.to_dict() for each in waiting]})
         return
     for each in waiting:
         _show(each)
@@ -85,7 +84,7 @@ def show(id: Id, *, by: Reviewer = None, json: Json = False, env_file: EnvFile =
         waiting = memory.review.show(id)
         said = memory.messages(id)
     if json:
-        typer.echo(as_json({**waiting.to_dict(), "messages": [each.to_dict() for each in said]}))
+        print_json({**waiting.to_dict(), "messages": [each.to_dict() for each in said]})
         return
     _show(waiting)
     for each in said:
@@ -159,88 +158,61 @@ def undo(id: Id, *, by: Reviewer = None, json: Json = False, env_file: EnvFile =
     typer.echo(as_json({"id": id, "status": status}) if json else f"waits for review again: {one_line(id)}")
 
 
-@review.command()
-def quarantine(
-    *,
-    user: User,
-    source: OfSource = None,
-    run: OfRun = None,
-    session: OfSession = None,
-    agent: OfAgent = None,
-    since: Since = None,
-    until: Until = None,
-    by: Reviewer = None,
-    yes: Yes = False,
-    json: Json = False,
-    env_file: EnvFile = None,
-) -> None:
-    """Set aside all that came from a source, run, session, agent or time: found no more, and kept."""
-    which = _which(source=source, run_id=run, session_id=session, agent_id=agent, since=since, until=until)
-    with _open(env_file) as memory:
-        swept = memory.review.quarantine(user_id=user, reviewer=_login(by), dry_run=not yes, **which)
-    _tell(swept, json=json)
+def _sweeping(name: str, told: str) -> None:
+    """Add the command of a verb that takes back all that came from somewhere."""
+
+    def sweep(
+        *,
+        user: User,
+        source: OfSource = None,
+        run: OfRun = None,
+        session: OfSession = None,
+        agent: OfAgent = None,
+        since: Since = None,
+        until: Until = None,
+        by: Reviewer = None,
+        yes: Yes = False,
+        json: Json = False,
+        env_file: EnvFile = None,
+    ) -> None:
+        asked = {"source": source, "run_id": run, "session_id": session, "agent_id": agent}
+        times = {"since": moment_of(since, end=False), "until": moment_of(until, end=True)}
+        which = {name: value for name, value in {**asked, **times}.items() if value is not None}
+        with _open(env_file) as memory:
+            verb: Callable[..., Swept] = getattr(memory.review, name.replace("-", "_"))
+            swept = verb(user_id=user, reviewer=_login(by), dry_run=not yes, **which)
+        _tell(swept, json=json)
+
+    review.command(name, help=told)(sweep)
 
 
-@review.command()
-def release(
-    *,
-    user: User,
-    source: OfSource = None,
-    run: OfRun = None,
-    session: OfSession = None,
-    agent: OfAgent = None,
-    since: Since = None,
-    until: Until = None,
-    by: Reviewer = None,
-    yes: Yes = False,
-    json: Json = False,
-    env_file: EnvFile = None,
-) -> None:
-    """End a quarantine: what was set aside of this is as it was before."""
-    which = _which(source=source, run_id=run, session_id=session, agent_id=agent, since=since, until=until)
-    with _open(env_file) as memory:
-        swept = memory.review.release(user_id=user, reviewer=_login(by), dry_run=not yes, **which)
-    _tell(swept, json=json)
+_sweeping(
+    "quarantine",
+    "Set aside all that came from a source, run, session, agent or time: found no more, and kept.",
+)
+_sweeping("release", "End a quarantine: what was set aside of this is as it was before.")
+_sweeping(
+    "roll-back",
+    "Take back all writes of a source: added records are withdrawn, changed records are as before.",
+)
 
 
-@review.command(name="roll-back")
-def roll_back(
-    *,
-    user: User,
-    source: OfSource = None,
-    run: OfRun = None,
-    session: OfSession = None,
-    agent: OfAgent = None,
-    since: Since = None,
-    until: Until = None,
-    by: Reviewer = None,
-    yes: Yes = False,
-    json: Json = False,
-    env_file: EnvFile = None,
-) -> None:
-    """Take back all writes of a source: added records are withdrawn, changed records are as before."""
-    which = _which(source=source, run_id=run, session_id=session, agent_id=agent, since=since, until=until)
-    with _open(env_file) as memory:
-        swept = memory.review.roll_back(user_id=user, reviewer=_login(by), dry_run=not yes, **which)
-    _tell(swept, json=json)
+def _open(env_file: Path | None, by: str | None = None) -> SupervisorMemory:
+    return opened(env_file, embedder=True).read_by(_login(by))
 
 
-def _open(env_file: Path | None, by: str | None = None) -> "AbstractContextManager[SupervisorMemory]":
-    return existing_memory(told_settings(env_file), embedder=True).read_by(_login(by))
-
-
-def _decide(env_file: Path | None, verb: "Callable[[SupervisorMemory], WriteResult]", *, json: bool) -> None:
+def _decide(env_file: Path | None, verb: Callable[[SupervisorMemory], WriteResult], *, json: bool) -> None:
     with _open(env_file) as memory:
         done = verb(memory)
     if json:
-        typer.echo(as_json(asdict(done)))
+        print_json(asdict(done))
         return
     reason = f" ({one_line(done.reason)})" if done.reason else ""
     status = "waits for review again" if done.status == "pending" else done.status
     typer.echo(f"{status}{reason}: {done.id}, version {done.version}")
 
 
-def _show(proposal: "Proposal") -> None:
+def _show(proposal: Proposal) -> None:
     user = one_line(proposal.record.user_id)
     typer.echo(f"{proposal.id}  of {user}: {', '.join(proposal.why)}")
     lines = {
@@ -256,9 +228,9 @@ def _show(proposal: "Proposal") -> None:
             typer.echo(f"  {name + ':':<9} {one_line(text, most=_LINE)}")
 
 
-def _tell(swept: "Swept", *, json: bool) -> None:
+def _tell(swept: Swept, *, json: bool) -> None:
     if json:
-        typer.echo(as_json(swept.to_dict()))
+        print_json(swept.to_dict())
     else:
         for step in swept.steps:
             typer.echo(f"{step.action}: {step.record_id}  {one_line(step.text, most=_LINE)}")
@@ -268,12 +240,6 @@ def _tell(swept: "Swept", *, json: bool) -> None:
         typer.echo(f"{len(swept.steps)} {would}changed, {len(swept.left)} {would}left")
     if swept.dry_run:
         say("nothing was changed; --yes does it")
-
-
-def _which(since: str | None, until: str | None, **others: str | None) -> "Which":
-    times = {"since": moment_of(since, end=False), "until": moment_of(until, end=True)}
-    given = {name: value for name, value in {**others, **times}.items() if value is not None}
-    return cast("Which", given)
 
 
 def _login(by: str | None) -> str:

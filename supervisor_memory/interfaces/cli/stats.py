@@ -1,18 +1,16 @@
 """The command `stats`: how well memory serves."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
-from supervisor_memory.interfaces.cli.options import EnvFile, Json, told_settings
+from supervisor_memory.interfaces.cli.options import EnvFile, Json, for_user, opened, print_json
 from supervisor_memory.interfaces.cli.where import moment_of
-from supervisor_memory.interfaces.printable import as_json, counted, one_line
+from supervisor_memory.interfaces.printable import counted, one_line
+from supervisor_memory.reading.metrics import Figures, Metrics
 
-if TYPE_CHECKING:
-    from supervisor_memory.reading.metrics import Figures, Metrics
-
-__all__ = ["add_commands"]
+__all__ = ["stats"]
 
 _COUNTS: Final = (
     ("turns", "turn", "turns"),
@@ -35,15 +33,9 @@ _SHARES: Final = (
 )
 
 
-def add_commands(app: typer.Typer) -> None:
-    app.command()(stats)
-
-
 def stats(
     *,
-    user: Annotated[
-        str | None, typer.Option("--user", "-u", help="Only this user's; the queue is all's.", metavar="ID")
-    ] = None,
+    user: Annotated[str | None, for_user("Only this user's; the queue is all's.")] = None,
     since: Annotated[
         str | None,
         typer.Option("--since", help="Only from then on: 2026-01-31, or an ISO time.", metavar="WHEN"),
@@ -52,19 +44,17 @@ def stats(
     env_file: EnvFile = None,
 ) -> None:
     """Tell how well memory serves: what was shown, used, written, refused; in all and by agent."""
-    from supervisor_memory.interfaces.cli.store import existing_memory
-
     begin = moment_of(since, end=False)
-    with existing_memory(told_settings(env_file), embedder=False) as memory:
+    with opened(env_file) as memory:
         found = memory.audit.figures(user_id=user, since=begin)
     if json:
-        typer.echo(as_json({"user_id": user, **found.to_dict()}))
+        print_json({"user_id": user, **found.to_dict()})
         return
     for line in _lines(found):
         typer.echo(line)
 
 
-def _lines(found: "Metrics") -> Iterator[str]:
+def _lines(found: Metrics) -> Iterator[str]:
     yield from _told(found.total)
     waiting = ", ".join(f"{count} {state}" for state, count in found.queue.items())
     wait = "waits" if found.pending == 1 else "wait"
@@ -75,7 +65,7 @@ def _lines(found: "Metrics") -> Iterator[str]:
         yield from (f"  {line}" for line in _told(figures))
 
 
-def _told(figures: "Figures") -> Iterator[str]:
+def _told(figures: Figures) -> Iterator[str]:
     told = figures.to_dict()
     yield ", ".join(counted(told[name], one, many) for name, one, many in _COUNTS)
     for name, words in _SHARES:

@@ -62,7 +62,8 @@ def show_record(
     console.print()
     _show_pairs(console, _facts(record, versions[-1]))
     if messages:
-        _head(console, f"said{_of_version(read_from_message(versions), record)}")
+        of = read_from_message(versions).version
+        _head(console, "said" if of == record.version else f"said, for version {of}")
     for message in messages:
         is_its_own = message.id in (record.ref_id, record.id)
         _line(
@@ -238,15 +239,16 @@ def _facts(record: Record, present: Version) -> Iterable[tuple[str, str]]:
 
 def _in_time(version: Version) -> str:
     since, until = ("ever" if at is None else moment(at) for at in (version.valid_from, version.valid_to))
+    return one_line(f"valid {since} to {until}{decided(version)}")
+
+
+def decided(version: Version) -> str:
+    """When a version was recorded, and what decided it."""
     known = "" if version.recorded_at is None else f", recorded {moment(version.recorded_at)}"
     by = f" by {version.op} of {version.actor}" if version.op else ""
     why = f" ({version.reason})" if version.reason else ""
     said = f", said in session {version.said_in}" if version.said_in else ""
-    return one_line(f"valid {since} to {until}{known}{by}{why}{said}")
-
-
-def _of_version(version: Record, present: Record) -> str:
-    return "" if version.version == present.version else f", for version {version.version}"
+    return f"{known}{by}{why}{said}"
 
 
 def _described(record: Record) -> str:

@@ -5,27 +5,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from supervisor_memory.errors import InvalidContent, SettingsError
-from supervisor_memory.interfaces.cli.options import EnvFile, told_settings
+from supervisor_memory.interfaces.cli.options import EnvFile, for_user, told_settings
+from supervisor_memory.memory import SupervisorMemory
+from supervisor_memory.settings import Settings
 
 if TYPE_CHECKING:
     from supervisor_memory.interfaces.http.access import Tokens
-    from supervisor_memory.settings import Settings
 
-__all__ = ["add_commands"]
-
-
-def add_commands(app: typer.Typer) -> None:
-    app.command()(mcp)
+__all__ = ["mcp"]
 
 
 def mcp(
     *,
-    user: Annotated[
-        str | None,
-        typer.Option(
-            "--user", "-u", help="Whose memory; with --http that of the token's user.", metavar="ID"
-        ),
-    ] = None,
+    user: Annotated[str | None, for_user("Whose memory; with --http that of the token's user.")] = None,
     writes: Annotated[bool, typer.Option("--writes", help="Also the tools that change something.")] = False,
     http: Annotated[
         bool, typer.Option("--http", help="By HTTP at /mcp instead of stdin and stdout.")
@@ -51,7 +43,6 @@ def mcp(
         raise SettingsError(
             f"mcp needs {error.name}, which is not installed: pip install 'supervisor-memory[mcp]'"
         ) from error
-    from supervisor_memory.memory import SupervisorMemory
 
     if user is not None and not http:
         import asyncio
@@ -72,7 +63,7 @@ def mcp(
         run(app, listening, path=PATH)
 
 
-def _tokens(settings: "Settings", host: str, user: str | None) -> "Tokens":
+def _tokens(settings: Settings, host: str, user: str | None) -> "Tokens":
     """Who may ask. At least one of them is told whose memory is meant: no request could say it.
 
     Raises:
