@@ -10,16 +10,18 @@ import functools
 import os
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import contextmanager
+from contextvars import ContextVar
 from math import inf
 from queue import Empty, SimpleQueue
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from supervisor_memory.errors import DeadlineExceeded
 
-__all__ = ["Bridge", "finished", "passed_on", "seconds_left", "twin"]
+__all__ = ["Bridge", "finished", "holding", "passed_on", "seconds_left", "twin"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -204,6 +206,16 @@ def _shielded(future: "Future[T]") -> "Future[T]":
 def finished(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end, on one of memory's own threads: they have no event loop."""
     return asyncio.run(coroutine)
+
+
+@contextmanager
+def holding(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """Give a context variable a value inside the block."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
 
 
 class _HasBridge(Protocol):

@@ -3,8 +3,8 @@
 import asyncio
 import contextvars
 import copy
-import threading
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from langgraph.prebuilt import ToolNode
 from langgraph.pregel.remote import RemoteGraph
 
 from supervisor_memory.errors import GraphError
-from supervisor_memory.host.prompts import Captured, Explained, capturing
+from supervisor_memory.host.prompts import Explained, capturing
 from supervisor_memory.host.run.state import with_input
 from supervisor_memory.host.ways_in.observing import WRAPPED
 
@@ -68,8 +68,7 @@ def _explained(builder: Any, name: str, given: Any, config: RunnableConfig | Non
             error = f"{type(problem).__name__}: {problem}"
     if not found:
         return Prompt(name, agent, error=error)
-    first: Captured = found[0]
-    return Prompt(name, first.agent or agent, tuple(first.messages))
+    return Prompt(name, found[0].agent or agent, tuple(found[0].messages))
 
 
 def _run(graph: Any, given: Any, config: RunnableConfig | None) -> None:
@@ -83,24 +82,13 @@ def _run(graph: Any, given: Any, config: RunnableConfig | None) -> None:
 
 def _run_async(graph: Any, given: Any, config: RunnableConfig | None) -> None:
     """Run an async-only node on an event loop of its own, since this thread may already have one."""
-    failed: list[BaseException] = []
 
     async def first() -> None:
         async for _ in graph.astream(given, config):
             break
 
-    def run() -> None:
-        try:
-            asyncio.run(first())
-        except BaseException as error:  # noqa: BLE001  # raised below
-            failed.append(error)
-
-    within = contextvars.copy_context()
-    thread = threading.Thread(target=within.run, args=(run,), daemon=True)
-    thread.start()
-    thread.join()
-    if failed:
-        raise failed[0]
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(contextvars.copy_context().run, asyncio.run, first()).result()
 
 
 def _with_thread(graph: Any, input: Any, config: RunnableConfig | None) -> Any:

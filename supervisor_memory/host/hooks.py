@@ -10,13 +10,15 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph._internal._constants import CONFIG_KEY_RUNTIME, CONFIG_KEY_SCRATCHPAD
 from langgraph.pregel._read import ChannelRead
+from langgraph.store.base import BaseStore
 
+from supervisor_memory.core import Memory, Recalled
 from supervisor_memory.errors import IdentityConflict, IdentityError, InvalidName
 from supervisor_memory.flow import Outcome
 from supervisor_memory.host.prompts import NO_NOTE, Placement, Telling, is_explaining
@@ -30,7 +32,14 @@ from supervisor_memory.host.run.beginning import (
     texts_in,
 )
 from supervisor_memory.host.run.checkpoints import Checkpoints
-from supervisor_memory.host.run.identity import Resolver, acting_scope, checked, placed_by_host, users_of
+from supervisor_memory.host.run.identity import (
+    Resolver,
+    acting_scope,
+    checked,
+    event_of,
+    placed_by_host,
+    users_of,
+)
 from supervisor_memory.host.run.state import (
     is_memory_name,
     memory_calls,
@@ -45,14 +54,8 @@ from supervisor_memory.model.arguments import as_messages
 from supervisor_memory.model.records import AuditEvent, Filter, Note, Scope
 from supervisor_memory.ports import guarded
 
-if TYPE_CHECKING:
-    from langgraph.store.base import BaseStore
-
-    from supervisor_memory.core import Memory, Recalled
-
 __all__ = ["Hooks", "Visit", "notice_unguarded", "outcome_of"]
 
-Outcomes: TypeAlias = Literal["denied", "degraded"]
 _MOST_CALLS = 1024
 _log = logging.getLogger("supervisor_memory")
 
@@ -91,7 +94,7 @@ class Hooks:
         shape: Turns a dictionary of state values into a state of the graph's own type.
     """
 
-    memory: "Memory"
+    memory: Memory
     keys: tuple[str, ...] = ("messages",)
     identity: Resolver | None = None
     placement: Placement = "system"
@@ -241,29 +244,31 @@ class Hooks:
         begun = self.begun(state, config)
         if begun is not None:
             told = begun.scope
-            return told if isinstance(told, IdentityError) else replace(told, agent_id=_agent(agent_id))
+            agent = None if agent_id is None else checked(agent_id)
+            return told if isinstance(told, IdentityError) else replace(told, agent_id=agent)
+
+        def look() -> Scope | IdentityError:
+            try:
+                return self.beginnings.scope(state, config, agent_id)
+            except IdentityError as error:
+                return error
+
         scope = guarded(
-            lambda: self._scope(state, config, agent_id),
+            look,
             otherwise=lambda error: IdentityError(f"who acts cannot be told: {type(error).__name__}"),
         )
         if isinstance(scope, IdentityError):
             self._report_off(scope, agent_id)
         return scope
 
-    def _scope(self, state: Any, config: RunnableConfig, agent_id: str | None) -> Scope | IdentityError:
-        try:
-            return self.beginnings.scope(state, config, agent_id)
-        except IdentityError as error:
-            return error
-
     def enter(self, state: Any, config: RunnableConfig, agent_id: str | None) -> Visit:
         """Begin a visit: settle who acts, and recall a note for the actor's models. Never raises."""
-        broken = Visit(IdentityError("memory is off for this step: it could not be entered"))
-        return guarded(lambda: self._enter(state, config, agent_id), otherwise=lambda error: broken)
+        return guarded(lambda: self._enter(state, config, agent_id), otherwise=lambda error: _broken())
 
     def _enter(self, state: Any, config: RunnableConfig, agent_id: str | None) -> Visit:
         runtime = (config.get("configurable") or {}).get(CONFIG_KEY_RUNTIME)
-        notice_unguarded(self.memory, getattr(runtime, "store", None), graph=_graph_of(config))
+        graph = str((config.get("metadata") or {}).get("graph_id") or "")  # named on a LangGraph server alone
+        notice_unguarded(self.memory, getattr(runtime, "store", None), graph=graph)
         begun = self.begun(state, config)
         if begun is not None:
             begun.settle(state, self.keys)
@@ -275,15 +280,12 @@ class Hooks:
 
     def look(self, state: Any, config: RunnableConfig, agent_id: str | None) -> Visit:
         """Begin a visit without a note: settle who acts and which messages are there. Never raises."""
-        broken = Visit(IdentityError("memory is off for this step: it could not be entered"))
-        return guarded(
-            lambda: Visit(
-                self.scope(state, config, agent_id),
-                begun=self.begun(state, config),
-                seen=self.seen(state, config),
-            ),
-            otherwise=lambda error: broken,
-        )
+
+        def look() -> Visit:
+            begun = self.begun(state, config)
+            return Visit(self.scope(state, config, agent_id), begun=begun, seen=self.seen(state, config))
+
+        return guarded(look, otherwise=lambda error: _broken())
 
     def visit(
         self,
@@ -497,10 +499,11 @@ class Hooks:
         """Audit that a sub-agent called a memory tool."""
         told = acting_scope()
         scope = told if isinstance(told, Scope) else None
-        self._report("tool", "denied", "memory-tool-called-by-a-sub-agent", scope)
+        reason = "memory-tool-called-by-a-sub-agent"
+        self.memory.report(event_of("tool", scope, outcome="denied", reason=reason))
 
     def missed(self, step: str, scope: Scope, error: BaseException) -> Note:
-        self._report(step, "degraded", type(error).__name__, scope)
+        self.memory.report(event_of(step, scope, outcome="degraded", reason=type(error).__name__))
         return Note(degraded=True)
 
     def _report_off(self, error: IdentityError, agent_id: str | None) -> None:
@@ -511,32 +514,14 @@ class Hooks:
             AuditEvent("identity", outcome="denied", reason=type(error).__name__, agent_id=agent_id)
         )
 
-    def _report(self, op: str, outcome: Outcomes, reason: str, scope: Scope | None) -> None:
-        self.memory.report(
-            AuditEvent(
-                op,
-                user_id=scope.user_id if scope else None,
-                outcome=outcome,
-                reason=reason,
-                agent_id=scope.agent_id if scope else None,
-                session_id=scope.session_id if scope else None,
-                run_id=scope.run_id if scope else None,
-            )
-        )
 
-
-def _graph_of(config: RunnableConfig) -> str:
-    """The graph's name on a LangGraph server; "" elsewhere."""
-    return str((config.get("metadata") or {}).get("graph_id") or "")
+def _broken() -> Visit:
+    return Visit(IdentityError("memory is off for this step: it could not be entered"))
 
 
 def _begins(message: BaseMessage, turn: str | None) -> bool:
     """Whether a message began the turn; with an unknown turn, any human message may have."""
     return isinstance(message, HumanMessage) and (turn is None or message.id == turn)
-
-
-def _agent(agent_id: str | None) -> str | None:
-    return None if agent_id is None else checked(agent_id)
 
 
 def _resumed(config: RunnableConfig) -> frozenset[str]:
@@ -566,11 +551,6 @@ def _question(messages: Sequence[BaseMessage], asked: str, scope: Scope, task: s
 def _said(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """The answers among messages."""
     return [m for m in messages if isinstance(m, AIMessage) and m.text and _is_answer(m)]
-
-
-def _is_handoff(message: BaseMessage) -> bool:
-    """Whether a message is create_supervisor's bookkeeping: "Transferring back to supervisor"."""
-    return bool(message.response_metadata.get("__is_handoff_back"))
 
 
 def outcome_of(
@@ -603,10 +583,12 @@ def outcome_of(
 
 
 def _is_answer(message: BaseMessage) -> bool:
-    return not getattr(message, "tool_calls", None) and not _is_handoff(message)
+    """Whether a message is no call, and not create_supervisor's "Transferring back to supervisor"."""
+    is_handoff = message.response_metadata.get("__is_handoff_back")
+    return not getattr(message, "tool_calls", None) and not is_handoff
 
 
-def notice_unguarded(memory: "Memory", store: "BaseStore | None", *, graph: str = "") -> bool:
+def notice_unguarded(memory: Memory, store: BaseStore | None, *, graph: str = "") -> bool:
     """Warn once, in the log and the audit log, if a run's store reaches memory without a guard.
 
     A server may run a graph with a store of its own in place of the one that it was compiled with.

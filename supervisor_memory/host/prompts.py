@@ -7,7 +7,7 @@ Outside of wrapped nodes and tool calls, the wrapped methods only call the origi
 
 import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
@@ -17,6 +17,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool
 
+from supervisor_memory.bridge import holding
 from supervisor_memory.errors import SettingsError
 from supervisor_memory.host.run.state import without_calls
 from supervisor_memory.host.ways_in.inside import runs_an_agent
@@ -116,35 +117,22 @@ def telling() -> Telling | None:
     return None if told is None or told.is_over else told
 
 
-@contextmanager
-def tells(told: Telling | None) -> Iterator[None]:
+def tells(told: Telling | None) -> AbstractContextManager[None]:
     """Give this note to the models called inside; None: give them none."""
-    token = _TELLING.set(told)
-    try:
-        yield
-    finally:
-        _TELLING.reset(token)
+    return holding(_TELLING, told)
 
 
-@contextmanager
-def silent() -> Iterator[None]:
+def silent() -> AbstractContextManager[None]:
     """See `SupervisorMemory.silent`."""
-    token = _SILENT.set(True)
-    try:
-        yield
-    finally:
-        _SILENT.reset(token)
+    return holding(_SILENT, True)  # noqa: FBT003
 
 
 @contextmanager
 def capturing() -> Iterator[list[Captured]]:
     """Collect the prompts of the models called inside, and call none: each call raises `Explained`."""
     prompts: list[Captured] = []
-    token = _CAPTURED.set(prompts)
-    try:
+    with holding(_CAPTURED, prompts):
         yield prompts
-    finally:
-        _CAPTURED.reset(token)
 
 
 def is_explaining() -> bool:
@@ -166,12 +154,14 @@ def placed(
             "last_user": the first block of the newest human message with an anchor, else as "system".
     """
     told = list(messages)
-    if not note or any(_holds(message, note) for message in told):
+    if not note or any(note.text in m.text for m in told if not isinstance(m, AIMessage)):
         return told
     if placement == "last_user":
         newest = [at for at in range(len(told) - 1, -1, -1) if isinstance(told[at], HumanMessage)]
         for at in (at for anchor in anchors if anchor for at in newest if anchor in told[at].text):
-            content = [_block(note.text + _BETWEEN), *_blocks(told[at])]
+            held = told[at].content
+            rest = [_block(held)] if isinstance(held, str) else held
+            content = [_block(note.text + _BETWEEN), *rest]
             told[at] = told[at].model_copy(update={"content": content})
             return told
     for at, message in enumerate(told):
@@ -298,20 +288,11 @@ def _drops_system(model: BaseChatModel, messages: Sequence[BaseMessage], call: M
     return any(str(m.response_metadata.get("id") or "").startswith("resp_") for m in answers)
 
 
-def _holds(message: BaseMessage, note: Note) -> bool:
-    return not isinstance(message, AIMessage) and note.text in message.text
-
-
 def _with_note(system: SystemMessage, note: Note) -> SystemMessage:
     held = system.content
     if isinstance(held, str):
         return system.model_copy(update={"content": f"{held}{_BETWEEN}{note.text}" if held else note.text})
     return system.model_copy(update={"content": [*held, _block(_BETWEEN + note.text)]})
-
-
-def _blocks(message: BaseMessage) -> list[Any]:
-    held = message.content
-    return [_block(held)] if isinstance(held, str) else list(held)
 
 
 def _block(text: str) -> dict[str, str]:

@@ -7,18 +7,16 @@ nobody approves a proposal they were not shown.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.types import interrupt
 
+from supervisor_memory.core import Memory
 from supervisor_memory.errors import AlreadyReviewed, IdentityError, SupervisorMemoryError
 from supervisor_memory.host.run.identity import Resolver, scope_of
 from supervisor_memory.ports import guarded
-
-if TYPE_CHECKING:
-    from supervisor_memory.core import Memory
-    from supervisor_memory.review.proposal import Proposal
+from supervisor_memory.review.proposal import Proposal
 
 __all__ = ["ASK", "decide", "question", "review_node"]
 
@@ -28,7 +26,7 @@ _log = logging.getLogger("supervisor_memory")
 
 
 def review_node(
-    memory: "Memory",
+    memory: Memory,
     *,
     reviewer: str | Callable[[RunnableConfig], str] = "operator",
     identity: Resolver | None = None,
@@ -63,7 +61,7 @@ def review_node(
     return RunnableLambda(review, name="memory review")
 
 
-def question(waiting: "Sequence[Proposal]") -> dict[str, Any]:
+def question(waiting: Sequence[Proposal]) -> dict[str, Any]:
     """The value of the interrupt: the waiting proposals, as plain JSON."""
     return {
         "ask": ASK,
@@ -83,7 +81,7 @@ def question(waiting: "Sequence[Proposal]") -> dict[str, Any]:
     }
 
 
-def decide(memory: "Memory", answers: object, *, user_id: str, reviewer: str) -> dict[str, str]:
+def decide(memory: Memory, answers: object, *, user_id: str, reviewer: str) -> dict[str, str]:
     """Carry out a person's decisions; returns the outcome of each by its id.
 
     A decision that cannot be carried out leaves its proposal waiting, and the log says why. Raising would be
@@ -103,7 +101,7 @@ def decide(memory: "Memory", answers: object, *, user_id: str, reviewer: str) ->
     }
 
 
-def _decide_one(memory: "Memory", id: str, answer: object, *, user_id: str, reviewer: str) -> str:
+def _decide_one(memory: Memory, id: str, answer: object, *, user_id: str, reviewer: str) -> str:
     asked = answer if isinstance(answer, Mapping) else {"action": answer}
     desk = memory.review
     try:
@@ -126,7 +124,7 @@ def _decide_one(memory: "Memory", id: str, answer: object, *, user_id: str, revi
         return type(error).__name__
 
 
-def _user_of(memory: "Memory", state: Any, config: RunnableConfig, identity: Resolver | None) -> str | None:
+def _user_of(memory: Memory, state: Any, config: RunnableConfig, identity: Resolver | None) -> str | None:
     """The run's user; None if nobody can be identified, since memory is then off."""
     key = memory.backend.audit.log_id.encode()
     try:

@@ -6,7 +6,7 @@ A tool never raises: an exception in a tool ends the graph. It answers `{"error"
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, TypeVar, cast
+from typing import Annotated, Any, Literal, Optional, TypeVar, cast
 
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
@@ -16,6 +16,7 @@ from langgraph.prebuilt import ToolRuntime
 from langgraph.runtime import get_runtime
 from pydantic import BaseModel, BeforeValidator, Field, create_model
 
+from supervisor_memory.core import Memory
 from supervisor_memory.errors import (
     BackendError,
     DeadlineExceeded,
@@ -25,14 +26,13 @@ from supervisor_memory.errors import (
     SettingsError,
     SupervisorMemoryError,
 )
-from supervisor_memory.host.run.identity import Acting, Resolver, acting, caller_name, scope_of
+from supervisor_memory.host.run.identity import Acting, Resolver, acting, caller_name, event_of, scope_of
 from supervisor_memory.host.run.state import values_of
 from supervisor_memory.host.ways_in.workers import DENIAL
 from supervisor_memory.language.unseen import visible
 from supervisor_memory.model.records import (
     FAMILIES,
     KINDS,
-    AuditEvent,
     Filter,
     Kind,
     Record,
@@ -42,10 +42,6 @@ from supervisor_memory.model.records import (
     is_id,
 )
 from supervisor_memory.ports import guarded
-from supervisor_memory.redact.redactor import redacted_scope
-
-if TYPE_CHECKING:
-    from supervisor_memory.core import Memory
 
 __all__ = ["build_tools"]
 
@@ -83,7 +79,7 @@ Runtime = Annotated[Optional[ToolRuntime], InjectedToolArg(), BeforeValidator(_n
 
 
 def build_tools(
-    memory: "Memory", *, only: Sequence[str] | None = None, identity: Resolver | None = None
+    memory: Memory, *, only: Sequence[str] | None = None, identity: Resolver | None = None
 ) -> list[BaseTool]:
     """The tools bound to a memory. Each tool's `metadata["op"]` is its name in the audit log.
 
@@ -110,7 +106,7 @@ def build_tools(
 class _Calls:
     """The tools' functions. Their docstrings are what the model reads."""
 
-    def __init__(self, memory: "Memory", identity: Resolver | None) -> None:
+    def __init__(self, memory: Memory, identity: Resolver | None) -> None:
         self._memory = memory
         self._identity = identity
 
@@ -286,13 +282,10 @@ class _Calls:
             raise acting
         if acting is not None:
             return acting
-        if runtime is None:
-            state, config = {}, _config()
-        else:
-            state, config = runtime.state, runtime.config
+        state, config = ({}, _config()) if runtime is None else (runtime.state, runtime.config)
         key = self._memory.backend.audit.log_id.encode()
         told = scope_of(state, config, agent_id=None, resolver=self._identity, key=key)
-        return redacted_scope(told, self._memory.services.redactor.text)
+        return self._memory.services.scope(told)
 
     def _report_forged(self, runtime: ToolRuntime | None, scope: Scope) -> None:
         """Audit a model's attempt to name a user in the arguments, which is ignored."""
@@ -308,17 +301,7 @@ class _Calls:
 
     def _report(self, scope: Scope | None, outcome: Literal["denied", "degraded"], reason: str) -> None:
         caller = caller_name() if outcome == "denied" else None
-        self._memory.report(
-            AuditEvent(
-                "tool",
-                user_id=scope.user_id if scope else None,
-                outcome=outcome,
-                reason=reason,
-                agent_id=(scope.agent_id if scope else None) or caller,
-                session_id=scope.session_id if scope else None,
-                run_id=scope.run_id if scope else None,
-            )
-        )
+        self._memory.report(event_of("tool", scope, outcome=outcome, reason=reason, caller=caller))
 
     def _family(self, namespace: str) -> str:
         """Return the family a model asked for, if this memory has it.
@@ -424,7 +407,7 @@ def _schema(verb: str, top_k: int, min_score: float) -> type[BaseModel]:
     )  # the schema shows the model the defaults of this memory
 
 
-def _twin(memory: "Memory", function: Callable[..., Any]) -> Callable[..., Any]:
+def _twin(memory: Memory, function: Callable[..., Any]) -> Callable[..., Any]:
     """The async form of a tool: it runs off the event loop, in the caller's context."""
 
     async def twin(**arguments: Any) -> Any:

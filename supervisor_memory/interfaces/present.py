@@ -2,41 +2,30 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from supervisor_memory.errors import ConfirmationRequired, RecordNotFound
+from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.model.explain import REASONS, why
+from supervisor_memory.model.records import Hit, Hits, Record
+from supervisor_memory.reading.audit import AuditRow, Injection, Shown
 
-if TYPE_CHECKING:
-    from supervisor_memory.memory import SupervisorMemory
-    from supervisor_memory.model.records import Hit, Hits, Record
-    from supervisor_memory.reading.audit import AuditRow, Injection, Shown
-
-__all__ = [
-    "audit_rows",
-    "beside",
-    "erased",
-    "hit_told",
-    "hits_told",
-    "notes_of",
-    "notes_told",
-    "to_be_erased",
-]
+__all__ = ["audit_rows", "erased", "hits_told", "notes_of", "notes_told", "to_be_erased"]
 
 
-def hits_told(hits: "Hits", *, explain: bool) -> dict[str, Any]:
+def hits_told(hits: Hits, *, explain: bool) -> dict[str, Any]:
     """The hits as JSON has them, and with `explain` every candidate."""
-    found = [{"rank": rank, **hit_told(hit)} for rank, hit in enumerate(hits, start=1)]
+    found = [{"rank": rank, **_hit_told(hit)} for rank, hit in enumerate(hits, start=1)]
     if not explain:
         return {"hits": found}
     considered = [
-        {"reason": each.reason, "told": REASONS.get(each.reason, ""), **hit_told(each.hit)}
+        {"reason": each.reason, "told": REASONS.get(each.reason, ""), **_hit_told(each.hit)}
         for each in hits.considered
     ]
     return {"hits": found, "considered": considered}
 
 
-def hit_told(hit: "Hit") -> dict[str, Any]:
+def _hit_told(hit: Hit) -> dict[str, Any]:
     """One hit: the score, its parts in numbers and in words, and the record."""
     return {
         "score": round(hit.score, 4),
@@ -51,7 +40,7 @@ def _shown(parts: Mapping[str, float]) -> Mapping[str, float]:
     return {name: value for name, value in parts.items() if name != "match"}
 
 
-def erased(memory: "SupervisorMemory", user: str, *, reviewer: str) -> dict[str, Any]:
+def erased(memory: SupervisorMemory, user: str, *, reviewer: str) -> dict[str, Any]:
     """Erase a user in the name of a reviewer, and tell how much was removed."""
     receipt = memory.erase(user_id=user, confirm=True, reviewer=reviewer)
     return {
@@ -63,7 +52,7 @@ def erased(memory: "SupervisorMemory", user: str, *, reviewer: str) -> dict[str,
     }
 
 
-def to_be_erased(memory: "SupervisorMemory", user: str) -> dict[str, Any]:
+def to_be_erased(memory: SupervisorMemory, user: str) -> dict[str, Any]:
     """Tell how much `erased` would remove."""
     held: dict[str, int] = {}
     try:
@@ -75,7 +64,7 @@ def to_be_erased(memory: "SupervisorMemory", user: str) -> dict[str, Any]:
 
 
 def audit_rows(
-    memory: "SupervisorMemory", rows: "Sequence[AuditRow]", *, user_id: str | None = None
+    memory: SupervisorMemory, rows: Sequence[AuditRow], *, user_id: str | None = None
 ) -> list[dict[str, Any]]:
     """Rows of the log, each with its live record where there is one.
 
@@ -84,12 +73,12 @@ def audit_rows(
     """
     if user_id is not None:
         rows = [row for row in rows if row.outcome != "denied"]
-    live = beside(memory, [row.record_id for row in rows if row.record_id], user_id=user_id, op="audit")
+    live = _beside(memory, [row.record_id for row in rows if row.record_id], user_id=user_id, op="audit")
     return [{**row.event, "hash": row.hash.hex(), "record": live.get(row.record_id or "")} for row in rows]
 
 
-def beside(
-    memory: "SupervisorMemory", ids: Sequence[str], *, op: str, user_id: str | None = None
+def _beside(
+    memory: SupervisorMemory, ids: Sequence[str], *, op: str, user_id: str | None = None
 ) -> dict[str, dict[str, str | None]]:
     """What stands beside a row: the record as it is now, without its text unless it is active.
 
@@ -105,7 +94,7 @@ def beside(
     return told
 
 
-def _now(record: "Record | None", user_id: str | None) -> dict[str, str | None]:
+def _now(record: Record | None, user_id: str | None) -> dict[str, str | None]:
     if record is None or user_id not in (None, record.user_id):
         return {"status": "erased", "user_id": None, "content": None}
     content = record.content if record.status == "active" else None
@@ -113,7 +102,7 @@ def _now(record: "Record | None", user_id: str | None) -> dict[str, str | None]:
 
 
 def notes_of(
-    memory: "SupervisorMemory", id: str, *, limit: int, user_id: str | None = None
+    memory: SupervisorMemory, id: str, *, limit: int, user_id: str | None = None
 ) -> list[dict[str, Any]]:
     """What readers were told, newest first: in a note, in a run of a graph, or of a record, by its whole id.
 
@@ -140,7 +129,7 @@ def notes_of(
 
 
 def notes_told(
-    memory: "SupervisorMemory", notes: "Sequence[Injection]", *, user_id: str | None = None
+    memory: SupervisorMemory, notes: Sequence[Injection], *, user_id: str | None = None
 ) -> list[dict[str, Any]]:
     """What readers were told, each record with its scores in words, as it is now, and as it was then.
 
@@ -150,10 +139,10 @@ def notes_told(
         user_id: As in `audit_rows`.
     """
     ids = [each.record_id for note in notes for each in (*note.shown, *note.dropped)]
-    live = beside(memory, ids, user_id=user_id, op="why")
+    live = _beside(memory, ids, user_id=user_id, op="why")
     said = {id_: memory.upkeep.versions(id_) for id_, now in live.items() if now["content"] is not None}
 
-    def told(each: "Shown", at: float) -> dict[str, Any]:
+    def told(each: Shown, at: float) -> dict[str, Any]:
         words = {"why": why(each.parts), "told": REASONS.get(each.reason, "")}
         record = live[each.record_id]
         then = _at(said.get(each.record_id, ()), at)
@@ -170,7 +159,7 @@ def notes_told(
     ]
 
 
-def _at(versions: "Sequence[Record]", at: float) -> str | None:
+def _at(versions: Sequence[Record], at: float) -> str | None:
     """What a record said at a moment; None where no version is as old."""
     before = [each for each in versions if each.updated_at <= at]
     return before[-1].content if before else None

@@ -12,17 +12,21 @@ import threading
 import unicodedata
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from itertools import islice
+from typing import Any, Literal, Protocol, TypeAlias
 
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.types import Command
+from langgraph.types import Command, StateSnapshot
 
+from supervisor_memory.bridge import holding
+from supervisor_memory.core import Memory, Recalled
 from supervisor_memory.errors import IdentityError
 from supervisor_memory.flow import Remembering
+from supervisor_memory.host.run.checkpoints import Held
 from supervisor_memory.host.run.identity import Resolver, anonymous, checked, named, scope_of
 from supervisor_memory.host.run.state import messages_of, updates_of, value_of, values_of
 from supervisor_memory.model.records import (
@@ -35,10 +39,6 @@ from supervisor_memory.model.records import (
     content_hash,
 )
 from supervisor_memory.ports import guarded
-from supervisor_memory.redact.redactor import redacted_scope
-
-if TYPE_CHECKING:
-    from supervisor_memory.core import Memory, Recalled
 
 __all__ = [
     "DIGEST",
@@ -83,7 +83,7 @@ def plain(text: str) -> str:
 class Ledger:
     """Reads and writes the digests of one memory. Every method raises the errors of the store."""
 
-    memory: "Memory"
+    memory: Memory
 
     def known(self, messages: Iterable[BaseMessage], scope: Scope, *, is_history: bool = False) -> Known:
         """Which of these messages were said before, in any thread of the user.
@@ -144,8 +144,7 @@ class Ledger:
         for start in range(0, len(wanted), _MOST):
             part = tuple(wanted[start : start + _MOST])
             where = Filter(user_id=scope.user_id, families=(SESSION_FAMILY,), statuses=(DIGEST,), ids=part)
-            rows = self._listed(where, len(part))
-            yield from rows
+            yield from self._listed(where, len(part))
 
     def _write(self, keys: Iterable[tuple[Key, str]], scope: Scope, by: str | None) -> None:
         now = self.memory.services.clock()
@@ -216,7 +215,7 @@ class Beginning:
     keeps_messages: bool | None = None
     is_over: bool = False
     """Whether a host's own turn has ended; a copied context may outlive it."""
-    notes: "dict[tuple[Memory, str | None, str], Recalled]" = field(default_factory=dict)
+    notes: dict[tuple[Memory, str | None, str], Recalled] = field(default_factory=dict)
     """The notes of this run by memory, reader and question: an agent that runs twice reads the same note."""
     _unheard: list[BaseMessage] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -267,27 +266,13 @@ def beginning_of(config: RunnableConfig) -> Beginning | None:
     return None if hosted is None or hosted.is_over else hosted
 
 
-@contextmanager
-def hosting(begun: Beginning | None) -> Iterator[None]:
+def hosting(begun: Beginning | None) -> AbstractContextManager[None]:
     """Run the host's own code inside as a run with this beginning."""
-    token = _HOSTED.set(begun)
-    try:
-        yield
-    finally:
-        _HOSTED.reset(token)
+    return holding(_HOSTED, begun)
 
 
-class Snapshot(Protocol):
-    """A thread at one moment, in the shape of LangGraph's `StateSnapshot`."""
-
-    @property
-    def values(self) -> Any: ...
-    @property
-    def metadata(self) -> Any: ...
-    @property
-    def config(self) -> RunnableConfig: ...
-    @property
-    def parent_config(self) -> RunnableConfig | None: ...
+Snapshot: TypeAlias = StateSnapshot | Held
+"""A thread at one moment."""
 
 
 class Thread(Protocol):
@@ -317,7 +302,7 @@ class Beginnings:
         shape: Turns a dictionary of state values into a state as the graph's nodes see it.
     """
 
-    memory: "Memory"
+    memory: Memory
     keys: tuple[str, ...]
     identity: Resolver | None = None
     nested: Literal["agent", "user"] = "agent"
@@ -352,22 +337,13 @@ class Beginnings:
         return guarded(settled, otherwise=lambda error: Beginning(broken))
 
     def scope(
-        self,
-        state: Any,
-        config: RunnableConfig,
-        agent_id: str | None,
-        *,
-        context: Any = None,
+        self, state: Any, config: RunnableConfig, agent_id: str | None, *, context: Any = None
     ) -> Scope:
-        """Who acts.
-
-        Raises:
-            IdentityError: nobody can be identified.
-        """
+        """Who acts; raises IdentityError where nobody can be identified."""
         told = scope_of(
             state, config, agent_id=agent_id, resolver=self.identity, key=self._key, context=context
         )
-        return redacted_scope(told, self.memory.services.redactor.text)
+        return self.memory.services.scope(told)
 
     def _begin(
         self, input: Any, config: RunnableConfig, thread: Thread, context: Any, *, is_nested: bool
@@ -382,7 +358,8 @@ class Beginnings:
         is_unsure = False
         if not is_nested or self.nested == "user":
             known, is_unsure = self._known([*sent, *found.added], scope)
-            words += [m for m in found.added if not _is_known(m, known)]
+            added = (m for m in found.added if m.id not in known.ids)
+            words += [m for m in added if plain(m.text) not in known.texts]
             words += new_words(sent, _joined(known, found.left, sent), trusts_digests=not is_unsure)
         asked = words[-1] if words else self._asked(sent, found, scope)
         if not words and asked is not None and asked.id and _is_unfinished(snapshot, config):
@@ -513,10 +490,6 @@ def _is_unfinished(snapshot: Snapshot | None, config: RunnableConfig) -> bool:
     return not is_addressed and bool(getattr(snapshot, "next", ()))
 
 
-def _is_known(message: BaseMessage, known: Known) -> bool:
-    return message.id in known.ids or plain(message.text) in known.texts
-
-
 def _joined(known: Known, left: Iterable[BaseMessage], sent: Iterable[BaseMessage] = ()) -> Known:
     """Add the thread's messages to the known ones, except ids that are sent with another text now."""
     now = {m.id: m.text for m in sent if m.id}
@@ -535,9 +508,6 @@ def texts_in(value: Any, left: int = _DEEPEST) -> Iterator[str]:
         yield plain(value)
     elif isinstance(value, BaseMessage):
         yield plain(value.text)
-    elif left and isinstance(value, Mapping):
-        for _, item in zip(range(_LEAVES), value.values(), strict=False):
-            yield from texts_in(item, left - 1)
-    elif left and isinstance(value, (list, tuple)):
-        for _, item in zip(range(_LEAVES), value, strict=False):
+    elif left and isinstance(value, (Mapping, list, tuple)):
+        for item in islice(value.values() if isinstance(value, Mapping) else value, _LEAVES):
             yield from texts_in(item, left - 1)

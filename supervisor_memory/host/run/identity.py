@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
@@ -14,11 +14,12 @@ from langgraph._internal._constants import CONFIG_KEY_RUNTIME
 from langgraph.config import get_config
 from langgraph.runtime import get_runtime
 
+from supervisor_memory.bridge import holding
 from supervisor_memory.errors import IdentityConflict, IdentityError, MissingUser
 from supervisor_memory.host.prompts import Telling, tells
 from supervisor_memory.host.run.state import value_of
 from supervisor_memory.host.store.addresses import user_for
-from supervisor_memory.model.records import Scope, check_name
+from supervisor_memory.model.records import AuditEvent, Scope, check_name
 
 __all__ = [
     "Acting",
@@ -29,6 +30,7 @@ __all__ = [
     "anonymous",
     "caller_name",
     "checked",
+    "event_of",
     "granted_scope",
     "granting",
     "named",
@@ -81,7 +83,8 @@ def scope_of(
     thread = configurable.get("thread_id")
     user = users.pop() if users else anonymous(thread, key)
     metadata = config.get("metadata") or {}
-    run = config.get("run_id") or metadata.get("run_id") or configurable.get("run_id") or _run()
+    run = config.get("run_id") or metadata.get("run_id") or configurable.get("run_id")
+    run = run or getattr(_of_runtime("execution_info"), "run_id", None)  # which nodes do not find elsewhere
     return Scope(
         user_id=user,
         agent_id=_named(agent_id),
@@ -101,11 +104,13 @@ def _claims(
     claims: list[tuple[str, Any]] = []
     if resolver is not None:
         claims.append(("the resolver", resolver(state, config)))
-    context = _context() if context is None else context
+    context = _of_runtime("context") if context is None else context
     claims += [(f"runtime.context.{name}", _claim(name, value_of(context, name))) for name in _USER_KEYS]
     claims += [(f"configurable.{name}", _claim(name, configurable.get(name))) for name in _USER_KEYS]
     server_user = configurable.get("langgraph_auth_user")
-    claims.append(("the server", _identity_of(server_user)))
+    identity = value_of(server_user, "identity") if server_user is not None else None
+    # Studio, under custom authentication, is a tool and nobody.
+    claims.append(("the server", None if identity == _STUDIO else identity))
     claims.append(("state.user_id", value_of(state, "user_id")))
     return claims
 
@@ -127,12 +132,6 @@ def placed_by_host(config: RunnableConfig) -> tuple[Any, ...]:
     return configurable.get("thread_id") or control, users_of(config)
 
 
-def _identity_of(server_user: Any) -> Any:
-    """The user that the server authenticated. Studio, under custom authentication, is a tool and nobody."""
-    identity = value_of(server_user, "identity") if server_user is not None else None
-    return None if identity == _STUDIO else identity
-
-
 def _as_id(user: Any) -> Any:
     """A user id as text: a positive integer or a UUID, such as a database key, becomes its string."""
     is_number = isinstance(user, int) and not isinstance(user, bool) and user > 0  # 0 stands for nobody
@@ -149,19 +148,11 @@ def _claim(name: str, value: Any) -> Any:
         return value
 
 
-def _run() -> Any:
-    """The run's id, which nodes do not find in their config."""
+def _of_runtime(name: str) -> Any:
+    """A part of LangGraph's runtime, such as the context; None in a chain outside of a graph."""
     try:
-        told = getattr(get_runtime(), "execution_info", None)  # no run in a chain outside of a graph
-    except (RuntimeError, KeyError, LookupError):  # outside of a run
-        return None
-    return getattr(told, "run_id", None)
-
-
-def _context() -> Any:
-    try:
-        return getattr(get_runtime(), "context", None)  # None in a chain outside of a graph
-    except (RuntimeError, KeyError, LookupError):  # outside of a run, as when a tool is called by hand
+        return getattr(get_runtime(), name, None)
+    except (RuntimeError, LookupError):  # outside of a run, as when a tool is called by hand
         return None
 
 
@@ -250,24 +241,19 @@ def acting_scope() -> Scope | IdentityError | None:
 @contextmanager
 def acting_as(scope: Scope | IdentityError, told: Telling | None = None, *, reach: int = 0) -> Iterator[None]:
     """Make this scope the actor for tools, and give this note to models, inside the block."""
-    token = _ACTING.set(Acting(scope, told, _path(_config()), reach))
-    try:
-        with tells(told):
-            yield
-    finally:
-        _ACTING.reset(token)
+    with holding(_ACTING, Acting(scope, told, _path(_config()), reach)), tells(told):
+        yield
 
 
 @contextmanager
 def granting(scope: Scope) -> Iterator[None]:
     """Open the guarded store for one call of a memory tool."""
     grant = _Grant(scope, _path(_config()))
-    token = _GRANT.set(grant)
     try:
-        yield
+        with holding(_GRANT, grant):
+            yield
     finally:
         grant.is_over = True
-        _GRANT.reset(token)
 
 
 def granted_scope() -> Scope | None:
@@ -286,6 +272,28 @@ def caller_name() -> str | None:
     name = (config.get("metadata") or {}).get("lc_agent_name")
     path = _path(config)
     return str(name) if name else (path[0].partition(":")[0] or None if path else None)
+
+
+def event_of(
+    op: str,
+    scope: Scope | None,
+    *,
+    outcome: Literal["denied", "degraded"],
+    reason: str,
+    caller: str | None = None,
+    family: str | None = None,
+) -> AuditEvent:
+    """The audit event of somebody who acts; `caller` is named where the scope names no agent."""
+    return AuditEvent(
+        op,
+        user_id=scope.user_id if scope else None,
+        outcome=outcome,
+        reason=reason,
+        family=family,
+        agent_id=(scope.agent_id if scope else None) or caller,
+        session_id=scope.session_id if scope else None,
+        run_id=scope.run_id if scope else None,
+    )
 
 
 def _config() -> Any:

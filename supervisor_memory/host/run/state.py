@@ -21,6 +21,7 @@ from supervisor_memory.model.records import Note
 
 __all__ = [
     "TOOL_NAMES",
+    "WITHOUT_MESSAGES",
     "as_keys",
     "is_memory_name",
     "is_state",
@@ -39,6 +40,10 @@ __all__ = [
 
 TOOL_NAMES = frozenset(
     {"memory_search", "memory_write", "memory_update", "memory_delete", "memory_route", "memory_summarize"}
+)
+WITHOUT_MESSAGES = (
+    "%s has no %s, so nothing can be recalled or kept; its keys are %s. "
+    "Pass messages_key= with the one that holds the messages"
 )
 _LANGMEM_TOOLS = frozenset({"manage_memory", "search_memory"})
 _NOTE_ID = "supervisor-memory-note"

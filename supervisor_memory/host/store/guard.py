@@ -5,8 +5,7 @@ LangGraph hands the store of a graph to every node and every tool in it, sub-age
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from langgraph.store.base import (
     BaseStore,
@@ -19,17 +18,16 @@ from langgraph.store.base import (
     SearchOp,
 )
 
+from supervisor_memory.core import Memory
 from supervisor_memory.errors import MemoryAccessDenied
-from supervisor_memory.host.run.identity import acting_scope, caller_name, granted_scope
+from supervisor_memory.host.run.identity import acting_scope, caller_name, event_of, granted_scope
 from supervisor_memory.host.store.addresses import label_for
 from supervisor_memory.model.records import FAMILIES, SESSION_FAMILY, AuditEvent, Scope
-
-if TYPE_CHECKING:
-    from supervisor_memory.core import Memory
 
 __all__ = ["GuardedStore"]
 
 _Touched: TypeAlias = tuple[str, tuple[str, ...]]  # verb and namespace
+_Refusal: TypeAlias = tuple[AuditEvent, MemoryAccessDenied]  # for the audit log, and for the caller
 _VERBS: dict[type, str] = {
     GetOp: "get",
     SearchOp: "search",
@@ -37,14 +35,6 @@ _VERBS: dict[type, str] = {
     ListNamespacesOp: "list_namespaces",
 }
 _FAMILIES = frozenset({"memories", SESSION_FAMILY, *FAMILIES.values()})
-
-
-@dataclass(frozen=True, slots=True)
-class _Refused:
-    """A refusal: the event for the audit log and the error for the caller."""
-
-    event: AuditEvent
-    error: MemoryAccessDenied
 
 
 class GuardedStore(BaseStore):
@@ -64,7 +54,7 @@ class GuardedStore(BaseStore):
     def __init__(
         self,
         inner: BaseStore,
-        memory: "Memory",
+        memory: Memory,
         *,
         namespaces: Iterable[Sequence[str] | str] | None = None,
         per_user: bool = False,
@@ -85,8 +75,9 @@ class GuardedStore(BaseStore):
         """
         asked = list(ops)
         if refused := self._refused(asked):
-            self._memory.report(refused.event)
-            raise refused.error
+            event, error = refused
+            self._memory.report(event)
+            raise error
         results, slipped = self._sifted(asked, self._inner.batch(asked))
         if slipped:
             self._memory.report(_event(slipped, "left-out"))
@@ -96,14 +87,15 @@ class GuardedStore(BaseStore):
         """The async twin of `batch`."""
         asked = list(ops)
         if refused := self._refused(asked):
-            await self._memory.bridge.run(self._memory.report, refused.event)
-            raise refused.error
+            event, error = refused
+            await self._memory.bridge.run(self._memory.report, event)
+            raise error
         results, slipped = self._sifted(asked, await self._inner.abatch(asked))
         if slipped:
             await self._memory.bridge.run(self._memory.report, _event(slipped, "left-out"))
         return results
 
-    def _refused(self, ops: Sequence[Op]) -> _Refused | None:
+    def _refused(self, ops: Sequence[Op]) -> _Refusal | None:
         """The refusal of these operations; None if they are allowed."""
         scope = granted_scope()
         if scope is None:
@@ -142,7 +134,11 @@ class GuardedStore(BaseStore):
         for op, result in zip(ops, results, strict=True):
             if isinstance(op, (SearchOp, ListNamespacesOp)):
                 found: Any = result
-                mine: Any = [each for each in found if not self._guards(_place(each))]
+                mine: Any = [
+                    each
+                    for each in found
+                    if not self._guards(each.namespace if isinstance(each, Item) else each)
+                ]
                 kept.append(mine)
                 if slipped is None and len(mine) < len(found):
                     slipped = _verb(op), _asked(op)
@@ -178,17 +174,9 @@ def _event(touched: _Touched, reason: str) -> AuditEvent:
     told = acting_scope()
     scope = told if isinstance(told, Scope) else None
     verb, namespace = touched
-    family = _segments(namespace)[:1]
-    return AuditEvent(
-        "store",
-        user_id=scope.user_id if scope else None,
-        outcome="denied",
-        reason=f"{verb}-{reason}",
-        family=family[0] if family and family[0] in _FAMILIES else None,
-        agent_id=caller_name(),
-        session_id=scope.session_id if scope else None,
-        run_id=scope.run_id if scope else None,
-    )
+    family = next((each for each in _segments(namespace)[:1] if each in _FAMILIES), None)
+    why = f"{verb}-{reason}"
+    return event_of("store", scope, outcome="denied", reason=why, caller=caller_name(), family=family)
 
 
 def _verb(op: Op) -> str:
@@ -210,14 +198,6 @@ def _fits(prefix: Sequence[str], namespace: Sequence[str]) -> bool:
     return all(a == b or "*" in (a, b) for a, b in zip(prefix, namespace, strict=False))
 
 
-def _prefix(op: ListNamespacesOp) -> tuple[str, ...]:
-    """The prefix that a listing is limited to; empty if it is not limited."""
-    for condition in op.match_conditions or ():
-        if condition.match_type == "prefix":
-            return tuple(condition.path)
-    return ()
-
-
 def _asked(op: Op) -> tuple[str, ...]:
     """The namespace that an operation works in, or the prefix that it looks below."""
     match op:
@@ -226,12 +206,9 @@ def _asked(op: Op) -> tuple[str, ...]:
         case SearchOp():
             return tuple(op.namespace_prefix)
         case ListNamespacesOp():
-            return _prefix(op)
+            limits = (each.path for each in op.match_conditions or () if each.match_type == "prefix")
+            return tuple(next(limits, ()))
     return ()
-
-
-def _place(found: Item | tuple[str, ...]) -> tuple[str, ...]:
-    return found.namespace if isinstance(found, Item) else found
 
 
 def _denied(message: str, **facts: Any) -> MemoryAccessDenied:
@@ -256,29 +233,20 @@ def _as_http(http_error: type[Exception]) -> type[MemoryAccessDenied]:
     return type("MemoryAccessDenied", (MemoryAccessDenied, http_error), {**named, "__init__": init})
 
 
-def _without_right(touched: _Touched) -> _Refused:
+def _without_right(touched: _Touched) -> _Refusal:
     event, (verb, namespace) = _event(touched, "without-the-right"), touched
     caller = event.agent_id or "code outside of a memory tool"
-    return _Refused(
-        event,
-        _denied(
-            f"{caller} may not {verb} {namespace!r}: long-term memory belongs to the supervisor's memory "
-            "tools. A sub-agent works with the notes it is given; the host itself uses the store it guarded",
-            caller=caller,
-            verb=verb,
-            namespace=namespace,
-        ),
+    told = (
+        f"{caller} may not {verb} {namespace!r}: long-term memory belongs to the supervisor's memory "
+        "tools. A sub-agent works with the notes it is given; the host itself uses the store it guarded"
     )
+    return event, _denied(told, caller=caller, verb=verb, namespace=namespace)
 
 
-def _of_others(touched: _Touched) -> _Refused:
+def _of_others(touched: _Touched) -> _Refusal:
     verb, namespace = touched
-    return _Refused(
-        _event(touched, "for-another-user"),
-        _denied(
-            f"a memory tool may not {verb} {namespace!r}: its second segment is not this run's user. "
-            'Give the tool a namespace with the user in it, such as ("memories", "{langgraph_user_id}")',
-            verb=verb,
-            namespace=namespace,
-        ),
+    told = (
+        f"a memory tool may not {verb} {namespace!r}: its second segment is not this run's user. "
+        'Give the tool a namespace with the user in it, such as ("memories", "{langgraph_user_id}")'
     )
+    return _event(touched, "for-another-user"), _denied(told, verb=verb, namespace=namespace)

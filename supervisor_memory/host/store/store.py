@@ -22,6 +22,7 @@ from langgraph.store.base import (
     validate_op_namespace,
 )
 
+from supervisor_memory.core import Memory
 from supervisor_memory.errors import Conflict, ReadOnlyStore
 from supervisor_memory.host.store.addresses import Address, Labels, label_for, scopes, user_for
 from supervisor_memory.host.store.conditions import fits, matches
@@ -35,7 +36,6 @@ from supervisor_memory.stages.post_retrieval.rank import coverage
 from supervisor_memory.stores.protocol import Change, Commit
 
 if TYPE_CHECKING:
-    from supervisor_memory.core import Memory
     from supervisor_memory.model.records import Vector
 
 __all__ = ["MemoryStore", "label_for", "user_for"]
@@ -56,7 +56,7 @@ class MemoryStore(BaseStore):
     The namespace `("memories", label_for(user))` holds the records that `memory.search(user_id=user)` finds
     in the family `memories`; a third label is a task. Any other namespace works too, and belongs to no user.
     An item is found by its `content`, or by all of its value; a record that memory wrote is the item
-    `{"kind": "Memory", "content": {"content": text}, "supervisor_memory": {…}}` with its id as key, and a
+    `{"kind": Memory, "content": {"content": text}, "supervisor_memory": {…}}` with its id as key, and a
     put there changes its text and keeps the rest.
 
     It knows nothing of rights: whoever holds it reads and writes every user's records.
@@ -76,7 +76,7 @@ class MemoryStore(BaseStore):
 
     def __init__(
         self,
-        memory: "Memory",
+        memory: Memory,
         *,
         index: IndexConfig | None = None,
         ttl: TTLConfig | None = None,

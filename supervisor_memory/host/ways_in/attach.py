@@ -9,7 +9,7 @@ import dataclasses
 import logging
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import Runnable
@@ -18,21 +18,19 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
 from pydantic import BaseModel
 
-from supervisor_memory.errors import GraphError, UnknownNode, WorkerHasMemoryTools
+from supervisor_memory.core import Memory
+from supervisor_memory.errors import GraphError, UnknownNode
 from supervisor_memory.host.hooks import Hooks
 from supervisor_memory.host.prompts import Placement, check_placement
 from supervisor_memory.host.run.identity import Resolver
-from supervisor_memory.host.run.state import TOOL_NAMES, as_keys, keys_of
+from supervisor_memory.host.run.state import TOOL_NAMES, WITHOUT_MESSAGES, as_keys, keys_of
 from supervisor_memory.host.ways_in.attached import attached, compiling
 from supervisor_memory.host.ways_in.calls import ToolCalls
 from supervisor_memory.host.ways_in.nodes import around, as_caller, watched
 from supervisor_memory.host.ways_in.observing import WRAPPED
 from supervisor_memory.host.ways_in.rebuild import rebuilt
-from supervisor_memory.host.ways_in.workers import denied_tools, memory_tools_of, undeniable
+from supervisor_memory.host.ways_in.workers import carried, denied_tools, memory_tools_of, undeniable
 from supervisor_memory.ports import guarded
-
-if TYPE_CHECKING:
-    from supervisor_memory.core import Memory
 
 __all__ = ["attach"]
 
@@ -41,7 +39,7 @@ _log = logging.getLogger("supervisor_memory")
 
 
 def attach(
-    memory: "Memory",
+    memory: Memory,
     graph: G,
     *,
     supervisor: str | None,
@@ -66,7 +64,8 @@ def attach(
         return graph
     _check_tools(memory, builder, supervisor, led, worker_memory_tools)
     keys = as_keys(messages_key)
-    _warn_without_messages(builder, keys)
+    if not set(keys) & set(builder.channels):
+        _log.warning(WITHOUT_MESSAGES, "the graph's state", " or ".join(map(repr, keys)), keys_of(builder))
     memory.fence()
     hooks = Hooks(
         memory,
@@ -146,7 +145,7 @@ def _callers(builder: Any, node: str) -> set[str]:
 
 
 def _check_tools(
-    memory: "Memory", builder: Any, supervisor: str | None, agents: Sequence[str], policy: str
+    memory: Memory, builder: Any, supervisor: str | None, agents: Sequence[str], policy: str
 ) -> None:
     tool_nodes = {name: spec.runnable for name, spec in builder.nodes.items() if _is_tool_node(spec.runnable)}
     callers = {name: _callers(builder, name) for name in tool_nodes}
@@ -160,13 +159,7 @@ def _check_tools(
             found = set().union(*map(memory_tools_of, shared)) | undeniable(builder.nodes[agent].runnable)
             way_out = "; they cannot be denied in a global, or in a node shared with the supervisor"
         if found:
-            raise WorkerHasMemoryTools(
-                f"sub-agent {agent!r} carries the memory tool{'s' if len(found) > 1 else ''} "
-                f"{', '.join(sorted(found))}; only the supervisor may. "
-                f"Remove them where it is built{way_out}",
-                agent=agent,
-                tools=sorted(found),
-            )
+            raise carried("sub-agent", agent, found, way_out)
     if supervisor is None:
         return
     elsewhere = [spec.runnable for name, spec in builder.nodes.items() if name not in agents]
@@ -176,16 +169,6 @@ def _check_tools(
             "Tools cannot be added to a supervisor that is built: pass tools=memory.tools() where it is made",
             supervisor,
             level=logging.INFO,
-        )
-
-
-def _warn_without_messages(builder: Any, keys: Sequence[str]) -> None:
-    if not set(keys) & set(builder.channels):
-        _log.warning(
-            "the graph's state has no %s, so nothing can be recalled or kept; its keys are %s. "
-            "Pass messages_key= with the one that holds the messages",
-            " or ".join(map(repr, keys)),
-            keys_of(builder),
         )
 
 

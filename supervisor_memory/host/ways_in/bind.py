@@ -2,21 +2,19 @@
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, TypeVar, cast
+from typing import Literal, TypeVar, cast
 
 from langgraph.graph.state import CompiledStateGraph
 
-from supervisor_memory.errors import GraphError, WorkerHasMemoryTools
+from supervisor_memory.core import Memory
+from supervisor_memory.errors import GraphError
 from supervisor_memory.host.hooks import Hooks
 from supervisor_memory.host.prompts import Placement, check_placement
 from supervisor_memory.host.run.identity import Resolver
-from supervisor_memory.host.run.state import as_keys, keys_of
+from supervisor_memory.host.run.state import WITHOUT_MESSAGES, as_keys, keys_of
 from supervisor_memory.host.ways_in.bound import bound
-from supervisor_memory.host.ways_in.workers import denied_tools, memory_tools_of, undeniable
+from supervisor_memory.host.ways_in.workers import carried, denied_tools, memory_tools_of, undeniable
 from supervisor_memory.model.records import check_name
-
-if TYPE_CHECKING:
-    from supervisor_memory.core import Memory
 
 __all__ = ["bind_agent"]
 
@@ -25,7 +23,7 @@ _log = logging.getLogger("supervisor_memory")
 
 
 def bind_agent(
-    memory: "Memory",
+    memory: Memory,
     agent: G,
     name: str | None,
     *,
@@ -50,11 +48,8 @@ def bind_agent(
     keys = as_keys(messages_key)
     concluded = as_keys(conclusion_key or ())
     if not {*keys, *concluded} & set(agent.builder.channels):
-        _log.warning(
-            "the state of agent %r has no %s, so nothing can be recalled or kept; its keys are %s. "
-            "Pass messages_key= with the one that holds the messages",
-            *(called, " or ".join(map(repr, keys)), keys_of(agent.builder)),
-        )
+        missing = " or ".join(map(repr, keys))
+        _log.warning(WITHOUT_MESSAGES, f"the state of agent {called!r}", missing, keys_of(agent.builder))
     hooks = Hooks(memory, keys, identity, check_placement(placement), conclusions=concluded)
     inner = agent
     if worker_memory_tools == "deny":
@@ -63,12 +58,7 @@ def bind_agent(
     else:
         found = memory_tools_of(agent)
     if found:
-        raise WorkerHasMemoryTools(
-            f"agent {called!r} carries the memory tool{'s' if len(found) > 1 else ''} "
-            f"{', '.join(sorted(found))}; only the supervisor may. Remove them where it is built"
-            + (", or pass worker_memory_tools='deny'" if worker_memory_tools == "refuse" else ""),
-            agent=called,
-            tools=sorted(found),
-        )
+        way_out = ", or pass worker_memory_tools='deny'" if worker_memory_tools == "refuse" else ""
+        raise carried("agent", called, found, way_out)
     memory.fence()
     return cast("G", bound(inner, called, hooks))

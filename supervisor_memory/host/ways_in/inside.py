@@ -25,7 +25,7 @@ from langgraph.pregel import Pregel
 
 from supervisor_memory.host.ways_in.rebuild import rebuilt
 
-__all__ = ["Change", "graphs_in", "parts_of", "rewritten", "runs_an_agent", "with_tools"]
+__all__ = ["Change", "found_in", "graphs_in", "parts_of", "rewritten", "runs_an_agent", "with_tools"]
 
 Change: TypeAlias = Callable[[Any], Any]
 """(a part) → its replacement; returning the same object means: look inside the part."""
@@ -38,12 +38,17 @@ _KNOWN: dict[int, tuple[BaseTool, bool]] = {}
 
 def graphs_in(thing: Any) -> Iterator[Any]:
     """The graphs that a tool or another object can run: the nearest first, none inside another graph."""
-    seen: dict[int, Any] = {id(thing): thing}
+    return found_in(thing, lambda part: isinstance(part, CompiledStateGraph), deepest=_DEEPEST)
+
+
+def found_in(thing: Any, is_meant: Callable[[Any], bool], *, deepest: int) -> Iterator[Any]:
+    """The parts of an object that are meant, level by level, the nearest first, none inside another."""
+    seen: dict[int, Any] = {id(thing): thing}  # kept alive, so that no other object gets its id
     level: list[Any] = [thing]
-    for _ in range(_DEEPEST):
+    for _ in range(deepest):
         below: list[Any] = []
         for each in level:
-            if isinstance(each, CompiledStateGraph):
+            if is_meant(each):
                 yield each
                 continue
             new = [part for part in parts_of(each) if id(part) not in seen]

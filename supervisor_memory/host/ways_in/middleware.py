@@ -1,15 +1,17 @@
 """Memory as a middleware of `create_agent` and of deepagents."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from langchain_core.messages import BaseMessage, SystemMessage
 from langgraph.config import get_config
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
+from supervisor_memory.bridge import holding
+from supervisor_memory.core import Memory
 from supervisor_memory.errors import GraphError, IdentityError
 from supervisor_memory.host.hooks import Hooks, Visit
 from supervisor_memory.host.prompts import Placement, check_placement, install, is_left_alone, placed
@@ -31,9 +33,6 @@ except ImportError as error:
         "other graphs take memory.attach(graph)"
     ) from error
 
-if TYPE_CHECKING:
-    from supervisor_memory.core import Memory
-
 __all__ = ["MemoryMiddleware", "middleware"]
 
 _TOLD: ContextVar[bool] = ContextVar("supervisor_memory_told", default=False)
@@ -41,7 +40,7 @@ _TOLD: ContextVar[bool] = ContextVar("supervisor_memory_told", default=False)
 
 
 def middleware(
-    memory: "Memory",
+    memory: Memory,
     *,
     agent_id: str | None,
     agents: Sequence[str],
@@ -175,14 +174,9 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             self._hooks.deliver(visit, self.name)
 
 
-@contextmanager
-def _told(visit: Visit | None) -> Iterator[None]:
+def _told(visit: Visit | None) -> AbstractContextManager[None]:
     """Mark the model call inside as holding a note, so that it gets no second one."""
-    token = _TOLD.set(_TOLD.get() or (visit is not None and visit.told.is_delivered))
-    try:
-        yield
-    finally:
-        _TOLD.reset(token)
+    return holding(_TOLD, _TOLD.get() or (visit is not None and visit.told.is_delivered))
 
 
 def _any(messages: list[BaseMessage]) -> list[Any]:

@@ -3,19 +3,17 @@
 import uuid
 from contextlib import ExitStack, suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from langchain_core.messages import AIMessage, HumanMessage
 
+from supervisor_memory.core import Memory
 from supervisor_memory.host.hooks import Hooks, Visit
 from supervisor_memory.host.prompts import install
 from supervisor_memory.host.run.beginning import Beginning, hosting
 from supervisor_memory.host.run.identity import acting_as
 from supervisor_memory.model.arguments import check_scope
 from supervisor_memory.model.records import Note, Scope
-
-if TYPE_CHECKING:
-    from supervisor_memory.core import Memory
 
 __all__ = ["HostTurn"]
 
@@ -26,7 +24,7 @@ class HostTurn:
     Use it with `with` or `async with`. The user's words are heard when the block ends, also by an error.
     """
 
-    def __init__(self, memory: "Memory", scope: Scope, text: str) -> None:
+    def __init__(self, memory: Memory, scope: Scope, text: str) -> None:
         check_scope(scope)
         install()
         self._hooks = Hooks(memory)

@@ -1,15 +1,24 @@
 """Find the memory tools of a sub-agent, ours or langmem's, at any depth, and deny them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeGuard
 
 from langchain_core.tools import BaseTool, StructuredTool
 
 from supervisor_memory.bridge import Bridge
+from supervisor_memory.errors import WorkerHasMemoryTools
 from supervisor_memory.host.run.state import TOOL_NAMES, is_memory_name
-from supervisor_memory.host.ways_in.inside import parts_of, rewritten
+from supervisor_memory.host.ways_in.inside import found_in, rewritten
 
-__all__ = ["DENIAL", "denied_tools", "is_allowed", "is_memory_tool", "memory_tools_of", "undeniable"]
+__all__ = [
+    "DENIAL",
+    "carried",
+    "denied_tools",
+    "is_allowed",
+    "is_memory_tool",
+    "memory_tools_of",
+    "undeniable",
+]
 
 _DEEPEST = 14
 _DENIED = "supervisor_memory_denied"
@@ -18,16 +27,12 @@ DENIAL = "MemoryAccessDenied: memory tools belong to the supervisor; answer with
 
 def is_memory_tool(thing: object) -> TypeGuard[BaseTool]:
     """Whether an object is a tool for long-term memory: by its name, or because langmem made it."""
-    return isinstance(thing, BaseTool) and (is_memory_name(thing.name) or _is_langmems(thing))
+    return isinstance(thing, BaseTool) and (is_memory_name(thing.name) or _is_from("langmem", thing))
 
 
 def is_allowed(tool: BaseTool | None) -> bool:
     """Whether a supervisor's tool may use a guarded store: ours and langmem's, whatever their names."""
-    return tool is not None and (_is_from("supervisor_memory", tool) or _is_langmems(tool))
-
-
-def _is_langmems(tool: BaseTool) -> bool:
-    return _is_from("langmem", tool)
+    return tool is not None and (_is_from("supervisor_memory", tool) or _is_from("langmem", tool))
 
 
 def _is_from(package: str, tool: BaseTool) -> bool:
@@ -38,7 +43,8 @@ def _is_from(package: str, tool: BaseTool) -> bool:
 
 def memory_tools_of(runnable: Any) -> set[str]:
     """Names of the memory tools that a node's runnable can reach, except denied ones."""
-    return {tool.name for tool in _memory_tools(runnable)}
+    found = found_in(runnable, is_memory_tool, deepest=_DEEPEST)
+    return {tool.name for tool in found if not (tool.metadata or {}).get(_DENIED)}
 
 
 def denied_tools(runnable: Any, report: Callable[[], None], bridge: Bridge) -> Any:
@@ -60,6 +66,20 @@ def undeniable(runnable: Any) -> set[str]:
     return {name for name in memory_tools_of(bare) if name not in TOOL_NAMES}
 
 
+def carried(what: str, agent: str, found: set[str], way_out: str) -> WorkerHasMemoryTools:
+    """The error for an agent with memory tools.
+
+    Args:
+        what: How the agent is called: "agent" or "sub-agent".
+    """
+    return WorkerHasMemoryTools(
+        f"{what} {agent!r} carries the memory tool{'s' if len(found) > 1 else ''} "
+        f"{', '.join(sorted(found))}; only the supervisor may. Remove them where it is built{way_out}",
+        agent=agent,
+        tools=sorted(found),
+    )
+
+
 def _denied(tool: BaseTool, report: Callable[[], None], bridge: Bridge) -> BaseTool:
     def refuse(**_arguments: Any) -> str:
         report()
@@ -77,20 +97,3 @@ def _denied(tool: BaseTool, report: Callable[[], None], bridge: Bridge) -> BaseT
         coroutine=arefuse,
         metadata={**(tool.metadata or {}), _DENIED: True},
     )
-
-
-def _memory_tools(runnable: Any) -> Iterator[BaseTool]:
-    """Every memory tool inside a runnable that is not denied, level by level, the outermost first."""
-    seen: dict[int, Any] = {id(runnable): runnable}  # kept alive, so that no other object gets its id
-    level: list[Any] = [runnable]
-    for _ in range(_DEEPEST):
-        below: list[Any] = []
-        for thing in level:
-            if is_memory_tool(thing):
-                if not (thing.metadata or {}).get(_DENIED):
-                    yield thing
-                continue
-            new = [part for part in parts_of(thing) if id(part) not in seen]
-            seen.update((id(part), part) for part in new)
-            below += new
-        level = below
