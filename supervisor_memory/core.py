@@ -25,7 +25,6 @@ from supervisor_memory.model.arguments import (
 from supervisor_memory.model.records import (
     AuditEvent,
     Hits,
-    Message,
     Note,
     Scope,
     WriteResult,
@@ -311,7 +310,7 @@ class Memory:
         ports = self.services.ports(self.settings.search_timeout_ms)
 
         def look() -> Recalled:
-            seen = _clipped(messages)
+            seen = tuple(replace(m, content=m.content[:LONGEST_READ]) for m in readable(messages))
             asked = last_user_text(seen) if query is None else query[:LONGEST_READ]
             turn = Turn(text=asked, scope=scope, messages=seen, explain=explain)
             found = recall(turn, ports, self.recipe)
@@ -326,7 +325,8 @@ class Memory:
 
         def without(error: BaseException) -> Recalled:
             self._trail.degraded("recall", scope, type(error).__name__, ports=ports)
-            return Recalled(Note(degraded=True, hits=Hits(degraded=True, notes=(_said(error),))))
+            said = f"{type(error).__name__}: {error}"
+            return Recalled(Note(degraded=True, hits=Hits(degraded=True, notes=(said,))))
 
         return guarded(lambda: self.bridge.within(ports.left(), look), otherwise=without)
 
@@ -427,11 +427,3 @@ def _tell(note: Note, scope: Scope) -> None:
     if note:
         reader = scope.agent_id or "the supervisor"
         _log.info("recalled %d records for %s", len(note.ids), reader, extra={"record_ids": note.ids})
-
-
-def _clipped(messages: MessagesLike) -> tuple[Message, ...]:
-    return tuple(replace(m, content=m.content[:LONGEST_READ]) for m in readable(messages))
-
-
-def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"

@@ -214,7 +214,7 @@ def recall(turn: Turn, ports: Ports, recipe: Recipe) -> Recalling:
     hits = replace(
         told.hits,
         degraded=ports.degraded or told.hits.degraded,
-        notes=_notes(told.hits, ports),
+        notes=(*told.hits.notes, *(f"without the {fault.step}: {fault.error}" for fault in ports.faults)),
         considered=_considered(found.hits, told) if turn.explain else (),
     )
     return replace(told, hits=hits, note=replace(told.note, hits=hits, degraded=hits.degraded))
@@ -299,7 +299,3 @@ def _considered(candidates: Hits, told: Recalling) -> tuple[Considered, ...]:
     unsaid = (Considered(hit, "left-out") for hit in candidates if hit.record.id not in known)
     dropped = sorted((*told.dropped, *unsaid), key=lambda each: -each.hit.score)
     return (*kept, *dropped)
-
-
-def _notes(hits: Hits, ports: Ports) -> tuple[str, ...]:
-    return (*hits.notes, *(f"without the {fault.step}: {fault.error}" for fault in ports.faults))

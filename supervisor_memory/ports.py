@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, NoReturn, ParamSpec, Protocol, TypeVar
 
 from supervisor_memory.bridge import Bridge
@@ -287,7 +288,9 @@ class _NoStore:
         embedder, is_known = self._services.embedder, self._services.embedder_is_known
         if embedder is None or is_known.is_set():
             return embedder
-        if self._embedding(lambda: _introduced(embedder)) is None:
+        # All that may make it load its model.
+        first = attrgetter("fingerprint", "dimension", "calibration", "languages")
+        if self._embedding(lambda: first(embedder)) is None:
             return None
         is_known.set()
         return embedder
@@ -419,11 +422,6 @@ class _Maintaining(_Deciding):
         if power in self._used:
             raise StageDenied(f"an operator after insert may {power} once; batch what it needs", power=power)
         self._used.add(power)
-
-
-def _introduced(embedder: "Embedder") -> tuple[object, ...]:
-    """All that may make it load its model."""
-    return embedder.fingerprint, embedder.dimension, embedder.calibration, embedder.languages
 
 
 def _checked(embedder: "Embedder", vectors: "Sequence[Vector]", *, count: int) -> "Sequence[Vector]":

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, cast
+from typing import Any, Final, Literal, cast
 
 import pydantic_settings
 from pydantic import AliasChoices, Field, PrivateAttr, SecretStr, ValidationError, field_validator
@@ -311,7 +311,6 @@ class Settings(BaseSettings):
     )
 
     _origins: dict[str, Origin] = PrivateAttr(default_factory=dict)
-    _reads_environment: ClassVar[bool] = False
 
     def __init__(self, **values: Any) -> None:
         try:
@@ -421,7 +420,7 @@ class Settings(BaseSettings):
     def _are_regions(cls, value: str) -> str:
         return ",".join(read_regions(value))
 
-    @field_validator("decay_lambdas", "ttl_days", mode="after")
+    @field_validator("decay_lambdas", "ttl_days", "compact_over", mode="after")
     @classmethod
     def _not_negative(cls, value: Mapping[Kind, float]) -> Mapping[Kind, float]:
         if bad := [kind for kind, number in value.items() if number < 0]:
@@ -431,8 +430,6 @@ class Settings(BaseSettings):
     @field_validator("compact_over", mode="after")
     @classmethod
     def _can_be_compacted(cls, value: Mapping[Kind, int]) -> Mapping[Kind, int]:
-        if bad := [kind for kind, number in value.items() if number < 0]:
-            raise ValueError(f"{bad[0]} is negative; use 0 or more")
         if bad := [kind for kind in value if kind in ("user-profile", "identity")]:
             raise ValueError(f"{bad[0]} is never merged into a summary; leave it out")
         return value

@@ -98,11 +98,7 @@ class Captured:
 
 
 def check_placement(placement: Placement, *, allowed: Sequence[str] = _PLACEMENTS) -> Placement:
-    """Return the placement if it is an allowed one.
-
-    Raises:
-        SettingsError: it is not.
-    """
+    """The placement; raises SettingsError where it is none of the allowed ones."""
     if placement in allowed:
         return placement
     why = "; a middleware has no state to put a note into" if placement == "state" else ""

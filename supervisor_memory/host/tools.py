@@ -304,11 +304,7 @@ class _Calls:
         self._memory.report(event_of("tool", scope, outcome=outcome, reason=reason, caller=caller))
 
     def _family(self, namespace: str) -> str:
-        """Return the family a model asked for, if this memory has it.
-
-        Raises:
-            InvalidName: this memory has no such family.
-        """
+        """The family a model asked for; raises InvalidName where this memory has none such."""
         families = {*FAMILIES.values(), *self._memory.settings.namespaces.values()}
         if check_family(namespace) in families or namespace.endswith("_memories"):
             return namespace
@@ -318,12 +314,7 @@ class _Calls:
         )
 
     def _in_task(self, id: str, scope: Scope) -> Record:
-        """Return the record, if it belongs to this user and this task, or to no task.
-
-        Raises:
-            RecordNotFound: the user has no such record.
-            InvalidName: it belongs to another task.
-        """
+        """The user's record, if it belongs to this task or to none; else RecordNotFound or InvalidName."""
         record = self._memory.get(id, user_id=scope.user_id)
         if record.task not in scope.tasks:
             raise InvalidName(f"record {id!r} belongs to another task", id=id)
@@ -372,11 +363,7 @@ def _told(record: Record, score: float) -> dict[str, Any]:
 
 
 def _config() -> RunnableConfig:
-    """The config of the node that calls a tool by hand.
-
-    Raises:
-        IdentityError: nothing runs here.
-    """
+    """The config of the node that calls a tool by hand; raises IdentityError where nothing runs."""
     try:
         runtime: object | None = get_runtime()
     except (RuntimeError, KeyError):

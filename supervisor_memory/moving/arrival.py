@@ -143,11 +143,7 @@ class Reading:
             self._refuse(line.number, "damaged", str(told))
 
     def end(self) -> None:
-        """Note an end that is missing.
-
-        Raises:
-            InvalidContent: the file was empty.
-        """
+        """Note an end that is missing; raises InvalidContent where the file was empty."""
         if not self._begun:
             raise InvalidContent("the file is empty; it is no export of supervisor-memory")
         if not self._ended:

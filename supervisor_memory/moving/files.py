@@ -8,18 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedRandom
 from pathlib import Path
-from typing import BinaryIO, Final, Protocol, TypeAlias
+from typing import BinaryIO, Final, TypeAlias
 
 from supervisor_memory.errors import BackendUnavailable, InvalidContent, SupervisorMemoryError
-from supervisor_memory.moving.lines import (
-    MOST_BYTES,
-    End,
-    Header,
-    end_line,
-    header_line,
-    read,
-    record_line,
-)
+from supervisor_memory.moving.lines import MOST_BYTES, End, Header, end_line, header_line, read, record_line
 from supervisor_memory.stores.protocol import Stored
 
 __all__ = ["PART", "File", "Line", "Output", "lines_of", "opened", "output"]
@@ -31,7 +23,8 @@ PART: Final = ".part"
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
-class Output(Protocol):
+@dataclass(slots=True)
+class Output:
     """An export file that is being written.
 
     Attributes:
@@ -39,25 +32,12 @@ class Output(Protocol):
         records: How many records are in the file.
     """
 
-    after: str | None
-    records: int
-
-    def write(self, stored: Stored) -> None:
-        """Add a record.
-
-        Raises:
-            InvalidContent: it cannot be written as a line.
-        """
-        ...
-
-
-@dataclass(slots=True)
-class _Lines:
     file: BinaryIO
     after: str | None = None
     records: int = 0
 
     def write(self, stored: Stored) -> None:
+        """Add a record; raises InvalidContent where it cannot be written as a line."""
         self.file.write(record_line(stored))
         self.after = stored.record.id
         self.records += 1
@@ -77,7 +57,7 @@ def output(file: File, *, written_at: float, user_id: str | None, resume: bool) 
     """
     header = header_line(written_at=written_at, user_id=user_id)
     if not isinstance(file, str | Path):
-        lines = _Lines(file)
+        lines = Output(file)
         file.write(header)
         yield lines
         file.write(end_line(lines.records))
@@ -85,7 +65,7 @@ def output(file: File, *, written_at: float, user_id: str | None, resume: bool) 
         return
     path = Path(file)
     with _part_of(path) as part:
-        lines = _left_of(part, user_id) if resume else _Lines(part)
+        lines = _left_of(part, user_id) if resume else Output(part)
         part.truncate()
         if part.tell() == 0:
             part.write(header)
@@ -126,13 +106,9 @@ def _part_name(path: Path) -> Path:
     return path.with_name(path.name + PART)
 
 
-def _left_of(part: BinaryIO, user_id: str | None) -> _Lines:
-    """Find where an export was cut off; the file then stands behind the last whole record.
-
-    Raises:
-        InvalidContent: the file was begun for another user, or is damaged.
-    """
-    lines = _Lines(part)
+def _left_of(part: BinaryIO, user_id: str | None) -> Output:
+    """Find where an export was cut off; raises InvalidContent for a damaged one or another user."""
+    lines = Output(part)
     last, end = b"", 0
     for line in _whole_lines(part):
         if end == 0:
@@ -199,11 +175,7 @@ def opened(file: File) -> Iterator[tuple[BinaryIO, int]]:
 
 
 def lines_of(file: BinaryIO) -> Iterator[Line]:
-    """The lines of an export file, each checked; empty lines are left out.
-
-    Raises:
-        InvalidContent: the file is open as text.
-    """
+    """The lines of an export file, each checked, without empty ones; InvalidContent: it is open as text."""
     number = 0
     while line := file.readline(MOST_BYTES + 1):
         if not isinstance(line, bytes):

@@ -87,11 +87,7 @@ def end_line(records: int) -> bytes:
 
 
 def record_line(stored: Stored) -> bytes:
-    """A record with its versions and its vector as a line.
-
-    Raises:
-        InvalidContent: JSON cannot hold it, or it is longer than a line may be.
-    """
+    """A record with its versions and vector as a line; InvalidContent: too long, or no JSON."""
     vector = None
     if stored.vector is not None:
         numbers = base64.b64encode(stored.vector.astype("<f4").tobytes()).decode()

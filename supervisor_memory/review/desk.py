@@ -116,25 +116,17 @@ class Desk:
         Raises:
             RecordNotFound, AlreadyReviewed, InvalidName: as in `approve`.
         """
-        by, why = check_login(reviewer), self._reason(reason)
+        by = check_login(reviewer)
+        why = self.services.redactor.text(check_content(reason)[:_LONGEST_REASON]) if reason else ""
         ports = self._ports()
         record = self._waiting(id, user_id, ports)
         asks = record.metadata.get(REVIEW)
         verdict = {**(asks if isinstance(asks, dict) else {}), "verdict": "rejected", "by": by, "reason": why}
-        gone = replace(
-            record,
-            status="deleted",
-            valid_to=ports.now,
-            updated_at=ports.now,
-            metadata={**record.metadata, REVIEW: verdict},
-        )
-        told = event("reject", record, actor=by)
-        approval = Approval(record, by)
-        done = approval.commit(ports, Commit((Change(gone, expects=record.version),), (told,)))
+        metadata = {**record.metadata, REVIEW: verdict}
+        gone = replace(record, status="deleted", valid_to=ports.now, updated_at=ports.now, metadata=metadata)
+        commit = Commit((Change(gone, expects=record.version),), (event("reject", record, actor=by),))
+        done = Approval(record, by).commit(ports, commit)
         return WriteResult(record.id, "skipped", done.saved, "rejected", record.version + 1, done.applied)
-
-    def _reason(self, told: str) -> str:
-        return self.services.redactor.text(check_content(told)[:_LONGEST_REASON]) if told else ""
 
     @spanned("update_memory", of_write)
     def change(

@@ -1,6 +1,6 @@
 """A proposal: a statement that waits for a person, with the effect that approving it would have."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
@@ -99,11 +99,7 @@ class Approval:
     _new_id: str = ""
 
     def decide(self, ports: Ports, insert: Insert) -> WriteResult:
-        """Let the insert stage decide on the proposal, and commit.
-
-        Raises:
-            AlreadyReviewed: another reviewer was faster.
-        """
+        """Let the insert stage decide on the proposal, and commit; AlreadyReviewed: another was faster."""
 
         def commit(decided: Commit) -> Committed:
             return self._made(ports.services.backend, self._amended(decided, ports.now))
@@ -114,11 +110,7 @@ class Approval:
         return result
 
     def commit(self, ports: Ports, commit: Commit) -> Committed:
-        """Commit another decision on the proposal, such as a rejection.
-
-        Raises:
-            AlreadyReviewed: another reviewer was faster.
-        """
+        """Commit another decision, such as a rejection; AlreadyReviewed: another reviewer was faster."""
         return ports.store(self._made, ports.services.backend, commit)
 
     def _made(self, backend: MemoryBackend, commit: Commit) -> Committed:
@@ -147,7 +139,8 @@ class Approval:
             events = [self._renamed(each) for each in by_reviewer]
         after = proposal.content if new is None else new.record.content
         op = "approve" if self.content is None else "edit"
-        events.append(event(op, proposal, actor=self.reviewer, after=after, reason=_outcome(commit)))
+        outcome = "+".join(dict.fromkeys(each.op for each in commit.audit))  # the decision as a code
+        events.append(event(op, proposal, actor=self.reviewer, after=after, reason=outcome))
         return replace(commit, changes=tuple(changes), audit=tuple(events))
 
     def _renamed(self, told: AuditEvent) -> AuditEvent:
@@ -268,12 +261,6 @@ def _candidate(record: Record, content: str | None) -> Candidate:
     )
 
 
-def _outcome(commit: Commit) -> str:
-    """The decision as a code: the operations on records, in order."""
-    told = dict.fromkeys(each.op for each in commit.audit)
-    return "+".join(told)
-
-
 def event(
     op: str,
     record: Record,
@@ -281,7 +268,7 @@ def event(
     actor: str,
     after: str | None = None,
     reason: str = "",
-    detail: dict[str, str | int | bool | None] | None = None,
+    detail: Mapping[str, str] | None = None,
 ) -> AuditEvent:
     """The audit event of a person's change of a record, which leads to its next version."""
     return AuditEvent.of(

@@ -80,11 +80,7 @@ class Selected:
 
     @classmethod
     def of(cls, user_id: str, which: Which) -> "Selected":
-        """Read a caller's selection.
-
-        Raises:
-            InvalidContent: it is empty, has an unknown name, or a time is none.
-        """
+        """Read a caller's selection; InvalidContent: it is empty, has an unknown name, or a time is none."""
         if unknown := [name for name in which if name not in Which.__annotations__]:
             raise InvalidContent(
                 f"{unknown[0]!r} says nothing of a record; use {', '.join(Which.__annotations__)}"
@@ -93,15 +89,8 @@ class Selected:
         until = as_moment(which.get("until"), what="until", end=True)
         if since is not None and until is not None and since >= until:
             raise InvalidContent("since is not before until, so nothing can lie between; swap them")
-        return cls(
-            user_id,
-            source=which.get("source"),
-            run_id=which.get("run_id"),
-            session_id=which.get("session_id"),
-            agent_id=which.get("agent_id"),
-            since=since,
-            until=until,
-        )
+        asked: dict[str, Any] = {**which, "since": since, "until": until}
+        return cls(user_id, **asked)
 
     @property
     def _set(self) -> list[str]:
@@ -235,28 +224,15 @@ class Sweep:
         )
         for start in range(0, len(in_order), _TOGETHER):
             some = in_order[start : start + _TOGETHER]
-            changes = tuple(
-                Change(
-                    each.shall_be,
-                    expects=each.record.version,
-                    changes_source=each.shall_be.source != each.record.source,
-                )
-                for each in some
-                if each.shall_be
-            )
-            events = tuple(
-                event(
-                    self.op,
-                    each.record,
-                    actor=self.actor,
-                    after=each.shall_be.content,
-                    reason=self.selected.rule,
-                    detail={"sweep": sweep_id, "action": each.action},
-                )
-                for each in some
-                if each.shall_be
-            )
-            ports.deciding().commit(Commit(changes, events))
+            changes, events = [], []
+            for was, now, action in ((each.record, each.shall_be, each.action) for each in some):
+                if now is not None:
+                    is_anew = now.source != was.source
+                    changes.append(Change(now, expects=was.version, changes_source=is_anew))
+                    detail = {"sweep": sweep_id, "action": action}
+                    told = {"actor": self.actor, "after": now.content, "reason": self.selected.rule}
+                    events.append(event(self.op, was, detail=detail, **told))
+            ports.deciding().commit(Commit(tuple(changes), tuple(events)))
             done += map(_step, some)
 
     def _known(self, ports: Ports) -> "Known":

@@ -21,11 +21,7 @@ _LOADING_SECONDS = 20.0
 
 
 def as_embedder(embedder: Any, settings: Settings) -> "Embedder | None":
-    """The embedder to use: ours unchanged, LangChain's wrapped, for None the settings' choice.
-
-    Raises:
-        SettingsError: it cannot embed.
-    """
+    """The embedder to use: ours, LangChain's wrapped, or the settings' choice; SettingsError: it is none."""
     if embedder is None:
         return _local(settings.embedding_model, settings.embedding_dim, settings.embedding_threads)
     if isinstance(embedder, type) or not callable(getattr(embedder, "embed_query", None)):
@@ -57,11 +53,7 @@ def _local(model: str | None, dimension: int | None, threads: int) -> "Embedder 
 
 
 def as_completion(llm: "BaseChatModel | None", settings: Settings) -> Complete | None:
-    """A function from prompt to text; None when there is no model.
-
-    Raises:
-        SettingsError: it is no model, or MEMORY_LLM names none that can be opened.
-    """
+    """A function from prompt to text; None without a model; SettingsError: it is none, or not there."""
     if llm is None:
         if not settings.llm:
             return None

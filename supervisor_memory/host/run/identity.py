@@ -125,8 +125,7 @@ def users_of(config: RunnableConfig, context: Any = None) -> frozenset[str]:
 
 
 def placed_by_host(config: RunnableConfig) -> tuple[Any, ...]:
-    """A key for where a run is and for whom: its thread and its users. It is the same in all steps of the
-    run, also after an interrupt."""
+    """A key for the thread and the users of a run, the same in all its steps, also after an interrupt."""
     configurable = config.get("configurable") or {}
     control = getattr(configurable.get(CONFIG_KEY_RUNTIME), "control", None)
     return configurable.get("thread_id") or control, users_of(config)
@@ -157,11 +156,7 @@ def _of_runtime(name: str) -> Any:
 
 
 def anonymous(thread: Any, key: bytes) -> str:
-    """The user id of a thread without a named user: a keyed hash of the thread id.
-
-    Raises:
-        MissingUser: there is no thread either.
-    """
+    """The user id of a thread without a named user, a keyed hash; MissingUser without a thread."""
     if thread in (None, ""):
         raise MissingUser(
             "no user id and no thread id in this run, so memory is off for it; pass "
@@ -171,11 +166,7 @@ def anonymous(thread: Any, key: bytes) -> str:
 
 
 def named(user: Any, thread: Any) -> Scope:
-    """The scope of a user in a thread; the user's id may be text, an integer or a UUID.
-
-    Raises:
-        InvalidName: a user id that could be mistaken for another.
-    """
+    """The scope of a user in a thread; raises InvalidName for an id that could be mistaken for another."""
     return Scope(check_name(_as_id(user), what="user id"), session_id=_named(thread))
 
 
@@ -230,10 +221,7 @@ def acting() -> Acting | None:
 
 
 def acting_scope() -> Scope | IdentityError | None:
-    """The scope of the wrapped node or tool call that is running; a sub-agent's has an `agent_id`.
-
-    None outside of one; the error if memory is off for the run.
-    """
+    """The scope of the running node or tool call; the error if memory is off; None outside of one."""
     found = acting()
     return None if found is None else found.scope
 

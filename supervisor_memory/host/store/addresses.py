@@ -41,11 +41,7 @@ def label_for(user_id: str) -> str:
 
 
 def user_for(label: str) -> str:
-    """The user id of a label: the reverse of `label_for`.
-
-    Raises:
-        InvalidName, MissingUser: it is no user's label.
-    """
+    """The user id of a label, the reverse of `label_for`; raises InvalidName, MissingUser for others."""
     return check_name(_name(label), what="user id")
 
 

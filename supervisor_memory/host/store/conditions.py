@@ -66,11 +66,7 @@ def _equal(found: Any, wanted: Any) -> bool:
 
 
 def fits(labels: Labels, condition: MatchCondition) -> bool:
-    """Whether a namespace begins or ends with a path, in which "*" stands for any one label.
-
-    Raises:
-        ValueError: a condition that is neither "prefix" nor "suffix".
-    """
+    """Whether a namespace begins or ends with a path, "*" standing for a label; else ValueError."""
     path = tuple(condition.path)
     if condition.match_type not in ("prefix", "suffix"):
         raise ValueError(f"there is no match type {condition.match_type!r}; use 'prefix' or 'suffix'")

@@ -145,11 +145,7 @@ def _beside(record: Record) -> dict[str, Any]:
 
 
 def text_of(value: Mapping[str, Any]) -> str:
-    """The text of a value: its `content`, or its `content.content`, or else all of it as JSON.
-
-    Raises:
-        ContentTooLarge: it is over the limit for one record.
-    """
+    """The text of a value: `content`, or `content.content`, or all as JSON; else ContentTooLarge."""
     inner = value.get("content")
     if isinstance(inner, dict):
         inner = inner.get("content")

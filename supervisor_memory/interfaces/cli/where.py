@@ -44,11 +44,7 @@ def where_of(
     until: str | None,
     metadata: Sequence[str] | None,
 ) -> dict[str, Any]:
-    """The options as `search` takes them.
-
-    Raises:
-        InvalidContent: an entry of metadata is not written KEY=VALUE.
-    """
+    """The options as `search` takes them; InvalidContent: metadata is not written KEY=VALUE."""
     asked: dict[str, list[Any]] = {}
     for entry in metadata or ():
         key, equals, text = entry.partition("=")

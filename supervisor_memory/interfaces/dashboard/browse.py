@@ -37,7 +37,7 @@ def browse(visit: Visit) -> Response:
     listed: list[Record] = []
     if hits is None and not words:
         listed = list(visit.memory.upkeep.listed(where, limit=_PAGE + 1, offset=offset))
-        visit.looked_at("list", listed[:_PAGE])
+        visit.memory.audit.seen("list", listed[:_PAGE])
     return visit.page(
         "browse.html",
         records=[hit.record for hit in hits] if hits is not None else listed[:_PAGE],

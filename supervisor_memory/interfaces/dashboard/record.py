@@ -5,8 +5,9 @@ from typing import Final
 
 from fastapi.responses import Response
 
-from supervisor_memory.errors import ConfirmationRequired, InvalidContent
+from supervisor_memory.errors import InvalidContent
 from supervisor_memory.interfaces.dashboard.visit import Visit
+from supervisor_memory.interfaces.present import to_be_erased
 from supervisor_memory.model.records import WriteStatus
 from supervisor_memory.model.versions import read_from_message
 
@@ -65,11 +66,7 @@ def ask_forget(visit: Visit) -> Response:
 
 
 def _forgetting(visit: Visit, user_id: str, *, mismatch: bool) -> Response:
-    held: dict[str, int] = {}
-    try:
-        visit.memory.erase(user_id=user_id)
-    except ConfirmationRequired as error:
-        held = error.facts["held"]
+    held = to_be_erased(visit.memory, user_id)["counts"]
     return visit.page(
         "forget.html", status=422 if mismatch else 200, whom=user_id, held=held, mismatch=mismatch
     )

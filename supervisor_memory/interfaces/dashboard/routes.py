@@ -128,11 +128,7 @@ def _reader(visit: Visit) -> None:
 
 
 def _by_form(visit: Visit) -> None:
-    """Refuse what was not sent by a form of ours.
-
-    Raises:
-        FormIsOld: it was not.
-    """
+    """Refuse what was not sent by a form of ours; raises FormIsOld."""
     told = visit.form.get("word", "")
     if not hmac.compare_digest(
         told.encode("utf-8", "surrogatepass"), visit.shelf.form_word(visit.asker).encode()

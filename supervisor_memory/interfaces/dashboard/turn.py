@@ -39,7 +39,7 @@ def turn(visit: Visit) -> Response:
     chosen = notes[at] if at < len(notes) else None
     ids = {each.record_id for each in (*chosen.shown, *chosen.dropped)} if chosen else set[str]()
     records = _records(visit, ids)
-    visit.looked_at("turn", list(records.values()))
+    visit.memory.audit.seen("turn", list(records.values()))
     status = 200 if notes else 404
     return visit.page("turn.html", status=status, notes=notes, at=at, chosen=chosen, records=records)
 

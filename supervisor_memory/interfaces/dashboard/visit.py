@@ -126,11 +126,7 @@ class Visit:
         return self.request.query_params.get(name, "").strip()
 
     def number(self, name: str, *, least: int, most: int, otherwise: int) -> int:
-        """A whole number of the address.
-
-        Raises:
-            InvalidContent: it is none, or out of range.
-        """
+        """A whole number of the address; InvalidContent: it is none, or out of range."""
         told = self.asked(name)
         if not told:
             return otherwise
@@ -145,11 +141,7 @@ class Visit:
 
     @property
     def user_id(self) -> str | None:
-        """Whose memory is meant; None: everybody's. Who may see several users sees one at a time.
-
-        Raises:
-            MemoryAccessDenied: it is none of the caller's.
-        """
+        """Whose memory is meant; None: everybody's. Who may see several users sees one at a time."""
         asked = self.asked("user") or None
         mine = self.asker.user_ids
         if asked is None and mine:
@@ -179,10 +171,6 @@ class Visit:
                     self.memory.get(id, user_id=user_id)  # refused, and noted
                 raise RecordNotFound(f"there is no record {id[:64]!r} of yours", id=id)
         return id
-
-    def looked_at(self, op: str, records: list[Record]) -> None:
-        """Note in the access log that a person saw these."""
-        self.memory.audit.seen(op, records)
 
     def times(self) -> Filter:
         """The fields `since` and `until`, where a day counts whole."""
@@ -233,14 +221,9 @@ class Visit:
 
     def here(self, **changes: str | int | None) -> str:
         """The address of this page with other values; None takes one out."""
-        query = {
-            name: value for name, value in self.request.query_params.items() if name not in ("said", "lang")
-        }
-        query |= {name: str(value) for name, value in changes.items() if value is not None}
-        left = {
-            name: value for name, value in query.items() if name not in changes or changes[name] is not None
-        }
-        return f"?{urlencode(left)}"
+        gone = {"said", "lang", *changes}
+        kept = {name: value for name, value in self.request.query_params.items() if name not in gone}
+        return f"?{urlencode(kept | {name: value for name, value in changes.items() if value is not None})}"
 
     def _in(self, language: Language) -> str:
         return self.here(lang=language) if self.request.method == "GET" else f"?lang={language}"
@@ -254,11 +237,7 @@ _MOST_USERS: Final = 500
 
 
 async def form_of(request: Request) -> Mapping[str, str]:
-    """The fields of a form as browsers send it.
-
-    Raises:
-        InvalidContent: it is no such form.
-    """
+    """The fields of a form as browsers send it; raises InvalidContent for anything else."""
     body = await request.body()
     try:
         read = parse_qsl(

@@ -92,11 +92,7 @@ class Caller:
         return found
 
     def as_operator(self) -> None:
-        """Refuse whoever is bound to users: this concerns everybody's memory.
-
-        Raises:
-            MemoryAccessDenied: it is.
-        """
+        """Refuse whoever is bound to users, with MemoryAccessDenied: this concerns everybody's memory."""
         if self.user_ids is not None:
             raise MemoryAccessDenied("this concerns all users; ask with a token for all of them")
 
@@ -176,11 +172,7 @@ def _user(encoded: str) -> str:
 
 
 def caller_of(request: Request) -> Caller:
-    """Whoever asks.
-
-    Raises:
-        Unauthenticated: nobody that is known, on a path that is open to all.
-    """
+    """Whoever asks; raises Unauthenticated where nobody is known, on a path that is open to all."""
     found = request.scope.get("caller")
     if isinstance(found, Caller):
         return found
@@ -188,11 +180,7 @@ def caller_of(request: Request) -> Caller:
 
 
 def writer_of(request: Request) -> Caller:
-    """Whoever asks, where it may write.
-
-    Raises:
-        MemoryAccessDenied: it may not.
-    """
+    """Whoever asks, where it may write; raises MemoryAccessDenied else."""
     caller = caller_of(request)
     if not caller.may_write:
         raise MemoryAccessDenied("this token may read alone; ask with one that may write")

@@ -1,10 +1,11 @@
 """What is answered, with the keys that the command line has: docs/cli.md lists them."""
 
+from dataclasses import asdict
 from typing import Any
 
 from pydantic import BaseModel, Field
 
-from supervisor_memory.model.records import Event, Kind, Layer, SourceClass, Status, WriteStatus
+from supervisor_memory.model.records import Event, Kind, Layer, SourceClass, Status, WriteResult, WriteStatus
 from supervisor_memory.review.sweep import Action
 
 __all__ = [
@@ -90,6 +91,10 @@ class Written(BaseModel):
     reason: str
     version: int
     applied: bool
+
+
+def written(done: WriteResult) -> Written:
+    return Written(**asdict(done))
 
 
 class Result(Written):

@@ -31,7 +31,7 @@ def add(body: bodies.Add, memory: Memory, caller: Writing) -> answers.Added:
     where["created_at"] = as_moment(body.created_at, what="created_at", end=False)
     if body.messages is not None:
         said = body.messages
-        messages = said if isinstance(said, str) else [_message(each) for each in said]
+        messages = said if isinstance(said, str) else [each.model_dump(exclude_none=True) for each in said]
         return _added(memory, memory.add(messages, user_id=user_id, infer=body.infer, **where))
     text = body.text or ""
     if not body.infer:
@@ -93,7 +93,7 @@ def update_memory(
 ) -> answers.Written:
     """Change a record; its old version stays in the history."""
     done = memory.review.change(id, **body.model_dump(), reviewer=caller.name, user_id=user_id)
-    return answers.Written(**asdict(done))
+    return answers.written(done)
 
 
 @router.delete("/memories/{id}")
@@ -113,11 +113,7 @@ def history(id: str, memory: Memory, user_id: User) -> answers.History:
 def revert(id: str, body: bodies.Revert, memory: Memory, caller: Writing, user_id: User) -> answers.Written:
     """Give a record the text of an earlier version, as a new one."""
     done = memory.review.revert(id, version=body.version, reviewer=caller.name, user_id=user_id)
-    return answers.Written(**asdict(done))
-
-
-def _message(message: bodies.Message) -> dict[str, Any]:
-    return message.model_dump(exclude_none=True)
+    return answers.written(done)
 
 
 def _added(memory: SupervisorMemory, results: Sequence[WriteResult]) -> answers.Added:

@@ -1,13 +1,14 @@
 """/v1/review: what waits for a person, what a person decides, and what is taken back."""
 
-from dataclasses import asdict
-from typing import Annotated, cast
+from collections.abc import Callable
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 
 from supervisor_memory.interfaces.http import answers, bodies
+from supervisor_memory.interfaces.http.access import Caller
 from supervisor_memory.interfaces.http.given import Memory, OneUser, User, Writing
-from supervisor_memory.review.sweep import Swept, Which
+from supervisor_memory.review.sweep import Swept
 
 __all__ = ["router"]
 
@@ -34,14 +35,13 @@ def show_proposal(id: str, memory: Memory, user_id: User) -> answers.Shown:
 @router.post("/{id}/approve")
 def approve(id: str, memory: Memory, caller: Writing, user_id: User) -> answers.Written:
     """Let it be remembered, decided against what is known by now."""
-    return answers.Written(**asdict(memory.review.approve(id, reviewer=caller.name, user_id=user_id)))
+    return answers.written(memory.review.approve(id, reviewer=caller.name, user_id=user_id))
 
 
 @router.post("/{id}/edit")
 def edit(id: str, body: bodies.Edit, memory: Memory, caller: Writing, user_id: User) -> answers.Written:
     """Let it be remembered in your words; where it came from stays as it is."""
-    done = memory.review.edit(id, body.content, reviewer=caller.name, user_id=user_id)
-    return answers.Written(**asdict(done))
+    return answers.written(memory.review.edit(id, body.content, reviewer=caller.name, user_id=user_id))
 
 
 @router.post("/{id}/reject")
@@ -50,8 +50,7 @@ def reject(
 ) -> answers.Written:
     """Do not remember it, nor have it proposed again."""
     reason = body.reason if body else ""
-    done = memory.review.reject(id, reviewer=caller.name, reason=reason, user_id=user_id)
-    return answers.Written(**asdict(done))
+    return answers.written(memory.review.reject(id, reviewer=caller.name, reason=reason, user_id=user_id))
 
 
 @router.post("/undo")
@@ -59,42 +58,29 @@ def undo(body: bodies.Undo, memory: Memory, caller: Writing, user_id: User) -> a
     """Go back to a version of a record, or bring back one that was deleted, rejected or replaced."""
     desk, by = memory.review, caller.name
     if body.version is None:
-        done = desk.restore(body.id, reviewer=by, user_id=user_id)
-    else:
-        done = desk.revert(body.id, version=body.version, reviewer=by, user_id=user_id)
-    return answers.Written(**asdict(done))
+        return answers.written(desk.restore(body.id, reviewer=by, user_id=user_id))
+    return answers.written(desk.revert(body.id, version=body.version, reviewer=by, user_id=user_id))
 
 
 @router.post("/quarantine")
 def quarantine(body: bodies.Sweep, memory: Memory, caller: Writing, user_id: OneUser) -> answers.Swept:
     """Set aside all that came from a source, run, session, agent or time: found no more, and kept."""
-    swept = memory.review.quarantine(
-        user_id=user_id, reviewer=caller.name, dry_run=not body.confirm, **_which(body)
-    )
-    return _told(swept)
+    return _swept(memory.review.quarantine, body, caller, user_id)
 
 
 @router.post("/release")
 def release(body: bodies.Sweep, memory: Memory, caller: Writing, user_id: OneUser) -> answers.Swept:
     """End a quarantine: what was set aside of this is as it was before."""
-    swept = memory.review.release(
-        user_id=user_id, reviewer=caller.name, dry_run=not body.confirm, **_which(body)
-    )
-    return _told(swept)
+    return _swept(memory.review.release, body, caller, user_id)
 
 
 @router.post("/roll-back")
 def roll_back(body: bodies.Sweep, memory: Memory, caller: Writing, user_id: OneUser) -> answers.Swept:
     """Take back all writes of a source: added records are withdrawn, changed records are as before."""
-    swept = memory.review.roll_back(
-        user_id=user_id, reviewer=caller.name, dry_run=not body.confirm, **_which(body)
-    )
-    return _told(swept)
+    return _swept(memory.review.roll_back, body, caller, user_id)
 
 
-def _which(body: bodies.Sweep) -> Which:
-    return cast("Which", body.model_dump(exclude={"confirm"}, exclude_none=True))
-
-
-def _told(swept: Swept) -> answers.Swept:
+def _swept(verb: Callable[..., Swept], body: bodies.Sweep, caller: Caller, user_id: str) -> answers.Swept:
+    which = body.model_dump(exclude={"confirm"}, exclude_none=True)
+    swept = verb(user_id=user_id, reviewer=caller.name, dry_run=not body.confirm, **which)
     return answers.Swept.model_validate(swept.to_dict())

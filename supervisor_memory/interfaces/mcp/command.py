@@ -64,11 +64,7 @@ def mcp(
 
 
 def _tokens(settings: Settings, host: str, user: str | None) -> "Tokens":
-    """Who may ask. At least one of them is told whose memory is meant: no request could say it.
-
-    Raises:
-        SettingsError: none is, or MEMORY_SERVER_TOKENS cannot be read, or is missing where it is needed.
-    """
+    """Who may ask, at least one of them for a known user; SettingsError: none is, or none can be read."""
     from supervisor_memory.interfaces.http.serve import tokens_of
 
     if settings.server_tokens is None and user is None:

@@ -271,22 +271,12 @@ TOOLS: Final[Sequence[Tool[Any]]] = (
     Tool("memory_why", "Tell why something was recalled", AskWhy, answers.Why, why),
     Tool("memory_write", "Remember", Write, answers.Written, write, writes=True, is_destructive=True),
     Tool(
-        "memory_update",
-        "Change a record",
-        Update,
-        answers.Written,
-        update,
+        *("memory_update", "Change a record", Update, answers.Written, update),
         writes=True,
         is_destructive=True,
         is_idempotent=False,
     ),
     Tool(
-        "memory_delete",
-        "Delete a record",
-        Which,
-        answers.Deleted,
-        delete,
-        writes=True,
-        is_destructive=True,
+        "memory_delete", "Delete a record", Which, answers.Deleted, delete, writes=True, is_destructive=True
     ),
 )
