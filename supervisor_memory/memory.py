@@ -154,7 +154,7 @@ class SupervisorMemory(Memory):
             GraphError: it is no compiled graph, or nobody named it.
             WorkerHasMemoryTools: with "refuse".
         """
-        from supervisor_memory.host.ways_in.bind import bind_agent
+        from supervisor_memory.host.ways_in.bound import bind_agent
 
         return bind_agent(
             self,

@@ -137,10 +137,7 @@ class ReadStore(NoStore, Protocol):
         """Whether redaction took something out of a text: two such texts may look alike, yet differ."""
 
     def reads(self, record_ids: Sequence[str]) -> Mapping[str, Reads]:
-        """How often and when last each was read, by this machine's access log.
-
-        Empty when the log failed (then it is noted).
-        """
+        """How often and when last each was read, by this machine's log; empty when it failed (then noted)."""
 
 
 class Deciding(ReadStore, Protocol):
@@ -160,11 +157,7 @@ class Maintaining(Deciding, Protocol):
     """After insert: as Deciding, but one search and one commit for each operator."""
 
     def search_many(self, queries: Sequence[Query], *, limit: int) -> Sequence[Hits]:
-        """The hits of each query, in order; all of them count as the one search.
-
-        Args:
-            limit: Hits of each query.
-        """
+        """The hits of each query, `limit` each, in order; all of them count as the one search."""
 
 
 @dataclass

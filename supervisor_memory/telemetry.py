@@ -66,11 +66,7 @@ Describe: TypeAlias = Callable[[Mapping[str, Any], Any], Told]
 def spanned(
     operation: str, describe: Describe
 ) -> Callable[[Callable[Concatenate[S, P], T]], Callable[Concatenate[S, P], T]]:
-    """Give a verb a span where telemetry is on; a verb called by another verb gets none.
-
-    Args:
-        describe: What to tell, of the arguments by name and the result.
-    """
+    """Give a verb a span where telemetry is on, unless another verb called; `describe` fills it."""
 
     def wrap(verb: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
         signature = inspect.signature(verb)

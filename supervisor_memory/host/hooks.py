@@ -296,11 +296,7 @@ class Hooks:
         seen: tuple[tuple[BaseMessage, str], ...] = (),
         task: str | None = None,
     ) -> Visit:
-        """Begin a visit of a known actor, with a note.
-
-        Args:
-            task: The task text handed to a sub-agent that does not see the state; None: the actor reads it.
-        """
+        """Begin a visit of a known actor, with a note; `task`: the actor does not see the state, but this."""
         messages = messages_of(state, self.keys)
         asked = begun.asked if begun is not None else _last_human(messages)
         hidden = memory_calls(messages) if scope.agent_id is not None else frozenset()
@@ -339,11 +335,7 @@ class Hooks:
     def leave(
         self, visit: Visit, state: Any, result: Any, config: RunnableConfig, *, node: str, leads: bool
     ) -> None:
-        """End a visit: remember the user's words, the answers and a sub-agent's outcome. Never raises.
-
-        Args:
-            leads: Whether the user talks to this node: a supervisor, or any agent of a team without one.
-        """
+        """End a visit: remember what was said and brought; `leads`: the user talks to this node."""
         scope = visit.scope
         if is_explaining():
             return

@@ -264,11 +264,7 @@ def _told(
 
 
 def is_left_alone(model: Any, call: Mapping[str, Any]) -> bool:
-    """Whether a model call gets no note: the host forbids it, or LangChain itself calls, as to summarise.
-
-    Args:
-        call: The tags and the metadata of the call, as its config has them.
-    """
+    """Whether a call gets no note: the host forbids it (by its tags), or LangChain itself calls."""
     tags = (*(call.get("tags") or ()), *(getattr(model, "tags", None) or ()))
     return _SILENT.get() or _OFF in tags or "lc_source" in (call.get("metadata") or {})
 

@@ -81,11 +81,7 @@ Runtime = Annotated[Optional[ToolRuntime], InjectedToolArg(), BeforeValidator(_n
 def build_tools(
     memory: Memory, *, only: Sequence[str] | None = None, identity: Resolver | None = None
 ) -> list[BaseTool]:
-    """The tools bound to a memory. Each tool's `metadata["op"]` is its name in the audit log.
-
-    Raises:
-        SettingsError: `only` names a tool that does not exist.
-    """
+    """The tools, named in the log by `metadata["op"]`; SettingsError: `only` names another."""
     calls = _Calls(memory, identity)
     tools: dict[str, BaseTool] = {
         f"memory_{function.__name__}": StructuredTool.from_function(

@@ -66,11 +66,7 @@ def to_be_erased(memory: SupervisorMemory, user: str) -> dict[str, Any]:
 def audit_rows(
     memory: SupervisorMemory, rows: Sequence[AuditRow], *, user_id: str | None = None
 ) -> list[dict[str, Any]]:
-    """Rows of the log, each with its live record where there is one.
-
-    Args:
-        user_id: Who is shown them: nothing of others', not even that it is there. None: the operator.
-    """
+    """Rows of the log with their live records; nothing of other users where `user_id` is given."""
     if user_id is not None:
         rows = [row for row in rows if row.outcome != "denied"]
     live = _beside(memory, [row.record_id for row in rows if row.record_id], user_id=user_id, op="audit")
@@ -80,12 +76,7 @@ def audit_rows(
 def _beside(
     memory: SupervisorMemory, ids: Sequence[str], *, op: str, user_id: str | None = None
 ) -> dict[str, dict[str, str | None]]:
-    """What stands beside a row: the record as it is now, without its text unless it is active.
-
-    Args:
-        op: What shows it; the access log says of which texts.
-        user_id: Only this user's records are there. None: anybody's.
-    """
+    """The record beside a row, as it is now; its text only if it is active. `op` is for the access log."""
     known = dict.fromkeys(ids)
     found = {record.id: record for record in memory.upkeep.records(list(known))}
     told = {id_: _now(found.get(id_), user_id) for id_ in known}

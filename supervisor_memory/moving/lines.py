@@ -73,11 +73,7 @@ class End:
 
 
 def header_line(*, written_at: float, user_id: str | None) -> bytes:
-    """The first line of a file.
-
-    Args:
-        written_at: In seconds since 1970.
-    """
+    """The first line of a file; `written_at` in seconds since 1970."""
     by = f"supervisor-memory {version('supervisor-memory')}"
     return _line({"format": FORMAT, "number": NUMBER, "written_at": written_at, "by": by, "user_id": user_id})
 
@@ -115,11 +111,7 @@ def record_line(stored: Stored) -> bytes:
 
 
 def read(line: bytes) -> Header | Stored | End:
-    """Read a line of an export file. Anybody may have written the file, so everything is checked.
-
-    Raises:
-        SupervisorMemoryError: why it cannot be taken.
-    """
+    """Read a line of an export file, which anybody may have written; SupervisorMemoryError: why not."""
     try:
         value = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
         check_shape(value, deepest=DEEPEST + _AROUND_METADATA)

@@ -74,11 +74,7 @@ class Mover:
         progress: Progress | None,
         redactor: Redactor | None = None,
     ) -> Moved:
-        """Copy all records.
-
-        Args:
-            redactor: Takes personal data out of the records that arrive; None: they stay as they are.
-        """
+        """Copy all records; the redactor takes personal data out of those that arrive."""
         if target is self.services.backend:
             raise SettingsError("the target is the store itself; pass another one")
         _moving(target)

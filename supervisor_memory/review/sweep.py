@@ -113,11 +113,7 @@ class Selected:
         )
 
     def did(self, row: Mapping[str, Any], *, session: str | None, runs: Collection[str | None]) -> bool:
-        """Whether a row of the audit log is about an operation of the selected source.
-
-        Args:
-            session, runs: The log's pseudonyms of the session and of the run.
-        """
+        """Whether a row of the log is about the selected source, by the log's pseudonyms."""
         return (
             self.source in (None, row["source_class"])
             and (self.run_id is None or row["run_id"] in runs)

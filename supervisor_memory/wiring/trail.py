@@ -122,11 +122,7 @@ class Trail:
         guarded(lambda: self._noted([used]), otherwise=lambda error: False)
 
     def told(self, op: str, found: Recalling, scope: Scope, *, ports: Ports) -> None:
-        """Note in the access log every record considered for a reader, given or left out.
-
-        Args:
-            op: "inject" for a note that a model call held, or "search".
-        """
+        """Note in the access log every record considered, given or left out; `op` is "inject" or "search"."""
         note = found.note
         scope = replace(scope, agent_id=scope.agent_id or self.reader)
         given = turns.given(

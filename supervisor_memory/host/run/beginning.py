@@ -111,11 +111,7 @@ class Ledger:
         return bool(list(self._held([_row_id(scope, "owner", "")], scope)))
 
     def add(self, messages: Iterable[BaseMessage], scope: Scope, *, by: str | None) -> None:
-        """Remember that these messages were said.
-
-        Args:
-            by: The agent or node that said them; None: the user.
-        """
+        """Remember that these messages were said, `by` an agent or a node; None: the user."""
         keys: list[tuple[Key, str]] = []
         for message in messages:
             keys += [("id", message.id)] if message.id else []

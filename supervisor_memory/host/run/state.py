@@ -71,11 +71,7 @@ def value_of(state: Any, key: str) -> Any:
 
 
 def messages_of(state: Any, keys: Sequence[str]) -> list[BaseMessage]:
-    """The messages of a state, also those written in a short form; empty if it has none.
-
-    Args:
-        keys: The state keys that hold messages, in the order of the result.
-    """
+    """The messages under some keys of a state, in their order, also those in a short form."""
     return [message for key in keys for _, message in _listed(value_of(state, key))]
 
 

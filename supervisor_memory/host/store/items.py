@@ -184,12 +184,7 @@ def kept(
 
 
 def plain(value: object, address: Address) -> dict[str, Any]:
-    """Copy a value through JSON.
-
-    Raises:
-        InvalidContent: JSON cannot hold the value, the key or a label.
-        ContentTooLarge: the value is over 64 KiB.
-    """
+    """Copy a value through JSON; raises InvalidContent where JSON cannot hold it, ContentTooLarge."""
     where = f"the value of {address.key[:40]!r} in {address.labels}"
     try:
         if not isinstance(value, Mapping):

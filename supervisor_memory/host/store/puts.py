@@ -46,11 +46,7 @@ class Draft:
     index: str | None = None
 
     def near_text(self, *, indexed: bool) -> str | None:
-        """The text for the record's vector; None: it gets no vector.
-
-        Args:
-            indexed: Whether the store has an index of its own; then the paths are for that index.
-        """
+        """The text for the record's vector; `indexed`: the paths are for the store's own index."""
         if self.paths is None or (indexed and self.paths is not False):
             return self.text
         return "\n".join(self.texts(())) or None
@@ -106,12 +102,7 @@ class Draft:
 
 
 def draft_of(address: Address, op: PutOp) -> Draft:
-    """Check a put with a value.
-
-    Raises:
-        InvalidContent: JSON cannot hold the value, the key or a label, or the ttl is out of range.
-        ContentTooLarge: the value is over 64 KiB.
-    """
+    """Check a put with a value; raises InvalidContent, for a wrong ttl too, and ContentTooLarge."""
     value = plain(op.value, address)
     if op.ttl is not None and not 0 <= op.ttl <= _MOST_MINUTES:
         raise InvalidContent(f"ttl is {op.ttl!r}; pass minutes from now, or None for ever", ttl=str(op.ttl))
@@ -125,11 +116,7 @@ def named(addresses: Iterable[Address]) -> Filter:
 
 
 def at(address: Address, records: Mapping[str, Record]) -> Entry | None:
-    """The item at an address, in any status: made by a put, or written by memory with the key as its id.
-
-    Args:
-        records: The records that can be at the address, by id.
-    """
+    """The item at an address, of these records by id: made by a put, or by memory, with the key as its id."""
     for record_id in (address.key, address.id):
         record = records.get(record_id)
         entry = None if record is None else Entry.of(record)

@@ -1,8 +1,9 @@
 """A sub-agent with memory of its own, wherever it runs: in a tool, in a node, by itself."""
 
-from collections.abc import AsyncIterator, Iterator
+import logging
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import RunnableConfig
@@ -16,27 +17,70 @@ from langgraph._internal._config import ensure_config
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
 
-from supervisor_memory.errors import IdentityError
+from supervisor_memory.core import Memory
+from supervisor_memory.errors import GraphError, IdentityError
 from supervisor_memory.host.hooks import Hooks, Visit
-from supervisor_memory.host.prompts import install
-from supervisor_memory.host.run.identity import acting, acting_as
-from supervisor_memory.host.run.state import is_state
-from supervisor_memory.host.ways_in.attached import Compiled
+from supervisor_memory.host.prompts import Placement, check_placement, install
+from supervisor_memory.host.run.identity import Resolver, acting, acting_as
+from supervisor_memory.host.run.state import WITHOUT_MESSAGES, as_keys, is_state, keys_of
 from supervisor_memory.host.ways_in.observing import observed
+from supervisor_memory.host.ways_in.workers import carried, denied_tools, memory_tools_of, undeniable
+from supervisor_memory.model.records import check_name
 from supervisor_memory.ports import guarded
 
-__all__ = ["Bound", "bound"]
+__all__ = ["Bound", "bind_agent"]
 
 
-def bound(agent: Compiled, name: str, hooks: Hooks) -> Compiled:
-    """A copy of an agent's graph that recalls before each run and remembers its outcome."""
+G = TypeVar("G")
+_log = logging.getLogger("supervisor_memory")
+
+
+def bind_agent(
+    memory: Memory,
+    agent: G,
+    name: str | None,
+    *,
+    messages_key: str | Sequence[str],
+    conclusion_key: str | Sequence[str] | None,
+    placement: Placement,
+    worker_memory_tools: Literal["refuse", "deny"],
+    identity: Resolver | None,
+) -> G:
+    """See `SupervisorMemory.bind_agent`."""
+    if not isinstance(agent, CompiledStateGraph):
+        raise GraphError(
+            f"cannot bind {type(agent).__name__}; pass the compiled graph of an agent, such as what "
+            "create_agent returned. For a function, call memory.recall and memory.remember in it"
+        )
+    called = name or (agent.name if agent.name != "LangGraph" else "")
+    if not called:
+        raise GraphError("the agent has no name, so nobody knows whose notes to read; pass name=")
+    check_name(called, what="agent id")
+    if not memory.settings.enabled:
+        return cast("G", agent)
+    keys = as_keys(messages_key)
+    concluded = as_keys(conclusion_key or ())
+    if not {*keys, *concluded} & set(agent.builder.channels):
+        missing = " or ".join(map(repr, keys))
+        _log.warning(WITHOUT_MESSAGES, f"the state of agent {called!r}", missing, keys_of(agent.builder))
+    hooks = Hooks(memory, keys, identity, check_placement(placement), conclusions=concluded)
+    inner = agent
+    if worker_memory_tools == "deny":
+        inner = denied_tools(agent, hooks.report_denied, memory.bridge)
+        found = undeniable(agent)
+    else:
+        found = memory_tools_of(agent)
+    if found:
+        way_out = ", or pass worker_memory_tools='deny'" if worker_memory_tools == "refuse" else ""
+        raise carried("agent", called, found, way_out)
+    memory.fence()
     install()
-    clone = observed(agent, hooks)
-    if clone is agent:
-        clone = agent.copy()
+    clone = observed(inner, hooks)
+    if clone is inner:
+        clone = inner.copy()
     # The class holds the binding: a copy of a graph keeps its class, but no attribute that was set on it.
-    clone.__class__ = type("Bound", (Bound,), {"hooks": hooks, "agent": name})
-    return clone
+    clone.__class__ = type("Bound", (Bound,), {"hooks": hooks, "agent": called})
+    return cast("G", clone)
 
 
 class Bound(CompiledStateGraph[Any, Any, Any, Any]):

@@ -36,11 +36,7 @@ class Wrapping(Protocol):
 
 
 def observed(inner: R, hooks: Hooks, *, own: "Wrapping | None" = None) -> R:
-    """A copy of a runnable whose tool calls become events; the original is untouched.
-
-    Args:
-        own: The wrapper for the runnable's own tool nodes if it is a supervisor; None: a sub-agent.
-    """
+    """A copy whose tool calls become events; `own` wraps a supervisor's own tool nodes."""
 
     def change(part: Any) -> Any:
         if isinstance(part, ToolNode):

@@ -19,11 +19,7 @@ _log = logging.getLogger("supervisor_memory")
 
 
 def rebuilt(graph: G, wrap: Wrap) -> G:
-    """A copy of a graph with other runnables in its nodes, compiled as the original was.
-
-    Args:
-        wrap: (node name, its runnable) → the new runnable; the same object leaves the node unchanged.
-    """
+    """A copy of a graph, compiled as the original was; `wrap` gives the runnable of each node."""
     builder: Any = graph.builder if isinstance(graph, CompiledStateGraph) else graph
     clone = copy.copy(builder)
     # Own containers, so that nothing added to the copy appears in the original.

@@ -48,11 +48,7 @@ def memory_tools_of(runnable: Any) -> set[str]:
 
 
 def denied_tools(runnable: Any, report: Callable[[], None], bridge: Bridge) -> Any:
-    """A copy of an agent in which every memory tool answers a denial. The original keeps its tools.
-
-    Args:
-        report: Called at each call of a denied tool.
-    """
+    """A copy of an agent whose memory tools answer a denial, and report each call."""
 
     def deny(part: Any) -> Any:
         return _denied(part, report, bridge) if is_memory_tool(part) else part
@@ -67,11 +63,7 @@ def undeniable(runnable: Any) -> set[str]:
 
 
 def carried(what: str, agent: str, found: set[str], way_out: str) -> WorkerHasMemoryTools:
-    """The error for an agent with memory tools.
-
-    Args:
-        what: How the agent is called: "agent" or "sub-agent".
-    """
+    """The error for an agent with memory tools; `what` is "agent" or "sub-agent"."""
     return WorkerHasMemoryTools(
         f"{what} {agent!r} carries the memory tool{'s' if len(found) > 1 else ''} "
         f"{', '.join(sorted(found))}; only the supervisor may. Remove them where it is built{way_out}",

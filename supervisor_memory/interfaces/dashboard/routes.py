@@ -64,11 +64,7 @@ _WRITING: Final[dict[str, Handler]] = {
 
 
 def router(memory: SupervisorMemory, caller: Callable[[Request], Caller]) -> APIRouter:
-    """The pages over a memory.
-
-    Args:
-        caller: Who asks; raises Unauthenticated where nobody does.
-    """
+    """The pages over a memory; `caller` raises Unauthenticated where nobody asks."""
     routes, shelf = APIRouter(), Shelf()
 
     def served(name: str, handler: Handler, may: Callable[[Visit], None]) -> Callable[[Request], object]:

@@ -158,11 +158,7 @@ class Visit:
         return self.asker.user_ids is None or record.user_id in self.asker.user_ids
 
     def own(self, id: str) -> str:
-        """The id, where the caller may see that record.
-
-        Raises:
-            RecordNotFound: there is no such record, or it is another user's.
-        """
+        """The id, where the caller may see that record; else RecordNotFound."""
         mine = self.asker.user_ids
         if mine is not None:
             found = self.memory.upkeep.records([id])

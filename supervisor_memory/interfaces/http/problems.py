@@ -94,11 +94,7 @@ def status_of(error: SupervisorMemoryError) -> int:
 
 
 def problem(status: int, code: str, message: str, *, retry_after: int | None = None) -> JSONResponse:
-    """An answer that says what is wrong, on one line.
-
-    Args:
-        retry_after: Seconds after which it may be tried again.
-    """
+    """An answer that says what is wrong, on one line; `retry_after` in seconds."""
     headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
     if status == 401:  # noqa: PLR2004
         headers["WWW-Authenticate"] = "Bearer"

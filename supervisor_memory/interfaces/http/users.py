@@ -48,11 +48,7 @@ def export(memory: Memory, user_id: UserOfPath) -> Lines:
 
 
 def exported(memory: SupervisorMemory, user_id: str) -> Generator[bytes]:
-    """The file of an export while it is written. It ends when nobody reads on.
-
-    Raises:
-        BackendError: it failed on the way; the file lacks its last line.
-    """
+    """The file of an export while it is written, until nobody reads on; BackendError: it failed."""
     reading, writing = os.pipe()
     failed: list[Exception] = []
 
