@@ -22,14 +22,7 @@ from supervisor_memory.model.arguments import (
     last_user_text,
     readable,
 )
-from supervisor_memory.model.records import (
-    AuditEvent,
-    Hits,
-    Note,
-    Scope,
-    WriteResult,
-    check_name,
-)
+from supervisor_memory.model.records import AuditEvent, Hits, Note, Scope, WriteResult, check_name
 from supervisor_memory.ports import Services, guarded
 from supervisor_memory.reading.audit import Audit
 from supervisor_memory.reading.lookup import Reader
@@ -40,11 +33,7 @@ from supervisor_memory.review.desk import Desk
 from supervisor_memory.settings import Settings
 from supervisor_memory.stores.open import open_backend
 from supervisor_memory.stores.protocol import Journals, MemoryBackend
-from supervisor_memory.telemetry import (
-    of_recall,
-    open_telemetry,
-    spanned,
-)
+from supervisor_memory.telemetry import of_recall, open_telemetry, spanned
 from supervisor_memory.upkeep.automatic import Rarely
 from supervisor_memory.upkeep.desk import Upkeep
 from supervisor_memory.upkeep.edit import Curator
@@ -274,12 +263,7 @@ class Memory:
     # --- the two flows of a graph
 
     def recall(
-        self,
-        messages: MessagesLike,
-        scope: Scope,
-        *,
-        query: str | None = None,
-        explain: bool = False,
+        self, messages: MessagesLike, scope: Scope, *, query: str | None = None, explain: bool = False
     ) -> Note:
         """The note for a model call: what the reader should know of the past. Never raises for memory's sake.
 
@@ -295,12 +279,7 @@ class Memory:
 
     @spanned("search_memory", lambda given, recalled: of_recall(given, recalled.note))
     def recalled(
-        self,
-        messages: MessagesLike,
-        scope: Scope,
-        *,
-        query: str | None = None,
-        explain: bool = False,
+        self, messages: MessagesLike, scope: Scope, *, query: str | None = None, explain: bool = False
     ) -> "Recalled":
         """As `recall`, for who does not know yet whether a model will read the note."""
         check_scope(scope)

@@ -198,11 +198,7 @@ class SupervisorMemory(Memory):
         return HostTurn(self, scope, text)
 
     def store(
-        self,
-        *,
-        guarded: bool = True,
-        index: "IndexConfig | None" = None,
-        ttl: "TTLConfig | None" = None,
+        self, *, guarded: bool = True, index: "IndexConfig | None" = None, ttl: "TTLConfig | None" = None
     ) -> "BaseStore":
         """This memory as a LangGraph store.
 

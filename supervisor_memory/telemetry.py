@@ -181,11 +181,7 @@ def of_search(given: Mapping[str, Any], hits: "Hits") -> Told:
 
 def of_recall(given: Mapping[str, Any], note: "Note") -> Told:
     """Of a note."""
-    facts = {
-        _COUNT: len(note.hits),
-        f"{_NAME}.degraded": note.degraded,
-        f"{_NAME}.note.tokens": note.tokens,
-    }
+    facts = {_COUNT: len(note.hits), f"{_NAME}.degraded": note.degraded, f"{_NAME}.note.tokens": note.tokens}
     return Told(facts, given.get("query"), [_hit(hit) for hit in note.hits])
 
 

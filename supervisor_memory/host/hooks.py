@@ -254,8 +254,7 @@ class Hooks:
                 return error
 
         scope = guarded(
-            look,
-            otherwise=lambda error: IdentityError(f"who acts cannot be told: {type(error).__name__}"),
+            look, otherwise=lambda error: IdentityError(f"who acts cannot be told: {type(error).__name__}")
         )
         if isinstance(scope, IdentityError):
             self._report_off(scope, agent_id)

@@ -6,22 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, ParamSpec, TypeVar, Unpack
 
 from supervisor_memory.bridge import twin
-from supervisor_memory.errors import (
-    AlreadyReviewed,
-    Conflict,
-    IdentityError,
-    InvalidContent,
-    RecordNotFound,
-)
+from supervisor_memory.errors import AlreadyReviewed, Conflict, IdentityError, InvalidContent, RecordNotFound
 from supervisor_memory.model.arguments import as_metadata, check_amount, check_login
-from supervisor_memory.model.records import (
-    Filter,
-    Record,
-    Scope,
-    Source,
-    WriteResult,
-    check_content,
-)
+from supervisor_memory.model.records import Filter, Record, Scope, Source, WriteResult, check_content
 from supervisor_memory.ports import Ports, Services
 from supervisor_memory.review import sweep, undo
 from supervisor_memory.review.proposal import Approval, Insert, Proposal, event, foreseen, unfit
@@ -207,12 +194,7 @@ class Desk:
                 self.revert(id_, version=before, reviewer=login)
 
     def quarantine(
-        self,
-        *,
-        user_id: str,
-        reviewer: str,
-        dry_run: bool = False,
-        **which: Unpack[Which],
+        self, *, user_id: str, reviewer: str, dry_run: bool = False, **which: Unpack[Which]
     ) -> Swept:
         """Set aside all records that came from a source, or were changed by it.
 
@@ -231,25 +213,13 @@ class Desk:
         selected = Selected.of(user_id, which)
         return self._sweep("quarantine", selected, reviewer).run(sweep.quarantine, dry_run=dry_run)
 
-    def release(
-        self,
-        *,
-        user_id: str,
-        reviewer: str,
-        dry_run: bool = False,
-        **which: Unpack[Which],
-    ) -> Swept:
+    def release(self, *, user_id: str, reviewer: str, dry_run: bool = False, **which: Unpack[Which]) -> Swept:
         """End a quarantine: the selected records are as before. Arguments as in `quarantine`."""
         selected = Selected.of(user_id, which)
         return self._sweep("release", selected, reviewer).run(sweep.release, dry_run=dry_run)
 
     def roll_back(
-        self,
-        *,
-        user_id: str,
-        reviewer: str,
-        dry_run: bool = False,
-        **which: Unpack[Which],
+        self, *, user_id: str, reviewer: str, dry_run: bool = False, **which: Unpack[Which]
     ) -> Swept:
         """Undo a source: records it added are withdrawn, records it changed get their earlier text back.
 

@@ -205,11 +205,7 @@ def _proposed(record: Record) -> Proposal:
 
 
 def _decided(
-    record: Record,
-    content: str | None,
-    ports: Ports,
-    commit: Callable[[Commit], Committed],
-    insert: Insert,
+    record: Record, content: str | None, ports: Ports, commit: Callable[[Commit], Committed], insert: Insert
 ) -> WriteResult:
     """Run the insert stage on a proposal, against the present records. No model is asked, so that the text
     which is kept is the one that the reviewer saw."""

@@ -7,16 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from langgraph.store.base import (
-    BaseStore,
-    GetOp,
-    Item,
-    ListNamespacesOp,
-    Op,
-    PutOp,
-    Result,
-    SearchOp,
-)
+from langgraph.store.base import BaseStore, GetOp, Item, ListNamespacesOp, Op, PutOp, Result, SearchOp
 
 from supervisor_memory.core import Memory
 from supervisor_memory.errors import MemoryAccessDenied

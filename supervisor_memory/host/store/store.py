@@ -75,11 +75,7 @@ class MemoryStore(BaseStore):
     supports_ttl = True
 
     def __init__(
-        self,
-        memory: Memory,
-        *,
-        index: IndexConfig | None = None,
-        ttl: TTLConfig | None = None,
+        self, memory: Memory, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None
     ) -> None:
         self.index_config = index
         self.ttl_config = ttl

@@ -162,12 +162,7 @@ def _is_tools(inner: Runnable[Any, Any]) -> bool:
 
 
 def _node(
-    run: Callable[..., Any],
-    arun: Callable[..., Any],
-    name: str,
-    *,
-    like: Runnable[Any, Any],
-    role: str,
+    run: Callable[..., Any], arun: Callable[..., Any], name: str, *, like: Runnable[Any, Any], role: str
 ) -> Runnable[Any, Any]:
     """A node of these functions, sync or async or both as the inner one is, and marked with its role."""
     sync, native = True, True  # the wrapper must not offer more than the inner node

@@ -83,8 +83,7 @@ def copy(
         str, typer.Option("--to", help="The backend to copy to: sqlite, json or qdrant.", metavar="NAME")
     ],
     path: Annotated[
-        Path | None,
-        typer.Option("--to-path", help="Its MEMORY_PATH; MEMORY_PATH if unset.", metavar="DIR"),
+        Path | None, typer.Option("--to-path", help="Its MEMORY_PATH; MEMORY_PATH if unset.", metavar="DIR")
     ] = None,
     user: _Only = None,
     json: Json = False,
@@ -96,11 +95,7 @@ def copy(
     """
     settings = told_settings(env_file)
     target = _target(settings, to, path)
-    with (
-        existing_memory(settings) as memory,
-        _memory_to_fill(target) as other,
-        bar("copy") as progress,
-    ):
+    with existing_memory(settings) as memory, _memory_to_fill(target) as other, bar("copy") as progress:
         moved = memory.copy_to(other, user_id=user, progress=progress)
     _tell(moved, json=json)
 

@@ -101,12 +101,7 @@ def erase(
         raise typer.Exit(FAILED)
 
 
-def reembed(
-    *,
-    user: OneUser = None,
-    json: Json = False,
-    env_file: EnvFile = None,
-) -> None:
+def reembed(*, user: OneUser = None, json: Json = False, env_file: EnvFile = None) -> None:
     """Embed the records that EMBEDDING_MODEL has not read: after a change of it, after it failed.
 
     Until then they are found by words alone. It can be cut off anywhere and run again, beside graphs.

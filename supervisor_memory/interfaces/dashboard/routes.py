@@ -10,10 +10,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from supervisor_memory.errors import (
-    MemoryAccessDenied,
-    SupervisorMemoryError,
-)
+from supervisor_memory.errors import MemoryAccessDenied, SupervisorMemoryError
 from supervisor_memory.interfaces.dashboard import browse, door, health, inbox, preview, record, turn
 from supervisor_memory.interfaces.dashboard.visit import (
     BASE,

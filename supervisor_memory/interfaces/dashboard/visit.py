@@ -19,14 +19,7 @@ from markupsafe import Markup
 from supervisor_memory.core import Receipt
 from supervisor_memory.errors import InvalidContent, MemoryAccessDenied, RecordNotFound
 from supervisor_memory.interfaces.dashboard import pictures
-from supervisor_memory.interfaces.dashboard.words import (
-    LANGUAGES,
-    NAMES,
-    WORDS,
-    Language,
-    preferred,
-    worded,
-)
+from supervisor_memory.interfaces.dashboard.words import LANGUAGES, NAMES, WORDS, Language, preferred, worded
 from supervisor_memory.interfaces.differences import differences, marked
 from supervisor_memory.interfaces.http.access import Caller
 from supervisor_memory.interfaces.printable import moment, printable
