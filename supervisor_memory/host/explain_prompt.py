@@ -12,13 +12,12 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.prebuilt import ToolNode
 from langgraph.pregel.remote import RemoteGraph
 
 from supervisor_memory.errors import GraphError
 from supervisor_memory.host.prompts import Explained, capturing
 from supervisor_memory.host.run.state import with_input
-from supervisor_memory.host.ways_in.observing import WRAPPED
+from supervisor_memory.host.ways_in.observing import is_tools
 
 __all__ = ["Prompt", "explained"]
 
@@ -48,8 +47,7 @@ def explained(graph: Any, input: Any, config: RunnableConfig | None) -> list[Pro
     return [
         _explained(builder, name, given, config)
         for name, spec in builder.nodes.items()
-        if not isinstance(spec.runnable, (ToolNode, RemoteGraph))
-        and getattr(spec.runnable, WRAPPED, "") != "tools"
+        if not isinstance(spec.runnable, RemoteGraph) and not is_tools(spec.runnable)
     ]
 
 

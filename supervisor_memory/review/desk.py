@@ -24,9 +24,10 @@ __all__ = ["Desk"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_SECONDS: Final = 60.0
-_SWEEP_SECONDS: Final = 300.0
+_PATIENCE_MS: Final = 60_000
+_SWEEP_MS: Final = 300_000
 _LONGEST_REASON: Final = 1_000
+_ROWS: Final = 20
 _SET_ASIDE: Final = ("stale", "deleted", "compressed")
 _DECISIONS: Final = ("approve", "edit", "reject", "quarantine", "roll-back", "delete", "restore")
 
@@ -275,12 +276,8 @@ class Desk:
             return unfit(record, type(error).__name__)
 
     def _sweep(self, op: str, selected: Selected, reviewer: str) -> Sweep:
-        return Sweep(op, selected, functools.partial(self._ports, _SWEEP_SECONDS), check_login(reviewer))
+        return Sweep(op, selected, functools.partial(self._ports, _SWEEP_MS), check_login(reviewer))
 
-    def _ports(self, seconds: float = _SECONDS) -> Ports:
+    def _ports(self, milliseconds: int = _PATIENCE_MS) -> Ports:
         """New ports with more time than a turn has, since a person waits, and without a model."""
-        services = replace(self.services, complete=None)
-        return Ports(services, seconds=seconds, now=services.clock())
-
-
-_ROWS: Final = 20
+        return self.services.ports(milliseconds, with_model=False)

@@ -346,7 +346,9 @@ class Beginnings:
     ) -> Beginning:
         snapshot = None if is_nested else guarded(lambda: thread.state(config), otherwise=lambda error: None)
         found = self._found(snapshot, thread)
-        given = _merged(input.update) if isinstance(input, Command) else input
+        given = input
+        if isinstance(input, Command):
+            given = {k: v for each in updates_of(input.update) for k, v in values_of(each).items()}
         resume = input.resume if isinstance(input, Command) else None
         scope = self.scope(self._state(given, found, config, thread), config, None, context=context)
         sent = messages_of(given, self.keys)
@@ -492,10 +494,6 @@ def _joined(known: Known, left: Iterable[BaseMessage], sent: Iterable[BaseMessag
     human = [m for m in left if isinstance(m, HumanMessage)]
     ids = known.ids.union(m.id for m in human if m.id and now.get(m.id, m.text) == m.text)
     return Known(ids, known.texts.union(plain(m.text) for m in human), known.others)
-
-
-def _merged(update: Any) -> dict[str, Any]:
-    return {name: value for each in updates_of(update) for name, value in values_of(each).items()}
 
 
 def texts_in(value: Any, left: int = _DEEPEST) -> Iterator[str]:

@@ -291,13 +291,12 @@ class MemoryStore(BaseStore):
         return found, services.embedder.fingerprint if found and services.embedder else None
 
     def _reading(self, services: Services | None = None) -> Ports:
-        return self._ports(services, self._services.settings.search_timeout_ms)
+        used = services or self._services
+        return used.ports(used.settings.search_timeout_ms, with_model=False)
 
     def _writing(self, services: Services | None = None) -> Ports:
-        return self._ports(services, self._services.settings.write_timeout_ms)
-
-    def _ports(self, services: Services | None, milliseconds: int) -> Ports:
-        return Ports(services or self._services, seconds=milliseconds / 1000, now=self._services.clock())
+        used = services or self._services
+        return used.ports(used.settings.write_timeout_ms, with_model=False)
 
 
 def _address(op: GetOp | PutOp) -> Address:

@@ -27,7 +27,7 @@ from supervisor_memory.host.run.state import TOOL_NAMES, WITHOUT_MESSAGES, as_ke
 from supervisor_memory.host.ways_in.attached import attached, compiling
 from supervisor_memory.host.ways_in.calls import ToolCalls
 from supervisor_memory.host.ways_in.nodes import around, as_caller, watched
-from supervisor_memory.host.ways_in.observing import WRAPPED
+from supervisor_memory.host.ways_in.observing import WRAPPED, is_tools, wrapped
 from supervisor_memory.host.ways_in.rebuild import rebuilt
 from supervisor_memory.host.ways_in.workers import carried, denied_tools, memory_tools_of, undeniable
 from supervisor_memory.ports import guarded
@@ -84,7 +84,7 @@ def attach(
             return inner
         if name == supervisor:
             return around(inner, hooks, name, agent_id=None, leads=True, calls=calls)
-        callers = _callers(builder, name) & set(led) if _is_tool_node(inner) else set()
+        callers = _callers(builder, name) & set(led) if is_tools(inner) else set()
         agent = name if name in led else min(callers, default=None)
         if agent is not None and worker_memory_tools == "deny":
             inner = denied_tools(inner, hooks.report_denied, memory.bridge)
@@ -92,7 +92,7 @@ def attach(
             leads = supervisor is None
             return around(inner, hooks, name, agent_id=name, leads=leads, calls=None)
         if isinstance(inner, ToolNode) and agent is None:
-            return watched(calls.installed(inner), hooks, name)
+            return watched(wrapped(inner, calls), hooks, name)
         if agent or memory_tools_of(inner):
             return as_caller(inner, hooks, name, agent_id=agent)
         return watched(inner, hooks, name)
@@ -124,12 +124,8 @@ def _checked_agents(builder: Any, supervisor: str | None, agents: Sequence[str] 
     return [
         name
         for name, spec in builder.nodes.items()
-        if name != supervisor and not spec.is_error_handler and not _is_tool_node(spec.runnable)
+        if name != supervisor and not spec.is_error_handler and not is_tools(spec.runnable)
     ]
-
-
-def _is_tool_node(runnable: Any) -> bool:
-    return isinstance(runnable, ToolNode) or getattr(runnable, WRAPPED, "") == "tools"
 
 
 def _callers(builder: Any, node: str) -> set[str]:
@@ -147,7 +143,7 @@ def _callers(builder: Any, node: str) -> set[str]:
 def _check_tools(
     memory: Memory, builder: Any, supervisor: str | None, agents: Sequence[str], policy: str
 ) -> None:
-    tool_nodes = {name: spec.runnable for name, spec in builder.nodes.items() if _is_tool_node(spec.runnable)}
+    tool_nodes = {name: spec.runnable for name, spec in builder.nodes.items() if is_tools(spec.runnable)}
     callers = {name: _callers(builder, name) for name in tool_nodes}
     for agent in agents:
         used = [tools for name, tools in tool_nodes.items() if agent in callers[name]]

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool
-from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from supervisor_memory.errors import IdentityError
@@ -20,15 +19,14 @@ from supervisor_memory.host.run.beginning import Beginning, hosting
 from supervisor_memory.host.run.identity import acting, acting_as, caller_name, checked, granting
 from supervisor_memory.host.run.state import new_messages
 from supervisor_memory.host.ways_in.bound import Bound
-from supervisor_memory.host.ways_in.inside import graphs_in
-from supervisor_memory.host.ways_in.observing import WRAPPED, Result, observed, wrapped
+from supervisor_memory.host.ways_in.inside import Known, graphs_in
+from supervisor_memory.host.ways_in.observing import Result, observed
 from supervisor_memory.host.ways_in.workers import is_allowed
 from supervisor_memory.model.records import Scope
 from supervisor_memory.ports import guarded
 
 __all__ = ["ToolCalls"]
 
-_MOST_KNOWN = 256
 _DELEGATES = "subagent_type"  # the argument of deepagents' `task` that names the agent
 
 
@@ -79,7 +77,7 @@ class ToolCalls:
     store_tools: Collection[str] = ()
     agents: Collection[str] = ()
     is_brought: bool = False
-    _known: dict[int, tuple[BaseTool, _Agent | None]] = field(default_factory=dict)
+    _known: Known[_Agent | None] = field(default_factory=Known)
 
     def around(self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Result]) -> Result:
         call = self._enter(request)
@@ -105,7 +103,8 @@ class ToolCalls:
         # An attached graph watches its nodes; an agent with the middleware has tool calls alone.
         before = self.hooks.look(request.state, config, self.agent_id) if self.is_brought else None
         call = _Call(request, request, scope, begun, before and replace(before, scope=scope))
-        agent = self._agent(request.tool)
+        tool = request.tool
+        agent = None if tool is None else self._known.of(tool, lambda: self._look_into(tool))
         if agent is None:
             return call
         if isinstance(scope, IdentityError) or scope.agent_id != self.agent_id:
@@ -132,10 +131,6 @@ class ToolCalls:
             self._brought(call, result, call.visit, call.agent)
         elif not call.is_agent and isinstance(call.scope, Scope) and self.hooks.takes(request.tool_call):
             self.hooks.observe(request.tool_call, result, call.scope, call.begun)
-
-    def installed(self, node: ToolNode) -> ToolNode:
-        """A copy of a tool node whose calls are wrapped."""
-        return node if getattr(node, WRAPPED, False) else wrapped(node, self)
 
     def _caller(self, request: ToolCallRequest) -> Scope | IdentityError:
         """Who makes a call: the current actor or, without one, the run's own.
@@ -167,17 +162,6 @@ class ToolCalls:
         else:
             with acting_as(replace(scope, agent_id=checked(name))):
                 yield
-
-    def _agent(self, tool: BaseTool | None) -> _Agent | None:
-        if tool is None:
-            return None
-        held, found = self._known.get(id(tool), (None, None))
-        if held is not tool:
-            found = self._look_into(tool)
-            self._known[id(tool)] = tool, found
-            for oldest in list(self._known)[:-_MOST_KNOWN]:
-                self._known.pop(oldest, None)
-        return found
 
     def _look_into(self, tool: BaseTool) -> _Agent | None:
         graphs = list(graphs_in(tool))

@@ -12,7 +12,7 @@ import inspect
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from types import CellType, CodeType, FunctionType, MethodType
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable, RunnableLambda, RunnableSequence
@@ -25,15 +25,33 @@ from langgraph.pregel import Pregel
 
 from supervisor_memory.host.ways_in.rebuild import rebuilt
 
-__all__ = ["Change", "found_in", "graphs_in", "parts_of", "rewritten", "runs_an_agent", "with_tools"]
+__all__ = ["Change", "Known", "found_in", "graphs_in", "parts_of", "rewritten", "runs_an_agent", "with_tools"]
 
+T = TypeVar("T")
 Change: TypeAlias = Callable[[Any], Any]
 """(a part) → its replacement; returning the same object means: look inside the part."""
 
 _MOST_ITEMS = 100
 _DEEPEST = 8
 _MOST_KNOWN = 256
-_KNOWN: dict[int, tuple[BaseTool, bool]] = {}
+
+
+class Known(Generic[T]):
+    """The findings about the latest tools, each looked into once. Tools cannot be hashed."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, tuple[BaseTool, T]] = {}
+
+    def of(self, tool: BaseTool, look: Callable[[], T]) -> T:
+        held = self._held.get(id(tool))
+        if held is None or held[0] is not tool:
+            held = self._held[id(tool)] = tool, look()
+            for oldest in list(self._held)[:-_MOST_KNOWN]:
+                self._held.pop(oldest, None)
+        return held[1]
+
+
+_RUNS_AN_AGENT: Known[bool] = Known()
 
 
 def graphs_in(thing: Any) -> Iterator[Any]:
@@ -59,13 +77,7 @@ def found_in(thing: Any, is_meant: Callable[[Any], bool], *, deepest: int) -> It
 
 def runs_an_agent(tool: BaseTool) -> bool:
     """Whether a tool hands work to an agent, as far as can be seen from outside."""
-    held, found = _KNOWN.get(id(tool), (None, False))
-    if held is not tool:
-        found = next(graphs_in(tool), None) is not None
-        _KNOWN[id(tool)] = tool, found
-        for oldest in list(_KNOWN)[:-_MOST_KNOWN]:
-            _KNOWN.pop(oldest, None)
-    return found
+    return _RUNS_AN_AGENT.of(tool, lambda: next(graphs_in(tool), None) is not None)
 
 
 def parts_of(thing: Any) -> Iterator[Any]:

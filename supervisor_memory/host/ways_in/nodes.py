@@ -21,7 +21,7 @@ from supervisor_memory.host.run.identity import acting_as
 from supervisor_memory.host.run.state import with_first, without_first
 from supervisor_memory.host.ways_in.calls import ToolCalls
 from supervisor_memory.host.ways_in.inside import parts_of
-from supervisor_memory.host.ways_in.observing import WRAPPED, Observing, observed
+from supervisor_memory.host.ways_in.observing import WRAPPED, Observing, is_tools, observed, wrapped
 
 __all__ = ["around", "as_caller", "watched"]
 
@@ -109,7 +109,7 @@ def as_caller(
 ) -> Runnable[Any, Any]:
     """A tool node: tools run as the supervisor (`agent_id` None) or as the sub-agent that made the calls."""
     if isinstance(tools, ToolNode):
-        tools = Observing(hooks).installed(tools)
+        tools = wrapped(tools, Observing(hooks))
 
     def run(state: Any, config: RunnableConfig) -> Any:
         with acting_as(hooks.scope(_sent_state(state), config, agent_id)):
@@ -154,11 +154,7 @@ def watched(inner: Runnable[Any, Any], hooks: Hooks, name: str) -> Runnable[Any,
         await off_loop(watch, result)
         return result
 
-    return _node(run, arun, name, like=inner, role="tools" if _is_tools(inner) else "other")
-
-
-def _is_tools(inner: Runnable[Any, Any]) -> bool:
-    return isinstance(inner, ToolNode) or getattr(inner, WRAPPED, "") == "tools"
+    return _node(run, arun, name, like=inner, role="tools" if is_tools(inner) else "other")
 
 
 def _node(

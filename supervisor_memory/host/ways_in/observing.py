@@ -13,16 +13,20 @@ from langgraph.types import Command
 
 from supervisor_memory.host.hooks import Hooks
 from supervisor_memory.host.run.identity import acting_scope
-from supervisor_memory.host.ways_in.inside import rewritten, with_tools
+from supervisor_memory.host.ways_in.inside import Known, rewritten, with_tools
 from supervisor_memory.model.records import Scope
 
-__all__ = ["WRAPPED", "Observing", "Result", "Wrapping", "observed", "wrapped"]
+__all__ = ["WRAPPED", "Observing", "Result", "Wrapping", "is_tools", "observed", "wrapped"]
 
 Result: TypeAlias = ToolMessage | Command[Any]
 R = TypeVar("R", bound=Runnable[Any, Any])
 WRAPPED = "__supervisor_memory__"
 """The attribute that marks a wrapped node and names its role."""
-_MOST_KNOWN = 256
+
+
+def is_tools(runnable: Any) -> bool:
+    """Whether a runnable is a tool node, wrapped or not."""
+    return isinstance(runnable, ToolNode) or getattr(runnable, WRAPPED, "") == "tools"
 
 
 class Wrapping(Protocol):
@@ -40,8 +44,7 @@ def observed(inner: R, hooks: Hooks, *, own: "Wrapping | None" = None) -> R:
 
     def change(part: Any) -> Any:
         if isinstance(part, ToolNode):
-            wrapping = own if own is not None else Observing(hooks)
-            return part if getattr(part, WRAPPED, False) else wrapped(part, wrapping)
+            return wrapped(part, own if own is not None else Observing(hooks))
         if isinstance(part, BaseTool) and own is not None:  # an agent there is a sub-agent
             return observed(part, hooks)
         return part
@@ -54,7 +57,7 @@ class Observing:
     """Puts the answers of the current actor's tool calls into the queue, and changes nothing about them."""
 
     hooks: Hooks
-    _known: dict[int, tuple[BaseTool, BaseTool]] = field(default_factory=dict)
+    _known: Known[BaseTool] = field(default_factory=Known)
 
     def around(self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Result]) -> Result:
         result = execute(self._deep(request))
@@ -77,26 +80,19 @@ class Observing:
         begun = self.hooks.begun(request.state, request.runtime.config)
         self.hooks.observe(request.tool_call, result, scope, begun)
 
-    def installed(self, node: ToolNode) -> ToolNode:
-        """A copy of a tool node whose calls are wrapped."""
-        return node if getattr(node, WRAPPED, False) else wrapped(node, self)
-
     def _deep(self, request: ToolCallRequest) -> ToolCallRequest:
         """The call with a copy of its tool in which the tool calls of agents become events too."""
         tool = request.tool
         if tool is None:
             return request
-        held, deep = self._known.get(id(tool), (None, tool))
-        if held is not tool:
-            deep = observed(tool, self.hooks)
-            self._known[id(tool)] = tool, deep
-            for oldest in list(self._known)[:-_MOST_KNOWN]:
-                self._known.pop(oldest, None)
+        deep = self._known.of(tool, lambda: observed(tool, self.hooks))
         return request if deep is tool else request.override(tool=deep)
 
 
 def wrapped(node: ToolNode, calls: Wrapping) -> ToolNode:
-    """A copy of a tool node with these wrappers around its calls, inside the host's own wrappers."""
+    """A copy of a tool node with a wrapper around its calls, inside the host's own; once is enough."""
+    if getattr(node, WRAPPED, False):
+        return node
     clone = with_tools(node, dict(node.tools_by_name))
     inner, ainner = node._wrap_tool_call, node._awrap_tool_call
     clone._wrap_tool_call = calls.around

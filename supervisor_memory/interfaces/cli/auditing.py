@@ -15,7 +15,7 @@ from supervisor_memory.interfaces.cli.options import (
     EnvFile,
     Json,
     User,
-    console,
+    for_file,
     for_user,
     opened,
     print_json,
@@ -48,14 +48,7 @@ _LEAST_KEPT: Final = 100
 _EARLIEST: Final = 100_000_000
 """In seconds since 1970: a smaller number is that of a row."""
 _Archives = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--archive",
-        exists=True,
-        dir_okay=False,
-        help="Read these archived rows first; repeatable, in any order.",
-        metavar="FILE",
-    ),
+    list[Path] | None, for_file("--archive", "Read these archived rows first; repeatable, in any order.")
 ]
 _USER = Annotated[str | None, for_user("Only what concerns this user.")]
 
@@ -130,20 +123,11 @@ def verify(
     state: Annotated[
         bool, typer.Option("--state", help="Also compare every record, without its text, with its last row.")
     ] = False,
-    anchor: Annotated[
-        Path | None,
-        typer.Option(
-            "--anchor", exists=True, dir_okay=False, help="Also compare with these anchors.", metavar="FILE"
-        ),
-    ] = None,
+    anchor: Annotated[Path | None, for_file("--anchor", "Also compare with these anchors.")] = None,
     exported: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--export",
-            exists=True,
-            dir_okay=False,
-            help="Prove what `audit export` wrote instead, of any number of instances; repeatable.",
-            metavar="FILE",
+        for_file(
+            "--export", "Prove what `audit export` wrote instead, of any number of instances; repeatable."
         ),
     ] = None,
     archive: _Archives = None,
@@ -319,7 +303,7 @@ def why(
     if json:
         print_json({"id": id, "notes": told})
     else:
-        tables.show_notes(console(), told)
+        tables.show_notes(told)
         if said:
             typer.echo(one_line(said))
     if said:
@@ -348,7 +332,7 @@ def preview(
     for line in note.text.splitlines() or ["no note: nothing is relevant enough"]:
         typer.echo(one_line(line))
     typer.echo(f"\n{note.tokens} tokens")
-    tables.show_explanation(console(), note.hits)
+    tables.show_explanation(note.hits)
 
 
 def _tell(found: Mapping[str, Verified], *, json: bool) -> None:
@@ -390,4 +374,4 @@ def _show(memory: SupervisorMemory, found: Sequence[AuditRow], *, json: bool) ->
     if json:
         print_json({"rows": rows})
     else:
-        tables.show_audit(console(), rows)
+        tables.show_audit(rows)

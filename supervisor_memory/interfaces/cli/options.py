@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from rich.console import Console
 
 from supervisor_memory.interfaces.printable import as_json, one_line
 from supervisor_memory.memory import SupervisorMemory
@@ -17,8 +16,8 @@ __all__ = [
     "Json",
     "RecordId",
     "User",
-    "console",
     "existing_memory",
+    "for_file",
     "for_user",
     "opened",
 ]
@@ -27,12 +26,6 @@ __all__ += ["print_json", "say", "settings_from", "told_settings"]
 FAILED: Final = 1
 _OPERATOR: Final = "operator"
 """The reader's name in the access log for all commands."""
-EnvFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--env-file", exists=True, dir_okay=False, help="Settings to read instead of .env.", metavar="PATH"
-    ),
-]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
 RecordId = Annotated[str, typer.Argument(help="A record's id.", metavar="ID")]
 
@@ -42,7 +35,13 @@ def for_user(help: str) -> Any:
     return typer.Option("--user", "-u", help=help, metavar="ID")
 
 
+def for_file(name: str, help: str, *, metavar: str = "FILE") -> Any:
+    """An option for a file that is there."""
+    return typer.Option(name, exists=True, dir_okay=False, help=help, metavar=metavar)
+
+
 User = Annotated[str, for_user("Whose memory.")]
+EnvFile = Annotated[Path | None, for_file("--env-file", "Settings to read instead of .env.", metavar="PATH")]
 
 
 def settings_from(env_file: Path | None) -> tuple[Settings, list[str]]:
@@ -79,7 +78,3 @@ def say(line: str) -> None:
 def print_json(value: Any) -> None:
     """The one JSON value of a command."""
     typer.echo(as_json(value))
-
-
-def console() -> Console:
-    return Console(highlight=False, soft_wrap=False)

@@ -12,7 +12,6 @@ from supervisor_memory.interfaces.cli.options import (
     Json,
     RecordId,
     User,
-    console,
     opened,
     print_json,
     say,
@@ -85,9 +84,9 @@ def search(
         print_json({**told, **hits_told(hits, explain=explain)})
         return
     if explain and hits.considered:
-        tables.show_explanation(console(), hits)
+        tables.show_explanation(hits)
     else:
-        tables.show_hits(console(), hits, user=user)
+        tables.show_hits(hits, user=user)
     for note in hits.notes:
         say(f"degraded: {note}" if hits.degraded else note)
 
@@ -114,7 +113,7 @@ def list_(
     if json:
         print_json({"user_id": user, "records": [record.to_dict() for record in records]})
         return
-    tables.show_records(console(), records, user=user)
+    tables.show_records(records, user=user)
     if len(records) == limit:
         say(f"these are the latest {limit}; --limit shows more")
 
@@ -133,7 +132,7 @@ def show(id: RecordId, *, json: Json = False, env_file: EnvFile = None) -> None:
         told = {"record": record.to_dict(), "messages": said, "versions": earlier}
         print_json({**told, "audit": rows, "accesses": accesses})
         return
-    tables.show_record(console(), record, versions, rows, accesses, messages=messages)
+    tables.show_record(record, versions, rows, accesses, messages=messages)
 
 
 def topics(

@@ -18,38 +18,38 @@ if TYPE_CHECKING:
 
 __all__ = ["show_audit", "show_diagnosis", "show_explanation", "show_hits", "show_record", "show_records"]
 
+_CONSOLE: Final = Console(highlight=False, soft_wrap=False)
 _LINE: Final = 200
 _MICRO: Final = 1_000_000
 _MILLI: Final = 1_000
 _MEGA: Final = 1_000_000
 
 
-def show_hits(console: Console, hits: Hits, *, user: str) -> None:
+def show_hits(hits: Hits, *, user: str) -> None:
     if not hits:
-        _line(console, f"nothing relevant is remembered of {one_line(user)}")
+        _line(f"nothing relevant is remembered of {one_line(user)}")
         return
     for rank, hit in enumerate(hits, start=1):
-        _line(console, f"{rank}. {hit.score:.2f}  {one_line(hit.record.content, most=_LINE)}")
-        _line(console, f"   {why(hit.parts)}", style="dim")
-        _line(console, f"   {_described(hit.record)}", style="dim")
+        _line(f"{rank}. {hit.score:.2f}  {one_line(hit.record.content, most=_LINE)}")
+        _line(f"   {why(hit.parts)}", style="dim")
+        _line(f"   {_described(hit.record)}", style="dim")
 
 
-def show_explanation(console: Console, hits: Hits) -> None:
+def show_explanation(hits: Hits) -> None:
     """Every candidate, in a table; the words in it are explained below."""
     for line in str(replace(hits, notes=())).splitlines():
-        _line(console, printable(line))
+        _line(printable(line))
 
 
-def show_records(console: Console, records: Sequence[Record], *, user: str) -> None:
+def show_records(records: Sequence[Record], *, user: str) -> None:
     if not records:
-        _line(console, f"nothing is remembered of {one_line(user)}")
+        _line(f"nothing is remembered of {one_line(user)}")
     for record in records:
-        _line(console, one_line(record.content, most=_LINE))
-        _line(console, f"   {_described(record)}", style="dim")
+        _line(one_line(record.content, most=_LINE))
+        _line(f"   {_described(record)}", style="dim")
 
 
 def show_record(
-    console: Console,
     record: Record,
     versions: Sequence[Version],
     rows: Sequence[Mapping[str, Any]],
@@ -58,37 +58,33 @@ def show_record(
     messages: Sequence[Record],
 ) -> None:
     """A record, all its `versions`, what was done to it, who saw it, and what was said when it was made."""
-    _line(console, printable(record.content))
-    console.print()
-    _show_pairs(console, _facts(record, versions[-1]))
+    _line(printable(record.content))
+    _CONSOLE.print()
+    _show_pairs(_facts(record, versions[-1]))
     if messages:
         of = read_from_message(versions).version
-        _head(console, "said" if of == record.version else f"said, for version {of}")
+        _head("said" if of == record.version else f"said, for version {of}")
     for message in messages:
         is_its_own = message.id in (record.ref_id, record.id)
-        _line(
-            console, f"{'>' if is_its_own else ' '} {_by(message)}: {one_line(message.content, most=_LINE)}"
-        )
+        _line(f"{'>' if is_its_own else ' '} {_by(message)}: {one_line(message.content, most=_LINE)}")
     for version in reversed(versions[:-1]):
-        _head(console, f"version {version.version}, {version.status}, of {moment(version.updated_at)}")
-        _line(console, printable(version.content))
-        _line(console, _in_time(version), style="dim")
-    _head(console, "audit")
-    show_audit(console, rows, with_record=False)
-    _head(console, "seen by")
+        _head(f"version {version.version}, {version.status}, of {moment(version.updated_at)}")
+        _line(printable(version.content))
+        _line(_in_time(version), style="dim")
+    _head("audit")
+    show_audit(rows, with_record=False)
+    _head("seen by")
     for row in accesses:
         by = row["agent_id"] or "supervisor"
         score = "" if row["score_milli"] is None else f"  score {row['score_milli'] / _MILLI:.2f}"
         reason = f"  {one_line(row['reason'])}" if row["reason"] else ""
-        _line(
-            console, f"{moment(row['ts_us'] / _MICRO)}  {one_line(by)}  {one_line(row['op'])}{score}{reason}"
-        )
+        _line(f"{moment(row['ts_us'] / _MICRO)}  {one_line(by)}  {one_line(row['op'])}{score}{reason}")
 
 
-def show_audit(console: Console, rows: Sequence[Mapping[str, Any]], *, with_record: bool = True) -> None:
+def show_audit(rows: Sequence[Mapping[str, Any]], *, with_record: bool = True) -> None:
     """Rows of the log; a user by name where a record of these rows tells it, else by the log's pseudonym."""
     if not rows:
-        console.print("no rows")
+        _CONSOLE.print("no rows")
     beside = [(row["subject"], (row["record"] or {}).get("user_id")) for row in rows]
     names = {subject: user_id for subject, user_id in beside if subject and user_id}
     for row in rows:
@@ -98,11 +94,11 @@ def show_audit(console: Console, rows: Sequence[Mapping[str, Any]], *, with_reco
         is_of_nothing = row["op"] == "skip" and not row["record_id"]
         reason = f": {row['reason']}" if row["reason"] and not is_of_nothing else ""
         line = f"#{row['seq']}  {moment(row['ts_us'] / _MICRO)}  {row['op']} ({row['outcome']}) {who}"
-        _line(console, one_line(line + where + reason))
+        _line(one_line(line + where + reason))
         if is_of_nothing:
-            _line(console, f"    {_left_out(row['reason'])}", style="dim")
+            _line(f"    {_left_out(row['reason'])}", style="dim")
         if with_record and row["record"]:
-            _line(console, f"    {_now(row['record'])}", style="dim")
+            _line(f"    {_now(row['record'])}", style="dim")
 
 
 def _left_out(reasons: str) -> str:
@@ -112,24 +108,19 @@ def _left_out(reasons: str) -> str:
     return one_line(f"left out of what was said: {counts}")
 
 
-def show_notes(console: Console, notes: Sequence[Mapping[str, Any]]) -> None:
+def show_notes(notes: Sequence[Mapping[str, Any]]) -> None:
     """What readers were told, each record with its scores in words."""
     for note in notes:
         reader = note["agent_id"] or "the supervisor"
         size = "" if note["tokens"] is None else f", {note['tokens']} tokens"
         run = f", run {note['run_id']}" if note["run_id"] else ""
-        _head(
-            console, one_line(f"{moment(note['at'])}  {note['op']} for {reader}{size}{run}  ({note['id']})")
-        )
+        _head(one_line(f"{moment(note['at'])}  {note['op']} for {reader}{size}{run}  ({note['id']})"))
         for each in note["shown"]:
-            _line(
-                console,
-                one_line(f"{each['rank']:>3}. {each['score']:.2f}  {each['record_id']}  {each['why']}"),
-            )
-            _line(console, f"     {_then(each)}", style="dim")
+            _line(one_line(f"{each['rank']:>3}. {each['score']:.2f}  {each['record_id']}  {each['why']}"))
+            _line(f"     {_then(each)}", style="dim")
         for each in note["dropped"]:
-            _line(console, one_line(f"  –  {each['score']:.2f}  {each['record_id']}  {each['told']}"))
-            _line(console, f"     {_then(each)}", style="dim")
+            _line(one_line(f"  –  {each['score']:.2f}  {each['record_id']}  {each['told']}"))
+            _line(f"     {_then(each)}", style="dim")
 
 
 def _then(each: Mapping[str, Any]) -> str:
@@ -139,43 +130,43 @@ def _then(each: Mapping[str, Any]) -> str:
     return f"{one_line(each['then'])} (now: {_now(each['record'])})"
 
 
-def show_diagnosis(console: Console, diagnosis: "Diagnosis", *, every_setting: bool) -> None:
+def show_diagnosis(diagnosis: "Diagnosis", *, every_setting: bool) -> None:
     told = diagnosis.to_dict()
     versions = f"supervisor-memory {told['version']} · Python {told['python']} · SQLite {told['sqlite']}"
     versions += f" · recipe {one_line(diagnosis.recipe)}"
-    _line(console, versions)
-    _show_settings(console, told["settings"], every=every_setting)
-    _head(console, "backend")
-    _show_pairs(console, _backend_lines(diagnosis))
-    _head(console, "queue")
-    _show_pairs(console, _queue_lines(diagnosis))
-    _head(console, "embedder")
-    _show_pairs(console, _embedder_lines(diagnosis))
+    _line(versions)
+    _show_settings(told["settings"], every=every_setting)
+    _head("backend")
+    _show_pairs(_backend_lines(diagnosis))
+    _head("queue")
+    _show_pairs(_queue_lines(diagnosis))
+    _head("embedder")
+    _show_pairs(_embedder_lines(diagnosis))
     if diagnosis.files:
-        _head(console, "files")
+        _head("files")
         for file in diagnosis.files:
             size = f"  {file.bytes / _MEGA:.1f} MB" if file.bytes else ""
-            _line(console, f"{file.mode}  {one_line(file.path)}{size}")
-    _head(console, "result")
+            _line(f"{file.mode}  {one_line(file.path)}{size}")
+    _head("result")
     for warning in diagnosis.warnings:
-        _line(console, Text.assemble(("warning: ", "yellow"), one_line(warning)))
+        _line(Text.assemble(("warning: ", "yellow"), one_line(warning)))
     for problem in diagnosis.problems:
-        _line(console, Text.assemble(("problem: ", "bold red"), one_line(problem)))
+        _line(Text.assemble(("problem: ", "bold red"), one_line(problem)))
     if diagnosis.ok:
-        _line(console, "ok: memory works as these settings say", style="green")
+        _line("ok: memory works as these settings say", style="green")
 
 
-def _show_settings(console: Console, settings: Iterable[Mapping[str, Any]], *, every: bool) -> None:
-    _head(console, "settings" if every else "settings (--all shows every one, with its meaning)")
+def _show_settings(settings: Iterable[Mapping[str, Any]], *, every: bool) -> None:
+    _head("settings" if every else "settings (--all shows every one, with its meaning)")
     always = ("MEMORY_BACKEND", "EMBEDDING_MODEL")
     shown = [each for each in settings if every or each["origin"] != "default" or each["env"] in always]
     if not every:
         pairs = [(each["env"], f"{_value(each['value'])}  ({each['origin']})") for each in shown]
-        _show_pairs(console, pairs)
+        _show_pairs(pairs)
         return
     for each in shown:
-        _line(console, f"{each['env']} = {_value(each['value'])}  ({each['origin']})")
-        _line(console, f"    {each['meaning']}", style="dim")
+        _line(f"{each['env']} = {_value(each['value'])}  ({each['origin']})")
+        _line(f"    {each['meaning']}", style="dim")
 
 
 def _backend_lines(diagnosis: "Diagnosis") -> Iterable[tuple[str, str]]:
@@ -273,18 +264,18 @@ def _value(value: object) -> str:
     return "unset" if value is None else str(value)
 
 
-def _head(console: Console, title: str) -> None:
-    console.print()
-    _line(console, one_line(title), style="bold")
+def _head(title: str) -> None:
+    _CONSOLE.print()
+    _line(one_line(title), style="bold")
 
 
-def _show_pairs(console: Console, pairs: Iterable[tuple[str, str]]) -> None:
+def _show_pairs(pairs: Iterable[tuple[str, str]]) -> None:
     listed = list(pairs)
     width = max((len(name) for name, _ in listed), default=0)
     for name, value in listed:
-        _line(console, Text.assemble((f"{one_line(name):<{width}}  ", "dim"), one_line(value)))
+        _line(Text.assemble((f"{one_line(name):<{width}}  ", "dim"), one_line(value)))
 
 
-def _line(console: Console, text: str | Text, *, style: str = "") -> None:
+def _line(text: str | Text, *, style: str = "") -> None:
     """One line, which the terminal may wrap; a file or a pipe gets it whole."""
-    console.print(Text(text, style=style) if isinstance(text, str) else text, soft_wrap=True)
+    _CONSOLE.print(Text(text, style=style) if isinstance(text, str) else text, soft_wrap=True)

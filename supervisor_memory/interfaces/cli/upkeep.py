@@ -15,7 +15,6 @@ from supervisor_memory.interfaces.cli.options import (
     EnvFile,
     Json,
     User,
-    console,
     existing_memory,
     for_user,
     opened,
@@ -65,7 +64,7 @@ def doctor(
     if json:
         print_json(diagnosis.to_dict())
     else:
-        tables.show_diagnosis(console(), diagnosis, every_setting=everything)
+        tables.show_diagnosis(diagnosis, every_setting=everything)
     if not diagnosis.ok:
         raise typer.Exit(FAILED)
 

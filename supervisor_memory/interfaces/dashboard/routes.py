@@ -69,7 +69,8 @@ def router(memory: SupervisorMemory, caller: Callable[[Request], Caller]) -> API
             try:
                 asker = None if may is _anybody else caller(request)
             except Unauthenticated:
-                return _to_sign_in(request)
+                root = str(request.scope.get("root_path", ""))
+                return RedirectResponse(root + LOGIN, 303, dict(HEADERS))
             theirs = memory if asker is None else memory.read_by(asker.name)
             visit = Visit(theirs, request, shelf, asker)
             try:
@@ -146,11 +147,6 @@ def _went_wrong(visit: Visit, error: SupervisorMemoryError) -> Response:
 
 def _no_page(visit: Visit) -> Response:
     return visit.page("error.html", status=404, told=visit.say("error-no-page"), detail="")
-
-
-def _to_sign_in(request: Request) -> Response:
-    root = str(request.scope.get("root_path", ""))
-    return RedirectResponse(root + LOGIN, 303, dict(HEADERS))
 
 
 async def _static(name: str) -> Response:

@@ -161,14 +161,16 @@ def _entry(entry: str, number: int) -> tuple[str, Caller]:
             "`python -c 'import secrets; print(secrets.token_urlsafe(32))'` makes"
         )
     try:
-        ids = None if users == "*" else frozenset(_user(each) for each in users.split("|"))
+        ids = (
+            None
+            if users == "*"
+            else frozenset(
+                check_name(unquote(each, errors="strict"), what="user id") for each in users.split("|")
+            )
+        )
     except (IdentityError, UnicodeError) as error:
         raise SettingsError(f"{where} names a user that cannot be one: {error}") from error
     return token, Caller(name, ids, rights == "write")
-
-
-def _user(encoded: str) -> str:
-    return check_name(unquote(encoded, errors="strict"), what="user id")
 
 
 def caller_of(request: Request) -> Caller:

@@ -109,7 +109,10 @@ def add_handlers(app: FastAPI) -> None:
     def ours(_request: Request, error: SupervisorMemoryError) -> JSONResponse:
         status = status_of(error)
         late = isinstance(error, DeadlineExceeded)
-        return problem(status, _code(error), str(error), retry_after=_SECONDS if late else None)
+        code = re.sub(
+            r"(?<!^)(?=[A-Z])", "-", type(error).__name__
+        ).lower()  # such as record-not-found
+        return problem(status, code, str(error), retry_after=_SECONDS if late else None)
 
     @app.exception_handler(RequestValidationError)
     def invalid(_request: Request, error: RequestValidationError) -> JSONResponse:
@@ -123,8 +126,3 @@ def add_handlers(app: FastAPI) -> None:
         answer = problem(error.status_code, code, str(error.detail))
         answer.headers.update(error.headers or {})
         return answer
-
-
-def _code(error: SupervisorMemoryError) -> str:
-    """RecordNotFound → record-not-found."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "-", type(error).__name__).lower()
