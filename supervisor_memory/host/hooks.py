@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import Any, Literal
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -19,24 +19,20 @@ from langgraph.pregel._read import ChannelRead
 from langgraph.store.base import BaseStore
 
 from supervisor_memory.core import Memory, Recalled
-from supervisor_memory.errors import IdentityConflict, IdentityError, InvalidName
+from supervisor_memory.errors import IdentityConflict, IdentityError
 from supervisor_memory.flow import Outcome
 from supervisor_memory.host.prompts import NO_NOTE, Placement, Telling, is_explaining
 from supervisor_memory.host.run.beginning import (
     Beginning,
     Beginnings,
-    Ledger,
-    Thread,
     beginning_of,
     plain,
     texts_in,
 )
 from supervisor_memory.host.run.checkpoints import Checkpoints
 from supervisor_memory.host.run.identity import (
-    Resolver,
     acting_scope,
     checked,
-    event_of,
     placed_by_host,
     users_of,
 )
@@ -53,6 +49,7 @@ from supervisor_memory.host.store.guard import GuardedStore
 from supervisor_memory.model.arguments import as_messages
 from supervisor_memory.model.records import AuditEvent, Filter, Note, Scope
 from supervisor_memory.ports import guarded
+from supervisor_memory.wiring.trail import event_of
 
 __all__ = ["Hooks", "Visit", "notice_unguarded", "outcome_of"]
 
@@ -83,65 +80,26 @@ class Visit:
 
 
 @dataclass(frozen=True)
-class Hooks:
-    """The hooks of one attached graph, middleware, bound agent or turn.
+class Hooks(Beginnings):
+    """The hooks of one attached graph, middleware, bound agent or turn, whose runs it begins.
 
     Args:
-        keys: The state keys that hold messages.
         placement: Where in a prompt a note goes.
         conclusions: The state keys that hold an agent's conclusion.
-        nested: Who speaks in the input's human messages when the graph runs inside a graph without memory.
-        shape: Turns a dictionary of state values into a state of the graph's own type.
     """
 
-    memory: Memory
-    keys: tuple[str, ...] = ("messages",)
-    identity: Resolver | None = None
     placement: Placement = "system"
     conclusions: tuple[str, ...] = ()
-    nested: Literal["agent", "user"] = "agent"
-    shape: Callable[[dict[str, Any]], Any] = dict
     began: dict[tuple[Any, ...], Beginning] = field(default_factory=dict)
     """The beginnings of the latest middleware agents' runs, by thread, users and first message: two clients
     may use the same message ids."""
     agents_calls: dict[tuple[Any, ...], str] = field(default_factory=dict)
     """The latest tool calls that sub-agents' nodes left to a tool node: (thread, users, call id) → agent."""
-    answers: dict[tuple[Any, ...], frozenset[str]] = field(default_factory=dict)
-    """The texts that the latest turns were resumed with; a later run of the same turn may repeat them."""
     warned: set[str] = field(default_factory=set)
     assigns_ids: frozenset[str] = frozenset()
     """The state keys with a reducer that gives ids to messages, as `add_messages` does."""
 
-    @property
-    def ledger(self) -> Ledger:
-        return Ledger(self.memory)
-
-    @property
-    def beginnings(self) -> Beginnings:
-        return Beginnings(self.memory, self.keys, self.identity, self.nested, self.shape)
-
     # --- a run
-
-    def begin(
-        self,
-        input: Any,
-        config: RunnableConfig,
-        *,
-        thread: Thread,
-        context: Any = None,
-        is_nested: bool = False,
-    ) -> Beginning:
-        """Settle who acts in a run and what the user said."""
-        begun = self.beginnings.begin(input, config, thread=thread, context=context, is_nested=is_nested)
-        if isinstance(begun.scope, IdentityError):
-            self._report_off(begun.scope, None)
-        if begun.answers and begun.turn_id is not None:
-            turn = (*placed_by_host(config), begun.turn_id)
-            begun.answers |= self.answers.pop(turn, frozenset())
-            self.answers[turn] = begun.answers
-            for oldest in list(self.answers)[:-_MOST_CALLS]:
-                self.answers.pop(oldest, None)
-        return begun
 
     def around(self, config: RunnableConfig, context: Any = None) -> Beginning | None:
         """The beginning of the enclosing run, if any; memory is off if this run names another user."""
@@ -151,7 +109,7 @@ class Hooks:
         if users_of(config, context) <= {found.scope.user_id}:
             return found
         error = IdentityConflict("a run names another user than the run it is in; memory is off for it")
-        self._report_off(error, None)
+        self.report_off(error, None)
         return Beginning(error)
 
     def begin_agent(self, state: Any, there: Checkpoints) -> None:
@@ -246,18 +204,12 @@ class Hooks:
             told = begun.scope
             agent = None if agent_id is None else checked(agent_id)
             return told if isinstance(told, IdentityError) else replace(told, agent_id=agent)
-
-        def look() -> Scope | IdentityError:
-            try:
-                return self.beginnings.scope(state, config, agent_id)
-            except IdentityError as error:
-                return error
-
         scope = guarded(
-            look, otherwise=lambda error: IdentityError(f"who acts cannot be told: {type(error).__name__}")
+            lambda: self.identified(state, config, agent_id),
+            otherwise=lambda error: IdentityError(f"who acts cannot be told: {type(error).__name__}"),
         )
         if isinstance(scope, IdentityError):
-            self._report_off(scope, agent_id)
+            self.report_off(scope, agent_id)
         return scope
 
     def enter(self, state: Any, config: RunnableConfig, agent_id: str | None) -> Visit:
@@ -496,14 +448,6 @@ class Hooks:
     def missed(self, step: str, scope: Scope, error: BaseException) -> Note:
         self.memory.report(event_of(step, scope, outcome="degraded", reason=type(error).__name__))
         return Note(degraded=True)
-
-    def _report_off(self, error: IdentityError, agent_id: str | None) -> None:
-        """Report that memory is off for a run: in the log without names, in the audit log with the reason."""
-        told = type(error).__name__ if isinstance(error, InvalidName) else error  # its text quotes the name
-        _log.warning("memory is off for this run: %s", told)
-        self.memory.report(
-            AuditEvent("identity", outcome="denied", reason=type(error).__name__, agent_id=agent_id)
-        )
 
 
 def _broken() -> Visit:

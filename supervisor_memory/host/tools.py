@@ -26,7 +26,7 @@ from supervisor_memory.errors import (
     SettingsError,
     SupervisorMemoryError,
 )
-from supervisor_memory.host.run.identity import Acting, Resolver, acting, caller_name, event_of, scope_of
+from supervisor_memory.host.run.identity import Acting, Resolver, acting, caller_name, scope_of
 from supervisor_memory.host.run.state import values_of
 from supervisor_memory.host.ways_in.workers import DENIAL
 from supervisor_memory.language.unseen import visible
@@ -42,6 +42,7 @@ from supervisor_memory.model.records import (
     is_id,
 )
 from supervisor_memory.ports import guarded
+from supervisor_memory.wiring.trail import event_of
 
 __all__ = ["build_tools"]
 

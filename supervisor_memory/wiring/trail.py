@@ -5,6 +5,7 @@ A log that fails or hangs must not take the answer away, so nothing here raises 
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from supervisor_memory.audit import turns
 from supervisor_memory.audit.log import USED, Access
@@ -14,10 +15,33 @@ from supervisor_memory.model.records import AuditEvent, Hit, Record, Scope
 from supervisor_memory.ports import Ports, guarded
 from supervisor_memory.stores.protocol import Commit, MemoryBackend
 
-__all__ = ["Trail"]
+__all__ = ["Trail", "event_of"]
 
+_NOT_THEIRS = "record-of-another-user"
 _GRACE_SECONDS = 0.1
 """The least time to wait for a log, even past the flow's deadline; after that it finishes alone."""
+
+
+def event_of(
+    op: str,
+    scope: Scope | None,
+    *,
+    outcome: Literal["denied", "degraded"],
+    reason: str,
+    caller: str | None = None,
+    family: str | None = None,
+) -> AuditEvent:
+    """The audit event of somebody who acts; `caller` is named where the scope names no agent."""
+    return AuditEvent(
+        op,
+        user_id=scope.user_id if scope else None,
+        outcome=outcome,
+        reason=reason,
+        family=family,
+        agent_id=(scope.agent_id if scope else None) or caller,
+        session_id=scope.session_id if scope else None,
+        run_id=scope.run_id if scope else None,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,31 +66,13 @@ class Trail:
 
     def degraded(self, op: str, scope: Scope, reason: str, *, ports: Ports) -> None:
         """Audit that a flow went on without something. `reason` is a code."""
-        self.report(
-            AuditEvent(
-                op,
-                user_id=scope.user_id,
-                outcome="degraded",
-                reason=reason,
-                agent_id=scope.agent_id or self.reader,
-                session_id=scope.session_id,
-                run_id=scope.run_id,
-            ),
-            ports=ports,
-        )
+        event = event_of(op, scope, outcome="degraded", reason=reason, caller=self.reader)
+        self.report(event, ports=ports)
 
     def denied(self, record_id: str, user_id: str) -> None:
         """Audit that a user asked for another's record."""
-        self.report(
-            AuditEvent(
-                "access",
-                user_id=user_id,
-                record_id=record_id,
-                outcome="denied",
-                reason="record-of-another-user",
-                agent_id=self.reader,
-            )
-        )
+        event = event_of("access", None, outcome="denied", reason=_NOT_THEIRS, caller=self.reader)
+        self.report(replace(event, user_id=user_id, record_id=record_id))
 
     def accessed(
         self,
@@ -78,21 +84,11 @@ class Trail:
         ports: Ports | None = None,
     ) -> None:
         """Note each record seen in the access log, with its reader, rank and reason."""
-        now, who = self.clock(), self._reader(scope.agent_id, by_operator=by_operator)
+        told = ((h.record.id, h.score, h.reason) if isinstance(h, Hit) else (h.id, None, "") for h in found)
+        access = self._access(op, scope, self._reader(scope.agent_id, by_operator=by_operator))
         entries = [
-            Access(
-                op=op,
-                at=now,
-                user_id=scope.user_id,
-                agent_id=who,
-                session_id=scope.session_id,
-                run_id=scope.run_id,
-                record_id=each.record.id if isinstance(each, Hit) else each.id,
-                rank=rank,
-                score=each.score if isinstance(each, Hit) else None,
-                reason=each.reason if isinstance(each, Hit) else "",
-            )
-            for rank, each in enumerate(found, start=1)
+            replace(access, record_id=record_id, rank=rank, score=score, reason=reason)
+            for rank, (record_id, score, reason) in enumerate(told, start=1)
         ]
         self._note(entries, ports)
 
@@ -110,15 +106,7 @@ class Trail:
 
     def used(self, share: float, scope: Scope) -> None:
         """Note in the access log how much of a note an answer took up, in [0, 1]; of no record."""
-        used = Access(
-            op=USED,
-            at=self.clock(),
-            user_id=scope.user_id,
-            agent_id=scope.agent_id,
-            session_id=scope.session_id,
-            run_id=scope.run_id,
-            score=share,
-        )
+        used = replace(self._access(USED, scope, scope.agent_id), score=share)
         guarded(lambda: self._noted([used]), otherwise=lambda error: False)
 
     def told(self, op: str, found: Recalling, scope: Scope, *, ports: Ports) -> None:
@@ -136,6 +124,9 @@ class Trail:
         )
         guarded(lambda: self.backend.audit.record_access((given,)), otherwise=lambda error: None)
         self.accessed(op, found.hits, scope, ports=ports)
+
+    def _access(self, op: str, scope: Scope, reader: str | None) -> Access:
+        return Access(op, self.clock(), scope.user_id, reader, scope.session_id, scope.run_id)
 
     def _reader(self, agent_id: str | None, *, by_operator: bool) -> str | None:
         return (self.reader or "operator") if by_operator else (agent_id or self.reader)

@@ -8,6 +8,7 @@ between two runs. Every other human message is an agent's, whatever name it bear
 import functools
 import hashlib
 import hmac
+import logging
 import threading
 import unicodedata
 import uuid
@@ -24,13 +25,14 @@ from langgraph.types import Command, StateSnapshot
 
 from supervisor_memory.bridge import holding
 from supervisor_memory.core import Memory, Recalled
-from supervisor_memory.errors import IdentityError
+from supervisor_memory.errors import IdentityError, InvalidName
 from supervisor_memory.flow import Remembering
 from supervisor_memory.host.run.checkpoints import Held
-from supervisor_memory.host.run.identity import Resolver, anonymous, checked, named, scope_of
+from supervisor_memory.host.run.identity import Resolver, anonymous, checked, named, placed_by_host, scope_of
 from supervisor_memory.host.run.state import messages_of, updates_of, value_of, values_of
 from supervisor_memory.model.records import (
     SESSION_FAMILY,
+    AuditEvent,
     Filter,
     Record,
     Scope,
@@ -185,6 +187,8 @@ _FARTHEST = 200  # checkpoints that are looked at
 _DEEPEST = 8
 _LEAVES = 1000
 _NEWEST = 8
+_MOST_TURNS = 1024
+_log = logging.getLogger("supervisor_memory")
 
 
 @dataclass(eq=False)
@@ -294,23 +298,22 @@ class Beginnings:
     """Settles the beginnings of runs.
 
     Args:
+        keys: The state keys that hold messages.
         nested: Who speaks in the input's human messages when the graph runs inside a graph without memory.
         shape: Turns a dictionary of state values into a state as the graph's nodes see it.
     """
 
     memory: Memory
-    keys: tuple[str, ...]
+    keys: tuple[str, ...] = ("messages",)
     identity: Resolver | None = None
     nested: Literal["agent", "user"] = "agent"
     shape: Callable[[dict[str, Any]], Any] = dict
+    answers: dict[tuple[Any, ...], frozenset[str]] = field(default_factory=dict)
+    """The texts that the latest turns were resumed with; a later run of the same turn may repeat them."""
 
     @property
     def ledger(self) -> Ledger:
         return Ledger(self.memory)
-
-    @property
-    def _key(self) -> bytes:
-        return self.memory.backend.audit.log_id.encode()
 
     def begin(
         self,
@@ -324,21 +327,37 @@ class Beginnings:
         """Settle who acts and what the user said. Never raises."""
         broken = IdentityError("memory is off for this run: its beginning could not be told")
 
-        def settled() -> Beginning:
-            try:
-                return self._begin(input, config, thread, context, is_nested=is_nested)
-            except IdentityError as error:  # such as a run of nobody, which is no fault
-                return Beginning(error)
-
-        return guarded(settled, otherwise=lambda error: Beginning(broken))
-
-    def scope(
-        self, state: Any, config: RunnableConfig, agent_id: str | None, *, context: Any = None
-    ) -> Scope:
-        """Who acts; raises IdentityError where nobody can be identified."""
-        told = scope_of(
-            state, config, agent_id=agent_id, resolver=self.identity, key=self._key, context=context
+        begun = guarded(
+            lambda: self._begin(input, config, thread, context, is_nested=is_nested),
+            otherwise=lambda error: Beginning(broken),
         )
+        if isinstance(begun.scope, IdentityError):
+            self.report_off(begun.scope, None)
+        if begun.answers and begun.turn_id is not None:
+            turn = (*placed_by_host(config), begun.turn_id)
+            begun.answers |= self.answers.pop(turn, frozenset())
+            self.answers[turn] = begun.answers
+            for oldest in list(self.answers)[:-_MOST_TURNS]:
+                self.answers.pop(oldest, None)
+        return begun
+
+    def report_off(self, error: IdentityError, agent_id: str | None) -> None:
+        """Report that memory is off for a run: in the log without names, in the audit log with the reason."""
+        told = type(error).__name__ if isinstance(error, InvalidName) else error  # its text quotes the name
+        _log.warning("memory is off for this run: %s", told)
+        self.memory.report(
+            AuditEvent("identity", outcome="denied", reason=type(error).__name__, agent_id=agent_id)
+        )
+
+    def identified(
+        self, state: Any, config: RunnableConfig, agent_id: str | None, *, context: Any = None
+    ) -> Scope | IdentityError:
+        """Who acts; the error where nobody can be identified, which is no fault."""
+        key, resolver = self.memory.backend.audit.log_id.encode(), self.identity
+        try:
+            told = scope_of(state, config, agent_id=agent_id, resolver=resolver, key=key, context=context)
+        except IdentityError as error:
+            return error
         return self.memory.services.scope(told)
 
     def _begin(
@@ -350,7 +369,10 @@ class Beginnings:
         if isinstance(input, Command):
             given = {k: v for each in updates_of(input.update) for k, v in values_of(each).items()}
         resume = input.resume if isinstance(input, Command) else None
-        scope = self.scope(self._state(given, found, config, thread), config, None, context=context)
+        who = self.identified(self._state(given, found, config, thread), config, None, context=context)
+        if isinstance(who, IdentityError):
+            return Beginning(who)
+        scope = who
         sent = messages_of(given, self.keys)
         words: list[BaseMessage] = []
         is_unsure = False
@@ -442,7 +464,8 @@ class Beginnings:
         known = self.ledger.known(messages, scope, is_history=is_history)
         if scope.session_id is None or not is_history:
             return known
-        nameless = replace(scope, user_id=anonymous(scope.session_id, self._key))
+        key = self.memory.backend.audit.log_id.encode()
+        nameless = replace(scope, user_id=anonymous(scope.session_id, key))
         return known | self.ledger.known(messages, nameless, is_history=True)
 
     def _asked(self, sent: Sequence[BaseMessage], found: Found, scope: Scope) -> BaseMessage | None:

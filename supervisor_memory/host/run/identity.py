@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
@@ -19,7 +19,7 @@ from supervisor_memory.errors import IdentityConflict, IdentityError, MissingUse
 from supervisor_memory.host.prompts import Telling, tells
 from supervisor_memory.host.run.state import value_of
 from supervisor_memory.host.store.addresses import user_for
-from supervisor_memory.model.records import AuditEvent, Scope, check_name
+from supervisor_memory.model.records import Scope, check_name
 
 __all__ = [
     "Acting",
@@ -30,7 +30,6 @@ __all__ = [
     "anonymous",
     "caller_name",
     "checked",
-    "event_of",
     "granted_scope",
     "granting",
     "named",
@@ -260,28 +259,6 @@ def caller_name() -> str | None:
     name = (config.get("metadata") or {}).get("lc_agent_name")
     path = _path(config)
     return str(name) if name else (path[0].partition(":")[0] or None if path else None)
-
-
-def event_of(
-    op: str,
-    scope: Scope | None,
-    *,
-    outcome: Literal["denied", "degraded"],
-    reason: str,
-    caller: str | None = None,
-    family: str | None = None,
-) -> AuditEvent:
-    """The audit event of somebody who acts; `caller` is named where the scope names no agent."""
-    return AuditEvent(
-        op,
-        user_id=scope.user_id if scope else None,
-        outcome=outcome,
-        reason=reason,
-        family=family,
-        agent_id=(scope.agent_id if scope else None) or caller,
-        session_id=scope.session_id if scope else None,
-        run_id=scope.run_id if scope else None,
-    )
 
 
 def _config() -> Any:

@@ -11,9 +11,10 @@ from langgraph.store.base import BaseStore, GetOp, Item, ListNamespacesOp, Op, P
 
 from supervisor_memory.core import Memory
 from supervisor_memory.errors import MemoryAccessDenied
-from supervisor_memory.host.run.identity import acting_scope, caller_name, event_of, granted_scope
+from supervisor_memory.host.run.identity import acting_scope, caller_name, granted_scope
 from supervisor_memory.host.store.addresses import label_for
 from supervisor_memory.model.records import FAMILIES, SESSION_FAMILY, AuditEvent, Scope
+from supervisor_memory.wiring.trail import event_of
 
 __all__ = ["GuardedStore"]
 

@@ -71,10 +71,10 @@ def attach(
         memory,
         keys,
         identity,
-        check_placement(placement),
+        nested,
+        _shape_of(builder.state_schema),
+        placement=check_placement(placement),
         conclusions=as_keys(conclusion_key or ()),
-        nested=nested,
-        shape=_shape_of(builder.state_schema),
         assigns_ids=frozenset(key for key in keys if _assigns_ids(builder, key)),
     )
     calls = ToolCalls(hooks, store_tools=frozenset(store_tools))

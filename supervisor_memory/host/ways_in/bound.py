@@ -63,7 +63,8 @@ def bind_agent(
     if not {*keys, *concluded} & set(agent.builder.channels):
         missing = " or ".join(map(repr, keys))
         _log.warning(WITHOUT_MESSAGES, f"the state of agent {called!r}", missing, keys_of(agent.builder))
-    hooks = Hooks(memory, keys, identity, check_placement(placement), conclusions=concluded)
+    where = check_placement(placement)
+    hooks = Hooks(memory, keys, identity, placement=where, conclusions=concluded)
     inner = agent
     if worker_memory_tools == "deny":
         inner = denied_tools(agent, hooks.report_denied, memory.bridge)

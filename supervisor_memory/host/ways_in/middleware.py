@@ -58,7 +58,7 @@ def middleware(
     if memory.settings.enabled:
         memory.fence()
     install()
-    hooks = Hooks(memory, as_keys(messages_key), identity, placement, nested=nested)
+    hooks = Hooks(memory, as_keys(messages_key), identity, nested, placement=placement)
     calls = ToolCalls(hooks, agent_id, frozenset(store_tools), frozenset(agents), is_brought=True)
     made = MemoryMiddleware(hooks, calls)
     brought = build_tools(memory, only=tools)  # made even if not offered, so that a wrong name raises

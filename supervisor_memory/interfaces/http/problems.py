@@ -109,9 +109,7 @@ def add_handlers(app: FastAPI) -> None:
     def ours(_request: Request, error: SupervisorMemoryError) -> JSONResponse:
         status = status_of(error)
         late = isinstance(error, DeadlineExceeded)
-        code = re.sub(
-            r"(?<!^)(?=[A-Z])", "-", type(error).__name__
-        ).lower()  # such as record-not-found
+        code = re.sub(r"(?<!^)(?=[A-Z])", "-", type(error).__name__).lower()  # such as record-not-found
         return problem(status, code, str(error), retry_after=_SECONDS if late else None)
 
     @app.exception_handler(RequestValidationError)
