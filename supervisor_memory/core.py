@@ -299,7 +299,9 @@ class Memory:
 
             if found.note.degraded:
                 self._trail.degraded("recall", scope, ports.reasons, ports=ports)
-            _tell(found.note, scope)
+            if note := found.note:  # the ids apart: loggers that write JSON print all they are given
+                who, extra = scope.agent_id or "the supervisor", {"record_ids": note.ids}
+                _log.info("recalled %d records for %s", len(note.ids), who, extra=extra)
             return Recalled(found.note, log)
 
         def without(error: BaseException) -> Recalled:
@@ -399,10 +401,3 @@ class Recalled:
         """Note in the access log that a reader saw it."""
         if self.log is not None:
             self.log(scope)
-
-
-def _tell(note: Note, scope: Scope) -> None:
-    """Log how many records a note has, and their ids: loggers that write JSON print all they are given."""
-    if note:
-        reader = scope.agent_id or "the supervisor"
-        _log.info("recalled %d records for %s", len(note.ids), reader, extra={"record_ids": note.ids})

@@ -22,20 +22,9 @@ from supervisor_memory.core import Memory, Recalled
 from supervisor_memory.errors import IdentityConflict, IdentityError
 from supervisor_memory.flow import Outcome
 from supervisor_memory.host.prompts import NO_NOTE, Placement, Telling, is_explaining
-from supervisor_memory.host.run.beginning import (
-    Beginning,
-    Beginnings,
-    beginning_of,
-    plain,
-    texts_in,
-)
+from supervisor_memory.host.run.beginning import Beginning, Beginnings, beginning_of, plain, texts_in
 from supervisor_memory.host.run.checkpoints import Checkpoints
-from supervisor_memory.host.run.identity import (
-    acting_scope,
-    checked,
-    placed_by_host,
-    users_of,
-)
+from supervisor_memory.host.run.identity import acting_scope, checked, placed_by_host, users_of
 from supervisor_memory.host.run.state import (
     is_memory_name,
     memory_calls,

@@ -7,7 +7,7 @@ Outside of wrapped nodes and tool calls, the wrapped methods only call the origi
 
 import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
@@ -229,18 +229,17 @@ def _prompting(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
 def _hushing(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a method that runs a tool: models inside get no note, unless the tool runs an agent."""
 
+    def hushed(tool: BaseTool) -> AbstractContextManager[None]:
+        return nullcontext() if telling() is None or runs_an_agent(tool) else tells(None)
+
     @functools.wraps(method)
     def run(self: BaseTool, *args: Any, **options: Any) -> Any:
-        if telling() is None or runs_an_agent(self):
-            return method(self, *args, **options)
-        with tells(None):
+        with hushed(self):
             return method(self, *args, **options)
 
     @functools.wraps(method)
     async def arun(self: BaseTool, *args: Any, **options: Any) -> Any:
-        if telling() is None or runs_an_agent(self):
-            return await method(self, *args, **options)
-        with tells(None):
+        with hushed(self):
             return await method(self, *args, **options)
 
     return arun if name == "arun" else run

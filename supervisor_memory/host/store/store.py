@@ -2,11 +2,13 @@
 
 import contextlib
 import heapq
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from langchain_core.embeddings import Embeddings
 from langgraph.store.base import (
     BaseStore,
     GetOp,
@@ -19,14 +21,17 @@ from langgraph.store.base import (
     SearchItem,
     SearchOp,
     TTLConfig,
+    ensure_embeddings,
     validate_op_namespace,
 )
 
+from supervisor_memory.bridge import finished
 from supervisor_memory.core import Memory
+from supervisor_memory.embedding.langchain import LangChainEmbedder
+from supervisor_memory.embedding.protocol import Calibration
 from supervisor_memory.errors import Conflict, ReadOnlyStore
 from supervisor_memory.host.store.addresses import Address, Labels, label_for, scopes, user_for
 from supervisor_memory.host.store.conditions import fits, matches
-from supervisor_memory.host.store.index import Index
 from supervisor_memory.host.store.items import Entry
 from supervisor_memory.host.store.puts import SECONDS_A_MINUTE, Draft, at, decided, draft_of, event, named
 from supervisor_memory.language.terms import terms
@@ -47,7 +52,40 @@ _MOST: Final = 1 << 40  # items of one search: backends count further than this
 _WIDER: Final = 4
 _REFRESH_AFTER: Final = 0.01  # of a life: a burst of reads is no burst of commits
 
+_AS_THEY_ARE = Calibration(unrelated=0.0, same=1.0)  # so that scores are raw cosines
+
 _Found: TypeAlias = tuple[Entry, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The paths of the texts to embed, and services with the index's own embedder."""
+
+    services: Services
+    fields: tuple[str, ...]
+
+    @classmethod
+    def of(cls, config: IndexConfig, services: Services) -> "Index":
+        """Read an index from its config; raises ValueError if `embed` cannot embed."""
+        embeddings = ensure_embeddings(config.get("embed"))
+        if hasattr(embeddings, "afunc"):
+            embeddings = _OffTheLoop(embeddings)
+        embedder = LangChainEmbedder(embeddings, dimension=config.get("dims"), calibration=_AS_THEY_ARE)
+        alone = replace(services, embedder=embedder, query_vectors={}, embedder_is_known=threading.Event())
+        return cls(alone, tuple(config.get("fields") or ("$",)))
+
+
+class _OffTheLoop(Embeddings):
+    """An async-only embedding function, called on memory's own threads, which have no event loop."""
+
+    def __init__(self, inner: Embeddings) -> None:
+        self._inner = inner
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return finished(self._inner.aembed_documents(texts))
+
+    def embed_query(self, text: str) -> list[float]:
+        return finished(self._inner.aembed_query(text))
 
 
 class MemoryStore(BaseStore):

@@ -108,7 +108,10 @@ class _Here:
         if not _keeps(self._graph):
             return None
         held = self._wait(self._graph.get_state, self._graph.aget_state, config)
-        return _with_pending(held) if held.next == (START,) else held
+        if held.next != (START,):
+            return held
+        pending = held.tasks[0].result if held.tasks else None  # an input that is not taken up yet
+        return held._replace(values=with_input(held.values, pending))
 
     def history(self, config: RunnableConfig, limit: int) -> list[StateSnapshot]:
         return self._wait(self._all, self._aall, config, limit) if _keeps(self._graph) else []
@@ -133,12 +136,6 @@ class _OnLoop(_Here):
     def _wait(self, read: Callable[..., T], aread: Callable[..., Awaitable[T]], *args: Any) -> T:
         reading = cast("Coroutine[Any, Any, T]", aread(*args))
         return asyncio.run_coroutine_threadsafe(reading, self._loop).result()
-
-
-def _with_pending(held: StateSnapshot) -> StateSnapshot:
-    """Add an input that the graph has not taken up yet to the values of its thread."""
-    pending = held.tasks[0].result if held.tasks else None
-    return held._replace(values=with_input(held.values, pending))
 
 
 def _keeps(graph: Compiled) -> bool:

@@ -148,16 +148,13 @@ class Bound(CompiledStateGraph[Any, Any, Any, Any]):
         return led.scope.agent_id == self.agent
 
     def _enter(self, input: Any, config: RunnableConfig) -> Visit:
-        state = input if _is_asked(input) else self._held(config)
         led = acting()
         if led is not None and isinstance(led.scope, IdentityError):
             return Visit(led.scope)
+        state = input
+        if not _is_asked(input):  # it continues after an interrupt, from the kept state
+            state = guarded(lambda: self.get_state(config).values, otherwise=lambda error: None)
         return self.hooks.enter(state, config, self.agent)
-
-    def _held(self, config: RunnableConfig) -> Any:
-        """The kept state of a run that continues after an interrupt."""
-        empty: dict[str, Any] = {}
-        return guarded(lambda: self.get_state(config).values, otherwise=lambda error: empty)
 
     def _leave(self, input: Any, output: "_Output", visit: Visit, config: RunnableConfig) -> None:
         if output.value is not None:

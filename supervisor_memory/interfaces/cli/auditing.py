@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+from typer import Argument, Option
 
 from supervisor_memory.errors import BackendError, RecordNotFound, SettingsError
 from supervisor_memory.interfaces.cli import tables
@@ -58,12 +59,12 @@ def tail(
     *,
     user: _USER = None,
     record: Annotated[
-        str | None, typer.Option("--record", help="Only what was done to this record.", metavar="ID")
+        str | None, Option("--record", help="Only what was done to this record.", metavar="ID")
     ] = None,
     op: Annotated[
-        str | None, typer.Option("--op", help="Only this operation, as memory.write.", metavar="NAME")
+        str | None, Option("--op", help="Only this operation, as memory.write.", metavar="NAME")
     ] = None,
-    count: Annotated[int, typer.Option("-n", "--lines", min=1, help="How many rows.")] = 20,
+    count: Annotated[int, Option("-n", "--lines", min=1, help="How many rows.")] = 20,
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
@@ -80,9 +81,9 @@ def tail(
 def list_(
     *,
     after: Annotated[
-        int, typer.Option("--after", min=0, help="The number of the last row seen.", metavar="ROW")
+        int, Option("--after", min=0, help="The number of the last row seen.", metavar="ROW")
     ] = 0,
-    count: Annotated[int, typer.Option("-n", "--lines", min=1, help="How many rows.")] = 100,
+    count: Annotated[int, Option("-n", "--lines", min=1, help="How many rows.")] = 100,
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
@@ -93,7 +94,7 @@ def list_(
 
 @audit.command()
 def show(
-    row: Annotated[int, typer.Argument(help="Its number.", metavar="ROW", min=1)],
+    row: Annotated[int, Argument(help="Its number.", metavar="ROW", min=1)],
     *,
     json: Json = False,
     env_file: EnvFile = None,
@@ -118,10 +119,10 @@ def show(
 def verify(
     *,
     deep: Annotated[
-        bool, typer.Option("--deep", help="Also compare every record, and its text, with its last row.")
+        bool, Option("--deep", help="Also compare every record, and its text, with its last row.")
     ] = False,
     state: Annotated[
-        bool, typer.Option("--state", help="Also compare every record, without its text, with its last row.")
+        bool, Option("--state", help="Also compare every record, without its text, with its last row.")
     ] = False,
     anchor: Annotated[Path | None, for_file("--anchor", "Also compare with these anchors.")] = None,
     exported: Annotated[
@@ -167,7 +168,7 @@ def verify(
 
 @audit.command()
 def anchor(
-    file: Annotated[Path, typer.Argument(help="Where it is added, as a line.", metavar="FILE")],
+    file: Annotated[Path, Argument(help="Where it is added, as a line.", metavar="FILE")],
     *,
     json: Json = False,
     env_file: EnvFile = None,
@@ -191,7 +192,7 @@ def anchor(
 
 @audit.command()
 def export(
-    file: Annotated[Path, typer.Argument(help="The file to make.", metavar="FILE")],
+    file: Annotated[Path, Argument(help="The file to make.", metavar="FILE")],
     *,
     json: Json = False,
     env_file: EnvFile = None,
@@ -208,12 +209,12 @@ def export(
 
 @audit.command()
 def archive(
-    file: Annotated[Path, typer.Argument(help="The file to make.", metavar="FILE")],
+    file: Annotated[Path, Argument(help="The file to make.", metavar="FILE")],
     *,
     keep: Annotated[
-        int, typer.Option("--keep", min=_LEAST_KEPT, help="How many of the newest rows stay.", metavar="ROWS")
+        int, Option("--keep", min=_LEAST_KEPT, help="How many of the newest rows stay.", metavar="ROWS")
     ] = KEEP,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell which rows it would move.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only tell which rows it would move.")] = False,
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
@@ -243,7 +244,7 @@ def replay(
     *,
     until: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--until",
             help="The last row, by its number, or a moment, as 2026-01-31; a day counts whole.",
             metavar="WHEN",
@@ -284,11 +285,9 @@ def replay(
 
 
 def why(
-    id: Annotated[
-        str, typer.Argument(help="Of a record, of a run of the graph, or of a note.", metavar="ID")
-    ],
+    id: Annotated[str, Argument(help="Of a record, of a run of the graph, or of a note.", metavar="ID")],
     *,
-    count: Annotated[int, typer.Option("-n", "--lines", min=1, help="How many notes.")] = _NOTES,
+    count: Annotated[int, Option("-n", "--lines", min=1, help="How many notes.")] = _NOTES,
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
@@ -311,14 +310,13 @@ def why(
 
 
 def preview(
-    question: Annotated[str, typer.Argument(help="What the user says.", metavar="TEXT")],
+    question: Annotated[str, Argument(help="What the user says.", metavar="TEXT")],
     *,
     user: User,
     agent: Annotated[
-        str | None,
-        typer.Option("--agent", help="Who would read it; the supervisor if unset.", metavar="NAME"),
+        str | None, Option("--agent", help="Who would read it; the supervisor if unset.", metavar="NAME")
     ] = None,
-    task: Annotated[str | None, typer.Option("--task", help="For this task.", metavar="ID")] = None,
+    task: Annotated[str | None, Option("--task", help="For this task.", metavar="ID")] = None,
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:

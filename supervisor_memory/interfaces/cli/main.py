@@ -11,6 +11,7 @@ from importlib.metadata import version as version_of
 from typing import Annotated, Any, Final
 
 import typer
+from typer import Option
 from typer.core import TyperGroup
 
 from supervisor_memory.errors import IdentityError, InvalidContent, SettingsError, SupervisorMemoryError
@@ -48,7 +49,7 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def _root(
-    *, version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False
+    *, version: Annotated[bool, Option("--version", help="Print the version and exit.")] = False
 ) -> None:
     if version:
         typer.echo(version_of("supervisor-memory"))
@@ -57,8 +58,8 @@ def _root(
 
 def serve(
     *,
-    host: Annotated[str, typer.Option(help="The address to listen on.", metavar="ADDRESS")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: a free one.")] = 8765,
+    host: Annotated[str, Option(help="The address to listen on.", metavar="ADDRESS")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="0: a free one.")] = 8765,
     env_file: EnvFile = None,
 ) -> None:
     """Answer by HTTP, as docs/http.md tells, and show the dashboard. The store is made where it is missing.

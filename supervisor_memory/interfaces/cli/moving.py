@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 from rich.progress import Progress
+from typer import Argument, Option
 
 from supervisor_memory.errors import BackendUnavailable, SettingsError
 from supervisor_memory.interfaces.cli.options import (
@@ -36,13 +37,13 @@ _STANDARD = "-"
 
 
 def export(
-    file: Annotated[str, typer.Argument(help="The file to write; -: standard output.", metavar="FILE")],
+    file: Annotated[str, Argument(help="The file to write; -: standard output.", metavar="FILE")],
     *,
     user: _Only = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on where an export to this file was cut off.")
+        bool, Option("--resume", help="Go on where an export to this file was cut off.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a FILE that is there.")] = False,
+    force: Annotated[bool, Option("--force", help="Replace a FILE that is there.")] = False,
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
@@ -61,7 +62,7 @@ def export(
 
 
 def import_(
-    file: Annotated[str, typer.Argument(help="The file to read; -: standard input.", metavar="FILE")],
+    file: Annotated[str, Argument(help="The file to read; -: standard input.", metavar="FILE")],
     *,
     user: _Only = None,
     json: Json = False,
@@ -80,10 +81,10 @@ def import_(
 def copy(
     *,
     to: Annotated[
-        str, typer.Option("--to", help="The backend to copy to: sqlite, json or qdrant.", metavar="NAME")
+        str, Option("--to", help="The backend to copy to: sqlite, json or qdrant.", metavar="NAME")
     ],
     path: Annotated[
-        Path | None, typer.Option("--to-path", help="Its MEMORY_PATH; MEMORY_PATH if unset.", metavar="DIR")
+        Path | None, Option("--to-path", help="Its MEMORY_PATH; MEMORY_PATH if unset.", metavar="DIR")
     ] = None,
     user: _Only = None,
     json: Json = False,

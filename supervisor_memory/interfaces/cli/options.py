@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+from typer import Argument, Option
 
 from supervisor_memory.interfaces.printable import as_json, one_line
 from supervisor_memory.memory import SupervisorMemory
@@ -26,18 +27,18 @@ __all__ += ["print_json", "say", "settings_from", "told_settings"]
 FAILED: Final = 1
 _OPERATOR: Final = "operator"
 """The reader's name in the access log for all commands."""
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
-RecordId = Annotated[str, typer.Argument(help="A record's id.", metavar="ID")]
+Json = Annotated[bool, Option("--json", help="Print one JSON value instead of text.")]
+RecordId = Annotated[str, Argument(help="A record's id.", metavar="ID")]
 
 
 def for_user(help: str) -> Any:
     """The option `--user`."""
-    return typer.Option("--user", "-u", help=help, metavar="ID")
+    return Option("--user", "-u", help=help, metavar="ID")
 
 
 def for_file(name: str, help: str, *, metavar: str = "FILE") -> Any:
     """An option for a file that is there."""
-    return typer.Option(name, exists=True, dir_okay=False, help=help, metavar=metavar)
+    return Option(name, exists=True, dir_okay=False, help=help, metavar=metavar)
 
 
 User = Annotated[str, for_user("Whose memory.")]

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
+from typer import Argument, Option
 
 from supervisor_memory.interfaces.cli.options import (
     FAILED,
@@ -26,7 +27,7 @@ __all__ = ["queue"]
 _LINE: Final = 160
 queue = typer.Typer(help="What was observed and is not memory yet.", no_args_is_help=True)
 User = Annotated[str | None, for_user("Only this user's.")]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="Most events.")]
+Limit = Annotated[int, Option("--limit", "-n", min=1, help="Most events.")]
 
 
 @queue.command(name="list")
@@ -44,7 +45,7 @@ def dead(*, user: User = None, limit: Limit = 100, json: Json = False, env_file:
 
 @queue.command()
 def retry(
-    ids: Annotated[list[str] | None, typer.Argument(help="Events; none: all the dead.", metavar="ID")] = None,
+    ids: Annotated[list[str] | None, Argument(help="Events; none: all the dead.", metavar="ID")] = None,
     *,
     json: Json = False,
     env_file: EnvFile = None,
@@ -61,7 +62,7 @@ def retry(
 @queue.command()
 def flush(
     *,
-    seconds: Annotated[float, typer.Option(min=0.0, help="How long it may take.")] = 180.0,
+    seconds: Annotated[float, Option(min=0.0, help="How long it may take.")] = 180.0,
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:

@@ -4,18 +4,11 @@ from dataclasses import asdict
 from typing import Annotated, Final
 
 import typer
+from typer import Argument, Option
 
 from supervisor_memory.errors import RecordNotFound
 from supervisor_memory.interfaces.cli import tables
-from supervisor_memory.interfaces.cli.options import (
-    EnvFile,
-    Json,
-    RecordId,
-    User,
-    opened,
-    print_json,
-    say,
-)
+from supervisor_memory.interfaces.cli.options import EnvFile, Json, RecordId, User, opened, print_json, say
 from supervisor_memory.interfaces.cli.where import (
     AsOf,
     Kinds,
@@ -34,22 +27,20 @@ __all__ = ["diff", "history", "list_", "search", "show", "topics"]
 _ROWS: Final = 20
 Family = Annotated[
     list[str] | None,
-    typer.Option("--family", "-f", help="Only this family, as user_profile; repeatable.", metavar="NAME"),
+    Option("--family", "-f", help="Only this family, as user_profile; repeatable.", metavar="NAME"),
 ]
 
 
 def search(
-    text: Annotated[str, typer.Argument(help="What to look for.", metavar="TEXT")],
+    text: Annotated[str, Argument(help="What to look for.", metavar="TEXT")],
     *,
     user: User,
     limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=1, max=1000, help="Most hits; MEMORY_TOP_K if unset.")
+        int | None, Option("--limit", "-n", min=1, max=1000, help="Most hits; MEMORY_TOP_K if unset.")
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(
-            min=0.0, max=1.0, help="Least relevance; MEMORY_MIN_SCORE if unset; 0: the best anyhow."
-        ),
+        Option(min=0.0, max=1.0, help="Least relevance; MEMORY_MIN_SCORE if unset; 0: the best anyhow."),
     ] = None,
     family: Family = None,
     kind: Kinds = None,
@@ -59,7 +50,7 @@ def search(
     meta: Metadata = None,
     as_of: AsOf = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show every candidate, with what became of it and why.")
+        bool, Option("--explain", help="Show every candidate, with what became of it and why.")
     ] = False,
     json: Json = False,
     env_file: EnvFile = None,
@@ -94,7 +85,7 @@ def search(
 def list_(
     *,
     user: User,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Most records.")] = 100,
+    limit: Annotated[int, Option("--limit", "-n", min=1, help="Most records.")] = 100,
     family: Family = None,
     kind: Kinds = None,
     tag: Tags = None,
@@ -139,10 +130,10 @@ def topics(
     *,
     user: User,
     task: Annotated[
-        str | None, typer.Option("--task", help="Also what belongs to this task.", metavar="ID")
+        str | None, Option("--task", help="Also what belongs to this task.", metavar="ID")
     ] = None,
     tokens: Annotated[
-        int | None, typer.Option(min=0, help="Most tokens of all lines; MEMORY_MAX_CONTEXT_TOKENS if unset.")
+        int | None, Option(min=0, help="Most tokens of all lines; MEMORY_MAX_CONTEXT_TOKENS if unset.")
     ] = None,
     json: Json = False,
     env_file: EnvFile = None,
@@ -175,11 +166,9 @@ def diff(
     id: RecordId,
     *,
     old: Annotated[
-        int | None, typer.Option("--from", min=1, help="The one before --to, if unset.", metavar="N")
+        int | None, Option("--from", min=1, help="The one before --to, if unset.", metavar="N")
     ] = None,
-    new: Annotated[
-        int | None, typer.Option("--to", min=1, help="The present one, if unset.", metavar="N")
-    ] = None,
+    new: Annotated[int | None, Option("--to", min=1, help="The present one, if unset.", metavar="N")] = None,
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
+from typer import Argument, Option
 
 from supervisor_memory.interfaces.cli.options import (
     EnvFile,
@@ -34,33 +35,32 @@ __all__ = ["review"]
 _LINE: Final = 200
 review = typer.Typer(help="What waits for a person, and what a person takes back.", no_args_is_help=True)
 
-Id = Annotated[str, typer.Argument(help="The id of what waits.", metavar="ID")]
+Id = Annotated[str, Argument(help="The id of what waits.", metavar="ID")]
 Reviewer = Annotated[
     str | None,
-    typer.Option("--as", help="Who looks and decides, for the logs; your login if unset.", metavar="LOGIN"),
+    Option("--as", help="Who looks and decides, for the logs; your login if unset.", metavar="LOGIN"),
 ]
 OneUser = Annotated[str | None, for_user("Only what is this user's.")]
 OfSource = Annotated[
-    str | None,
-    typer.Option("--source", help="Only what is said by: user, agent, tool, system.", metavar="CLASS"),
+    str | None, Option("--source", help="Only what is said by: user, agent, tool, system.", metavar="CLASS")
 ]
-OfRun = Annotated[str | None, typer.Option("--run", help="Only of this run.", metavar="ID")]
-OfSession = Annotated[str | None, typer.Option("--session", help="Only of this session.", metavar="ID")]
-OfAgent = Annotated[str | None, typer.Option("--agent", help="Only of this agent.", metavar="NAME")]
+OfRun = Annotated[str | None, Option("--run", help="Only of this run.", metavar="ID")]
+OfSession = Annotated[str | None, Option("--session", help="Only of this session.", metavar="ID")]
+OfAgent = Annotated[str | None, Option("--agent", help="Only of this agent.", metavar="NAME")]
 Since = Annotated[
-    str | None, typer.Option("--since", help="Only what was said or recorded from then on.", metavar="WHEN")
+    str | None, Option("--since", help="Only what was said or recorded from then on.", metavar="WHEN")
 ]
 Until = Annotated[
-    str | None, typer.Option("--until", help="Only what was said or recorded before.", metavar="WHEN")
+    str | None, Option("--until", help="Only what was said or recorded before.", metavar="WHEN")
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Do it. Without, only tell what it would do.")]
+Yes = Annotated[bool, Option("--yes", help="Do it. Without, only tell what it would do.")]
 
 
 @review.command(name="list")
 def list_(
     *,
     user: OneUser = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Most proposals.")] = 100,
+    limit: Annotated[int, Option("--limit", "-n", min=1, help="Most proposals.")] = 100,
     by: Reviewer = None,
     json: Json = False,
     env_file: EnvFile = None,
@@ -100,7 +100,7 @@ def approve(id: Id, *, by: Reviewer = None, json: Json = False, env_file: EnvFil
 @review.command()
 def edit(
     id: Id,
-    content: Annotated[str, typer.Argument(help="What to remember instead.", metavar="TEXT")],
+    content: Annotated[str, Argument(help="What to remember instead.", metavar="TEXT")],
     *,
     by: Reviewer = None,
     json: Json = False,
@@ -114,9 +114,9 @@ def edit(
 def reject(
     id: Id,
     *,
-    reason: Annotated[str, typer.Option("--reason", help="Why, for who looks later.", metavar="TEXT")] = "",
+    reason: Annotated[str, Option("--reason", help="Why, for who looks later.", metavar="TEXT")] = "",
     by: Reviewer = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be rejected.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Show what would be rejected.")] = False,
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
@@ -138,7 +138,7 @@ def restore(id: RecordId, *, by: Reviewer = None, json: Json = False, env_file: 
 def revert(
     id: RecordId,
     *,
-    version: Annotated[int, typer.Option("--version", min=1, help="As `show` numbers them.", metavar="N")],
+    version: Annotated[int, Option("--version", min=1, help="As `show` numbers them.", metavar="N")],
     by: Reviewer = None,
     json: Json = False,
     env_file: EnvFile = None,

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Annotated, Final
 
 import typer
+from typer import Option
 
 from supervisor_memory.interfaces.cli.options import EnvFile, Json, for_user, opened, print_json
 from supervisor_memory.interfaces.cli.where import moment_of
@@ -37,8 +38,7 @@ def stats(
     *,
     user: Annotated[str | None, for_user("Only this user's; the queue is all's.")] = None,
     since: Annotated[
-        str | None,
-        typer.Option("--since", help="Only from then on: 2026-01-31, or an ISO time.", metavar="WHEN"),
+        str | None, Option("--since", help="Only from then on: 2026-01-31, or an ISO time.", metavar="WHEN")
     ] = None,
     json: Json = False,
     env_file: EnvFile = None,

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from typer import Option
 
 from supervisor_memory.core import Forgotten
 from supervisor_memory.errors import BackendError, SettingsError
@@ -39,7 +40,7 @@ OneUser = Annotated[str | None, for_user("Only this user's records.")]
 def doctor(
     *,
     everything: Annotated[
-        bool, typer.Option("--all", help="List every setting with its meaning, not only those set.")
+        bool, Option("--all", help="List every setting with its meaning, not only those set.")
     ] = False,
     json: Json = False,
     env_file: EnvFile = None,
@@ -72,9 +73,7 @@ def doctor(
 def erase(
     *,
     user: User,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Do it. Without, only tell how much it would remove.")
-    ] = False,
+    yes: Annotated[bool, Option("--yes", help="Do it. Without, only tell how much it would remove.")] = False,
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
@@ -122,7 +121,7 @@ def forget(
     *,
     user: OneUser = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Do it. Without, only tell what would be set aside, and why.")
+        bool, Option("--yes", help="Do it. Without, only tell what would be set aside, and why.")
     ] = False,
     json: Json = False,
     env_file: EnvFile = None,
@@ -190,7 +189,7 @@ def repair(*, json: Json = False, env_file: EnvFile = None) -> None:
 def backlog(
     *,
     retry: Annotated[
-        bool, typer.Option("--retry", help="Let the dead letters wait again; the next process applies them.")
+        bool, Option("--retry", help="Let the dead letters wait again; the next process applies them.")
     ] = False,
     json: Json = False,
     env_file: EnvFile = None,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Annotated, Any, NoReturn
 
-import typer
+from typer import Option
 
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.model.arguments import as_filter
@@ -14,21 +14,21 @@ __all__ = ["AsOf", "Kinds", "Metadata", "Since", "Tags", "Until", "moment_of", "
 _TIME = "2026-01-31, 2026-01-31T18:00+08:00, or seconds since 1970"
 Kinds = Annotated[
     list[str] | None,
-    typer.Option("--kind", "-k", help="Only of this kind, as user-profile; repeatable: any.", metavar="KIND"),
+    Option("--kind", "-k", help="Only of this kind, as user-profile; repeatable: any.", metavar="KIND"),
 ]
 Tags = Annotated[
-    list[str] | None, typer.Option("--tag", "-t", help="Only with this tag; repeatable: all.", metavar="TAG")
+    list[str] | None, Option("--tag", "-t", help="Only with this tag; repeatable: all.", metavar="TAG")
 ]
 Since = Annotated[
-    str | None, typer.Option("--since", help=f"Only what was said from then on: {_TIME}.", metavar="WHEN")
+    str | None, Option("--since", help=f"Only what was said from then on: {_TIME}.", metavar="WHEN")
 ]
 Until = Annotated[
-    str | None, typer.Option("--until", help="Only what was said before; a day counts whole.", metavar="WHEN")
+    str | None, Option("--until", help="Only what was said before; a day counts whole.", metavar="WHEN")
 ]
-AsOf = Annotated[str | None, typer.Option("--as-of", help=f"What was valid then: {_TIME}.", metavar="WHEN")]
+AsOf = Annotated[str | None, Option("--as-of", help=f"What was valid then: {_TIME}.", metavar="WHEN")]
 Metadata = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--meta",
         "-m",
         help="Only with this in its metadata, as project=apollo; repeatable: all keys, any value of one.",

@@ -177,6 +177,7 @@ class Visit:
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """An HTML page. Every value is escaped, and what hides in a text is spelled out."""
+        said = f"said.{self.asked('said')}"
         html = (
             _environment()
             .get_template(template)
@@ -187,7 +188,7 @@ class Visit:
                 language=self.language,
                 other_languages=[(each, NAMES[each], self._in(each)) for each in LANGUAGES],
                 form_word=self.shelf.form_word(self.caller) if self.caller else "",
-                flash=self._flash(),
+                flash=self.say(said) if said in WORDS else "",
                 **values,
             )
         )
@@ -216,10 +217,6 @@ class Visit:
 
     def _in(self, language: Language) -> str:
         return self.here(lang=language) if self.request.method == "GET" else f"?lang={language}"
-
-    def _flash(self) -> str:
-        key = f"said.{self.asked('said')}"
-        return self.say(key) if key in WORDS else ""
 
 
 _MOST_USERS: Final = 500

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from supervisor_memory.errors import InvalidContent, SettingsError
 from supervisor_memory.interfaces.cli.options import EnvFile, for_user, told_settings
@@ -18,14 +18,12 @@ __all__ = ["mcp"]
 def mcp(
     *,
     user: Annotated[str | None, for_user("Whose memory; with --http that of the token's user.")] = None,
-    writes: Annotated[bool, typer.Option("--writes", help="Also the tools that change something.")] = False,
-    http: Annotated[
-        bool, typer.Option("--http", help="By HTTP at /mcp instead of stdin and stdout.")
-    ] = False,
+    writes: Annotated[bool, Option("--writes", help="Also the tools that change something.")] = False,
+    http: Annotated[bool, Option("--http", help="By HTTP at /mcp instead of stdin and stdout.")] = False,
     host: Annotated[
-        str, typer.Option(help="The address to listen on, with --http.", metavar="ADDRESS")
+        str, Option(help="The address to listen on, with --http.", metavar="ADDRESS")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="With --http; 0: a free one.")] = 8766,
+    port: Annotated[int, Option(min=0, max=65535, help="With --http; 0: a free one.")] = 8766,
     env_file: EnvFile = None,
 ) -> None:
     """Answer an MCP client, on stdin and stdout or by HTTP. The store is made where it is missing.
