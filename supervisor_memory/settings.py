@@ -337,7 +337,8 @@ class Settings(BaseSettings):
             SettingsError: a value is out of range, or `.env` holds an unknown MEMORY_* name. In the
                 process environment an unknown name is a warning, since orchestrators inject such names.
         """
-        environment, dotenv = _sources(cls, env_file)
+        environment = EnvSettingsSource(cls, case_sensitive=True, env_ignore_empty=True)
+        dotenv = DotEnvSettingsSource(cls, env_file=env_file, case_sensitive=True, env_ignore_empty=True)
         known = set(cls.env_names().values())
         _refuse_unknown(set(dotenv.env_vars) - known, env_file)
         _warn_unknown({name for name in os.environ if name.startswith("MEMORY_")} - known)
@@ -453,15 +454,6 @@ class Settings(BaseSettings):
         if value + sum(info.data.get(other, 1) for other in others) <= 0:
             raise ValueError("all weights of the score are 0; one must be positive")
         return value
-
-
-def _sources(
-    cls: type[Settings], env_file: str | Path | None
-) -> tuple[EnvSettingsSource, DotEnvSettingsSource]:
-    return (
-        EnvSettingsSource(cls, case_sensitive=True, env_ignore_empty=True),
-        DotEnvSettingsSource(cls, env_file=env_file, case_sensitive=True, env_ignore_empty=True),
-    )
 
 
 def _nearest(name: str) -> str:

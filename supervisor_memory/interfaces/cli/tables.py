@@ -136,12 +136,10 @@ def show_diagnosis(diagnosis: "Diagnosis", *, every_setting: bool) -> None:
     versions += f" · recipe {one_line(diagnosis.recipe)}"
     _line(versions)
     _show_settings(told["settings"], every=every_setting)
-    _head("backend")
-    _show_pairs(_backend_lines(diagnosis))
-    _head("queue")
-    _show_pairs(_queue_lines(diagnosis))
-    _head("embedder")
-    _show_pairs(_embedder_lines(diagnosis))
+    parts = {"backend": _backend_lines, "queue": _queue_lines, "embedder": _embedder_lines}
+    for title, lines in parts.items():
+        _head(title)
+        _show_pairs(lines(diagnosis))
     if diagnosis.files:
         _head("files")
         for file in diagnosis.files:
