@@ -21,8 +21,11 @@ __all__ = [
     "for_file",
     "for_user",
     "opened",
+    "print_json",
+    "say",
+    "settings_from",
+    "told_settings",
 ]
-__all__ += ["print_json", "say", "settings_from", "told_settings"]
 
 FAILED: Final = 1
 _OPERATOR: Final = "operator"
