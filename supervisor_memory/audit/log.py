@@ -7,7 +7,7 @@ shown (`turns.py`); both are capped and not chained.
 
 The ties of rows to people and texts lie beside the chain and can be erased: `subjects` gives each user a
 random pseudonym, `record_keys` each record the key of its commitments. `erase` removes both and puts a
-tombstone in their place (`Tombstones`).
+tombstone in their place (`tombstones.py`).
 
     hash = SHA-256("sm-audit/v1" NUL, log id, hash of the row before, payload)
 
@@ -25,18 +25,19 @@ import logging
 import re
 import secrets
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypeVar
 
 import apsw
 
-from supervisor_memory.audit import segments, turns
+from supervisor_memory.audit import segments, tombstones, turns
 from supervisor_memory.audit.segments import Segment
+from supervisor_memory.audit.tombstones import Tombstones
 from supervisor_memory.audit.turns import Given, Injection
-from supervisor_memory.disk.database import Database, has_table
-from supervisor_memory.errors import BackendError, Conflict, WasErased
+from supervisor_memory.disk.database import Database, has_table, select
+from supervisor_memory.errors import BackendError, Conflict
 from supervisor_memory.model.records import AuditEvent, Reads, Record
 
 __all__ = [
@@ -48,98 +49,10 @@ __all__ = [
     "AuditLog",
     "AuditRow",
     "RelayedLog",
-    "Tombstones",
     "commitment",
     "open_log",
     "row_hash",
 ]
-
-_TOMBSTONE_TABLES: Final = (
-    "CREATE TABLE IF NOT EXISTS tombstones(user TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS erased_verbatim(id TEXT PRIMARY KEY) WITHOUT ROWID",
-    # Begun and not done: the files may still hold traces. `id` is that of the event "erase.begin";
-    # `removed` says that the records are gone, so that what the user has by now is new.
-    """CREATE TABLE IF NOT EXISTS erasures(
-        id TEXT PRIMARY KEY, user TEXT NOT NULL, removed INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID""",
-)
-
-
-class Tombstones:
-    """The tombstones of a log, on connections inside a transaction.
-
-    Args:
-        secret: The key of the hashes; kept beside them.
-    """
-
-    def __init__(self, secret: str) -> None:
-        self._secret = secret.encode()
-
-    def name(self, user_id: str) -> str:
-        """The name of a user on a tombstone: a keyed hash, in hex."""
-        return hmac.digest(self._secret, b"tombstone\0" + user_id.encode(), "sha256").hex()
-
-    def put(
-        self, connection: apsw.Connection, user_id: str, verbatim: Sequence[str], *, at: float, erasure: str
-    ) -> None:
-        """Begin an erasure: records said before `at` are refused from now on.
-
-        Args:
-            verbatim: The ids of the user's verbatim records.
-            at: In seconds since 1970.
-            erasure: The id of the event "erase.begin".
-        """
-        name = self.name(user_id)
-        connection.execute(
-            "INSERT INTO tombstones VALUES(?, ?) ON CONFLICT(user) DO UPDATE SET at = max(at, excluded.at)",
-            (name, at),
-        )
-        connection.execute(
-            "INSERT OR IGNORE INTO erased_verbatim SELECT value FROM json_each(?)", (json.dumps(verbatim),)
-        )
-        connection.execute("INSERT INTO erasures(id, user) VALUES(?, ?)", (erasure, name))
-
-    def erased_at(self, connection: apsw.Connection, user_id: str) -> float | None:
-        """When a user was erased last, in seconds since 1970; None: never."""
-        row = connection.execute("SELECT at FROM tombstones WHERE user = ?", (self.name(user_id),)).fetchone()
-        return None if row is None else float(row[0])
-
-    def refused(self, connection: apsw.Connection, records: Iterable[Record]) -> Sequence[Record]:
-        """The new records that were said before their user was erased."""
-        times: dict[str, float | None] = {}
-        found = []
-        for record in records:
-            if record.user_id not in times:
-                times[record.user_id] = self.erased_at(connection, record.user_id)
-            at = times[record.user_id]
-            if at is not None and (record.created_at < at or self._is_said_again(connection, record)):
-                found.append(record)
-        return found
-
-    def unfinished(self, connection: apsw.Connection) -> Sequence[str]:
-        """Ids of the erasures that were begun and not done."""
-        rows: Iterable[Any] = connection.execute("SELECT id FROM erasures ORDER BY id")
-        return [str(row[0]) for row in rows]
-
-    def finish(self, connection: apsw.Connection, erasures: Iterable[str]) -> Sequence[str]:
-        """End erasures; returns the ids of those that were not ended before."""
-        ended = "DELETE FROM erasures WHERE id = ? RETURNING id"
-        return [each for each in erasures if connection.execute(ended, (each,)).fetchall()]
-
-    def not_removed(self, connection: apsw.Connection) -> Collection[str]:
-        """Names of users with an erasure begun, and records still in a store apart from the log."""
-        rows: Iterable[Any] = connection.execute("SELECT user FROM erasures WHERE NOT removed")
-        return {str(row[0]) for row in rows}
-
-    def note_removed(self, connection: apsw.Connection) -> None:
-        """Note that the records of all erased users are gone; their records from now on are new."""
-        connection.execute("UPDATE erasures SET removed = 1")
-
-    def _is_said_again(self, connection: apsw.Connection, record: Record) -> bool:
-        if record.layer != "history":
-            return False
-        found = connection.execute("SELECT 1 FROM erased_verbatim WHERE id = ?", (record.id,))
-        return found.fetchone() is not None
-
 
 _log = logging.getLogger("supervisor_memory")
 T = TypeVar("T", str, str | None)
@@ -182,7 +95,7 @@ _TABLES: Final = (
     "CREATE INDEX IF NOT EXISTS access_by_record ON access(record_id)",
     "CREATE INDEX IF NOT EXISTS access_by_subject ON access(subject)",
     *segments.TABLES,
-    *_TOMBSTONE_TABLES,
+    *tombstones.TABLES,
     *turns.TABLES,
 )
 _LATEST_TABLES: Final = ("erasures", "notes", "segments")
@@ -190,11 +103,8 @@ _LATEST_TABLES: Final = ("erasures", "notes", "segments")
 _READS: Final = """SELECT value,
     (SELECT count(*) FROM (SELECT 1 FROM access WHERE record_id = value LIMIT 100)),
     (SELECT ts_us FROM access WHERE record_id = value ORDER BY id DESC LIMIT 1) FROM json_each(?)"""
-_OF_SUBJECT: Final = (("accesses", "access"), ("record_keys", "record_keys"))
-"""The tables with rows of a user to erase, each behind a word for its rows."""
 _IS_THERE: Final = f"""SELECT 1 FROM audit WHERE event_id = ?1
     UNION ALL SELECT 1 FROM archived_events WHERE id = {segments.ID.format("?1")}"""
-_OF_USER: Final = "(subject = ? OR record_id IN (SELECT value FROM json_each(?)))"
 _AUDIT_COLUMNS: Final = "seq, event_id, ts_us, op, outcome, record_id, subject, payload, prev_hash, hash"
 _ACCESS_COLUMNS: Final = (
     "id, ts_us, subject, op, agent_id, session, run_id, record_id, rank, score_milli, reason"
@@ -320,7 +230,7 @@ class AuditLog:
         seen: set[str] = set()
         with self._database.reading() as connection:
             for event in events:
-                if event.id in seen or _one(connection, _IS_THERE, (event.id,)):
+                if event.id in seen or select(connection, "audit", _IS_THERE, event.id):
                     raise _already_there(event.id)
                 seen.add(event.id)
 
@@ -375,18 +285,11 @@ class AuditLog:
             turns.keep(connection, notes)
 
     def tail(
-        self,
-        limit: int,
-        *,
-        user_id: str | None = None,
-        record_id: str | None = None,
-        op: str | None = None,
+        self, limit: int, *, user_id: str | None = None, record_id: str | None = None, op: str | None = None
     ) -> Sequence[AuditRow]:
         """The last rows of the chain, newest last; of a user, a record or an operation where named."""
-        with self._database.reading() as connection:
-            wanted = _wanted(connection, user_id=user_id, record_id=record_id, op=op)
-            rows = _last(connection, f"SELECT {_AUDIT_COLUMNS} FROM audit", wanted, limit)
-        return tuple(AuditRow(*row) for row in reversed(rows))
+        rows = self._last("audit", _AUDIT_COLUMNS, limit, user_id, {"record_id": record_id, "op": op})
+        return tuple(AuditRow(*row) for row in rows)
 
     def rows(self, *, after: int = 0, limit: int) -> Sequence[AuditRow]:
         """A page of the rows in the log, oldest first; archived rows may be missing.
@@ -396,25 +299,27 @@ class AuditLog:
         """
         sql = f"SELECT {_AUDIT_COLUMNS} FROM audit WHERE seq > ? ORDER BY seq LIMIT ?"
         with self._database.reading() as connection:
-            if not has_table(connection, "audit"):
-                return ()
-            rows: Iterable[Any] = connection.execute(sql, (after, limit)).fetchall()
-        return tuple(AuditRow(*row) for row in rows)
+            return tuple(AuditRow(*row) for row in select(connection, "audit", sql, after, limit))
 
     def accesses(
-        self,
-        limit: int,
-        *,
-        user_id: str | None = None,
-        record_id: str | None = None,
-        op: str | None = None,
+        self, limit: int, *, user_id: str | None = None, record_id: str | None = None, op: str | None = None
     ) -> Sequence[AccessRow]:
         """The last rows of the access log, newest last; of a user, a record or an operation where named."""
         self.flush()
+        rows = self._last("access", _ACCESS_COLUMNS, limit, user_id, {"record_id": record_id, "op": op})
+        return tuple(AccessRow(*row) for row in rows)
+
+    def _last(
+        self, table: str, columns: str, limit: int, user_id: str | None, wanted: dict[str, str | None]
+    ) -> Sequence[tuple[Any, ...]]:
         with self._database.reading() as connection:
-            wanted = _wanted(connection, user_id=user_id, record_id=record_id, op=op)
-            rows = _last(connection, f"SELECT {_ACCESS_COLUMNS} FROM access", wanted, limit)
-        return tuple(AccessRow(*row) for row in reversed(rows))
+            if user_id is not None:
+                wanted["subject"] = _of_user(connection, "subject", user_id) or ""  # no subject is called ""
+            given = {column: value for column, value in wanted.items() if value is not None}
+            where = " AND ".join(f"{column} = ?" for column in given) or "1"
+            sql = f"SELECT {columns} FROM {table} WHERE {where} ORDER BY rowid DESC LIMIT ?"
+            rows = select(connection, table, sql, *given.values(), max(0, limit))
+        return rows[::-1]
 
     def notes(
         self,
@@ -429,9 +334,7 @@ class AuditLog:
         """The latest notes and searches, newest first; see `turns.injections`."""
         self.flush()
         with self._database.reading() as connection:
-            if not has_table(connection, "notes"):
-                return ()
-            subject = None if user_id is None else _subject(connection, user_id) or ""
+            subject = None if user_id is None else _of_user(connection, "subject", user_id) or ""
             return turns.injections(
                 connection,
                 subject=subject,
@@ -445,13 +348,8 @@ class AuditLog:
     def reads(self, record_ids: Sequence[str]) -> dict[str, Reads]:
         """How often and when last each of these was read, as far as that is written and kept."""
         with self._database.reading() as connection:
-            if not has_table(connection, "access"):
-                return {}
-            rows = connection.execute(_READS, (json.dumps(list(record_ids)),)).fetchall()
-            return {
-                str(record_id): Reads(cast("int", times), None if last is None else cast("int", last) / 1e6)
-                for record_id, times, last in rows
-            }
+            rows = select(connection, "access", _READS, json.dumps(list(record_ids)))
+        return {str(id_): Reads(times, None if last is None else last / 1e6) for id_, times, last in rows}
 
     def segments(self) -> Sequence[Segment]:
         """The archived segments of the chain, oldest first."""
@@ -476,67 +374,52 @@ class AuditLog:
     def count(self) -> int:
         """How many rows the chain has, archived rows included: the number of its last row."""
         with self._database.reading() as connection:
-            return _head(connection)[0]
+            return _last_link(connection)[0]
 
     def subject(self, user_id: str) -> str | None:
         """The pseudonym of a user in the rows; None where the log does not know the user."""
         with self._database.reading() as connection:
-            return _subject(connection, user_id) if has_table(connection, "subjects") else None
+            subject: str | None = _of_user(connection, "subject", user_id)
+        return subject
 
     def session_name(self, user_id: str, session_id: str | None) -> str | None:
         """The pseudonym of a user's session in the rows; None where the log does not know the user."""
-        with self._database.reading() as connection:
-            if session_id is None or not has_table(connection, "subjects"):
-                return None
-            key = _one(connection, "SELECT key FROM subjects WHERE user_id = ?", (user_id,))
-            return None if key is None else _session_name(bytes(key), session_id)
+        return None if session_id is None else self._pseudonym(user_id, _session_name, session_id)
 
     def run_pseudonym(self, user_id: str, run_id: str | None) -> str | None:
         """The pseudonym of a user's run in the chain; None where the log does not know the user."""
+        return None if run_id is None else self._pseudonym(user_id, _run_pseudonym, run_id)
+
+    def _pseudonym(self, user_id: str, named: Callable[[bytes, str], str], id_: str) -> str | None:
         with self._database.reading() as connection:
-            if run_id is None or not has_table(connection, "subjects"):
-                return None
-            key = _one(connection, "SELECT key FROM subjects WHERE user_id = ?", (user_id,))
-            return None if key is None else _run_pseudonym(bytes(key), run_id)
+            key = _of_user(connection, "key", user_id)
+        return None if key is None else named(bytes(key), id_)
 
     def run_name(self, run_id: str | None) -> str | None:
         """The name of a run in `access` and `notes`: its id where that is a code, else a keyed hash."""
         if run_id is None or _CODE.match(run_id):
             return run_id
-        return "r-" + hmac.digest(self._session_key.encode(), run_id.encode(), "sha256").hex()[:16]
+        return _hashed("r-", self._session_key.encode(), run_id.encode())
 
     def key(self, record_id: str) -> bytes | None:
         """The key of a record's commitments; None when the record has none, or the key was erased."""
         with self._database.reading() as connection:
-            if not has_table(connection, "record_keys"):
-                return None
-            key = _one(connection, "SELECT key FROM record_keys WHERE record_id = ?", (record_id,))
-            return None if key is None else bytes(key)
+            return _key_of(connection, record_id)
+
+    @property
+    def tombstones(self) -> Tombstones:
+        """The erased users, and the erasures under way."""
+        return self._tombstones
 
     def refuse_erased(self, records: Sequence[Record]) -> None:
-        """Refuse new records that were said before their user was erased.
-
-        Raises:
-            WasErased: there are such records; the error has their `record_ids`.
-        """
-        if not records:
-            return
-        with self._database.reading() as connection:
-            refused = self._tombstones.refused(connection, records)
-        if refused:
-            raise WasErased(
-                f"{len(refused)} of {len(records)} new records were said before their user was erased, so "
-                "nothing was written; what is said anew is remembered again",
-                record_ids=tuple(record.id for record in refused),
-            )
+        """Refuse new records that were said before their user was erased; see `Tombstones`."""
+        self._tombstones.refuse_erased(records)
 
     def holds(self, user_id: str) -> dict[str, int]:
         """How many rows `erase` would remove, by kind."""
         self.flush()
         with self._database.reading() as connection:
-            if not has_table(connection, "subjects"):
-                return {}
-            return _counted(connection, _subject(connection, user_id), [])
+            return _counted(connection, _of_user(connection, "subject", user_id), [])
 
     def erase(
         self, user_id: str, records: Sequence[Record], *, at: float, actor: str = "operator"
@@ -559,63 +442,41 @@ class AuditLog:
         verbatim = [record.id for record in records if record.layer == "history"]
         with self._database.writing() as connection:
             self.append([begin], at=at)
-            subject = _subject(connection, user_id)
+            subject = _of_user(connection, "subject", user_id)
             removed = _counted(connection, subject, ids)
-            for _, table in _OF_SUBJECT:
-                connection.execute(f"DELETE FROM {table} WHERE {_OF_USER}", (subject, json.dumps(ids)))
-            connection.execute("DELETE FROM notes WHERE subject = ?", (subject,))
+            for table, where, of_user in _rows_of(subject, ids).values():
+                connection.execute(f"DELETE FROM {table} WHERE {where}", of_user)
             connection.execute("DELETE FROM subjects WHERE user_id = ?", (user_id,))
-            self._tombstones.put(connection, user_id, verbatim, at=at, erasure=begin.id)
+            self._tombstones.put(user_id, verbatim, at=at, erasure=begin.id)
         return removed
-
-    def stands_for(self, user_id: str) -> str:
-        """The name of a user in `not_removed`, on a tombstone."""
-        return self._tombstones.name(user_id)
-
-    def not_removed(self) -> Collection[str]:
-        """Names of users with an erasure begun, and records still in a store apart from the log."""
-        with self._database.reading() as connection:
-            return self._tombstones.not_removed(connection)
-
-    def note_removed(self) -> None:
-        """Note that the records of all erased users are gone; their records from now on are new."""
-        with self._database.writing() as connection:
-            self._tombstones.note_removed(connection)
-
-    def erased_at(self, user_id: str) -> float | None:
-        """When a user was erased last, in seconds since 1970; None: never."""
-        with self._database.reading() as connection:
-            if not has_table(connection, "tombstones"):
-                return None
-            return self._tombstones.erased_at(connection, user_id)
 
     def users(self) -> Sequence[str]:
         """The ids of all users with a pseudonym in the log."""
         with self._database.reading() as connection:
-            if not has_table(connection, "subjects"):
-                return ()
-            return [str(user_id) for (user_id,) in connection.execute("SELECT user_id FROM subjects")]
+            return [str(row[0]) for row in select(connection, "subjects", "SELECT user_id FROM subjects")]
 
     @property
     def is_read_only(self) -> bool:
         return self._database.read_only
 
-    def scrub(self, *, seconds: float | None = None) -> str:
-        """Write the log's own file anew; see `Database.scrub`."""
-        return self._database.scrub(seconds=seconds)
+    def finish_erasures(self, *, at: float, seconds: float | None = None) -> tuple[str, ...]:
+        """Remove the last traces of erased users from the log's file; `seconds` as in `Database.scrub`.
 
-    def unfinished_erasures(self) -> Sequence[str]:
-        """Ids of the erasures with traces that may still be in the files."""
-        with self._database.reading() as connection:
-            return self._tombstones.unfinished(connection) if has_table(connection, "erasures") else ()
-
-    def finish_erasures(self, erasures: Sequence[str], *, at: float) -> None:
-        """Note that these erasures have left no trace."""
-        with self._database.writing() as connection:
-            done = self._tombstones.finish(connection, erasures)
-            self.append(
-                [AuditEvent("erase.done", actor="operator", detail={"erasure": each}) for each in done], at=at
-            )
+        Returns:
+            What is in the way, as sentences; empty: the erasures begun are done.
+        """
+        if not (erasures := self._tombstones.unfinished()):
+            return ()
+        if obstacle := self._database.scrub(seconds=seconds):
+            return (obstacle,)
+        try:
+            with self._database.writing():
+                done = self._tombstones.finish(erasures)
+                told = [AuditEvent("erase.done", actor="operator", detail={"erasure": each}) for each in done]
+                self.append(told, at=at)
+        except BackendError as error:
+            return (str(error),)
+        return ()
 
     def _names(self, connection: apsw.Connection) -> "_Pseudonyms":
         return _Pseudonyms(connection, self._session_key, self._tombstones)
@@ -627,14 +488,13 @@ class AuditLog:
 
     def _read_meta(self, connection: apsw.Connection) -> None:
         self._log_id, self._session_key = (_meta(connection, name) for name in ("log_id", "session_key"))
-        self._tombstones = Tombstones(self._session_key)
+        self._tombstones = Tombstones(self._database, self._session_key)
 
     def _create(self) -> None:
         with self._database.reading() as connection:
-            is_made = all(has_table(connection, name) for name in _LATEST_TABLES) and _meta(
-                connection, "log_id"
-            )
-        if is_made or self._database.read_only:
+            is_made = all(has_table(connection, name) for name in _LATEST_TABLES)
+            is_named = bool(_meta(connection, "log_id"))
+        if (is_made and is_named) or self._database.read_only:
             return
         with self._database.writing() as connection:
             for statement in _TABLES:
@@ -657,7 +517,7 @@ class AuditLog:
         subject, session = names.of(event.user_id, event.session_id, names_anew=names_anew)
         run = names.run_of(event.user_id, event.run_id)
         op, record_id = _code(event.op), _code(event.record_id)
-        payload = _canonical(
+        told = _CANONICAL.encode(
             {
                 "schema": SCHEMA_NUMBER,
                 "log_id": self._log_id,
@@ -681,23 +541,15 @@ class AuditLog:
                 "detail": dict(_plain(event.detail)),
             }
         )
+        payload = told.encode()
         digest = row_hash(self._log_id, prev_hash, payload)
+        filed = (seq, event.id, ts_us, op, event.outcome, record_id, subject)
+        insert = f"INSERT INTO audit({_AUDIT_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?,?)"
         try:
-            connection.execute(
-                f"INSERT INTO audit({_AUDIT_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?,?)",
-                (
-                    *(seq, event.id, ts_us, op, event.outcome, record_id, subject),
-                    *(payload, prev_hash, digest),
-                ),
-            )
+            connection.execute(insert, (*filed, payload, prev_hash, digest))
         except apsw.ConstraintError as error:
             raise _already_there(event.id) from error
         return digest
-
-
-def _canonical(event: Mapping[str, object]) -> bytes:
-    """The event as RFC 8785 JSON. Enough for events: ASCII names, text and whole numbers, no floats."""
-    return _CANONICAL.encode(event).encode()
 
 
 def _access_values(names: "_Pseudonyms", entry: Access, run: str | None) -> _Values:
@@ -771,16 +623,20 @@ class _Pseudonyms:
 
     def _erased_at(self, user_id: str) -> float | None:
         if user_id not in self._erased:
-            self._erased[user_id] = self._tombstones.erased_at(self._connection, user_id)
+            self._erased[user_id] = self._tombstones.erased_at(user_id)
         return self._erased[user_id]
 
 
 def _session_name(key: bytes, session_id: str) -> str:
-    return "t-" + hmac.digest(key, session_id.encode(), "sha256").hex()[:16]
+    return _hashed("t-", key, session_id.encode())
 
 
 def _run_pseudonym(key: bytes, run_id: str) -> str:
-    return "r-" + hmac.digest(key, b"run\x00" + run_id.encode(), "sha256").hex()[:16]
+    return _hashed("r-", key, b"run\x00" + run_id.encode())
+
+
+def _hashed(prefix: str, key: bytes, text: bytes) -> str:
+    return prefix + hmac.digest(key, text, "sha256").hex()[:16]
 
 
 def _commitments(
@@ -789,11 +645,8 @@ def _commitments(
     texts = {"commit_before": event.before, "commit_after": event.after}
     if event.record_id is None or not any(text is not None for text in texts.values()):
         return dict.fromkeys(texts)
-    found = connection.execute(
-        "SELECT key FROM record_keys WHERE record_id = ?", (event.record_id,)
-    ).fetchone()
-    key = found[0] if found else secrets.token_bytes(32)
-    if not found:
+    if (key := _key_of(connection, event.record_id)) is None:
+        key = secrets.token_bytes(32)
         connection.execute("INSERT INTO record_keys VALUES(?, ?, ?)", (event.record_id, subject, key))
     return {name: None if text is None else commitment(key, text) for name, text in texts.items()}
 
@@ -815,65 +668,45 @@ def _plain(detail: Mapping[str, object]) -> Iterator[tuple[str, str | int | bool
                 yield _code(name), _code(str(value))
 
 
-def _head(connection: apsw.Connection) -> tuple[int, bytes]:
-    if not has_table(connection, "audit"):
-        return 0, GENESIS
-    return _last_link(connection)
-
-
 def _last_link(connection: apsw.Connection) -> tuple[int, bytes]:
-    row = connection.execute("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1").fetchone()
-    return (0, GENESIS) if row is None else (int(row[0]), bytes(row[1]))
+    rows = select(connection, "audit", "SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1")
+    return (int(rows[0][0]), bytes(rows[0][1])) if rows else (0, GENESIS)
 
 
 def _meta(connection: apsw.Connection, name: str) -> str:
-    if not has_table(connection, "audit_meta"):
-        return ""
-    return str(_one(connection, "SELECT value FROM audit_meta WHERE name = ?", (name,)) or "")
+    rows = select(connection, "audit_meta", "SELECT value FROM audit_meta WHERE name = ?", name)
+    return str(rows[0][0]) if rows else ""
 
 
-def _one(connection: apsw.Connection, sql: str, bindings: tuple[str, ...]) -> Any:
-    row = connection.execute(sql, bindings).fetchone()
-    return None if row is None else row[0]
+def _of_user(connection: apsw.Connection, column: str, user_id: str) -> Any:
+    """The subject or the key of a user; None where the log does not know the user."""
+    rows = select(connection, "subjects", f"SELECT {column} FROM subjects WHERE user_id = ?", user_id)
+    return rows[0][0] if rows else None
 
 
-def _subject(connection: apsw.Connection, user_id: str) -> str | None:
-    return _one(connection, "SELECT subject FROM subjects WHERE user_id = ?", (user_id,))  # type: ignore[no-any-return]
+def _key_of(connection: apsw.Connection, record_id: str) -> bytes | None:
+    rows = select(connection, "record_keys", "SELECT key FROM record_keys WHERE record_id = ?", record_id)
+    return bytes(rows[0][0]) if rows else None
 
 
 def _counted(connection: apsw.Connection, subject: str | None, ids: Sequence[str]) -> dict[str, int]:
     """How many rows of a user lie beside the chain, by kind."""
-    of_user = (subject, json.dumps(ids))
     counts = {
-        what: int(connection.execute(f"SELECT count(*) FROM {table} WHERE {_OF_USER}", of_user).get)
-        for what, table in _OF_SUBJECT
+        what: select(connection, table, f"SELECT count(*) FROM {table} WHERE {where}", *of_user)
+        for what, (table, where, of_user) in _rows_of(subject, ids).items()
     }
-    if has_table(connection, "notes"):
-        counts["notes"] = int(
-            connection.execute("SELECT count(*) FROM notes WHERE subject = ?", (subject,)).get
-        )
-    return {**counts, "pseudonyms": int(subject is not None)}
+    found = {what: int(rows[0][0]) for what, rows in counts.items() if rows}
+    return {**found, "pseudonyms": int(subject is not None)} if found else {}
 
 
-def _wanted(
-    connection: apsw.Connection, *, user_id: str | None, record_id: str | None, op: str | None = None
-) -> dict[str, str]:
-    wanted = {"record_id": record_id, "op": op}
-    if user_id is not None:
-        known = _subject(connection, user_id) if has_table(connection, "subjects") else None
-        wanted["subject"] = known or ""  # no subject is called ""
-    return {column: value for column, value in wanted.items() if value is not None}
-
-
-def _last(
-    connection: apsw.Connection, select: str, wanted: Mapping[str, str], limit: int
-) -> Sequence[tuple[Any, ...]]:
-    if not has_table(connection, "access"):  # never yet opened where it could be written
-        return ()
-    where = " AND ".join(f"{column} = ?" for column in wanted) or "1"
-    return connection.execute(
-        f"{select} WHERE {where} ORDER BY rowid DESC LIMIT ?", (*wanted.values(), max(0, limit))
-    ).fetchall()
+def _rows_of(subject: str | None, ids: Sequence[str]) -> dict[str, tuple[str, str, tuple[str | None, ...]]]:
+    """Kind → the table with rows of a user beside the chain, the condition on them, and its bindings."""
+    of_records = "(subject = ? OR record_id IN (SELECT value FROM json_each(?)))", (subject, json.dumps(ids))
+    return {
+        "accesses": ("access", *of_records),
+        "record_keys": ("record_keys", *of_records),
+        "notes": ("notes", "subject = ?", (subject,)),
+    }
 
 
 class RelayedLog(AuditLog):

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import apsw
 
-from supervisor_memory.disk.database import has_table
+from supervisor_memory.disk.database import select
 from supervisor_memory.errors import Conflict
 from supervisor_memory.model.records import AuditEvent
 
@@ -80,9 +80,7 @@ class Segment:
 
 def listed(connection: apsw.Connection) -> Sequence[Segment]:
     """All segments of a log, oldest first."""
-    if not has_table(connection, "segments"):
-        return ()
-    rows: Any = connection.execute(f"SELECT {_COLUMNS} FROM segments ORDER BY through")
+    rows = select(connection, "segments", f"SELECT {_COLUMNS} FROM segments ORDER BY through")
     return tuple(Segment(*row) for row in rows)
 
 

@@ -7,8 +7,10 @@ holds no text: ids, numbers, and codes of `supervisor_memory.model.explain`.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 from uuid import uuid4
+
+from supervisor_memory.disk.database import select
 
 if TYPE_CHECKING:
     import apsw
@@ -175,10 +177,8 @@ def injections(
         if value is not None
     ]
     where = " AND ".join(condition for condition, _ in wanted) or "1"
-    rows: Iterable[Any] = connection.execute(
-        f"SELECT {_COLUMNS} FROM notes WHERE {where} ORDER BY seq DESC LIMIT ?",
-        (*(value for _, value in wanted), limit),
-    ).fetchall()
+    sql = f"SELECT {_COLUMNS} FROM notes WHERE {where} ORDER BY seq DESC LIMIT ?"
+    rows = select(connection, "notes", sql, *(value for _, value in wanted), limit)
     return [
         Injection(
             *(id_, ts_us / _MICRO, op, agent, session, run, tokens, bool(degraded)),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import apsw
 
@@ -25,14 +25,9 @@ __all__ = [
     "Step",
     "file_at",
     "has_table",
-    "known",
     "log_of",
-    "prepare",
-    "readers",
     "refuse_network_file_system",
-    "stopped_reading",
-    "translated",
-    "wait_for_forks",
+    "select",
 ]
 
 File: TypeAlias = tuple[int, int]
@@ -140,61 +135,30 @@ def _kind_of(directory: Path, mounts: str) -> str:
     return kind
 
 
-class Open(Protocol):
-    """Something that holds files open, and lets go of them around a fork."""
-
-    @property
-    def is_read(self) -> bool:
-        """Whether a thread reads the files now."""
-        ...
-
-    def before_fork(self) -> None:
-        """Let no other thread write until `after_fork`."""
-        ...
-
-    def let_go(self) -> None:
-        """Close all files."""
-        ...
-
-    def after_fork(self) -> None: ...
-
-
-known: "weakref.WeakSet[Open]" = weakref.WeakSet()
-readers: Final = threading.Condition()
+_known: "weakref.WeakSet[Database]" = weakref.WeakSet()
+_readers: Final = threading.Condition()
 """Held while a read begins or ends. Apart from the lock of writers, so that no reader waits for a writer."""
 
 _READERS_SECONDS: Final = 1.0
 _forks: list[int] = []
 
 
-def wait_for_forks() -> None:
-    """With `readers` held: wait until no other thread forks."""
-    if _forks:
-        readers.wait_for(lambda: not _forks)
-
-
-def stopped_reading() -> None:
-    """With `readers` held: wake a thread that waits to fork."""
-    if _forks:
-        readers.notify_all()
-
-
 def _before() -> None:
-    opened = list(known)
+    opened = list(_known)
     for each in opened:
         each.before_fork()
-    readers.acquire()
+    _readers.acquire()
     _forks.append(threading.get_ident())
-    readers.wait_for(lambda: not any(each.is_read for each in opened), timeout=_READERS_SECONDS)
+    _readers.wait_for(lambda: not any(each.is_read for each in opened), timeout=_READERS_SECONDS)
     for each in opened:
         each.let_go()
 
 
 def _after() -> None:
     _forks.clear()
-    readers.notify_all()
-    readers.release()
-    for each in list(known):
+    _readers.notify_all()
+    _readers.release()
+    for each in list(_known):
         each.after_fork()
 
 
@@ -202,7 +166,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_after)
 
 
-def translated(error: apsw.Error | UnicodeDecodeError, *, where: str, waited: float) -> BackendError:
+def _translated(error: apsw.Error | UnicodeDecodeError, where: str, waited: float) -> BackendError:
     """The exception of ours for an error of SQLite; to be raised `from` the error."""
     match error:
         case apsw.BusyError() | apsw.LockedError():
@@ -312,7 +276,7 @@ class Database:
         self._reset()
         if path is not None:
             prepare(path, read_only=read_only)
-            known.add(self)
+            _known.add(self)
         with self._translating():
             self._become_ours()
 
@@ -324,6 +288,15 @@ class Database:
     def when_replaced(self, read_anew: Callable[[apsw.Connection], None]) -> None:
         """Call this when another file, such as a restored backup, has taken the place of ours."""
         self._when_replaced.append(read_anew)
+
+    def make(self, tables: Sequence[str], *, unless: str) -> None:
+        """Make tables of another room in this file, unless it has the latest of them already."""
+        with self.reading() as connection:
+            is_made = has_table(connection, unless)
+        if not is_made and not self.read_only:
+            with self.writing() as connection:
+                for statement in tables:
+                    connection.execute(statement)
 
     @property
     def where(self) -> str:
@@ -401,7 +374,7 @@ class Database:
         except apsw.BusyError:
             return self._in_the_way()
         except apsw.Error as error:
-            return str(translated(error, where=self.where, waited=self._lock_seconds))
+            return str(self.translated(error))
         finally:
             if self._writer is not None:
                 self._writer.set_busy_timeout(int(self._lock_seconds * 1000))
@@ -430,7 +403,7 @@ class Database:
                     with contextlib.suppress(apsw.Error):  # one elsewhere may be in the way
                         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             self._close_connections()
-        known.discard(self)
+        _known.discard(self)
 
     def _reset(self) -> None:
         self._pid = os.getpid()
@@ -531,8 +504,9 @@ class Database:
     def take_reader(self) -> Opened:
         """A connection for one reader alone, until it is given back."""
         current, outdated = file_at(self._address), list[Opened]()
-        with readers:
-            wait_for_forks()
+        with _readers:
+            if _forks:  # another thread forks
+                _readers.wait_for(lambda: not _forks)
             self._reading += 1
             connection = self._idle.pop() if self._idle else None
             while connection is not None and connection.file != current:
@@ -550,9 +524,10 @@ class Database:
         return connection
 
     def give_back(self, connection: Opened | None) -> None:
-        with readers:
+        with _readers:
             self._reading -= 1
-            stopped_reading()
+            if _forks:
+                _readers.notify_all()
             if connection is not None and not self._closed and len(self._idle) < IDLE_READERS:
                 self._idle.append(connection)
                 return
@@ -565,7 +540,7 @@ class Database:
         return self._writer
 
     def _close_connections(self) -> None:
-        with readers:
+        with _readers:
             idle, self._idle = self._idle, []
         for connection in (self._writer, *idle):
             if connection is not None:
@@ -713,9 +688,8 @@ class Database:
         except _SQLITES as error:
             raise self.translated(error) from error
 
-    def translated(self, error: apsw.Error | UnicodeDecodeError) -> Exception:
-        """The exception of ours for an error of SQLite."""
-        return translated(error, where=self.where, waited=self._lock_seconds)
+    def translated(self, error: apsw.Error | UnicodeDecodeError) -> BackendError:
+        return _translated(error, self.where, self._lock_seconds)
 
     @property
     def is_read(self) -> bool:
@@ -754,9 +728,9 @@ class _Snapshot:
             except BaseException:
                 self._database.give_back(self._connection)
                 raise
+            return self._connection
         except _SQLITES as error:
             raise self._database.translated(error) from error
-        return self._connection
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -784,6 +758,11 @@ def has_table(connection: apsw.Connection, name: str, *, schema: str = "main") -
     """
     look = f"SELECT 1 FROM {schema}.sqlite_schema WHERE type = 'table' AND name = ?"
     return connection.execute(look, (name,)).fetchone() is not None
+
+
+def select(connection: apsw.Connection, table: str, sql: str, *bindings: Any) -> Sequence[tuple[Any, ...]]:
+    """The answer to a query of a table; empty where the file lacks it, never opened for writing since."""
+    return connection.execute(sql, bindings).fetchall() if has_table(connection, table) else ()
 
 
 def _look_at(connection: apsw.Connection) -> tuple[int, list[str]]:

@@ -13,12 +13,13 @@ any instance, any number of times, without harm to later words of the user.
 import hmac
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from supervisor_memory.audit.log import AuditLog
-from supervisor_memory.errors import BackendError, BackendUnavailable, WasErased
+from supervisor_memory.audit.tombstones import was_erased
+from supervisor_memory.errors import BackendError, BackendUnavailable
 from supervisor_memory.model.records import Record, new_id
 from supervisor_memory.stores.caches import forget_texts
 from supervisor_memory.stores.protocol import Erased
@@ -178,7 +179,7 @@ class RemoteErasing(ABC):
         self._audit.refuse_erased(records)
         refused, is_begun = self._refused(records, asking or self._read)
         if refused:
-            raise _was_erased(refused, records)
+            raise was_erased(refused, records)
         if is_begun and self._drops:
             self.catch_up()  # so that it can be written the next time, whoever began it
             raise _is_erased_now()
@@ -197,7 +198,7 @@ class RemoteErasing(ABC):
         refused, is_begun = self._refused(records, self._read)
         if refused:
             self.tidy(record.user_id for record in refused)
-            raise _was_erased(refused, records)
+            raise was_erased(refused, records)
         if is_begun and self._drops:
             raise _is_erased_now()
 
@@ -235,7 +236,7 @@ class RemoteErasing(ABC):
         """Erase a user from this instance's log and memory, if the tombstone is news."""
         if tombstone.user_id is not None:
             self._is_caught_up = False
-        known = self._audit.erased_at(user_id)
+        known = self._audit.tombstones.erased_at(user_id)
         if known is None or known < tombstone.at:
             self._audit.erase(user_id, [], at=tombstone.at)
             self._is_caught_up = False
@@ -319,30 +320,15 @@ class RemoteErasing(ABC):
 
     def _finish_log(self, *, seconds: float | None = None) -> tuple[str, ...]:
         """Remove the last traces from the file of the log; returns what is in the way, as sentences."""
-        if not (erasures := self._audit.unfinished_erasures()):
-            return ()
-        self._audit.note_removed()
-        if obstacle := self._audit.scrub(seconds=seconds):
-            return (obstacle,)
-        self._audit.finish_erasures(erasures, at=self._clock())
-        return ()
+        if self._audit.tombstones.unfinished():
+            self._audit.tombstones.note_removed()
+        return self._audit.finish_erasures(at=self._clock(), seconds=seconds)
 
     def _finish_log_of_before(self) -> None:
         """Do so when a backend is opened, where only the log is unfinished. The store is not asked."""
-        if self._audit.is_read_only or not self._audit.unfinished_erasures() or self._audit.not_removed():
-            return
-        try:
-            self._finish_log(seconds=0)
-        except BackendError as error:
-            _log.warning("an erasure could not be completed, the next one tries again: %s", error)
-
-
-def _was_erased(refused: Collection[Record], records: Collection[Record]) -> WasErased:
-    return WasErased(
-        f"{len(refused)} of {len(records)} new records were said before their user was erased, so nothing "
-        "was written; what is said anew is remembered again",
-        record_ids=tuple(record.id for record in refused),
-    )
+        if not self._audit.is_read_only and not self._audit.tombstones.not_removed():
+            for obstacle in self._audit.finish_erasures(at=self._clock(), seconds=0):
+                _log.warning("an erasure could not be completed, the next one tries again: %s", obstacle)
 
 
 def _is_erased_now() -> BackendUnavailable:

@@ -21,7 +21,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
@@ -69,24 +69,11 @@ NOW = 1_767_571_200.0
 DIMENSION = 8
 EMBEDDER = "compass@1/8"
 ALIKE = (
-    "1",
-    "12",
-    "01",
-    "%",
-    "_",
-    "*",
-    "[1]",
-    "../1",
-    "K",
-    "k",
-    "Users",
-    "users",
-    "用户",
-    "a b",
-    'a"b',
-    "a'b",
+    *("1", "12", "01", "%", "_", "*", "[1]", "../1", "K", "k"),
+    *("Users", "users", "用户", "a b", 'a"b', "a'b"),
 )
 """Users that a careless comparison would take for each other."""
+Reopen: TypeAlias = Callable[[], MemoryBackend]
 ODD_TEXTS = (
     "用户喜欢绿茶，不喜欢咖啡",
     "emoji 👩‍👩‍👧‍👦 and flags 🇨🇦",
@@ -101,12 +88,8 @@ ODD_TEXTS = (
 )
 YES, NO = (True,), (False,)
 CANARIES = (
-    "canary-content",
-    "canary-after",
-    "canary-user",
-    "canary-session",
-    "canary reason",
-    "canary détail",
+    *("canary-content", "canary-after", "canary-user"),
+    *("canary-session", "canary reason", "canary détail"),
 )
 
 
@@ -127,6 +110,52 @@ def tea(content: str = "likes green tea", *, user: str = "alice", **values: Any)
 
 def with_vector(record: Record, vector: Vector, embedder: str = EMBEDDER) -> Record:
     return replace(record, vector=vector, embedder=embedder)
+
+
+def embedded(content: str = "likes green tea", *, axis: int = 0, **values: Any) -> Record:
+    """As `tea`, with the unit vector along an axis."""
+    return with_vector(tea(content, **values), direction(axis))
+
+
+def written(backend: MemoryBackend, record: Record) -> Record:
+    """Write a record, and give it back."""
+    backend.write([record])
+    return record
+
+
+@contextlib.contextmanager
+def conflict(what: str, record: Record) -> Iterator[None]:
+    """Check that the block raises a Conflict about a record."""
+    with pytest.raises(Conflict) as raised:
+        yield
+    assert (raised.value.facts["what"], raised.value.facts["record_id"]) == (what, record.id)
+
+
+def count_up_together(handles: Sequence[MemoryBackend]) -> None:
+    """Count up a number in a record 24 times, by threads with handles in turn; none is lost."""
+    record = written(handles[0], tea(metadata={"count": 0}))
+
+    def count_up(number: int) -> None:
+        handle = handles[number % len(handles)]
+        while True:
+            current = handle.get([record.id])[0]
+            with contextlib.suppress(Conflict):
+                handle.update([changed(current, metadata={"count": current.metadata["count"] + 1})])
+                return
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(count_up, range(24)))
+    assert handles[0].get([record.id])[0].metadata == {"count": 24}
+    assert len(handles[0].versions(record.id)) == 25
+
+
+@contextlib.contextmanager
+def three(backend: MemoryBackend, reopen: "Reopen") -> Iterator[Sequence[MemoryBackend]]:
+    """A backend and two more handles on the same place, which are closed in the end."""
+    others = [reopen(), reopen()]
+    yield [backend, *others]
+    for handle in others:
+        handle.close()
 
 
 def query(text: str = "tea", *, user: str = "alice", now: float = NOW, **values: Any) -> Query:
@@ -200,10 +229,10 @@ class BackendContract:
 
     @pytest.mark.parametrize("text", ODD_TEXTS, ids=range(len(ODD_TEXTS)))
     def test_odd_content_comes_back_exactly(self, backend: MemoryBackend, text: str) -> None:
-        record = tea(
-            text, metadata={"text": text, text[:50]: [text[:50]]}, tags=(text[:50],), subject=text[:50]
+        record = written(
+            backend,
+            tea(text, metadata={"text": text, text[:50]: [text[:50]]}, tags=(text[:50],), subject=text[:50]),
         )
-        backend.write([record])
         assert list(backend.get([record.id])) == [record]
         assert backend.search(query(text[:200]), limit=5) is not None
 
@@ -220,8 +249,7 @@ class BackendContract:
         self, backend: MemoryBackend
     ) -> None:
         mine = {"list": [1]}
-        record = tea(metadata=mine)
-        backend.write([record])
+        record = written(backend, tea(metadata=mine))
         mine["list"].append(2)
         for found in (backend.get([record.id])[0], backend.search(query(), limit=1)[0].record):
             with contextlib.suppress(TypeError):  # a backend may hand out copies, or what nobody can change
@@ -229,8 +257,7 @@ class BackendContract:
         assert backend.get([record.id])[0].metadata == {"list": [1]}
 
     def test_a_vector_stays_behind(self, backend: MemoryBackend) -> None:
-        record = with_vector(tea(), direction(0))
-        backend.write([record])
+        record = written(backend, embedded())
         assert backend.get([record.id])[0].vector is None
         assert backend.search(query(vector=direction(0)), limit=1)[0].record.vector is None
 
@@ -244,10 +271,7 @@ class BackendContract:
 
     def test_one_user_never_sees_another(self, backend: MemoryBackend) -> None:
         backend.write(
-            [
-                with_vector(tea(f"tea of user number {number}", user=user), direction(0))
-                for number, user in enumerate(ALIKE)
-            ]
+            [embedded(f"tea of user number {number}", user=user) for number, user in enumerate(ALIKE)]
         )
         for number, user in enumerate(ALIKE):
             only = [f"tea of user number {number}"]
@@ -256,7 +280,7 @@ class BackendContract:
             assert backend.count(Filter(user_id=user)) == 1
 
     def test_a_user_nobody_knows_has_nothing(self, backend: MemoryBackend) -> None:
-        backend.write([with_vector(tea(user=user), direction(0)) for user in ALIKE])
+        backend.write([embedded(user=user) for user in ALIKE])
         for user in ("", "1%", "2", "ALICE", "用", "\ud800", "user_profile"):
             assert not backend.search(query(user=user, vector=direction(0)), limit=50)
             assert not backend.list(Filter(user_id=user), limit=50)
@@ -268,16 +292,14 @@ class BackendContract:
 
     def test_families_are_compared_whole(self, backend: MemoryBackend) -> None:
         families = ("user_profile", "user_profile2", "user_profil", "User_Profile", "userXprofile")
-        backend.write([with_vector(tea(f"tea in {f}", family=f), direction(0)) for f in families])
+        backend.write([embedded(f"tea in {f}", family=f) for f in families])
         found = backend.search(query(families=("user_profile",), vector=direction(0)), limit=50)
         assert contents(found) == ["tea in user_profile"]
         assert backend.count(Filter(families=families[:2])) == 2
         assert backend.count(Filter(families=())) == 0
 
     def test_records_of_one_task_are_not_seen_in_another(self, backend: MemoryBackend) -> None:
-        backend.write(
-            [with_vector(tea(f"tea of {task}", task=task), direction(0)) for task in (None, "t", "t2")]
-        )
+        backend.write([embedded(f"tea of {task}", task=task) for task in (None, "t", "t2")])
         seen = {
             (None,): ["tea of None"],
             ("t",): ["tea of t"],
@@ -351,7 +373,7 @@ class BackendContract:
             "tea three": ("Drink", "drinks"),
             "tea": (),
         }
-        backend.write([with_vector(tea(text, tags=held), direction(0)) for text, held in tags.items()])
+        backend.write([embedded(text, tags=held) for text, held in tags.items()])
         self._shows_only(
             backend,
             {
@@ -367,7 +389,7 @@ class BackendContract:
 
     def test_since_and_until_are_about_when_it_was_said(self, backend: MemoryBackend) -> None:
         said = {"tea one": NOW - 10.25, "tea two": NOW, "tea three": NOW + 10.25}
-        records = [with_vector(tea(text, created_at=when), direction(0)) for text, when in said.items()]
+        records = [embedded(text, created_at=when) for text, when in said.items()]
         backend.write(records)
         backend.update([changed(backend.get([records[0].id])[0], importance=1.0, updated_at=NOW + 99)])
         self._shows_only(backend, {NOW: ["tea three", "tea two"], NOW + 10.25: ["tea three"]}, "since")
@@ -393,9 +415,7 @@ class BackendContract:
             "tea four": {"n": [1], "project": {"apollo": 1}, "a.b": "q\"uo'te"},
             "tea five": {"n": 2**53 + 1, "a": {"b": 1}},
         }
-        backend.write(
-            [with_vector(tea(text, metadata=held), direction(0)) for text, held in metadata.items()]
-        )
+        backend.write([embedded(text, metadata=held) for text, held in metadata.items()])
         self._shows_only(
             backend,
             {
@@ -425,9 +445,7 @@ class BackendContract:
             assert contents(backend.search(query(vector=direction(0), **where), limit=9)) == list(texts)
 
     def test_a_filter_is_applied_before_the_best_are_chosen(self, backend: MemoryBackend) -> None:
-        crowd = [
-            with_vector(tea(f"tea tea green tea {n}", updated_at=NOW + n), direction(0)) for n in range(120)
-        ]
+        crowd = [embedded(f"tea tea green tea {n}", updated_at=NOW + n) for n in range(120)]
         last = tea(
             "a word about tea, at the end of a longer text",
             tags=("drink",),
@@ -453,30 +471,27 @@ class BackendContract:
             assert contents(backend.list(Filter(user_id="alice", **restriction), limit=2)) == both
 
     def test_records_without_a_vector_of_an_embedder_can_be_asked_for(self, backend: MemoryBackend) -> None:
-        embedded = with_vector(tea("tea one"), direction(0))
+        ours = embedded("tea one")
         of_another = with_vector(tea("tea two"), direction(0), embedder="other@1/8")
-        backend.write([embedded, of_another, tea("tea three")])
+        backend.write([ours, of_another, tea("tea three")])
         where = Filter(not_embedded_by=EMBEDDER)
         assert sorted(contents(backend.list(where, limit=9))) == ["tea three", "tea two"]
         assert backend.count(where) == 2
         backend.update([changed(of_another, vector=direction(1), embedder=EMBEDDER)])
-        backend.update([changed(embedded, content="tea four", vector=None, embedder=None)])
+        backend.update([changed(ours, content="tea four", vector=None, embedder=None)])
         assert sorted(contents(backend.list(where, limit=9))) == ["tea four", "tea three"]
         assert backend.count(where) == 2
 
     # Writing and changing
 
     def test_writing_an_id_again_conflicts(self, backend: MemoryBackend) -> None:
-        record = tea()
-        backend.write([record])
-        with pytest.raises(Conflict) as raised:
+        record = written(backend, tea())
+        with conflict("id", record):
             backend.write([replace(record, content="something else", content_hash="")])
-        assert (raised.value.facts["what"], raised.value.facts["record_id"]) == ("id", record.id)
         assert backend.get([record.id])[0].content == record.content
 
     def test_an_update_counts_up_the_version(self, backend: MemoryBackend) -> None:
-        record = tea()
-        backend.write([record])
+        record = written(backend, tea())
         results = backend.update([changed(record, content="likes black tea", updated_at=NOW + 1)])
         assert [(r.id, r.status, r.version) for r in results] == [(record.id, "updated", 2)]
         stored = backend.get([record.id])[0]
@@ -485,12 +500,10 @@ class BackendContract:
         assert not backend.search(query("green"), limit=5)
 
     def test_an_update_of_a_version_that_has_changed_conflicts(self, backend: MemoryBackend) -> None:
-        record = tea()
-        backend.write([record])
+        record = written(backend, tea())
         backend.update([changed(record, content="first")])
-        with pytest.raises(Conflict) as raised:
+        with conflict("version", record):
             backend.update([changed(record, content="second")])
-        assert (raised.value.facts["what"], raised.value.facts["record_id"]) == ("version", record.id)
         assert backend.get([record.id])[0].content == "first"
 
     def test_a_record_that_is_not_there_cannot_be_updated(self, backend: MemoryBackend) -> None:
@@ -498,15 +511,13 @@ class BackendContract:
             backend.update([Change(tea(), expects=1)])
 
     def test_an_update_cannot_take_a_record_to_another_user(self, backend: MemoryBackend) -> None:
-        record = tea()
-        backend.write([record])
+        record = written(backend, tea())
         with pytest.raises(RecordNotFound):
             backend.update([changed(record, namespace=("user_profile", "mallory"))])
         assert backend.count(Filter(user_id="mallory")) == 0
 
     def test_an_update_can_take_a_record_to_another_family(self, backend: MemoryBackend) -> None:
-        record = with_vector(tea(), direction(0))
-        backend.write([record])
+        record = written(backend, embedded())
         assert backend.search(query(vector=direction(0)), limit=5)
         backend.update([changed(replace(record, vector=None), namespace=("identity", "alice"))])
         for families, expected in ((("identity",), 1), (("user_profile",), 0)):
@@ -514,30 +525,26 @@ class BackendContract:
             assert ways(found) == dict([(record.content, {"cosine", "bm25"})] * expected)
 
     def test_an_update_does_not_change_where_a_record_comes_from(self, backend: MemoryBackend) -> None:
-        record = tea(source=Source("tool", "browser"))
-        backend.write([record])
+        record = written(backend, tea(source=Source("tool", "browser")))
         backend.update([changed(record, source=Source("user"))])
         assert backend.get([record.id])[0].source == Source("tool", "browser")
 
     def test_a_change_of_whose_words_they_are_is_made_and_kept_in_the_versions(
         self, backend: MemoryBackend
     ) -> None:
-        record = tea(source=Source("user", session_id="s1"))
-        backend.write([record])
+        record = written(backend, tea(source=Source("user", session_id="s1")))
         rewritten = replace(record, content="likes black tea", source=Source("agent", "browser"))
         backend.batch(Commit((Change(rewritten, expects=1, changes_source=True),)))
         assert backend.get([record.id])[0].source == Source("agent", "browser")
         assert [each.source for each in backend.versions(record.id)] == [record.source, rewritten.source]
 
     def test_the_stored_wording_hash_is_that_of_the_content(self, backend: MemoryBackend) -> None:
-        record = tea()
-        backend.write([record])
+        record = written(backend, tea())
         backend.update([changed(record, content="likes black tea")])  # replace() kept the old hash
         assert backend.get([record.id])[0].content_hash == tea("likes black tea").content_hash
 
     def test_all_versions_are_kept_oldest_first(self, backend: MemoryBackend) -> None:
-        record = tea("tea one")
-        backend.write([record])
+        record = written(backend, tea("tea one"))
         backend.update([changed(record, content="tea two")])
         backend.update([changed(replace(record, version=2), content="tea three")])
         backend.delete([record.id])
@@ -551,8 +558,7 @@ class BackendContract:
         assert not backend.versions("unknown")
 
     def test_a_deleted_record_can_be_restored(self, backend: MemoryBackend) -> None:
-        record = with_vector(tea(), direction(0))
-        backend.write([record])
+        record = written(backend, embedded())
         backend.delete([record.id])
         deleted = backend.get([record.id])[0]
         backend.update([changed(deleted, status="active")])
@@ -562,31 +568,26 @@ class BackendContract:
     # Likes and places
 
     def test_two_active_records_cannot_have_one_wording(self, backend: MemoryBackend) -> None:
-        first = tea("Likes tea.")
-        backend.write([first])
-        with pytest.raises(Conflict) as raised:
+        first = written(backend, tea("Likes tea."))
+        with conflict("content_hash", first):
             backend.write([tea("likes  TEA")])
-        assert (raised.value.facts["what"], raised.value.facts["record_id"]) == ("content_hash", first.id)
         backend.write(
             [tea("likes tea", user="bob"), tea("likes tea", task="t"), tea("likes tea", family="f")]
         )
         backend.write([tea("likes tea", status="pending")])
 
     def test_two_active_records_cannot_have_one_subject_and_attribute(self, backend: MemoryBackend) -> None:
-        first = tea("tea", subject="drink", attribute="favourite")
-        backend.write([first])
-        with pytest.raises(Conflict) as raised:
+        first = written(backend, tea("tea", subject="drink", attribute="favourite"))
+        with conflict("attribute", first):
             backend.write([tea("coffee", subject="drink", attribute="favourite")])
-        assert (raised.value.facts["what"], raised.value.facts["record_id"]) == ("attribute", first.id)
         backend.write([tea("a", subject="drink"), tea("b", subject="drink"), tea("c", attribute="favourite")])
         backend.write([tea("d", attribute="favourite"), tea("e", subject="Drink", attribute="favourite")])
 
     def test_an_update_may_not_take_the_place_of_another(self, backend: MemoryBackend) -> None:
         first, second = tea("tea"), tea("coffee")
         backend.write([first, second])
-        with pytest.raises(Conflict) as raised:
+        with conflict("content_hash", first):
             backend.update([changed(second, content="Tea")])
-        assert (raised.value.facts["what"], raised.value.facts["record_id"]) == ("content_hash", first.id)
 
     def test_verbatim_records_may_repeat_themselves(self, backend: MemoryBackend) -> None:
         same = {"layer": "history", "subject": "s", "attribute": "a"}
@@ -594,17 +595,14 @@ class BackendContract:
         assert backend.count(Filter(user_id="alice")) == 3
 
     def test_a_deleted_record_gives_its_place_free(self, backend: MemoryBackend) -> None:
-        first = tea(subject="s", attribute="a")
-        backend.write([first])
+        first = written(backend, tea(subject="s", attribute="a"))
         backend.delete([first.id])
-        second = tea(subject="s", attribute="a")
-        backend.write([second])
+        backend.write([tea(subject="s", attribute="a")])
         with pytest.raises(Conflict):
             backend.update([changed(backend.get([first.id])[0], status="active")])
 
     def test_deactivations_come_first_wherever_they_stand(self, backend: MemoryBackend) -> None:
-        old = tea(subject="s", attribute="a")
-        backend.write([old])
+        old = written(backend, tea(subject="s", attribute="a"))
         new = tea(subject="s", attribute="a")
         committed = backend.batch(Commit((Change(new), changed(old, status="stale"))))
         assert [(r.id, r.status, r.version) for r in committed.records] == [
@@ -616,12 +614,12 @@ class BackendContract:
     # All or nothing
 
     def test_a_commit_that_conflicts_leaves_nothing_behind(self, backend: MemoryBackend) -> None:
-        kept, taken = with_vector(tea("kept tea"), direction(0)), tea("taken tea")
+        kept, taken = embedded("kept tea"), tea("taken tea")
         backend.write([kept, taken])
         before, rows = everything(backend), len(backend.audit.tail(1000))
         commit = Commit(
             (
-                Change(with_vector(tea("new tea"), direction(1))),
+                Change(embedded("new tea", axis=1)),
                 changed(kept, content="changed tea"),
                 Change(tea("taken tea")),
             ),
@@ -697,8 +695,8 @@ class BackendContract:
 
     def test_only_active_records_are_found_and_only_until_they_expire(self, backend: MemoryBackend) -> None:
         statuses = ("active", "pending", "stale", "compressed", "quarantined", "deleted")
-        backend.write([with_vector(tea(f"tea {s}", status=s), direction(0)) for s in statuses])
-        backend.write([with_vector(tea("tea soon gone", expires_at=NOW + 10), direction(0))])
+        backend.write([embedded(f"tea {s}", status=s) for s in statuses])
+        backend.write([embedded("tea soon gone", expires_at=NOW + 10)])
         for now, expected in (
             (NOW, ["tea active", "tea soon gone"]),
             (NOW + 10, ["tea active"]),
@@ -708,7 +706,7 @@ class BackendContract:
             assert contents(found) == expected
 
     def test_expired_records_do_not_crowd_out_others(self, backend: MemoryBackend) -> None:
-        gone = [with_vector(tea(f"tea tea {n}", expires_at=NOW - 1), direction(0)) for n in range(200)]
+        gone = [embedded(f"tea tea {n}", expires_at=NOW - 1) for n in range(200)]
         backend.write([*gone, with_vector(tea("some tea at last"), direction(0) + direction(1))])
         assert contents(backend.search(query(vector=direction(0)), limit=1)) == ["some tea at last"]
 
@@ -724,7 +722,7 @@ class BackendContract:
     def test_hits_carry_the_parts_that_are_known(self, backend: MemoryBackend) -> None:
         backend.write(
             [
-                with_vector(tea("both tea"), direction(0)),
+                embedded("both tea"),
                 tea("words tea"),
                 with_vector(tea("meaning"), direction(0) + direction(1)),
                 with_vector(tea("opposite"), -direction(0)),
@@ -746,9 +744,9 @@ class BackendContract:
         assert max(matches, key=lambda name: matches[name]) == "both tea"
 
     def test_a_hit_found_one_way_carries_the_other_part_too(self, backend: MemoryBackend) -> None:
-        near = [with_vector(tea(f"near {n}"), direction(0)) for n in range(5)]
-        far = [with_vector(tea(f"far tea tea {n}"), direction(1)) for n in range(5)]
-        middle = with_vector(tea("middle " + "word " * 50 + "tea"), direction(0))
+        near = [embedded(f"near {n}") for n in range(5)]
+        far = [embedded(f"far tea tea {n}", axis=1) for n in range(5)]
+        middle = embedded("middle " + "word " * 50 + "tea")
         backend.write([*near, *far, middle])
         for hit in backend.search(query(vector=direction(0)), limit=6):
             assert "cosine" in hit.parts
@@ -757,7 +755,7 @@ class BackendContract:
     def test_the_limit_is_kept_but_for_the_very_best_by_meaning_and_by_words(
         self, backend: MemoryBackend
     ) -> None:
-        backend.write([with_vector(tea(f"number {n}"), direction(0)) for n in range(30)])
+        backend.write([embedded(f"number {n}") for n in range(30)])
         backend.write([tea(f"tea {n}") for n in range(30)])
         for limit in (1, 7, 100):
             found = backend.search(query(vector=direction(0)), limit=limit)
@@ -832,23 +830,15 @@ class BackendContract:
         assert contents(backend.search(query("arr_delay"), limit=5)) == ["use arr_delay for lateness"]
 
     def test_a_search_for_nothing_finds_nothing(self, backend: MemoryBackend) -> None:
-        backend.write([with_vector(tea(), direction(0))])
+        backend.write([embedded()])
         for text in ("", " ", "!?", "the of and", "nothing alike"):
             assert not backend.search(query(text), limit=5)
 
     def test_odd_queries_do_not_fail(self, backend: MemoryBackend) -> None:
         backend.write([tea("tea " + text[:100]) for text in ODD_TEXTS])
         for text in (
-            '"',
-            "'",
-            "tea\x00",
-            "a OR b",
-            "NEAR(",
-            "body:tea",
-            "*",
-            "^tea",
-            "\ud800",
-            "tea " * 5000,
+            *('"', "'", "tea\x00", "a OR b", "NEAR("),
+            *("body:tea", "*", "^tea", "\ud800", "tea " * 5000),
         ):
             odd = (text, text * 2, "tea", "\x00", "")
             where = Filter(user_id="alice")
@@ -860,18 +850,14 @@ class BackendContract:
     # Vectors
 
     def test_vectors_of_two_embedders_are_never_compared(self, backend: MemoryBackend) -> None:
-        backend.write(
-            [with_vector(tea("old tea"), direction(0), "old@1/8"), with_vector(tea("new tea"), direction(0))]
-        )
+        backend.write([with_vector(tea("old tea"), direction(0), "old@1/8"), embedded("new tea")])
         found = backend.search(query(vector=direction(0)), limit=5)
         assert ways(found) == {"new tea": {"cosine", "bm25"}, "old tea": {"bm25"}}
         found = backend.search(query("nothing", vector=direction(0), embedder="other@1/8"), limit=5)
         assert not found
 
     def test_vectors_of_two_lengths_are_never_compared(self, backend: MemoryBackend) -> None:
-        backend.write(
-            [with_vector(tea("long"), direction(0, dimension=16)), with_vector(tea("short"), direction(0))]
-        )
+        backend.write([with_vector(tea("long"), direction(0, dimension=16)), embedded("short")])
         for dimension, expected in ((8, ["short"]), (16, ["long"]), (4, [])):
             vector = direction(0, dimension=dimension)
             assert contents(backend.search(query("nothing", vector=vector), limit=5)) == expected
@@ -891,16 +877,14 @@ class BackendContract:
         assert not everything(backend)
 
     def test_an_update_without_a_vector_keeps_the_stored_one(self, backend: MemoryBackend) -> None:
-        record = with_vector(tea(), direction(0))
-        backend.write([record])
+        record = written(backend, embedded())
         backend.update([changed(backend.get([record.id])[0], importance=0.9)])
         assert backend.search(query("nothing", vector=direction(0)), limit=5)[0].parts[
             "cosine"
         ] == pytest.approx(1)
 
     def test_an_update_can_bring_a_vector_or_drop_it(self, backend: MemoryBackend) -> None:
-        record = tea()
-        backend.write([record])
+        record = written(backend, tea())
         search = query("nothing", vector=direction(1))
         for vector, embedder, expected in (
             (direction(1), EMBEDDER, [1.0]),
@@ -916,8 +900,7 @@ class BackendContract:
         assert backend.get([record.id])[0].embedder is None
 
     def test_another_vector_alone_is_no_new_version(self, backend: MemoryBackend) -> None:
-        record = with_vector(tea(metadata={"n": 1}), direction(0))
-        backend.write([record])
+        record = written(backend, embedded(metadata={"n": 1}))
         for embedder in (EMBEDDER, "other@1/8", EMBEDDER):
             vector = direction(1)
             (result,) = backend.update([changed(record, vector=vector, embedder=embedder)])
@@ -953,31 +936,22 @@ class BackendContract:
         backend.batch(Commit((Change(record),), (event,)))
         row = backend.audit.tail(1, op="memory.add")[0]
         assert not [c for c in CANARIES if c in row.payload.decode() or c in str(row)]
-        written = row.event
-        assert (written["event_id"], written["record_id"], written["version_after"]) == (
-            event.id,
-            record.id,
-            1,
-        )
-        assert (written["reason"], written["agent_id"], written["run_id"]) == (
-            "redacted",
-            "text2sql",
-            backend.audit.run_pseudonym("canary-user", "run-1"),
-        )
-        assert written["detail"] == {
-            "cosine_milli": 970,
-            "note": "redacted",
-            "big": str(2**60),
-            "none": None,
-            "yes": True,
+        told = row.event
+        assert told == told | {
+            "event_id": event.id,
+            "record_id": record.id,
+            "version_after": 1,
+            "reason": "redacted",
+            "agent_id": "text2sql",
+            "run_id": backend.audit.run_pseudonym("canary-user", "run-1"),
+            "detail": dict(event.detail, note="redacted", big=str(2**60)),
         }
-        assert written["commit_before"] != written["commit_after"]
+        assert told["commit_before"] != told["commit_after"]
         assert backend.audit.tail(5, user_id="canary-user", record_id=record.id)[-1] == row
         assert not backend.audit.tail(5, user_id="somebody else")
 
     def test_convenient_changes_are_in_the_audit_log_too(self, backend: MemoryBackend) -> None:
-        record = tea()
-        backend.write([record])
+        record = written(backend, tea())
         backend.update([changed(record, content="likes black tea")])
         backend.delete([record.id])
         rows = backend.audit.tail(10, record_id=record.id)
@@ -994,8 +968,7 @@ class BackendContract:
         assert_chain(backend.audit.tail(1000), backend.audit.log_id)
 
     def test_the_access_log_says_who_saw_what(self, backend: MemoryBackend) -> None:
-        record = tea()
-        backend.write([record])
+        record = written(backend, tea())
         seen = [
             Access("memory.search", NOW, "alice", "text2sql", "canary-session", "run-1", record.id, rank, 0.5)
             for rank in (1, 2)
@@ -1017,7 +990,7 @@ class BackendContract:
         def work(thread: int) -> None:
             for number in range(8):
                 content = f"tea of thread{thread} number{number}"
-                backend.write([with_vector(tea(content, user=f"user {thread % 2}"), direction(number))])
+                backend.write([embedded(content, user=f"user {thread % 2}", axis=number)])
                 found = backend.search(
                     query(f"thread{thread}", user=f"user {thread % 2}", vector=direction(number)), limit=99
                 )
@@ -1029,23 +1002,7 @@ class BackendContract:
         assert_chain(backend.audit.tail(1000), backend.audit.log_id)
 
     def test_of_threads_that_change_one_record_each_wins_once(self, backend: MemoryBackend) -> None:
-        record = tea(metadata={"count": 0})
-        backend.write([record])
-
-        def count_up(_: int) -> None:
-            while True:
-                current = backend.get([record.id])[0]
-                metadata = {"count": current.metadata["count"] + 1}
-                try:
-                    backend.update([Change(replace(current, metadata=metadata), expects=current.version)])
-                except Conflict:
-                    continue
-                return
-
-        with ThreadPoolExecutor(8) as pool:
-            list(pool.map(count_up, range(24)))
-        assert backend.get([record.id])[0].metadata == {"count": 24}
-        assert len(backend.versions(record.id)) == 25
+        count_up_together([backend])
 
     # Itself
 
@@ -1065,10 +1022,8 @@ class BackendContract:
 class PersistentBackendContract(BackendContract):
     """More promises, for backends with records that outlive the process."""
 
-    def test_everything_survives_reopening(
-        self, backend: MemoryBackend, reopen: Callable[[], MemoryBackend]
-    ) -> None:
-        record = with_vector(tea(metadata={"茶": [1, 2.5]}), direction(0))
+    def test_everything_survives_reopening(self, backend: MemoryBackend, reopen: Reopen) -> None:
+        record = embedded(metadata={"茶": [1, 2.5]})
         other = tea("other tea", subject="s", attribute="a")
         backend.write([record, other])
         backend.update([changed(other, content="changed tea")])
@@ -1089,12 +1044,12 @@ class PersistentBackendContract(BackendContract):
         again.close()
 
     def test_two_handles_see_each_others_changes_at_once(
-        self, backend: MemoryBackend, reopen: Callable[[], MemoryBackend]
+        self, backend: MemoryBackend, reopen: Reopen
     ) -> None:
         other = reopen()
         search = query(vector=direction(0))
         for writer, reader in ((backend, other), (other, backend)) * 3:
-            record = with_vector(tea(), direction(0))
+            record = embedded()
             assert not reader.search(search, limit=5)
             writer.write([record])
             assert [{"cosine", "bm25"} <= set(hit.parts) for hit in reader.search(search, limit=5)] == [True]
@@ -1110,70 +1065,43 @@ class PersistentBackendContract(BackendContract):
         other.close()
 
     def test_handles_that_write_at_the_same_time_lose_nothing(
-        self, backend: MemoryBackend, reopen: Callable[[], MemoryBackend]
+        self, backend: MemoryBackend, reopen: Reopen
     ) -> None:
-        handles = [backend, reopen(), reopen()]
+        with three(backend, reopen) as handles:
 
-        def work(number: int) -> None:
-            handles[number % 3].write([tea(f"tea {number}", user=f"user {number % 5}")])
+            def work(number: int) -> None:
+                handles[number % 3].write([tea(f"tea {number}", user=f"user {number % 5}")])
 
-        with ThreadPoolExecutor(6) as pool:
-            list(pool.map(work, range(60)))
-        for handle in handles:
-            assert handle.count(Filter()) == 60
-        assert_chain(handles[1].audit.tail(1000), backend.audit.log_id)
-        for handle in handles[1:]:
-            handle.close()
+            with ThreadPoolExecutor(6) as pool:
+                list(pool.map(work, range(60)))
+            assert [handle.count(Filter()) for handle in handles] == [60, 60, 60]
+            assert_chain(handles[1].audit.tail(1000), backend.audit.log_id)
 
     def test_of_handles_that_change_one_record_each_wins_once(
-        self, backend: MemoryBackend, reopen: Callable[[], MemoryBackend]
+        self, backend: MemoryBackend, reopen: Reopen
     ) -> None:
         self.skip_where_limited("decides across handles")
-        handles = [backend, reopen(), reopen()]
-        record = tea(metadata={"count": 0})
-        backend.write([record])
-
-        def count_up(number: int) -> None:
-            handle = handles[number % 3]
-            while True:
-                current = handle.get([record.id])[0]
-                metadata = {"count": current.metadata["count"] + 1}
-                try:
-                    handle.update([Change(replace(current, metadata=metadata), expects=current.version)])
-                except Conflict:
-                    continue
-                return
-
-        with ThreadPoolExecutor(6) as pool:
-            list(pool.map(count_up, range(24)))
-        assert backend.get([record.id])[0].metadata == {"count": 24}
-        assert len(backend.versions(record.id)) == 25
-        for handle in handles[1:]:
-            handle.close()
+        with three(backend, reopen) as handles:
+            count_up_together(handles)
 
     def test_of_handles_that_write_one_wording_only_one_succeeds(
-        self, backend: MemoryBackend, reopen: Callable[[], MemoryBackend]
+        self, backend: MemoryBackend, reopen: Reopen
     ) -> None:
         self.skip_where_limited("decides across handles")
-        handles = [backend, reopen(), reopen()]
+        with three(backend, reopen) as handles, ThreadPoolExecutor(6) as pool:
 
-        def write(number: int) -> bool:
-            try:
-                handles[number % 3].write([tea(f"tea {number // 6}")])
-            except Conflict:
+            def write(number: int) -> bool:
+                with contextlib.suppress(Conflict):
+                    return bool(handles[number % 3].write([tea(f"tea {number // 6}")]))
                 return False
-            return True
 
-        with ThreadPoolExecutor(6) as pool:
             assert sum(pool.map(write, range(60))) == 10
-        assert backend.count(Filter()) == 10
-        for handle in handles[1:]:
-            handle.close()
+            assert backend.count(Filter()) == 10
 
     @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
     def test_a_commit_cut_off_by_a_kill_is_there_whole_or_not_at_all(
-        self, backend: MemoryBackend, reopen: Callable[[], MemoryBackend]
+        self, backend: MemoryBackend, reopen: Reopen
     ) -> None:
         self.skip_where_limited("is whole after a kill")
         backend.close()
@@ -1186,7 +1114,7 @@ class PersistentBackendContract(BackendContract):
         again.close()
 
 
-def _killed_while_writing_threes(reopen: Callable[[], MemoryBackend], seconds: float) -> bytes:
+def _killed_while_writing_threes(reopen: Reopen, seconds: float) -> bytes:
     """The names of the commits that a process was told are stored, before it was killed."""
     told, tell = os.pipe()
     child = os.fork()

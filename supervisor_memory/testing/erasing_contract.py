@@ -6,7 +6,7 @@ opens another handle on the same place, as another process would.
 
 # ruff: noqa: PLR2004 - a test says its numbers where it checks them.
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,12 +20,15 @@ from supervisor_memory.stores.protocol import Change, Commit, Erased, Erases, Me
 from supervisor_memory.testing.backend_contract import (
     ALIKE,
     NOW,
+    Reopen,
     assert_chain,
     contents,
     direction,
+    embedded,
     query,
     tea,
     with_vector,
+    written,
 )
 
 __all__ = ["LATER", "ErasingContract", "SharedErasingContract", "erase", "left_of"]
@@ -57,7 +60,7 @@ class ErasingContract:
         assert isinstance(backend, Erases)
 
     def test_what_is_erased_is_found_in_no_way_and_counted(self, backend: MemoryBackend) -> None:
-        hers, deleted, hello = with_vector(tea("green tea"), direction(1)), tea("white tea"), said()
+        hers, deleted, hello = embedded("green tea", axis=1), tea("white tea"), said()
         backend.write([hers, deleted, hello, tea("black tea", user="bo")])
         backend.update([Change(replace(hers, content="green tea, cold"), expects=1)])
         backend.delete([deleted.id])
@@ -98,8 +101,7 @@ class ErasingContract:
         assert after == before | {"_": []}
 
     def test_what_moved_between_families_and_embedders_goes_everywhere(self, backend: MemoryBackend) -> None:
-        record = with_vector(tea("green tea"), direction(1))
-        backend.write([record])
+        record = written(backend, embedded("green tea", axis=1))
         steps = [
             replace(record, namespace=("identity", "alice")),
             replace(with_vector(tea("hot tea"), direction(2), "other@1/8"), id=record.id),
@@ -143,8 +145,7 @@ class ErasingContract:
     def test_a_verbatim_record_does_not_come_back_under_its_id_whatever_its_time(
         self, backend: MemoryBackend
     ) -> None:
-        hello = said()
-        backend.write([hello])
+        hello = written(backend, said())
         erase(backend)
         with pytest.raises(WasErased):
             backend.write([replace(hello, created_at=LATER + 9)])
@@ -162,8 +163,7 @@ class ErasingContract:
         assert left_of(backend) == []
 
     def test_an_update_of_an_erased_record_does_not_bring_it_back(self, backend: MemoryBackend) -> None:
-        record = tea()
-        backend.write([record])
+        record = written(backend, tea())
         erase(backend)
         with pytest.raises(RecordNotFound):
             backend.update([Change(replace(record, content="changed tea"), expects=1)])
@@ -207,9 +207,9 @@ class SharedErasingContract(ErasingContract):
     """For backends with lasting records and, perhaps, several handles on the same place."""
 
     def test_another_handle_is_given_nothing_of_the_erased(
-        self, backend: MemoryBackend, reopen: Callable[[], MemoryBackend]
+        self, backend: MemoryBackend, reopen: Reopen
     ) -> None:
-        record = with_vector(tea(), direction(1))
+        record = embedded(axis=1)
         other = reopen()
         backend.write([record, tea(user="bo")])
         assert len(other.search(query(vector=direction(1)), limit=5)) == 1
@@ -222,7 +222,7 @@ class SharedErasingContract(ErasingContract):
         other.close()
 
     def test_another_handle_refuses_what_was_said_before(
-        self, backend: MemoryBackend, reopen: Callable[[], MemoryBackend]
+        self, backend: MemoryBackend, reopen: Reopen
     ) -> None:
         before, record, hello = reopen(), tea(), said()
         before.write([record, hello])
@@ -241,9 +241,7 @@ class SharedErasingContract(ErasingContract):
         before.close()
         after.close()
 
-    def test_two_handles_can_erase_one_user(
-        self, backend: MemoryBackend, reopen: Callable[[], MemoryBackend]
-    ) -> None:
+    def test_two_handles_can_erase_one_user(self, backend: MemoryBackend, reopen: Reopen) -> None:
         backend.write([tea()])
         other = reopen()
         assert erase(other, at=LATER + 5).pending == ()

@@ -26,10 +26,12 @@ from supervisor_memory.testing.backend_contract import (
     assert_chain,
     contents,
     direction,
+    embedded,
     ids,
     query,
     tea,
     with_vector,
+    written,
 )
 
 __all__ = ["MovingContract", "all_of", "assert_same", "full_store", "take"]
@@ -47,8 +49,7 @@ def full_store() -> InMemoryBackend:
     (thrice,) = store.get([once.id])
     again = with_vector(replace(thrice, content="tea at night"), direction(1))
     store.update([Change(again, expects=2)])
-    gone = tea("coffee", subject="drink", attribute="preference")
-    store.write([gone])
+    gone = written(store, tea("coffee", subject="drink", attribute="preference"))
     store.delete([gone.id])
     said = Source("agent", "sql", "thread 1", "run-1", "m1", "小明")
     store.write(
@@ -59,7 +60,7 @@ def full_store() -> InMemoryBackend:
             tea("said tea", family=SESSION_FAMILY, layer="history", kind="task-traces", source=said),
             tea("tea of a task", family="sql_memories", task="q3", expires_at=NOW + 9, valid_to=NOW + 8),
             tea("tea to come", status="pending"),
-            with_vector(tea("绿茶比咖啡好", user="用户"), direction(2)),
+            embedded("绿茶比咖啡好", user="用户", axis=2),
             with_vector(tea("green tea", user="用户"), direction(0) * 0.6 + direction(2) * 0.8),
             with_vector(tea("black tea", user="用户"), direction(1, dimension=4), OTHER),
             *(tea(f"tea number {number}", user=f"user-{number % 3}") for number in range(9)),
@@ -153,7 +154,7 @@ class MovingContract:
 
     def test_those_who_have_searched_before_find_what_is_taken(self, backend: MemoryBackend) -> None:
         asked = query("tea", user="用户", vector=direction(2))
-        backend.write([with_vector(tea("mint tea", user="用户"), direction(3))])
+        backend.write([embedded("mint tea", user="用户", axis=3)])
         assert contents(backend.search(asked, limit=9)) == ["mint tea"]
         take(backend, all_of(full_store()))
         found = backend.search(asked, limit=9)
@@ -173,8 +174,7 @@ class MovingContract:
 
     def test_an_earlier_version_here_is_brought_up_to_date(self, backend: MemoryBackend) -> None:
         source = InMemoryBackend()
-        record = with_vector(tea("old tea", subject="a", attribute="b"), direction(0))
-        source.write([record])
+        record = written(source, embedded("old tea", subject="a", attribute="b"))
         take(backend, all_of(source))
         backend.search(query(vector=direction(0)), limit=5)
         (current,) = source.get([record.id])
@@ -191,8 +191,7 @@ class MovingContract:
 
     def test_a_later_version_here_is_left_as_it_is(self, backend: MemoryBackend) -> None:
         source = InMemoryBackend()
-        record = tea()
-        source.write([record])
+        record = written(source, tea())
         earlier = all_of(source)
         take(backend, earlier)
         backend.update([Change(replace(record, content="likes black tea"), expects=1)])
@@ -213,8 +212,7 @@ class MovingContract:
         assert contents(backend.versions(mine.id)) == ["mine", "mine too"]
 
     def test_a_record_of_another_user_is_refused_and_nobody_is_named(self, backend: MemoryBackend) -> None:
-        record = tea("mine", user="the owner")
-        backend.write([record])
+        record = written(backend, tea("mine", user="the owner"))
         (taken,) = take(backend, [Stored(replace(record, namespace=("user_profile", "a thief")))])
         assert (taken.what, taken.reason) == ("refused", "other-record")
         assert "owner" not in taken.told
@@ -239,8 +237,7 @@ class MovingContract:
 
     def test_a_place_that_is_left_in_a_page_can_be_taken_in_it(self, backend: MemoryBackend) -> None:
         source = InMemoryBackend()
-        first = tea("wanted words", subject="s", attribute="a")
-        source.write([first])
+        first = written(source, tea("wanted words", subject="s", attribute="a"))
         take(backend, all_of(source))
         source.update([Change(replace(first, content="other words", subject="t"), expects=1)])
         source.write([tea("wanted words", subject="s", attribute="a", id="0")])
@@ -312,8 +309,7 @@ class MovingContract:
         assert {each.what for taken in answers for each in taken} == {"added", "same"}
 
     def test_what_is_stored_changes_with_nothing_that_was_given(self, backend: MemoryBackend) -> None:
-        record = with_vector(tea(metadata={"list": [1]}), direction(0))
-        backend.write([record])
+        backend.write([embedded(metadata={"list": [1]})])
         (given,) = all_of(backend)
         with contextlib.suppress(TypeError):  # a backend may hand out copies, or what nobody can change
             given.record.metadata["list"].append(2)

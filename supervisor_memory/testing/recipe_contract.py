@@ -90,10 +90,7 @@ class RecipeContract:
         self, recipe: Recipe | str, backend: MemoryBackend, options: dict[str, Any]
     ) -> Iterator[SupervisorMemory]:
         settings = Settings(
-            embedding_model="none",
-            max_context_tokens=_BUDGET,
-            queue_worker=False,
-            search_timeout_ms=5_000,
+            embedding_model="none", max_context_tokens=_BUDGET, queue_worker=False, search_timeout_ms=5_000
         )
         clock = FixedClock()
         with SupervisorMemory(settings, backend=backend, clock=clock, recipe=recipe, **options) as memory:

@@ -509,7 +509,7 @@ def test_a_user_who_is_erased_while_the_store_is_away_is_gone_here_at_once_and_t
     comes_back(store, copying)
     assert texts(store) == []
     assert texts(store, "bob") == [DELAYED]
-    until(lambda: not copying.backend.audit.unfinished_erasures())
+    until(lambda: not copying.backend.audit.tombstones.unfinished())
     assert copying.backend.audit.tail(1)[0].op == "erase.done"
     copying.close()
     raw = b"".join(path.read_bytes() for path in tmp_path.iterdir())

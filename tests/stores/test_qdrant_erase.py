@@ -330,7 +330,7 @@ def test_a_kill_at_any_request_is_made_good_by_the_next_commit(tmp_path: Path) -
                 assert names_nobody(double)
                 assert of_bo(after) == bo
                 assert_chain(after.audit.tail(999), after.audit.log_id)
-                assert after.audit.unfinished_erasures() == []
+                assert after.audit.tombstones.unfinished() == []
         if is_done:
             break
 

@@ -10,13 +10,13 @@ in one transaction. A row holds the texts of its records, and goes when they are
 
 import base64
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from supervisor_memory.disk.database import Database, has_table
+from supervisor_memory.disk.database import Database, select
 from supervisor_memory.model.records import AuditEvent, Record
 from supervisor_memory.stores.protocol import Change, Commit
 
@@ -80,12 +80,7 @@ class Entries:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        with database.reading() as connection:
-            is_made = has_table(connection, "journal_moves")
-        if not is_made and not database.read_only:
-            with database.writing() as connection:
-                for statement in _TABLES:
-                    connection.execute(statement)
+        database.make(_TABLES, unless="journal_moves")
 
     def begin(self, commit: Commit, *, at: float) -> int:
         """Store a commit before it is applied; returns its number."""
@@ -96,10 +91,9 @@ class Entries:
 
     def remove(self, seq: int) -> bool:
         """Remove an entry. False when it was gone already."""
+        gone = "DELETE FROM journal WHERE seq = ? RETURNING seq"
         with self._database.writing() as connection:
-            return bool(
-                connection.execute("DELETE FROM journal WHERE seq = ? RETURNING seq", (seq,)).fetchall()
-            )
+            return bool(connection.execute(gone, (seq,)).fetchall())
 
     def mark(self, seq: int, state: State, *, reason: str = "") -> bool:
         """Change the state of an entry. `reason` is a code. False when the entry is gone."""
@@ -140,11 +134,10 @@ class Entries:
         """
         numbers = "SELECT seq FROM journal WHERE state = 'waiting' AND seq > ? ORDER BY seq"
         with self._database.reading() as connection:
-            if not has_table(connection, "journal_moves"):
-                return (0, 0), ()
-            moves: Any = connection.execute("SELECT came, went FROM journal_moves").fetchone()
-            rows: Any = () if after is None else connection.execute(numbers, (after,)).fetchall()
-        return (int(moves[0]), int(moves[1])), [int(row[0]) for row in rows]
+            moves = select(connection, "journal_moves", "SELECT came, went FROM journal_moves")
+            rows = () if after is None else select(connection, "journal", numbers, after)
+        came, went = moves[0] if moves else (0, 0)
+        return (int(came), int(went)), [int(row[0]) for row in rows]
 
     def read(self, numbers: Sequence[int]) -> Iterator[Entry]:
         """The entries with these numbers, in order; entries that went meanwhile are left out."""
@@ -157,12 +150,9 @@ class Entries:
         return self._select("state = ? ORDER BY seq LIMIT ?", state, limit)
 
     def _select(self, condition: str, *bindings: str | int) -> Sequence[Entry]:
+        sql = f"SELECT {_COLUMNS} FROM journal WHERE {condition}"
         with self._database.reading() as connection:
-            if not has_table(connection, "journal"):
-                return ()
-            select = f"SELECT {_COLUMNS} FROM journal WHERE {condition}"
-            rows: Iterable[Any] = connection.execute(select, bindings)
-            return [_entry(row) for row in rows]
+            return [_entry(row) for row in select(connection, "journal", sql, *bindings)]
 
     def orphans(self, *, before: float) -> Sequence[Entry]:
         """Entries that were begun before a moment and have not ended; their process may have died."""
@@ -171,10 +161,8 @@ class Entries:
     def counts(self) -> Mapping[str, int]:
         """How many entries there are, by state."""
         with self._database.reading() as connection:
-            if not has_table(connection, "journal"):
-                return {}
-            rows: Iterable[Any] = connection.execute("SELECT state, count(*) FROM journal GROUP BY state")
-            return {str(row[0]): int(row[1]) for row in rows}
+            rows = select(connection, "journal", "SELECT state, count(*) FROM journal GROUP BY state")
+        return {str(state): int(count) for state, count in rows}
 
     def forget(self, user_id: str) -> int:
         """Remove a user's changes and events from all entries; returns how many changes went."""
@@ -194,9 +182,8 @@ class Entries:
                 body = _encoded(replace(entry.commit, changes=kept, audit=events))
                 connection.execute("DELETE FROM journal WHERE seq = ?", (entry.seq,))
                 if kept:
-                    connection.execute(
-                        f"INSERT INTO journal({_COLUMNS}) VALUES(?,?,?,?,?,?,?,?)", (*row[:-1], body)
-                    )
+                    put = f"INSERT INTO journal({_COLUMNS}) VALUES(?,?,?,?,?,?,?,?)"
+                    connection.execute(put, (*row[:-1], body))
         return gone
 
     def note_merged(self, merged: Mapping[str, str]) -> None:
@@ -207,11 +194,10 @@ class Entries:
 
     def became(self, record_id: str) -> str:
         """The id of the record that this record was merged into; its own id when there was no merge."""
+        became = "SELECT became FROM journal_merged WHERE id = ?"
         with self._database.reading() as connection:
-            row: Any = connection.execute(
-                "SELECT became FROM journal_merged WHERE id = ?", (record_id,)
-            ).fetchone()
-        return record_id if row is None else str(row[0])
+            rows = select(connection, "journal_merged", became, record_id)
+        return str(rows[0][0]) if rows else record_id
 
     def forget_merged(self) -> None:
         """Forget all merges, once no entry is left that could name the merged records."""
@@ -227,10 +213,8 @@ class Entries:
     def erasures(self) -> Mapping[str, float]:
         """The users that the store has still to erase, each with the time of the erasure."""
         with self._database.reading() as connection:
-            if not has_table(connection, "journal_erasures"):
-                return {}
-            rows: Iterable[Any] = connection.execute("SELECT user_id, at FROM journal_erasures")
-            return {str(row[0]): float(row[1]) for row in rows}
+            rows = select(connection, "journal_erasures", "SELECT user_id, at FROM journal_erasures")
+        return {str(user_id): float(at) for user_id, at in rows}
 
     def end_erasure(self, user_id: str) -> None:
         """Note that the store has erased a user."""

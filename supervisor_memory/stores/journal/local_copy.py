@@ -13,7 +13,7 @@ from typing import Any, Final
 import apsw
 import numpy as np
 
-from supervisor_memory.disk.database import Database, has_table
+from supervisor_memory.disk.database import Database
 from supervisor_memory.model.records import Filter, Hits, Query, Record
 from supervisor_memory.stores.memory.state import State, StoredVector
 
@@ -45,12 +45,7 @@ class LocalCopy:
         self._database = database
         self._lock = threading.RLock()
         self._states: OrderedDict[str, tuple[int, State]] = OrderedDict()
-        with database.reading() as connection:
-            is_made = has_table(connection, "copied_users")
-        if not is_made and not database.read_only:
-            with database.writing() as connection:
-                for statement in _TABLES:
-                    connection.execute(statement)
+        database.make(_TABLES, unless="copied_users")
 
     def put(self, records: Iterable[tuple[Record, Any]]) -> None:
         """Take up records as the store has them, with their vectors.
@@ -119,9 +114,8 @@ class LocalCopy:
     def _of_user(self, user_id: str) -> State:
         """The records of a user, as they are in the copy now."""
         with self._database.reading() as connection:
-            row: Any = connection.execute(
-                "SELECT revision FROM copied_users WHERE user_id = ?", (user_id,)
-            ).fetchone()
+            of_user = "SELECT revision FROM copied_users WHERE user_id = ?"
+            row: Any = connection.execute(of_user, (user_id,)).fetchone()
         revision = 0 if row is None else int(row[0])
         known = self._states.pop(user_id, None)
         if known is None or known[0] != revision:

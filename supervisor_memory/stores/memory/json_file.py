@@ -58,8 +58,7 @@ class JsonBackend(StateBackend):
         self._clock, self._lock_seconds = clock, lock_seconds
         self._file = _File(Path(path))
         self._snapshot = self._file.load()
-        self._audit_file = _open_audit(Path(path) / AUDIT_FILE_NAME, lock_seconds=lock_seconds)
-        self._audit = AuditLog(self._audit_file)
+        self._audit = AuditLog(_open_audit(Path(path) / AUDIT_FILE_NAME, lock_seconds=lock_seconds))
         self._intents = Intents(self._audit, clock)
         if not self._file.read_only:
             with self._file.locked(self._lock_seconds):
@@ -115,28 +114,23 @@ class JsonBackend(StateBackend):
 
     def _finish_erasures(self, *, seconds: float | None = None) -> tuple[str, ...]:
         """Remove the last traces of erased users from the files; returns what is in the way, as sentences."""
-        erasures = self._audit.unfinished_erasures()
-        if not erasures:
-            return ()
         try:
             self._remove_erased()
-            if obstacle := self._audit_file.scrub(seconds=seconds):
-                return (obstacle,)
-            self._audit.finish_erasures(erasures, at=self._clock())
         except BackendError as error:
             return (str(error),)
-        return ()
+        return self._audit.finish_erasures(at=self._clock(), seconds=seconds)
 
     def _remove_erased(self) -> None:
         """Write the file without users that are being erased, and overwrite the old file."""
-        if not (erased := self._audit.not_removed()):
+        tombstones = self._audit.tombstones
+        if not (erased := tombstones.not_removed()):
             return
         state = self._current()
-        state = state.without([user for user in state.users if self._audit.stands_for(user) in erased])
+        state = state.without([user for user in state.users if tombstones.name(user) in erased])
         commit_id = self._snapshot.commit_id
         self._file.replace(encoded(state, Staged(results=[]), commit_id=commit_id), overwrite=True)
         self._snapshot = Snapshot(state, commit_id)
-        self._audit.note_removed()
+        tombstones.note_removed()
         forget_texts()
 
     def health(self) -> Health:

@@ -228,7 +228,7 @@ class SqliteBackend(Verbs):
         self._group = Group(self._database, self._apply)
         self._known = _Known()
         if not self._database.read_only:
-            self._finish_erasures(seconds=0)
+            self._audit.finish_erasures(at=clock(), seconds=0)
 
     @property
     def name(self) -> Literal["sqlite"]:
@@ -341,20 +341,7 @@ class SqliteBackend(Verbs):
             remove(connection, user_id)
         self._known = _Known()
         forget_texts()
-        return Erased(removed, self._finish_erasures())
-
-    def _finish_erasures(self, *, seconds: float | None = None) -> tuple[str, ...]:
-        """Remove the last traces of erased users from the file; returns what is in the way, as sentences."""
-        erasures = self._audit.unfinished_erasures()
-        if not erasures:
-            return ()
-        if obstacle := self._database.scrub(seconds=seconds):
-            return (obstacle,)
-        try:
-            self._audit.finish_erasures(erasures, at=self._clock())
-        except BackendError as error:
-            return (str(error),)
-        return ()
+        return Erased(removed, self._audit.finish_erasures(at=self._clock()))
 
     def health(self) -> Health:
         message = "read-only: nothing new is remembered" if self._database.read_only else ""

@@ -1,0 +1,113 @@
+"""Tombstones: the erased users of a log, by keyed hashes of their names, and the erasures under way."""
+
+import hmac
+import json
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final
+
+from supervisor_memory.disk.database import Database, select
+from supervisor_memory.errors import WasErased
+from supervisor_memory.model.records import Record
+
+__all__ = ["TABLES", "Tombstones", "was_erased"]
+
+TABLES: Final = (
+    "CREATE TABLE IF NOT EXISTS tombstones(user TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS erased_verbatim(id TEXT PRIMARY KEY) WITHOUT ROWID",
+    # Begun and not done: the files may still hold traces. `id` is that of the event "erase.begin";
+    # `removed` says that the records are gone, so that what the user has by now is new.
+    """CREATE TABLE IF NOT EXISTS erasures(
+        id TEXT PRIMARY KEY, user TEXT NOT NULL, removed INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID""",
+)
+
+
+class Tombstones:
+    """The tombstones of a log. Inside an open transaction of the database each call joins it.
+
+    Args:
+        secret: The key of the hashes; kept beside them.
+    """
+
+    def __init__(self, database: Database, secret: str) -> None:
+        self._database, self._secret = database, secret.encode()
+
+    def name(self, user_id: str) -> str:
+        """The name of a user on a tombstone and in `not_removed`: a keyed hash, in hex."""
+        return hmac.digest(self._secret, b"tombstone\0" + user_id.encode(), "sha256").hex()
+
+    def put(self, user_id: str, verbatim: Sequence[str], *, at: float, erasure: str) -> None:
+        """Begin an erasure: records said before `at` are refused from now on.
+
+        Args:
+            verbatim: The ids of the user's verbatim records.
+            at: In seconds since 1970.
+            erasure: The id of the event "erase.begin".
+        """
+        name = self.name(user_id)
+        put = "INSERT INTO tombstones VALUES(?, ?) ON CONFLICT(user) DO UPDATE SET at = max(at, excluded.at)"
+        mark = "INSERT OR IGNORE INTO erased_verbatim SELECT value FROM json_each(?)"
+        with self._database.writing() as connection:
+            connection.execute(put, (name, at))
+            connection.execute(mark, (json.dumps(verbatim),))
+            connection.execute("INSERT INTO erasures(id, user) VALUES(?, ?)", (erasure, name))
+
+    def erased_at(self, user_id: str) -> float | None:
+        """When a user was erased last, in seconds since 1970; None: never."""
+        found = self._select("tombstones", "SELECT at FROM tombstones WHERE user = ?", self.name(user_id))
+        return float(found[0][0]) if found else None
+
+    def refuse_erased(self, records: Sequence[Record]) -> None:
+        """Refuse new records that were said before their user was erased.
+
+        Raises:
+            WasErased: there are such records; the error has their `record_ids`.
+        """
+        if not records:
+            return
+        with self._database.reading():
+            times = {user_id: self.erased_at(user_id) for user_id in {each.user_id for each in records}}
+            refused = [
+                record
+                for record in records
+                if (at := times[record.user_id]) is not None
+                and (record.created_at < at or self._is_said_again(record))
+            ]
+        if refused:
+            raise was_erased(refused, records)
+
+    def unfinished(self) -> Sequence[str]:
+        """Ids of the erasures with traces that may still be in the files."""
+        return [str(row[0]) for row in self._select("erasures", "SELECT id FROM erasures ORDER BY id")]
+
+    def finish(self, erasures: Iterable[str]) -> Sequence[str]:
+        """End erasures; returns the ids of those that were not ended before."""
+        ended = "DELETE FROM erasures WHERE id = ? RETURNING id"
+        with self._database.writing() as connection:
+            return [each for each in erasures if connection.execute(ended, (each,)).fetchall()]
+
+    def not_removed(self) -> Collection[str]:
+        """Names of users with an erasure begun, and records still in a store apart from the log."""
+        names = self._select("erasures", "SELECT user FROM erasures WHERE NOT removed")
+        return {str(row[0]) for row in names}
+
+    def note_removed(self) -> None:
+        """Note that the records of all erased users are gone; their records from now on are new."""
+        with self._database.writing() as connection:
+            connection.execute("UPDATE erasures SET removed = 1")
+
+    def _is_said_again(self, record: Record) -> bool:
+        again = "SELECT 1 FROM erased_verbatim WHERE id = ?"
+        return record.layer == "history" and bool(self._select("erased_verbatim", again, record.id))
+
+    def _select(self, table: str, sql: str, *bindings: str) -> Sequence[tuple[Any, ...]]:
+        with self._database.reading() as connection:
+            return select(connection, table, sql, *bindings)
+
+
+def was_erased(refused: Collection[Record], records: Collection[Record]) -> WasErased:
+    """The error for new records of which some were said before their user was erased."""
+    return WasErased(
+        f"{len(refused)} of {len(records)} new records were said before their user was erased, so nothing "
+        "was written; what is said anew is remembered again",
+        record_ids=tuple(record.id for record in refused),
+    )
