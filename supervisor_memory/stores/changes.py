@@ -1,8 +1,9 @@
 """Checks a change against the present record, and makes the record to store. The same for every backend."""
 
+import base64
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -16,10 +17,15 @@ from supervisor_memory.stores.protocol import Change
 __all__ = [
     "Place",
     "Vector",
+    "as_bytes",
     "as_stored",
+    "as_text",
     "brings_a_vector_alone",
     "clash",
+    "from_bytes",
+    "from_text",
     "in_order_of_application",
+    "latest_first",
     "places",
     "vector_to_store",
 ]
@@ -97,6 +103,12 @@ def clash(what: str, record_id: str, change_id: str) -> Conflict:
     return Conflict(f"record {record_id} {reason}", what=what, record_id=record_id, change_id=change_id)
 
 
+def latest_first(records: Iterable[Record], *, limit: int, offset: int = 0) -> Sequence[Record]:
+    """A page of records, most recently updated first; equally recent ones by falling id."""
+    found = sorted(records, key=lambda record: (record.updated_at, record.id), reverse=True)
+    return tuple(found[max(0, offset) :][: max(0, limit)])
+
+
 def places(record: Record) -> Iterator[Place]:
     """The places a record takes in its namespace; none unless it is active and not verbatim."""
     if record.status != "active" or record.layer == "history":
@@ -147,6 +159,25 @@ def vector_to_store(record: Record) -> Vector | None:
             record_id=record.id,
         )
     return unit(record.vector, what=what)
+
+
+def as_bytes(vector: npt.ArrayLike) -> bytes:
+    """A vector as stores keep it: float32, little-endian."""
+    return np.asarray(vector, dtype="<f4").tobytes()
+
+
+def from_bytes(numbers: bytes) -> Vector:
+    return np.frombuffer(numbers, dtype="<f4").astype(np.float32)
+
+
+def as_text(vector: npt.ArrayLike) -> str:
+    """A vector in base64, for JSON."""
+    return base64.b64encode(as_bytes(vector)).decode()
+
+
+def from_text(text: str) -> Vector:
+    """The vector in a text; raises ValueError where it holds none."""
+    return from_bytes(base64.b64decode(text, validate=True))
 
 
 def unit(vector: npt.ArrayLike, *, what: str) -> Vector:

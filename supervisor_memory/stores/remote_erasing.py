@@ -131,7 +131,6 @@ class RemoteErasing(ABC):
     # Erasing
 
     def holds(self, user_id: str) -> Mapping[str, int]:
-        """How much of a user `erase` would remove, by kind."""
         return {**self._held(user_id).counted(), **self._audit.holds(user_id)}
 
     def erase(self, user_id: str, *, at: float, actor: str = "operator") -> Erased:

@@ -20,13 +20,16 @@ class Verbs(ABC):
     """The convenient half of a backend. Each call is a commit with an audit event for each record."""
 
     @abstractmethod
-    def batch(self, commit: Commit) -> Committed: ...
+    def batch(self, commit: Commit) -> Committed:
+        """Apply a commit: all or nothing, audit included."""
 
     @abstractmethod
-    def get(self, ids: Ids) -> Sequence[Record]: ...
+    def get(self, ids: Ids) -> Sequence[Record]:
+        """The records of these ids in any status, in the order asked, unknown ones left out."""
 
     @abstractmethod
-    def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]: ...
+    def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
+        """Records that match, most recently updated first; equally recent ones by falling id."""
 
     def write(self, records: Sequence[Record]) -> Sequence[WriteResult]:
         """Insert records as they are. Raises Conflict when an id exists or a like record is active."""

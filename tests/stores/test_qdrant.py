@@ -238,7 +238,6 @@ def test_more_records_than_a_page_are_all_read_whatever_the_ties(monkeypatch: py
     monkeypatch.setattr("supervisor_memory.stores.qdrant.calls._PAGE", 7)
     monkeypatch.setattr("supervisor_memory.stores.qdrant.calls._MOST_IN_ORDER", 12)
     monkeypatch.setattr("supervisor_memory.stores.qdrant.calls.WRITTEN_TOGETHER", 3)
-    monkeypatch.setattr("supervisor_memory.stores.qdrant.store.WRITTEN_TOGETHER", 3)
     backend = in_memory()
     stored = [tea(f"tea {n}", updated_at=1e9 + n // 5) for n in range(40)]
     backend.write(stored)

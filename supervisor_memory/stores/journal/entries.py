@@ -8,16 +8,14 @@ in one transaction. A row holds the texts of its records, and goes when they are
     waiting → dead                   the store refuses it again and again; a person looks at it
 """
 
-import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
-import numpy as np
-
 from supervisor_memory.disk.database import Database, select
 from supervisor_memory.model.records import AuditEvent, Record
+from supervisor_memory.stores.changes import as_text, from_text
 from supervisor_memory.stores.protocol import Change, Commit
 
 __all__ = ["Entries", "Entry", "Stamp", "State"]
@@ -85,41 +83,33 @@ class Entries:
     def begin(self, commit: Commit, *, at: float) -> int:
         """Store a commit before it is applied; returns its number."""
         insert = "INSERT INTO journal(commit_id, state, at, body) VALUES(?, 'begun', ?, ?) RETURNING seq"
-        with self._database.writing() as connection:
-            rows: Any = connection.execute(insert, (commit.id, at, _encoded(commit))).fetchall()
-        return int(rows[0][0])
+        return int(self._write(insert, commit.id, at, _encoded(commit))[0][0])
 
     def remove(self, seq: int) -> bool:
         """Remove an entry. False when it was gone already."""
-        gone = "DELETE FROM journal WHERE seq = ? RETURNING seq"
-        with self._database.writing() as connection:
-            return bool(connection.execute(gone, (seq,)).fetchall())
+        return bool(self._write("DELETE FROM journal WHERE seq = ? RETURNING seq", seq))
 
     def mark(self, seq: int, state: State, *, reason: str = "") -> bool:
         """Change the state of an entry. `reason` is a code. False when the entry is gone."""
         change = "UPDATE journal SET state = ?, reason = ? WHERE seq = ? RETURNING seq"
-        with self._database.writing() as connection:
-            return bool(connection.execute(change, (state, reason, seq)).fetchall())
+        return bool(self._write(change, state, reason, seq))
 
     def note_attempt(self, seq: int, reason: str) -> int:
         """Count a failure of the entry itself; returns how many there are by now."""
         note = "UPDATE journal SET attempts = attempts + 1, reason = ? WHERE seq = ? RETURNING attempts"
-        with self._database.writing() as connection:
-            rows: Any = connection.execute(note, (reason, seq)).fetchall()
+        rows = self._write(note, reason, seq)
         return int(rows[0][0]) if rows else 0
 
     def join(self, numbers: Sequence[int], commit_id: str | None) -> None:
         """Let entries be applied together, as a commit with this id; None: each alone again."""
         change = "UPDATE journal SET together = ? WHERE seq IN (SELECT value FROM json_each(?))"
-        with self._database.writing() as connection:
-            connection.execute(change, (commit_id, json.dumps(numbers)))
+        self._write(change, commit_id, json.dumps(numbers))
 
     def retry_dead(self) -> int:
         """Let the dead entries wait again; returns how many."""
         again = """UPDATE journal SET state = 'waiting', attempts = 0, together = NULL
             WHERE state = 'dead' RETURNING seq"""
-        with self._database.writing() as connection:
-            return len(connection.execute(again).fetchall())
+        return len(self._write(again))
 
     def some_wait(self) -> bool:
         """Whether an entry waits."""
@@ -201,14 +191,12 @@ class Entries:
 
     def forget_merged(self) -> None:
         """Forget all merges, once no entry is left that could name the merged records."""
-        with self._database.writing() as connection:
-            connection.execute("DELETE FROM journal_merged")
+        self._write("DELETE FROM journal_merged")
 
     def begin_erasure(self, user_id: str, *, at: float) -> None:
         """Note that the store has still to erase a user."""
         put = "INSERT INTO journal_erasures VALUES(?, ?) ON CONFLICT DO UPDATE SET at = max(at, excluded.at)"
-        with self._database.writing() as connection:
-            connection.execute(put, (user_id, at))
+        self._write(put, user_id, at)
 
     def erasures(self) -> Mapping[str, float]:
         """The users that the store has still to erase, each with the time of the erasure."""
@@ -218,8 +206,11 @@ class Entries:
 
     def end_erasure(self, user_id: str) -> None:
         """Note that the store has erased a user."""
+        self._write("DELETE FROM journal_erasures WHERE user_id = ?", user_id)
+
+    def _write(self, sql: str, *bindings: Any) -> Sequence[tuple[Any, ...]]:
         with self._database.writing() as connection:
-            connection.execute("DELETE FROM journal_erasures WHERE user_id = ?", (user_id,))
+            return connection.execute(sql, bindings).fetchall()
 
 
 def _entry(row: Sequence[Any]) -> Entry:
@@ -249,19 +240,13 @@ def _decoded(commit_id: str, body: str) -> Commit:
 
 
 def _change_to_dict(change: Change) -> dict[str, object]:
-    vector = change.record.vector
-    numbers = None if vector is None else base64.b64encode(np.asarray(vector, "<f4").tobytes()).decode()
-    told: dict[str, object] = {
-        "expects": change.expects,
-        "vector": numbers,
-        "record": change.record.to_dict(),
-    }
-    return {**told, "changes_source": True} if change.changes_source else told
+    vector = None if change.record.vector is None else as_text(change.record.vector)
+    source = {"changes_source": True} if change.changes_source else {}
+    return {"expects": change.expects, "vector": vector, "record": change.record.to_dict(), **source}
 
 
 def _change_from_dict(values: Mapping[str, Any]) -> Change:
     record = Record.from_dict(values["record"])
     if values["vector"] is not None:
-        numbers = np.frombuffer(base64.b64decode(values["vector"]), dtype="<f4").astype(np.float32)
-        record = replace(record, vector=numbers)
+        record = replace(record, vector=from_text(values["vector"]))
     return Change(record, values["expects"], changes_source=bool(values.get("changes_source")))

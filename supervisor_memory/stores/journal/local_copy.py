@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import apsw
-import numpy as np
 
 from supervisor_memory.disk.database import Database
 from supervisor_memory.model.records import Filter, Hits, Query, Record
+from supervisor_memory.stores.changes import as_bytes, from_bytes, latest_first
 from supervisor_memory.stores.memory.state import State, StoredVector
 
 __all__ = ["LocalCopy"]
@@ -54,7 +54,7 @@ class LocalCopy:
         """
         with self._database.writing() as connection:
             for record, vector in records:
-                numbers = None if vector is None else np.asarray(vector, "<f4").tobytes()
+                numbers = None if vector is None else as_bytes(vector)
                 known = (record.id, record.user_id, record.version, record.to_json(), record.embedder)
                 connection.execute(_PUT, (*known, numbers))
                 connection.execute(_CHANGED, (record.user_id,))
@@ -82,9 +82,7 @@ class LocalCopy:
             return self._of_user(query.where.user_id).search(query, limit)
 
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
-        """Records that match, most recently updated first; equally recent ones by falling id."""
-        found = sorted(self._found(where), key=lambda record: (record.updated_at, record.id), reverse=True)
-        return tuple(found[offset : offset + limit])
+        return latest_first(self._found(where), limit=limit, offset=offset)
 
     def count(self, where: Filter) -> int:
         return sum(1 for _ in self._found(where))
@@ -133,6 +131,5 @@ class LocalCopy:
         with self._database.reading() as connection:
             rows: apsw.Cursor = connection.execute(select, bindings)
             for data, embedder, vector in rows:
-                numbers = None if vector is None else np.frombuffer(bytes(vector), "<f4").astype(np.float32)
-                stored = None if numbers is None else (str(embedder), numbers)
+                stored = None if vector is None else (str(embedder), from_bytes(bytes(vector)))
                 yield Record.from_dict(json.loads(str(data))), stored

@@ -7,7 +7,7 @@ from math import nan
 from typing import Final
 
 from supervisor_memory.model.records import Filter, Hit, Hits, Query, Record, content_hash
-from supervisor_memory.stores.changes import brings_a_vector_alone, vector_to_store
+from supervisor_memory.stores.changes import brings_a_vector_alone, latest_first, vector_to_store
 from supervisor_memory.stores.journal.entries import Entries, Entry, Stamp
 from supervisor_memory.stores.memory.state import Staged, State
 from supervisor_memory.stores.namespace import searched_vector
@@ -41,8 +41,7 @@ class Listed:
                 records wait.
         """
         others = [record for record in records if record.id not in self.ids]
-        found = sorted((*others, *self.matching), key=lambda r: (r.updated_at, r.id), reverse=True)
-        return tuple(found[offset : offset + limit])
+        return latest_first((*others, *self.matching), limit=limit, offset=offset)
 
 
 @dataclass(frozen=True, slots=True)

@@ -237,7 +237,6 @@ class JournalBackend(Verbs):
         return replace(copy.search(query, limit=limit), degraded=True, notes=(note,))
 
     def get(self, ids: Ids) -> Sequence[Record]:
-        """The records of these ids in any status, in the order asked, unknown ones left out."""
         found = dict(self._overlay.get(ids))
         missing = [record_id for record_id in ids if record_id not in found]
         answer: type[tuple[Record, ...]] = tuple
@@ -251,7 +250,6 @@ class JournalBackend(Verbs):
         return answer(found[record_id] for record_id in ids if record_id in found)
 
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
-        """Records that match, most recently updated first; equally recent ones by falling id."""
         begin, most, waiting = max(0, offset), max(0, limit), self._overlay.list(where)
         first, count = (0, begin + most + len(waiting.ids)) if waiting.ids else (begin, most)
         try:
@@ -382,7 +380,6 @@ class JournalBackend(Verbs):
     # Erasing
 
     def holds(self, user_id: str) -> Mapping[str, int]:
-        """How much of a user `erase` would remove, by kind."""
         return _most(self._place.audit.holds(user_id), self._link.call(_LONG, self._erasing().holds, user_id))
 
     def erase(self, user_id: str, *, at: float, actor: str = "operator") -> Erased:

@@ -11,14 +11,11 @@ Below the prefix that the backend was given:
     unsaid           <keyed hash>   the session messages erased with them
 """
 
-import base64
-import binascii
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import numpy as np
 from langgraph.store.base import GetOp, Item, PutOp
 
 from supervisor_memory.errors import CorruptStore
@@ -30,6 +27,7 @@ from supervisor_memory.model.records import (
     Status,
     is_hash_of,
 )
+from supervisor_memory.stores.changes import as_text, from_text
 from supervisor_memory.stores.memory.state import Staged, StoredVector
 
 __all__ = ["Found", "Layout", "Owner", "label", "part_of", "parts"]
@@ -182,7 +180,7 @@ class Layout:
         try:
             values = {name: value[name] for name in value if name not in ("format", "vector")}
             record = Record.from_dict(values)
-            vector = None if value["vector"] is None else (str(record.embedder), _vector(value["vector"]))
+            vector = None if value["vector"] is None else (str(record.embedder), from_text(value["vector"]))
             if not isinstance(record.content, str) or (label(record.user_id), label(record.id)) != (
                 item.namespace[-1],
                 item.key[: item.key.index(_END) + 1],
@@ -219,9 +217,7 @@ class Layout:
                 yield _put(self.owner(record.id), {"user": owner.user_id, "part": owner.part, **said_at})
 
     def _present(self, record: Record, stored: StoredVector | None) -> PutOp:
-        vector = None
-        if stored is not None:
-            vector = base64.b64encode(stored[1].astype("<f4").tobytes()).decode()
+        vector = None if stored is None else as_text(stored[1])
         where = self.record(Owner(record.user_id, part_of(record)), record.id)
         return _put(where, {**record.to_dict(), "vector": vector})
 
@@ -250,10 +246,6 @@ def _ours(item: Item) -> Mapping[str, Any]:
     if value["format"] != FORMAT:
         raise _damaged(item, f"it has format {value['format']!r} and this release reads format {FORMAT}")
     return value
-
-
-def _vector(text: str) -> "np.ndarray[Any, np.dtype[np.float32]]":
-    return np.frombuffer(binascii.a2b_base64(text, strict_mode=True), dtype="<f4").astype(np.float32)
 
 
 def _damaged(item: Item, why: str) -> CorruptStore:

@@ -13,7 +13,7 @@ from supervisor_memory.audit.log import AuditLog, open_log
 from supervisor_memory.errors import BackendError, SettingsError
 from supervisor_memory.model.records import AuditEvent, Filter, Hits, Namespace, Query, Record
 from supervisor_memory.stores.arrival import as_commit, pages, staged_in
-from supervisor_memory.stores.changes import places, plain
+from supervisor_memory.stores.changes import latest_first, places, plain
 from supervisor_memory.stores.intents import Intents
 from supervisor_memory.stores.langgraph.calls import StoreCalls
 from supervisor_memory.stores.langgraph.erasing import StoreErasing
@@ -115,21 +115,17 @@ class BaseStoreBackend(Verbs):
         return state.search(query, limit)
 
     def get(self, ids: Ids) -> Sequence[Record]:
-        """The records of these ids in any status, in the order asked, unknown ones left out."""
         with self._calls.alone():
             found = {each.record.id: each.record for each in self._by_id(ids)}
         return tuple(found[record_id] for record_id in ids if record_id in found)
 
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
-        """Records that match, most recently updated first; equally recent ones by falling id."""
-        found = sorted(self._matching(where), key=lambda r: (r.updated_at, r.id), reverse=True)
-        return tuple(found[max(0, offset) :][: max(0, limit)])
+        return latest_first(self._matching(where), limit=limit, offset=offset)
 
     def count(self, where: Filter) -> int:
         return len(self._matching(where))
 
     def versions(self, record_id: str) -> Sequence[Record]:
-        """Every version of a record, oldest first, the present one last; empty for an unknown id."""
         with self._calls.alone():
             present = self._by_id([record_id])
             earlier = self._histories(present).get(record_id, ())
@@ -198,7 +194,6 @@ class BaseStoreBackend(Verbs):
         return history
 
     def holds(self, user_id: str) -> Mapping[str, int]:
-        """How much of a user `erase` would remove, by kind."""
         return self._erasing.holds(user_id)
 
     def erase(self, user_id: str, *, at: float, actor: str = "operator") -> Erased:

@@ -38,7 +38,6 @@ class InMemoryBackend(StateBackend):
         return self._audit
 
     def batch(self, commit: Commit) -> Committed:
-        """Apply a commit: all or nothing, audit included."""
         with self._lock:
             self._audit.refuse_erased([change.record for change in commit.changes if change.expects is None])
             staged = self._state.stage(commit.changes)
@@ -47,7 +46,6 @@ class InMemoryBackend(StateBackend):
             return Committed(commit.id, tuple(staged.results))
 
     def take(self, records: Sequence[Stored]) -> Sequence[Taken]:
-        """Keep records as another store had them; see `Moves`."""
         with self._lock:
             staged, decided = staged_in(self._state, records, tombstones=self._audit)
             self._audit.append(decided.events, at=self._clock())
@@ -55,7 +53,6 @@ class InMemoryBackend(StateBackend):
             return decided.in_order()
 
     def holds(self, user_id: str) -> Mapping[str, int]:
-        """How much of a user `erase` would remove, by kind."""
         with self._lock:
             return {**self._state.counted(user_id), **self._audit.holds(user_id)}
 

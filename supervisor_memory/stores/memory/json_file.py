@@ -98,7 +98,6 @@ class JsonBackend(StateBackend):
             return decided.in_order()
 
     def holds(self, user_id: str) -> Mapping[str, int]:
-        """How much of a user `erase` would remove, by kind."""
         with self._lock:
             return {**self._current().counted(user_id), **self._audit.holds(user_id)}
 

@@ -1,15 +1,12 @@
 """Turns a state into readable JSON, and back."""
 
-import base64
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from supervisor_memory.model.records import Record
-from supervisor_memory.stores.memory.state import Staged, State, StoredVector
+from supervisor_memory.stores.changes import as_text, from_text
+from supervisor_memory.stores.memory.state import Staged, State
 
 __all__ = ["FORMAT", "Snapshot", "UnknownFormat", "decoded", "encoded"]
 
@@ -41,7 +38,9 @@ def encoded(state: State, staged: Staged, *, commit_id: str) -> str:
         "records": [record.to_dict() for record in records.values()],
         "versions": [record.to_dict() for versions in history.values() for record in versions],
         "vectors": {
-            record_id: _vector_to_dict(stored) for record_id, stored in vectors.items() if stored is not None
+            record_id: {"embedder": stored[0], "float32": as_text(stored[1])}
+            for record_id, stored in vectors.items()
+            if stored is not None
         },
     }
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
@@ -61,15 +60,7 @@ def decoded(text: str) -> Snapshot:
     history: dict[str, list[Record]] = {}
     for data in content["versions"]:
         history.setdefault(data["id"], []).append(Record.from_dict(data))
-    vectors = {record_id: _vector_from_dict(stored) for record_id, stored in content["vectors"].items()}
+    vectors = {
+        id_: (str(each["embedder"]), from_text(each["float32"])) for id_, each in content["vectors"].items()
+    }
     return Snapshot(State(records, history=history, vectors=vectors), str(content["commit"]))
-
-
-def _vector_to_dict(stored: StoredVector) -> dict[str, str]:
-    embedder, vector = stored
-    return {"embedder": embedder, "float32": base64.b64encode(vector.astype("<f4").tobytes()).decode()}
-
-
-def _vector_from_dict(data: Mapping[str, Any]) -> StoredVector:
-    numbers = np.frombuffer(base64.b64decode(data["float32"], validate=True), dtype="<f4")
-    return str(data["embedder"]), numbers.astype(np.float32)

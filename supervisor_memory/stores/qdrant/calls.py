@@ -29,7 +29,7 @@ from supervisor_memory.stores.qdrant.points import (
     updated_at,
 )
 
-__all__ = ["WRITTEN_TOGETHER", "QdrantCalls"]
+__all__ = ["QdrantCalls", "chunks"]
 
 T = TypeVar("T")
 _PAGE: Final = 1_000
@@ -119,15 +119,9 @@ class QdrantCalls:
     ) -> Sequence[models.Record]:
         """The points with these ids, as most replicas have them; none where there is no collection."""
         found: list[models.Record] = []
-        for some in _chunks(points):
-            ask = partial(
-                self._client.retrieve,
-                name,
-                some,
-                with_payload=list(payload),
-                with_vectors=[DENSE] if vectors else False,
-                consistency=_MAJORITY,
-            )
+        wanted: dict[str, Any] = {"with_payload": [*payload], "with_vectors": [DENSE] if vectors else False}
+        for some in chunks(points):
+            ask = partial(self._client.retrieve, name, some, **wanted, consistency=_MAJORITY)
             found += self._call("read", ask, missing=[])
         return found
 
@@ -180,13 +174,8 @@ class QdrantCalls:
 
     def count(self, name: str, where: models.Filter | None) -> int:
         """How many points match; `where` None: how many points there are."""
-        counted = self._filtered(
-            name,
-            "count",
-            lambda: self._client.count(name, count_filter=where, exact=True),
-            missing=models.CountResult(count=0),
-        )
-        return int(counted.count)
+        ask = partial(self._client.count, name, count_filter=where, exact=True)
+        return int(self._filtered(name, "count", ask, missing=models.CountResult(count=0)).count)
 
     def queries(
         self, name: str, requests: Sequence[models.QueryRequest]
@@ -211,9 +200,7 @@ class QdrantCalls:
     def ensure(self, name: str, *, dimension: int | None) -> None:
         """Make a collection with its indexes, unless it is there.
 
-        Args:
-            dimension: Of its dense vectors; 0: it has only words; None: it is the collection of versions,
-                with points that have no vectors.
+        `dimension` is that of its vectors; 0: it has only words; None: it is the collection of versions.
         """
         if name not in self._ready:
             if name not in self.collections():
@@ -245,14 +232,9 @@ class QdrantCalls:
     def remove(self, name: str, points: Sequence[str]) -> None:
         """Delete points by their ids. A missing collection is fine: its points are gone."""
         done = models.UpdateResult(status=models.UpdateStatus.COMPLETED)
-        for some in _chunks(points):
-            remove = partial(
-                self._client.delete,
-                name,
-                models.PointIdsList(points=[*some]),
-                wait=True,
-                ordering=models.WriteOrdering.STRONG,
-            )
+        for some in chunks(points):
+            ids = models.PointIdsList(points=[*some])
+            remove = partial(self._client.delete, name, ids, wait=True, ordering=models.WriteOrdering.STRONG)
             self._check_done("write", [self._call("write", remove, missing=done)])
 
     def drop(self, name: str) -> None:
@@ -266,24 +248,13 @@ class QdrantCalls:
 
     def _create(self, name: str, dimension: int | None) -> None:
         # No graph over all users: their vectors are reached through the index of the user alone.
-        dense = {
-            DENSE: models.VectorParams(
-                size=dimension or 0,
-                distance=models.Distance.COSINE,
-                hnsw_config=models.HnswConfigDiff(m=0, payload_m=16),
-            )
-        }
+        graphs, cosine = models.HnswConfigDiff(m=0, payload_m=16), models.Distance.COSINE
+        dense = {DENSE: models.VectorParams(size=dimension or 0, distance=cosine, hnsw_config=graphs)}
         # In the collection of versions, too: not every release makes a collection for payloads alone.
         words = {WORDS: models.SparseVectorParams(modifier=models.Modifier.IDF)}
         try:
-            self._call(
-                "creation of a collection",
-                lambda: self._client.create_collection(
-                    name,
-                    vectors_config=dense if dimension else {},
-                    sparse_vectors_config=words,
-                ),
-            )
+            make = partial(self._client.create_collection, name, vectors_config=dense if dimension else {})
+            self._call("creation of a collection", partial(make, sparse_vectors_config=words))
         except BackendError:
             if name not in self.collections():  # else another process was faster
                 raise
@@ -360,49 +331,34 @@ class QdrantCalls:
     def _translated(self, verb: str, error: Exception) -> BackendError:
         status = getattr(error, "status_code", None)
         source = getattr(error, "source", error)  # what a ResponseHandlingException was raised for
+        name, number = type(source).__name__, status if isinstance(status, int) else 0
         modules = {cls.__module__.partition(".")[0] for cls in type(source).__mro__}
+        kind: type[BackendError] = BackendUnavailable
+        if number in _DENIED:
+            why = f": it refuses the key ({status}); check QDRANT_KEY"
+        elif number in _REDIRECTS:
+            why = f": it redirects ({status}), which is never followed; set QDRANT_URL to the address itself"
+        elif number == _TOO_MANY or hasattr(error, "retry_after_s"):
+            why = f": it is asked too much ({_TOO_MANY}); try again later"
+        elif number >= _NO_ANSWER:
+            why = f" with status {status}; look at the server's log"
+        elif "Timeout" in name:
+            why = f": no answer in time ({name}); look at the load of the server and the network"
+        elif isinstance(source, OSError) or modules & {"httpx", "httpcore", "grpc"}:
+            why = f": it cannot be reached ({name}); check QDRANT_URL and whether the server runs"
+        elif isinstance(source, RuntimeError) and "closed" in str(source):
+            why = ": its client is closed; open memory again"
+        elif number:
+            kind, why = BackendError, f": it does not take the request (status {status}); see the log, and "
+            why += "check that the server is Qdrant of a release that fits the installed qdrant-client"
+        else:
+            kind, why = BackendError, f" with {name}; see the log, and "
+            why += "check that QDRANT_URL is the address of a Qdrant server"
         failed = f"{self.address} failed in a {verb}"
-        name = type(source).__name__
-        facts = {"location": self.address, "verb": verb, "status": status}
-        if status in _DENIED:
-            return BackendUnavailable(f"{failed}: it refuses the key ({status}); check QDRANT_KEY", **facts)
-        if isinstance(status, int) and status in _REDIRECTS:
-            return BackendUnavailable(
-                f"{failed}: it redirects ({status}), which is never followed; set QDRANT_URL to the address "
-                "itself",
-                **facts,
-            )
-        if status == _TOO_MANY or hasattr(error, "retry_after_s"):
-            return BackendUnavailable(
-                f"{failed}: it is asked too much ({_TOO_MANY}); try again later", **facts
-            )
-        if isinstance(status, int) and status >= _NO_ANSWER:
-            return BackendUnavailable(f"{failed} with status {status}; look at the server's log", **facts)
-        if "Timeout" in name:
-            return BackendUnavailable(
-                f"{failed}: no answer in time ({name}); look at the load of the server and the network",
-                **facts,
-            )
-        if isinstance(source, OSError) or modules & {"httpx", "httpcore", "grpc"}:
-            return BackendUnavailable(
-                f"{failed}: it cannot be reached ({name}); check QDRANT_URL and whether the server runs",
-                **facts,
-            )
-        if isinstance(source, RuntimeError) and "closed" in str(source):
-            return BackendUnavailable(f"{failed}: its client is closed; open memory again", **facts)
-        if isinstance(status, int):
-            return BackendError(
-                f"{failed}: it does not take the request (status {status}); see the log, and check that the "
-                "server is Qdrant of a release that fits the installed qdrant-client",
-                **facts,
-            )
-        return BackendError(
-            f"{failed} with {name}; see the log, and check that QDRANT_URL is the address of a Qdrant server",
-            **facts,
-        )
+        return kind(f"{failed}{why}", location=self.address, verb=verb, status=status)
 
 
-def _chunks(values: Sequence[T]) -> Iterable[list[T]]:
+def chunks(values: Sequence[T]) -> Iterable[list[T]]:
     return (list(values[at : at + WRITTEN_TOGETHER]) for at in range(0, len(values), WRITTEN_TOGETHER))
 
 

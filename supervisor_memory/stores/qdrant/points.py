@@ -5,8 +5,6 @@ values that filters and conditional writes compare. `Filter.matches` defines wha
 test compares the two.
 """
 
-import base64
-import binascii
 import hashlib
 import json
 import uuid
@@ -24,7 +22,7 @@ from supervisor_memory.errors import CorruptStore
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import SESSION_FAMILY, Filter, Namespace, Record, spelled
 from supervisor_memory.signals.index import K1, B
-from supervisor_memory.stores.changes import Place
+from supervisor_memory.stores.changes import Place, as_text, from_text
 from supervisor_memory.stores.memory.state import StoredVector
 
 __all__ = [
@@ -70,14 +68,8 @@ def _keyword(*, is_tenant: bool = False) -> models.KeywordIndexParams:
     return models.KeywordIndexParams(type=kind, is_tenant=is_tenant, enable_hnsw=is_tenant)
 
 
-def _integer() -> models.IntegerIndexParams:
-    return models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, enable_hnsw=False)
-
-
-def _number() -> models.FloatIndexParams:
-    return models.FloatIndexParams(type=models.FloatIndexType.FLOAT, enable_hnsw=False)
-
-
+_INTEGER: Final = models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, enable_hnsw=False)
+_NUMBER: Final = models.FloatIndexParams(type=models.FloatIndexType.FLOAT, enable_hnsw=False)
 _KEYWORDS: Final = (
     *("commit", "family", "task", "kind", "status", "layer"),
     *("session", "content_hash", "subject", "attribute", "embedder", "held"),
@@ -85,20 +77,16 @@ _KEYWORDS: Final = (
 INDEXES: Final[Mapping[str, Any]] = {
     "user": _keyword(is_tenant=True),
     **{name: _keyword() for name in _KEYWORDS},
-    "version": _integer(),
-    "moves": _integer(),
-    "created_at": _number(),
-    "updated_at": _number(),
-    "expires_at": _number(),
+    **dict.fromkeys(("version", "moves"), _INTEGER),
+    **dict.fromkeys(("created_at", "updated_at", "expires_at"), _NUMBER),
 }
 """Payload key → its index, in every collection with records. Ordered scrolls need an index, too."""
 
 
 INDEXES_OF_VERSIONS: Final[Mapping[str, Any]] = {
     "user": _keyword(is_tenant=True),
-    "commit": _keyword(),
-    "tombstone": _keyword(),
-    "erased_at": _number(),
+    **{name: _keyword() for name in ("commit", "tombstone")},
+    "erased_at": _NUMBER,
 }
 """Payload key → its index, in the collection of earlier versions and tombstones."""
 
@@ -153,13 +141,7 @@ def record_point(
     marker: Marker | None = None,
 ) -> models.PointStruct:
     """The point of a present record; with a marker, the point left behind by a record that moves."""
-    payload: dict[str, Any] = {
-        "format": FORMAT,
-        "commit": commit,
-        "version": record.version,
-        "moves": moves,
-        **_said_by(record),
-    }
+    payload = {**_written(record, commit), "moves": moves}
     if marker is None:
         vectors = {DENSE: vector[1].tolist()} if vector is not None else {}
         return models.PointStruct(
@@ -169,19 +151,13 @@ def record_point(
         )
     payload |= {"status": _MOVED, "moved_to": marker.moved_to}
     if not marker.has_arrived:
-        payload |= {"record": record.to_json(), "vector": _packed(vector)}
+        payload |= {"record": record.to_json(), "vector": None if vector is None else as_text(vector[1])}
     return models.PointStruct(id=point_id(record.id), payload=payload, vector={})
 
 
 def version_point(record: Record, commit: str) -> models.PointStruct:
     """The point of a record's earlier version."""
-    payload = {
-        "format": FORMAT,
-        "commit": commit,
-        "version": record.version,
-        "record": record.to_json(),
-        **_said_by(record),
-    }
+    payload = {**_written(record, commit), "record": record.to_json()}
     return models.PointStruct(id=version_id(record.id, record.version), payload=payload, vector={})
 
 
@@ -244,31 +220,22 @@ def is_told_by_server(where: Filter) -> bool:
 
 def of_records(where: Filter) -> models.Filter | None:
     """The condition on points for records that match; None: none can."""
-    must: list[models.Condition] = []
-    for key, value in (
-        ("user", where.user_id),
-        ("session", where.session_id),
-        ("content_hash", where.content_hash),
-        ("subject", where.subject),
-        ("attribute", where.attribute),
-    ):
-        if value is not None:
-            must.append(_in(key, [value]))
-    tasks = None if where.tasks is None else [_task(task) for task in where.tasks]
-    for key, values in (
-        ("family", where.families),
-        ("task", tasks),
-        ("kind", where.kinds),
-        ("status", where.statuses),
-        ("layer", where.layers),
-    ):
-        if values is not None:
-            must.append(_in(key, values))
+    one = ("user_id", "session_id", "content_hash", "subject", "attribute")
+    wanted: dict[str, Sequence[str] | None] = {
+        name.removesuffix("_id"): None if (value := getattr(where, name)) is None else [value] for name in one
+    }
+    wanted |= {
+        "family": where.families,
+        "task": None if where.tasks is None else [_task(task) for task in where.tasks],
+        "kind": where.kinds,
+        "status": where.statuses,
+        "layer": where.layers,
+    }
+    must: list[models.Condition] = [_in(key, each) for key, each in wanted.items() if each is not None]
     if where.since is not None or where.until is not None:
-        said = models.Range(gte=where.since, lt=where.until)
-        must.append(models.FieldCondition(key="created_at", range=said))
+        must.append(_within("created_at", gte=where.since, lt=where.until))
     if where.expired_by is not None:
-        must.append(models.FieldCondition(key="expires_at", range=models.Range(lte=where.expired_by)))
+        must.append(_within("expires_at", lte=where.expired_by))
     if not is_told_by_server(where):
         untold = models.IsEmptyCondition(is_empty=models.PayloadField(key="held"))
         must.append(models.Filter(should=[untold, models.Filter(must=_holding(where))]))
@@ -291,10 +258,8 @@ def visible(where: Filter, *, now: float) -> models.Filter | None:
     condition = of_records(where)
     if condition is None or not isinstance(condition.must, list):
         return None
-    unexpired = models.FieldCondition(key="expires_at", range=models.Range(gt=now))
-    return models.Filter(
-        must=[*condition.must, _in("status", ["active"]), unexpired], must_not=condition.must_not
-    )
+    must = [*condition.must, _in("status", ["active"]), _within("expires_at", gt=now)]
+    return models.Filter(must=must, must_not=condition.must_not)
 
 
 def holders(namespace: Namespace, wanted: Iterable[Place]) -> models.Filter:
@@ -320,16 +285,13 @@ def holders(namespace: Namespace, wanted: Iterable[Place]) -> models.Filter:
 
 def current(version: int, commit: str) -> models.Filter:
     """The condition that a point has not changed since it was read."""
-    same_version = models.FieldCondition(key="version", match=models.MatchValue(value=version))
-    return models.Filter(must=[same_version, *of_commit(commit)])
+    return models.Filter(must=[_is_version(version), *of_commit(commit)])
 
 
 def older(version: int, moves: int) -> models.Filter:
     """The condition that a point has an earlier version, or the same with fewer moves."""
-    newer = models.FieldCondition(key="version", range=models.Range(gt=version))
-    same_version = models.FieldCondition(key="version", match=models.MatchValue(value=version))
-    moved_as_often = models.FieldCondition(key="moves", range=models.Range(gte=moves))
-    return models.Filter(must_not=[newer, models.Filter(must=[same_version, moved_as_often])])
+    moved_as_often = models.Filter(must=[_is_version(version), _within("moves", gte=moves)])
+    return models.Filter(must_not=[_within("version", gt=version), moved_as_often])
 
 
 def of_commit(commit: str) -> list[models.Condition]:
@@ -339,7 +301,15 @@ def of_commit(commit: str) -> list[models.Condition]:
 
 def updated_at(time: float) -> models.FieldCondition:
     """The condition that a record was last updated at this very moment."""
-    return models.FieldCondition(key="updated_at", range=models.Range(gte=time, lte=time))
+    return _within("updated_at", gte=time, lte=time)
+
+
+def _within(key: str, **bounds: float | None) -> models.FieldCondition:
+    return models.FieldCondition(key=key, range=models.Range(**bounds))
+
+
+def _is_version(version: int) -> models.FieldCondition:
+    return models.FieldCondition(key="version", match=models.MatchValue(value=version))
 
 
 # Words
@@ -377,18 +347,16 @@ def _said_by(record: Record) -> dict[str, Any]:
     return {"user": record.user_id, "created_at": float(record.created_at), "layer": record.layer}
 
 
+def _written(record: Record, commit: str) -> dict[str, Any]:
+    return {"format": FORMAT, "commit": commit, "version": record.version, **_said_by(record)}
+
+
 def _filtered_by(record: Record) -> dict[str, Any]:
+    plain = ("family", "kind", "status", "layer", "content_hash", "subject", "attribute", "embedder")
     values = {
-        "family": record.family,
+        **{name: getattr(record, name) for name in plain},
         "task": _task(record.task),
-        "kind": record.kind,
-        "status": record.status,
-        "layer": record.layer,
         "session": record.source.session_id,
-        "content_hash": record.content_hash,
-        "subject": record.subject,
-        "attribute": record.attribute,
-        "embedder": record.embedder,
         "held": _held(record),
         "updated_at": float(record.updated_at),
         "expires_at": _NEVER_EXPIRES if record.expires_at is None else float(record.expires_at),
@@ -460,15 +428,10 @@ def _vector(record: Record | None, dense: Any, packed: str | None) -> StoredVect
     if record is None or record.embedder is None:
         return None
     if packed is not None:
-        numbers = np.frombuffer(binascii.a2b_base64(packed, strict_mode=True), dtype="<f4")
-        return record.embedder, numbers.astype(np.float32)
+        return record.embedder, from_text(packed)
     if isinstance(dense, Mapping) and dense.get(DENSE) is not None:
         return record.embedder, np.asarray(dense[DENSE], dtype=np.float32)
     return None
-
-
-def _packed(vector: StoredVector | None) -> str | None:
-    return None if vector is None else base64.b64encode(vector[1].astype("<f4").tobytes()).decode()
 
 
 def _damaged(point: object, collection: str, why: str) -> CorruptStore:

@@ -16,12 +16,12 @@ from supervisor_memory.audit.log import AuditLog, open_log
 from supervisor_memory.errors import BackendError, Conflict, WasErased
 from supervisor_memory.model.records import AuditEvent, Filter, Hits, Namespace, Query, Record
 from supervisor_memory.stores.arrival import as_commit, pages, staged_in
-from supervisor_memory.stores.changes import Place, clash, places, plain
+from supervisor_memory.stores.changes import Place, clash, latest_first, places, plain
 from supervisor_memory.stores.intents import Intents
 from supervisor_memory.stores.memory.state import Staged, State
 from supervisor_memory.stores.namespace import searched_terms, searched_user, searched_vector
 from supervisor_memory.stores.protocol import Commit, Committed, Erased, Health, Ids, Stored, Taken
-from supervisor_memory.stores.qdrant.calls import WRITTEN_TOGETHER, QdrantCalls
+from supervisor_memory.stores.qdrant.calls import QdrantCalls, chunks
 from supervisor_memory.stores.qdrant.collection_names import CollectionNames, Division
 from supervisor_memory.stores.qdrant.erasing import QdrantErasing
 from supervisor_memory.stores.qdrant.moving import histories, stored_page
@@ -173,24 +173,21 @@ class QdrantBackend(Verbs):
         return candidates.hits(query, limit)
 
     def get(self, ids: Ids) -> Sequence[Record]:
-        """The records of these ids in any status, in the order asked, unknown ones left out."""
         located = self._by_id(ids)
         return tuple(located[record_id].record for record_id in ids if record_id in located)
 
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
-        """Records that match, most recently updated first; equally recent ones by falling id."""
         condition = of_records(where)
         begin, most = max(0, offset), max(0, limit)
         if condition is None or not most:
             return ()
-        records = [
+        records = (
             record
             for collection in self._searched(where)
             for point in self._newest(collection, where, condition, begin + most)
             if (record := found(point, collection).record) is not None and where.matches(record)
-        ]
-        records.sort(key=lambda record: (record.updated_at, record.id), reverse=True)
-        return tuple(records[begin : begin + most])
+        )
+        return latest_first(records, limit=most, offset=begin)
 
     def count(self, where: Filter) -> int:
         condition = of_records(where)
@@ -201,7 +198,6 @@ class QdrantBackend(Verbs):
         return sum(self._calls.count(collection, condition) for collection in self._searched(where))
 
     def versions(self, record_id: str) -> Sequence[Record]:
-        """Every version of a record, oldest first, the present one last; empty for an unknown id."""
         located = self._by_id([record_id]).get(record_id)
         if located is None:
             return ()
@@ -259,7 +255,6 @@ class QdrantBackend(Verbs):
         return decided.in_order()
 
     def holds(self, user_id: str) -> Mapping[str, int]:
-        """How much of a user `erase` would remove, by kind."""
         return self._erasing.holds(user_id)
 
     def erase(self, user_id: str, *, at: float, actor: str = "operator") -> Erased:
@@ -310,20 +305,13 @@ class QdrantBackend(Verbs):
         return [name for name in self._calls.collections() if self._names.may_hold(name, where)]
 
     def _ask(
-        self,
-        collection: str,
-        query: Query,
-        condition: models.Filter,
-        limit: int,
-        candidates: "Candidates",
+        self, collection: str, query: Query, condition: models.Filter, limit: int, candidates: Candidates
     ) -> None:
         vector, words = searched_vector(query), searched_terms(query)
         if vector is not None and not self._names.hold_vectors(collection, vector[0], len(vector[1])):
             vector = None
         requests = requests_for(None if vector is None else vector[1], words, condition, limit)
-        if not requests:
-            return
-        answers = self._calls.queries(collection, [*requests.values()])
+        answers = self._calls.queries(collection, [*requests.values()]) if requests else ()
         for way, points in zip(requests, answers, strict=True):
             candidates.add(way, points, collection, query)
 
@@ -417,13 +405,11 @@ class QdrantBackend(Verbs):
             self._erasing.refuse_late([r for r in staged.records.values() if r.id not in located])
             lost = self._lost(plan, commit.id)
             if lost is not None:
-                self._undo(plan, commit.id)
-                self._erasing.tidy(record.user_id for record in staged.records.values())
+                self._undo(plan, commit.id, staged)
         except BackendError:
             self._intents.doubt()
             with contextlib.suppress(BackendError):  # else the parts stay, and the next commit says so
-                self._undo(plan, commit.id)
-                self._erasing.tidy(record.user_id for record in staged.records.values())
+                self._undo(plan, commit.id, staged)
                 self._settle()
             raise
         if lost is not None:
@@ -480,9 +466,9 @@ class QdrantBackend(Verbs):
             self._calls.index(collection)
         self._write_beside(plan.beside)
         steps = [
-            (collection, _upsert(points[at : at + WRITTEN_TOGETHER], _INSERT))
+            (collection, _upsert(some, _INSERT))
             for collection, points in plan.inserts.items()
-            for at in range(0, len(points), WRITTEN_TOGETHER)
+            for some in chunks(points)
         ]
         steps += [(collection, each) for collection, some in plan.updates.items() for each in some]
         for collection, together in groupby(steps, key=itemgetter(0)):
@@ -491,13 +477,7 @@ class QdrantBackend(Verbs):
     def _write_beside(self, points: Sequence[models.PointStruct]) -> None:
         if points:
             self._calls.ensure(self._names.versions, dimension=None)
-            self._calls.write(
-                self._names.versions,
-                [
-                    _upsert(points[at : at + WRITTEN_TOGETHER], _UPSERT)
-                    for at in range(0, len(points), WRITTEN_TOGETHER)
-                ],
-            )
+            self._calls.write(self._names.versions, [_upsert(some, _UPSERT) for some in chunks(points)])
 
     def _written(self, plan: _Plan, commit_id: str) -> Iterator[tuple[str, str, bool]]:
         """The collection and the id of each planned point, and whether this commit wrote it last."""
@@ -516,25 +496,21 @@ class QdrantBackend(Verbs):
                 record_id = plan.written[collection][point]
                 if any(point == each.id for each in plan.inserts.get(collection, ())):
                     return clash("id", record_id, record_id)
-                return Conflict(
-                    f"record {record_id} was changed or erased by another instance; read it again and decide "
-                    "again",
-                    what="version",
-                    record_id=record_id,
-                    change_id=record_id,
-                )
+                told = "was changed or erased by another instance; read it again and decide again"
+                ids = {"record_id": record_id, "change_id": record_id}
+                return Conflict(f"record {record_id} {told}", what="version", **ids)
         return None
 
-    def _undo(self, plan: _Plan, commit_id: str) -> None:
-        ours = [
-            (collection, point) for collection, point, is_ours in self._written(plan, commit_id) if is_ours
-        ]
+    def _undo(self, plan: _Plan, commit_id: str, staged: Staged) -> None:
+        written = self._written(plan, commit_id)
+        ours = [(collection, point) for collection, point, is_ours in written if is_ours]
         for collection, points in plan.inserts.items():
             if added := [str(point.id) for point in points if (collection, str(point.id)) in ours]:
                 self._calls.remove(collection, added)
         for collection, operations in plan.undoing.items():
             if any(collection == name for name, _ in ours):
                 self._calls.write(collection, operations)
+        self._erasing.tidy(record.user_id for record in staged.records.values())
 
     def _arrive(self, leaving: Iterable[tuple[str, Found]]) -> None:
         """Put records that leave a collection into the collection they move to."""

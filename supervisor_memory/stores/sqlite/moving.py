@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import apsw
-import numpy as np
 
 from supervisor_memory.model.records import Record
+from supervisor_memory.stores.changes import from_bytes
 from supervisor_memory.stores.protocol import Stored
 from supervisor_memory.stores.sqlite.tables import Writing, record_of
 
@@ -36,7 +36,7 @@ def stored_page(
         Stored(
             record_of(data),
             tuple(earlier.get(record_id, ())),
-            None if vector is None else np.frombuffer(vector, dtype="<f4").astype(np.float32),
+            None if vector is None else from_bytes(vector),
         )
         for record_id, data, vector in rows
     ]

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from supervisor_memory.model.records import Filter, Hits, Query, Record
 from supervisor_memory.signals.index import entry_of
 from supervisor_memory.stores import namespace
-from supervisor_memory.stores.changes import Vector
+from supervisor_memory.stores.changes import from_bytes
 from supervisor_memory.stores.namespace import NamespaceIndex
 from supervisor_memory.stores.sqlite.tables import load_entries, record_of, visible
 
@@ -181,9 +181,7 @@ def _follow(connection: apsw.Connection, space: Space, place: _Place) -> None:
         if status != "active":
             place.index.drop(int(key))
             continue
-        vector: tuple[str, Vector] | None = None
-        if blob is not None:
-            vector = str(embedder), np.frombuffer(blob, dtype="<f4")
+        vector = None if blob is None else (str(embedder), from_bytes(blob))
         place.index.put(int(key), entry_of(record_of(data)), vector)
 
 

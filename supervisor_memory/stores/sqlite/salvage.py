@@ -1,7 +1,5 @@
 """Recognises the rows of a damaged store by their shape, since their tables may be unknown."""
 
-import base64
-import binascii
 import json
 import re
 import sys
@@ -10,11 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-import numpy as np
-
+from supervisor_memory.audit.chain import event_of
 from supervisor_memory.audit.log import GENESIS, AuditRow, commitment, row_hash
 from supervisor_memory.model.records import Record
-from supervisor_memory.stores.changes import Vector
+from supervisor_memory.stores.changes import Vector, from_bytes, from_text
 from supervisor_memory.stores.protocol import Stored
 from supervisor_memory.stores.sqlite.pages import Pages, Row, Value
 
@@ -126,7 +123,7 @@ def from_pages(pages: Pages) -> Salvaged:
         match values:
             case [None, str() as embedder, int() as size, bytes() as numbers] if rowid in keys:
                 if len(numbers) == 4 * size:
-                    found.vectors[keys[rowid]] = embedder, np.frombuffer(numbers, "<f4").astype(np.float32)
+                    found.vectors[keys[rowid]] = embedder, from_bytes(numbers)
     _take_beside(found, [tuple(values) for rowid, values in rows if rowid is None])
     _keep_what_is_proven(found)
     found.unreadable += pages.damaged
@@ -154,7 +151,7 @@ def _take_row(found: Salvaged, rowid: int, values: Any, keys: dict[int, str]) ->
             if (record := _record(data)) is not None and (record.id, record.version) == (record_id, version):
                 found.versions.setdefault(record_id, {})[version] = record
         case [None, str(), int(), str(), str(), _, _, bytes() as payload, bytes(), bytes()]:
-            if _event(payload).get("seq") == rowid:
+            if event_of(payload).get("seq") == rowid:
                 found.audit[rowid] = AuditRow(rowid, *values[1:])
         case [None, str() as digest, int(), str() as sha256, int()] if _is(_HEX, digest) and _is(
             _HEX, sha256
@@ -205,11 +202,10 @@ def from_json(text: str) -> Salvaged:
         try:
             value, _ = decoder.raw_decode(text, start.end())
             if start[1] is not None:
-                numbers = np.frombuffer(base64.b64decode(value["float32"], validate=True), dtype="<f4")
-                found.vectors[start[1]] = str(value["embedder"]), numbers.astype(np.float32)
+                found.vectors[start[1]] = str(value["embedder"]), from_text(value["float32"])
                 continue
             record = Record.from_dict(value)
-        except (ValueError, KeyError, TypeError, AttributeError, binascii.Error):
+        except (ValueError, KeyError, TypeError, AttributeError):
             found.unreadable += 1
             continue
         if section == "versions":
@@ -224,14 +220,6 @@ def _record(data: str) -> Record | None:
         return Record.from_dict(json.loads(data))
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
-
-
-def _event(payload: bytes) -> dict[str, Any]:
-    try:
-        event = json.loads(payload)
-    except ValueError:
-        return {}
-    return event if isinstance(event, dict) else {}
 
 
 def _is(pattern: "re.Pattern[str]", value: Value) -> bool:

@@ -279,14 +279,12 @@ class SqliteBackend(Verbs):
             )
 
     def get(self, ids: Ids) -> Sequence[Record]:
-        """The records of these ids in any status, in the order asked, unknown ones left out."""
         sql, bindings = of_records(Filter(ids=tuple(ids), statuses=None))
         with self._database.reading() as connection:
             found = {r.id: r for r in _records(connection, f"SELECT data FROM records WHERE {sql}", bindings)}
         return tuple(found[record_id] for record_id in ids if record_id in found)
 
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
-        """Records that match, most recently updated first; equally recent ones by falling id."""
         condition, bindings = of_records(where)
         # Few have one wording. The plus keeps SQLite from walking a family in order of time to find them.
         when = "updated_at" if where.content_hash is None else "+updated_at"
@@ -300,7 +298,6 @@ class SqliteBackend(Verbs):
             return int(connection.execute(f"SELECT count(*) FROM records WHERE {sql}", bindings).get)
 
     def versions(self, record_id: str) -> Sequence[Record]:
-        """Every version of a record, oldest first, the present one last; empty for an unknown id."""
         sql, bindings = of_records(Filter(ids=(record_id,), statuses=None))
         with self._database.reading() as connection:
             present = list(_records(connection, f"SELECT data FROM records WHERE {sql}", bindings))
@@ -310,7 +307,6 @@ class SqliteBackend(Verbs):
             return (*_records(connection, earlier, (record_id,)), *present)
 
     def stored(self, *, after: str | None = None, limit: int, user_id: str | None = None) -> Sequence[Stored]:
-        """A page of all records, in order of their ids; see `Moves`."""
         with self._database.reading() as connection:
             return stored_page(connection, after=after, limit=limit, user_id=user_id)
 
@@ -326,7 +322,6 @@ class SqliteBackend(Verbs):
             return decided.in_order()
 
     def holds(self, user_id: str) -> Mapping[str, int]:
-        """How much of a user `erase` would remove, by kind."""
         beside = self._audit.holds(user_id)
         with self._database.reading() as connection:
             return {**counted(connection, user_id), **beside}

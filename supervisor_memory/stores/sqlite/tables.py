@@ -12,7 +12,7 @@ from supervisor_memory.disk.database import Step
 from supervisor_memory.errors import Conflict, CorruptStore
 from supervisor_memory.model.records import SESSION_FAMILY, Filter, Namespace, Record
 from supervisor_memory.signals.index import Entry, entry_of
-from supervisor_memory.stores.changes import Vector, as_stored, clash, vector_to_store
+from supervisor_memory.stores.changes import Vector, as_bytes, as_stored, clash, vector_to_store
 from supervisor_memory.stores.protocol import Change, Stored
 
 __all__ = [
@@ -325,10 +325,8 @@ class Writing:
         if vector is None:
             self._connection.execute("DELETE FROM vectors WHERE key = ?", (key,))
         else:
-            self._connection.execute(
-                "INSERT OR REPLACE INTO vectors VALUES(?, ?, ?, ?)",
-                (key, record.embedder, len(vector), vector.astype("<f4").tobytes()),
-            )
+            values = (key, record.embedder, len(vector), as_bytes(vector))
+            self._connection.execute("INSERT OR REPLACE INTO vectors VALUES(?, ?, ?, ?)", values)
 
     def _put_entry(self, key: int, record: Record, current: Record | None) -> None:
         before, after = _read_of(current), _read_of(record)
