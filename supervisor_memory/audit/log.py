@@ -587,11 +587,7 @@ class _Pseudonyms:
     def of(
         self, user_id: str | None, session_id: str | None, *, names_anew: bool = False
     ) -> tuple[str | None, str | None]:
-        """The names to write.
-
-        Args:
-            names_anew: Whether an erased user gets a name again.
-        """
+        """The names to write. `names_anew`: whether an erased user gets a name again."""
         subject, key = self._nobody if user_id is None else self._user(user_id, names_anew=names_anew)
         if session_id is None:
             return subject, None

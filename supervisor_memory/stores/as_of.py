@@ -60,11 +60,7 @@ class AsOf(StateBackend):
         return self._backend.audit
 
     def batch(self, commit: Commit) -> Committed:
-        """Refuse every commit.
-
-        Raises:
-            ReadOnlyStore: always.
-        """
+        """Refuse every commit. Raises ReadOnlyStore: always."""
         raise ReadOnlyStore("the past cannot be changed; write to the memory itself")
 
     def health(self) -> Health:

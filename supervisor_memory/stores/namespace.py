@@ -34,11 +34,7 @@ _FIRST_LOOK: Final = 64
 
 
 def searched_user(query: Query) -> str:
-    """The user of a search.
-
-    Raises:
-        MissingUser: the filter names no user.
-    """
+    """The user of a search. Raises MissingUser: the filter names no user."""
     if query.where.user_id is None:
         raise MissingUser("a search names no user; set `user_id` in its filter")
     return query.where.user_id

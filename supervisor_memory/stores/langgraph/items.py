@@ -194,11 +194,7 @@ class Layout:
         return Found(replace(record, status=status, content_hash="", embedder=None), is_altered=True)
 
     def found_owner(self, item: Item) -> Owner:
-        """The owner in an item of `owners`.
-
-        Raises:
-            CorruptStore: the item is damaged or not ours.
-        """
+        """The owner in an item of `owners`. Raises CorruptStore: the item is damaged or not ours."""
         value = _ours(item)
         user_id, part = value.get("user"), value.get("part")
         if not isinstance(user_id, str) or part not in (_RECORDS, _SAID):

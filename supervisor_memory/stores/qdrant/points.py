@@ -168,11 +168,7 @@ def place_point(record: Record, collection: str) -> models.PointStruct:
 
 
 def found(point: models.Record | models.ScoredPoint, collection: str) -> Found:
-    """Read a point.
-
-    Raises:
-        CorruptStore: the point is damaged, or was not written by this library.
-    """
+    """Read a point. Raises CorruptStore: the point is damaged, or was not written by this library."""
     payload: Any = point.payload
     if not isinstance(payload, Mapping) or "format" not in payload:
         raise _damaged(point.id, collection, "it was not written by this library")

@@ -220,11 +220,7 @@ def namespace_text(namespace: Namespace) -> str:
 
 
 def record_of(data: str) -> Record:
-    """A record from its row; equal rows may give the same object.
-
-    Raises:
-        CorruptStore: the row is damaged.
-    """
+    """A record from its row; equal rows may give the same object. Raises CorruptStore: the row is damaged."""
     return _known(data) if len(data) <= _LONGEST_KNOWN else _read(data)
 
 
