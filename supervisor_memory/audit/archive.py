@@ -8,7 +8,6 @@ next `archive` removes.
 import hashlib
 import os
 import time
-from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Final
@@ -17,6 +16,7 @@ from supervisor_memory.audit.chain import line_of, live_rows, wrong_with
 from supervisor_memory.audit.log import GENESIS, AuditLog
 from supervisor_memory.audit.segments import ARCHIVE, KEEP, Segment
 from supervisor_memory.audit.verify import verified
+from supervisor_memory.disk.database import sync_directory
 from supervisor_memory.errors import BackendError, Conflict, SettingsError
 
 __all__ = ["archive", "oldest", "refuse_existing"]
@@ -52,21 +52,21 @@ def archive(log: AuditLog, file: Path, *, at: float, keep: int = KEEP) -> Segmen
     """
     refuse_existing(file, log)
     if wrong := verified(log).problems:  # rows that somebody only says are archived would be lost
-        raise BackendError(f"{wrong[0]}, so nothing was archived; see `supervisor-memory audit verify`")
+        raise _refused(wrong[0])
     _remove_archived(log)
     rows = oldest(log, keep=keep)
     if not rows:
         return None
     part = file.with_name(f"{file.name}.part")
-    written = _write(log, part, rows)
+    last_hash, sha256 = _write(log, part, rows)
     try:
         refuse_existing(file, log)
     except SettingsError:
         part.unlink()
         raise
     part.rename(file)
-    _sync(file.parent)
-    segment = Segment(rows[-1], written.last, len(rows), written.sha256, round(at * _MICRO))
+    sync_directory(file.parent)
+    segment = Segment(rows[-1], last_hash, len(rows), sha256, round(at * _MICRO))
     try:
         log.note_archived(segment)
     except BackendError:
@@ -87,7 +87,8 @@ def refuse_existing(file: Path, log: AuditLog) -> None:
         return
     if not file.is_file():  # a device may have no end
         raise SettingsError(f"{file} is there already, and no file; name one that is not there")
-    sha256 = _sha256(file)
+    with file.open("rb") as content:
+        sha256 = hashlib.file_digest(content, "sha256").hexdigest()
     known = next((each for each in log.segments() if each.sha256 == sha256), None)
     told = (
         f"it has the rows {known.first} to {known.through}, which are nowhere else: keep it"
@@ -98,19 +99,17 @@ def refuse_existing(file: Path, log: AuditLog) -> None:
     raise SettingsError(f"{file} is there already; {told}, or name another file")
 
 
+def _refused(wrong: str) -> BackendError:
+    return BackendError(f"{wrong}, so nothing was archived; see `supervisor-memory audit verify`")
+
+
 def _remove_archived(log: AuditLog) -> None:
     while log.remove_archived(most=_AT_ONCE) == _AT_ONCE:
         time.sleep(_PAUSE_SECONDS)
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    last: str
-    """The hash of the last row, in hex."""
-    sha256: str
-
-
-def _write(log: AuditLog, part: Path, rows: range) -> _Written:
+def _write(log: AuditLog, part: Path, rows: range) -> tuple[str, str]:
+    """Write rows into a new file; returns the hash of the last row and the SHA-256 of the file, in hex."""
     segments = log.segments()
     before = bytes.fromhex(segments[-1].hash) if segments else GENESIS
     digest, last = hashlib.sha256(), rows[0] - 1
@@ -125,9 +124,7 @@ def _write(log: AuditLog, part: Path, rows: range) -> _Written:
         with os.fdopen(descriptor, "wb") as lines:
             for row in takewhile(lambda row: row.seq <= rows[-1], live_rows(log, after=last)):
                 if wrong := wrong_with(row, log.log_id, last, before):
-                    raise BackendError(
-                        f"{wrong}, so nothing was archived; see `supervisor-memory audit verify`"
-                    )
+                    raise _refused(wrong)
                 line = line_of(log.log_id, row).encode()
                 digest.update(line)
                 lines.write(line)
@@ -141,17 +138,4 @@ def _write(log: AuditLog, part: Path, rows: range) -> _Written:
     except BaseException:
         part.unlink()
         raise
-    return _Written(before.hex(), digest.hexdigest())
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    return before.hex(), digest.hexdigest()

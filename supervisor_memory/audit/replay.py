@@ -122,7 +122,10 @@ def replayed(
             latest.pop(row.record_id, None)
         elif row.outcome == "ok" and (version := row.event["version_after"]) is not None:
             latest.pop(row.record_id, None)  # what was changed last is told last
-            latest[row.record_id] = _remembered(row, row.record_id, version)
+            actor, at = str(row.event["actor"]), row.ts_us / _MICRO
+            latest[row.record_id] = Remembered(
+                row.record_id, version, row.seq, row.op, row.outcome, actor, at
+            )
             owners[row.record_id] = row.subject
     told = [_with_text(each, versions(each.record_id)) for each in latest.values()]
     there = tuple(each for each in told if not _is_deleted(each))
@@ -146,11 +149,6 @@ def _rows(
             )
         yield row
         after = row.seq
-
-
-def _remembered(row: AuditRow, record_id: str, version: int) -> Remembered:
-    actor = str(row.event["actor"])
-    return Remembered(record_id, version, row.seq, row.op, row.outcome, actor, row.ts_us / _MICRO)
 
 
 def _with_text(told: Remembered, versions: Sequence[Record]) -> Remembered:

@@ -119,7 +119,9 @@ class _Chain:
         if wrong or event is None:
             self.fault(row.seq, wrong)
         elif row.op == ARCHIVE:
-            self._take_archiving(event)
+            detail = event.get("detail")
+            if isinstance(detail, dict) and isinstance(through := detail.get("through"), int):
+                self.archivings[through] = event
         elif self.records is not None and row.record_id is not None:
             _note(row, event, self.records)
         if row.seq in self._hashes and isinstance(row.hash, bytes):
@@ -149,11 +151,6 @@ class _Chain:
         own = [anchor for anchor in self._anchors if anchor.log_id == self._log_id]
         self.found.unseen = sorted(anchor.seq for anchor in own if anchor.seq < start)
         self.found.faults += _since(self._anchors, self._log_id, self._hashes, start, self._last, key)
-
-    def _take_archiving(self, event: Mapping[str, Any]) -> None:
-        detail = event.get("detail")
-        if isinstance(detail, dict) and isinstance(through := detail.get("through"), int):
-            self.archivings[through] = event
 
 
 def verified(
@@ -244,12 +241,12 @@ def _compare_boundaries(chain: _Chain, segments: Sequence[Segment]) -> None:
     known = {each.through: each for each in segments}
     to_be_told = {through for through in known if through >= chain.found.archived}
     for through in sorted(to_be_told | set(chain.archivings)):
+        told = ""
         if through not in known:
-            chain.fault(
-                through, f"the log says that its rows up to {through} were archived, the store does not"
-            )
+            told = f"the log says that its rows up to {through} were archived, the store does not"
         elif not known[through].is_told_by(chain.archivings.get(through)):
             told = f"the store says that the rows up to {through} were archived, and its log does not say so"
+        if told:
             chain.fault(through, told)
 
 
@@ -281,18 +278,9 @@ def _is_filed_by(row: AuditRow, event: Mapping[str, Any]) -> bool:
 
 
 def _since(  # noqa: PLR0917
-    anchors: Sequence[Anchor],
-    log_id: str,
-    hashes: Mapping[int, str],
-    start: int,
-    last: int,
-    key: str | None,
+    anchors: Sequence[Anchor], log_id: str, hashes: Mapping[int, str], start: int, last: int, key: str | None
 ) -> Iterator[Fault]:
-    """The faults that the anchors show.
-
-    Args:
-        start: Anchors of rows before this row are compared with nothing; when all are, that is a fault.
-    """
+    """The faults that the anchors show; one is that all are of rows before `start`, compared with none."""
     for anchor in anchors:
         where = f"the anchor of row {anchor.seq}"
         if key is not None and not anchor.mac:
@@ -341,9 +329,7 @@ def _differences(log: AuditLog, get: Get, records: dict[str, _Last], *, texts: b
         elif found[0].version != last.version:
             told = f"{where}: it has version {found[0].version}, and {last.version} was written last"
             yield Fault("state", last.seq, told)
-        elif texts and not _is_text_of(found[0].content, key, last.commitment):
+        elif texts and not hmac.compare_digest(
+            text := commitment(key, found[0].content), last.commitment or text
+        ):
             yield Fault("content", last.seq, f"{where}: its text is not the one that was written")
-
-
-def _is_text_of(content: str, key: bytes, committed: str | None) -> bool:
-    return committed is None or hmac.compare_digest(commitment(key, content), committed)

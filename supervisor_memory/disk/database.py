@@ -28,6 +28,7 @@ __all__ = [
     "log_of",
     "refuse_network_file_system",
     "select",
+    "sync_directory",
 ]
 
 File: TypeAlias = tuple[int, int]
@@ -45,6 +46,15 @@ def file_at(path: str) -> File | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     return found.st_dev, found.st_ino
+
+
+def sync_directory(directory: Path) -> None:
+    """Bring the names of a directory's files to the disk."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def log_of(path: Path) -> Path:
@@ -645,7 +655,12 @@ class Database:
                 raise
             # Without a writable directory SQLite cannot make the index of its log; nobody else can either.
             self._writer, self.read_only, self._immutable = None, True, True
-            self._refuse_unread_log()
+            if (log := log_of(self.path)).exists() and log.stat().st_size:
+                raise BackendUnavailable(
+                    f"{log} holds changes that can only be read where its directory is writable; "
+                    "open the store there once, then again here",
+                    path=self.where,
+                ) from None
             connection = self._writer_connection()
             found, tables = _look_at(connection)
         if self.path is not None and connection.readonly("main"):
@@ -657,16 +672,6 @@ class Database:
                 path=self.where,
             )
         return found
-
-    def _refuse_unread_log(self) -> None:
-        assert self.path is not None
-        log = log_of(self.path)
-        if log.exists() and log.stat().st_size:
-            raise BackendUnavailable(
-                f"{log} holds changes that can only be read where its directory is writable; "
-                "open the store there once, then again here",
-                path=self.where,
-            )
 
     def _use_write_ahead_log(self) -> None:
         # Changing the mode answers "locked" at once, whatever the busy timeout says.

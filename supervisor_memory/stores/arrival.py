@@ -20,19 +20,15 @@ class Shelf(Protocol):
 
     def current(self, record_id: str) -> Record | None:
         """The record with this id, at its present version; None: there is none."""
-        ...
 
     def earlier(self, record_id: str, version: int) -> Record | None:
         """The record at an earlier version; None: the store has no such version."""
-        ...
 
     def put(self, stored: Stored, current: Record | None) -> None:
         """Put a record in the place of `current`, with the versions between the two.
 
-        Raises:
-            Conflict: another active record has its place; nothing was put.
+        Raises Conflict where another active record has its place; nothing was put then.
         """
-        ...
 
 
 class Refuses(Protocol):
@@ -40,7 +36,6 @@ class Refuses(Protocol):
 
     def refuse_erased(self, records: Sequence[Record]) -> None:
         """Raise WasErased where a new record was said before its user was erased."""
-        ...
 
 
 @dataclass(slots=True)
@@ -63,8 +58,13 @@ def take_all(page: Sequence[Stored], shelf: Shelf, *, tombstones: Refuses) -> De
             sound[position] = _sound(each)
         except (InvalidContent, BadVector) as error:
             decided.taken[position] = _refused(each.record.id, "invalid", error)
-    new = [each.record for each in sound.values() if shelf.current(each.record.id) is None]
-    erased = _erased(new, tombstones)
+    erased: Collection[str] = ()
+    try:
+        tombstones.refuse_erased(
+            [each.record for each in sound.values() if shelf.current(each.record.id) is None]
+        )
+    except WasErased as error:
+        erased = frozenset(error.facts["record_ids"])
     # Records that hold no place, or leave theirs, come first, so that others can have it.
     waiting = sorted(
         sound, key=lambda p: (any(places(sound[p].record)), shelf.current(sound[p].record.id) is None)
@@ -76,9 +76,8 @@ def take_all(page: Sequence[Stored], shelf: Shelf, *, tombstones: Refuses) -> De
         waiting = again if len(again) < len(waiting) else []
     refused = Counter(each.reason for each in decided.taken.values() if each.what == "refused")
     if refused:
-        decided.events.append(
-            AuditEvent("memory.import", actor="operator", outcome="skipped", reason="refused", detail=refused)
-        )
+        told = AuditEvent("memory.import", outcome="skipped", reason="refused", detail=refused)
+        decided.events.append(replace(told, actor="operator"))
     return decided
 
 
@@ -86,12 +85,8 @@ def _take(stored: Stored, shelf: Shelf, erased: Collection[str], events: list[Au
     record = stored.record
     current = shelf.current(record.id)
     if current is None and record.id in erased:
-        return Taken(
-            record.id,
-            "refused",
-            "erased",
-            f"record {record.id} was said before its user was erased, so it does not come back",
-        )
+        told = f"record {record.id} was said before its user was erased, so it does not come back"
+        return Taken(record.id, "refused", "erased", told)
     taken = _verdict(stored, current, shelf.earlier)
     if taken.what in ("added", "replaced"):
         try:
@@ -115,13 +110,9 @@ def _verdict(stored: Stored, current: Record | None, earlier: Callable[[str, int
         what, brought = "replaced", _version(stored.earlier, current.version)
     if here is not None and brought is not None and _alike(here, brought):
         return Taken(record.id, what)
-    return Taken(
-        record.id,
-        "refused",
-        "other-record",
-        f"record {record.id} is here with another history (at version {current.version}, and version "
-        f"{record.version} was brought); delete one of the two, or keep both stores",
-    )
+    told = f"record {record.id} is here with another history (at version {current.version}, and version "
+    told += f"{record.version} was brought); delete one of the two, or keep both stores"
+    return Taken(record.id, "refused", "other-record", told)
 
 
 def _version(records: Iterable[Record], version: int) -> Record | None:
@@ -151,14 +142,6 @@ def _sound(stored: Stored) -> Stored:
     if any((each.id, each.user_id) != (record.id, record.user_id) for each in earlier):
         raise InvalidContent(f"an earlier version of {what} is another record's", id=record.id)
     return Stored(record, earlier, vector)
-
-
-def _erased(records: Sequence[Record], tombstones: Refuses) -> Collection[str]:
-    try:
-        tombstones.refuse_erased(records)
-    except WasErased as error:
-        return frozenset(error.facts["record_ids"])
-    return ()
 
 
 def _refused(record_id: str, reason: str, error: Exception) -> Taken:
@@ -228,7 +211,5 @@ class _StateShelf:
         known = 0 if current is None else current.version
         staged.previous.extend(each for each in stored.earlier if each.version >= known)
         staged.records[record.id] = record
-        embedder = record.embedder
-        staged.vectors[record.id] = (
-            None if stored.vector is None or embedder is None else (embedder, stored.vector)
-        )
+        embedder, vector = record.embedder, stored.vector
+        staged.vectors[record.id] = None if vector is None or embedder is None else (embedder, vector)

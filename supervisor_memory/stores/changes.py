@@ -78,19 +78,13 @@ def _check_expectation(change: Change, current: Record | None) -> None:
             raise clash("id", record_id, record_id)
         return
     if current is None or current.user_id != change.record.user_id:
-        raise RecordNotFound(
-            f"there is no record {record_id} to change; it may have been erased", record_id=record_id
-        )
+        told = f"there is no record {record_id} to change; it may have been erased"
+        raise RecordNotFound(told, record_id=record_id)
     if current.version != change.expects:
-        raise Conflict(
-            f"record {record_id} is at version {current.version}, not {change.expects}; read it again and "
-            "decide again",
-            what="version",
-            record_id=record_id,
-            change_id=record_id,
-            expected=change.expects,
-            found=current.version,
-        )
+        told = f"is at version {current.version}, not {change.expects}; read it again and decide again"
+        ids = {"record_id": record_id, "change_id": record_id}
+        versions = {"expected": change.expects, "found": current.version}
+        raise Conflict(f"record {record_id} {told}", what="version", **ids, **versions)
 
 
 def clash(what: str, record_id: str, change_id: str) -> Conflict:
@@ -135,10 +129,8 @@ def plain(record: Record) -> Record:
         ) from error
     times = (record.created_at, record.updated_at, record.valid_from, record.valid_to, record.expires_at)
     if not all(math.isfinite(time) for time in times if time is not None):
-        raise InvalidContent(
-            f"record {record.id} holds a time that is no number; pass seconds since 1970",
-            record_id=record.id,
-        )
+        told = f"record {record.id} holds a time that is no number; pass seconds since 1970"
+        raise InvalidContent(told, record_id=record.id)
     values = json.loads(text)
     return Record.from_dict({**values, "content_hash": content_hash(values["content"])})
 

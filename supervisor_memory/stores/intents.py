@@ -42,7 +42,10 @@ class Intents:
         # Once looked for, a new one can only be the last row: another process's over the same log.
         if self._has_settled and not any(row.op == "commit.intent" for row in self._audit.tail(1)):
             return
-        if (commit_id := self._unanswered()) is not None:
+        intents = self._audit.tail(1, op="commit.intent")
+        answers = [*self._audit.tail(1, op="commit.done"), *self._audit.tail(1, op="commit.unknown")]
+        if intents and not any(row.seq > intents[0].seq for row in answers):
+            commit_id = str(intents[0].event["detail"]["commit"])
             self.answer(commit_id, applied=is_applied(commit_id))
         self._has_settled = True
 
@@ -52,18 +55,7 @@ class Intents:
         event = AuditEvent("commit.unknown", actor="backend", outcome="degraded", detail=detail)
         self._audit.append([event], at=self._clock())
 
-    def _unanswered(self) -> str | None:
-        intents = self._audit.tail(1, op="commit.intent")
-        answers = [*self._audit.tail(1, op="commit.done"), *self._audit.tail(1, op="commit.unknown")]
-        if not intents or any(row.seq > intents[0].seq for row in answers):
-            return None
-        return str(intents[0].event["detail"]["commit"])
-
 
 def _event(op: str, commit: Commit, outcome: Literal["ok", "failed"]) -> AuditEvent:
-    detail: dict[str, str | int] = {
-        "commit": commit.id,
-        "changes": len(commit.changes),
-        "events": len(commit.audit),
-    }
-    return AuditEvent(op, actor="backend", outcome=outcome, detail=detail)
+    counts = {"changes": len(commit.changes), "events": len(commit.audit)}
+    return AuditEvent(op, actor="backend", outcome=outcome, detail={"commit": commit.id, **counts})

@@ -7,10 +7,11 @@ class TestMine(EmbedderContract):
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import numpy as np
 
-from supervisor_memory.embedding.protocol import Embedder, Matrix, Vector
+from supervisor_memory.embedding.protocol import Embedder, Matrix
 from supervisor_memory.errors import EmbeddingError
 
 __all__ = ["EmbedderContract"]
@@ -67,9 +68,12 @@ class EmbedderContract:
 
     def test_any_string_gets_a_unit_vector_or_an_embedding_error(self, embedder: Embedder) -> None:
         for name, text in AWKWARD.items():
-            for vectors in (as_query(embedder, text), as_document(embedder, text)):
-                if vectors is not None:
-                    assert_unit_rows(vectors, rows=1, embedder=embedder, what=name)
+            with suppress(EmbeddingError):
+                assert_unit_rows(
+                    embedder.embed_query(text)[np.newaxis, :], rows=1, embedder=embedder, what=name
+                )
+            with suppress(EmbeddingError):
+                assert_unit_rows(embedder.embed_documents([text]), rows=1, embedder=embedder, what=name)
 
     def test_the_fingerprint_names_the_dimension_and_stays(self, embedder: Embedder) -> None:
         before = embedder.fingerprint
@@ -92,23 +96,6 @@ class EmbedderContract:
         with ThreadPoolExecutor(THREADS) as pool:
             found = list(pool.map(embedder.embed_query, texts * 2))
         assert np.allclose(np.stack(found), np.stack(expected * 2), atol=CLOSE)
-
-
-def as_query(embedder: Embedder, text: str) -> Matrix | None:
-    """Embed as a query; None when refused."""
-    try:
-        vector: Vector = embedder.embed_query(text)
-    except EmbeddingError:
-        return None
-    return vector[np.newaxis, :]
-
-
-def as_document(embedder: Embedder, text: str) -> Matrix | None:
-    """Embed as a document; None when refused."""
-    try:
-        return embedder.embed_documents([text])
-    except EmbeddingError:
-        return None
 
 
 def assert_unit_rows(vectors: Matrix, *, rows: int, embedder: Embedder, what: str = "") -> None:

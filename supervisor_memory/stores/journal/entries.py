@@ -144,10 +144,6 @@ class Entries:
         with self._database.reading() as connection:
             return [_entry(row) for row in select(connection, "journal", sql, *bindings)]
 
-    def orphans(self, *, before: float) -> Sequence[Entry]:
-        """Entries that were begun before a moment and have not ended; their process may have died."""
-        return [entry for entry in self.first("begun", limit=_PAGE) if entry.at < before]
-
     def counts(self) -> Mapping[str, int]:
         """How many entries there are, by state."""
         with self._database.reading() as connection:

@@ -172,18 +172,15 @@ class Overlay:
             stamp, numbers = self._entries.waiting(after=0)
             waiting = set(numbers)
             for seq in [seq for seq in self._seen if seq not in waiting]:
-                self._let_go(seq)
+                for record_id in self._seen.pop(seq):
+                    if self._last.get(record_id) == seq:
+                        del self._last[record_id]
+                        self._state.drop(record_id)
             fresh = [seq for seq in numbers if seq not in self._seen]
         for entry in self._entries.read(fresh):
             self._take_up(entry)
         self._newest = max((self._newest, *fresh))
         self._stamp = stamp
-
-    def _let_go(self, seq: int) -> None:
-        for record_id in self._seen.pop(seq):
-            if self._last.get(record_id) == seq:
-                del self._last[record_id]
-                self._state.drop(record_id)
 
     def _take_up(self, entry: Entry) -> None:
         self._seen[entry.seq] = {change.record.id for change in entry.commit.changes}

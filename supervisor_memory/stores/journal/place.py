@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from supervisor_memory.audit.log import AuditLog
@@ -28,13 +27,6 @@ class Place:
     audit: AuditLog
     copy: LocalCopy | None = None
     clock: Callable[[], float] = time.time
-
-    @classmethod
-    def in_directory(cls, path: Path | None, *, copies: bool, clock: Callable[[], float]) -> "Place":
-        """Open the place in a directory, or with None in memory."""
-        database = Database(None if path is None else Path(path) / JOURNAL_FILE_NAME)
-        copy = LocalCopy(database) if copies else None
-        return cls(database, Entries(database), AuditLog(database), copy, clock)
 
     def note(self, commit: Commit, done: Committed) -> None:
         """Put the records of an applied commit into the copy, inside the transaction that audits it."""

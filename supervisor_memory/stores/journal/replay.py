@@ -29,6 +29,7 @@ from supervisor_memory.stores.protocol import Change, Commit, Committed, Decides
 __all__ = ["Replay"]
 
 _ORPHANED_AFTER: Final = 60.0
+_MOST_ORPHANS: Final = 500
 _MOST_ATTEMPTS: Final = 3
 _ERASE_SECONDS: Final = 240.0
 _TOGETHER_SECONDS: Final = 30.0
@@ -133,8 +134,9 @@ class Replay:
         try:
             for user_id, at in entries.erasures().items():
                 self._erase(user_id, at)
-            for orphan in entries.orphans(before=self._place.clock() - _ORPHANED_AFTER):
-                self._apply(orphan)
+            for begun in entries.first("begun", limit=_MOST_ORPHANS):
+                if begun.at < self._place.clock() - _ORPHANED_AFTER:  # its process may have died
+                    self._apply(begun)
             while not self._stop.is_set() and (next_ones := next_together(entries))[1]:
                 if not self._apply_all(*next_ones):
                     return False
@@ -199,7 +201,10 @@ class Replay:
             return True
         except Exception as error:  # noqa: BLE001  # an operator of the recipe, which may be a stranger's
             _log.warning("a commit that waited could not be decided again", exc_info=error)
-            return self._count(entry, _code_of(error))
+            if self._place.entries.note_attempt(entry.seq, _code_of(error)) < _MOST_ATTEMPTS:
+                return False
+            self._bury(entry, _code_of(error))
+            return True
         self._place.entries.note_merged(merged)
         self._end(entry, "commit.decided-again", reason=reason)
         return True
@@ -226,9 +231,8 @@ class Replay:
         if not self._store.health().ok:
             raise OutOfReach(f"{self._store.name} is not well", backend=self._store.name) from error
         reason = _code_of(error.__cause__ or error)
-        if self._place.entries.note_attempt(entry.seq, reason) < _MOST_ATTEMPTS or not self._takes_another(
-            entry
-        ):
+        attempts = self._place.entries.note_attempt(entry.seq, reason)
+        if attempts < _MOST_ATTEMPTS or not self._takes_another(entry):
             return False
         self._bury(entry, reason)
         return True
@@ -246,18 +250,9 @@ class Replay:
                 return True
         return False
 
-    def _count(self, entry: Entry, reason: str) -> bool:
-        if self._place.entries.note_attempt(entry.seq, reason) < _MOST_ATTEMPTS:
-            return False
-        self._bury(entry, reason)
-        return True
-
     def _bury(self, entry: Entry, reason: str) -> None:
-        _log.error(
-            "a commit of %d changes cannot be applied (%s); it is kept: see `supervisor-memory backlog`",
-            len(entry.commit.changes),
-            reason,
-        )
+        what = "a commit of %d changes cannot be applied (%s); it is kept: see `supervisor-memory backlog`"
+        _log.error(what, len(entry.commit.changes), reason)
         with self._place.database.writing():
             self._place.entries.mark(entry.seq, "dead", reason=reason)
             self._place.tell(told("commit.dead", entry.commit, outcome="failed", reason=reason))

@@ -8,6 +8,7 @@ from typing import Final
 
 from supervisor_memory.audit.log import AuditLog, RelayedLog
 from supervisor_memory.bridge import Bridge
+from supervisor_memory.disk.database import Database
 from supervisor_memory.errors import (
     BackendError,
     BadVector,
@@ -22,11 +23,12 @@ from supervisor_memory.model.records import SESSION_FAMILY, Filter, Hits, Query,
 from supervisor_memory.stores.caches import forget_texts
 from supervisor_memory.stores.changes import plain, vector_to_store
 from supervisor_memory.stores.journal.breaker import Breaker
-from supervisor_memory.stores.journal.entries import Entry
+from supervisor_memory.stores.journal.entries import Entries, Entry
 from supervisor_memory.stores.journal.link import Link, OutOfReach
 from supervisor_memory.stores.journal.linked import Linked
+from supervisor_memory.stores.journal.local_copy import LocalCopy
 from supervisor_memory.stores.journal.overlay import Overlay
-from supervisor_memory.stores.journal.place import Place, told
+from supervisor_memory.stores.journal.place import JOURNAL_FILE_NAME, Place, told
 from supervisor_memory.stores.journal.reconcile import reconcile
 from supervisor_memory.stores.journal.replay import Replay
 from supervisor_memory.stores.memory.state import State
@@ -99,7 +101,9 @@ class JournalBackend(Verbs):
         self._moves = store if isinstance(store, Moves) else None
         self._bridge = Bridge()
         self._link = Link(store.name, self._bridge, breaker or Breaker())
-        self._place = Place.in_directory(path, copies=copies, clock=clock)
+        database = Database(None if path is None else Path(path) / JOURNAL_FILE_NAME)
+        copy = LocalCopy(database) if copies else None
+        self._place = Place(database, Entries(database), AuditLog(database), copy, clock)
         if isinstance(store.audit, RelayedLog):
             store.audit.relay_to(self._place.audit)
         self._overlay = Overlay(self._place.entries)

@@ -48,7 +48,9 @@ class StoreCalls:
             BackendUnavailable: another backend took too long, or this is the thread of the store's loop.
         """
         # Before the lock is waited for: its holder may be waiting for this very thread.
-        self._refuse_loop_thread()
+        with contextlib.suppress(RuntimeError):  # no loop runs here
+            if asyncio.get_running_loop() is self._loop():
+                raise self._on_loop_thread()
         self._ask_loop()
         if not self._lock.acquire(timeout=LOCK_SECONDS):
             raise BackendUnavailable(
@@ -89,10 +91,8 @@ class StoreCalls:
                 return [item for item in rows if item.namespace[: len(namespace)] == namespace]
             # Pages that overlap leave something out: stores order items by time, and many share one.
             size = 2 * max(size, len(rows))
-        raise BackendUnavailable(
-            f"{self.name} gave the same item twice while {'/'.join(namespace)} was read; try again",
-            store=self.name,
-        )
+        told = f"{self.name} gave the same item twice while {'/'.join(namespace)} was read; try again"
+        raise BackendUnavailable(told, store=self.name)
 
     def _pages(self, namespace: Namespace, size: int, where: dict[str, Any] | None) -> Iterator[Item]:
         offset = 0
@@ -137,17 +137,6 @@ class StoreCalls:
     def _loop(self) -> asyncio.AbstractEventLoop | None:
         """The event loop of a store that is async at heart (AsyncBatchedBaseStore)."""
         return getattr(self.store, "_loop", None)
-
-    def _refuse_loop_thread(self) -> None:
-        loop = self._loop()
-        if loop is None:
-            return
-        try:
-            here = asyncio.get_running_loop()
-        except RuntimeError:
-            return
-        if here is loop:
-            raise self._on_loop_thread()
 
     def _ask_loop(self) -> None:
         loop = self._loop()

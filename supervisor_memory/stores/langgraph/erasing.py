@@ -10,7 +10,7 @@ from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.errors import CorruptStore
 from supervisor_memory.model.records import Record
 from supervisor_memory.stores.langgraph.calls import StoreCalls
-from supervisor_memory.stores.langgraph.items import Found, Layout
+from supervisor_memory.stores.langgraph.items import Found, Layout, put
 from supervisor_memory.stores.remote_erasing import Answers, Held, RemoteErasing, Tombstone, is_doomed
 
 __all__ = ["StoreErasing"]
@@ -76,7 +76,7 @@ class StoreErasing(RemoteErasing):
     def _make_secret(self, secret: str) -> None:
         with self._calls.alone():
             if self._read([])[0] is None:
-                self._calls.puts([self._layout.put(self._layout.secret, {"secret": secret})])
+                self._calls.puts([put(self._layout.secret, {"secret": secret})])
 
     def _read(self, names: Sequence[str]) -> Answers:
         with self._calls.alone():
@@ -90,7 +90,7 @@ class StoreErasing(RemoteErasing):
     def _put(self, name: str, tombstone: Tombstone) -> None:
         values = {"erased_at": tombstone.at, "erasure": tombstone.erasure, **tombstone.to_dict()}
         with self._calls.alone():
-            self._calls.puts([self._layout.put(self._stone(name), values)])
+            self._calls.puts([put(self._stone(name), values)])
 
     def _close(self, name: str, tombstone: Tombstone) -> None:
         with self._calls.alone():
@@ -101,25 +101,19 @@ class StoreErasing(RemoteErasing):
     def _sweep(self, user_id: str, tombstone: Tombstone) -> Sequence[str]:
         with self._calls.alone():
             doomed = self._doomed(user_id, tombstone)
-            self._write([self._layout.put(self._stone(name), {}) for name in self._marks(doomed)])
+            said = [each for each in doomed if each.value.get("layer") == "history"]
+            marks = [self.mark(str(each.value.get("id"))) for each in said if self._part(each) != "versions"]
+            self._write([put(self._stone(name), {}) for name in marks])
             self._write([PutOp(item.namespace, item.key, None) for item in doomed])
             gone = self._calls.gets([GetOp(item.namespace, item.key, refresh_ttl=False) for item in doomed])
-            left = {
-                self._key(item) for item in (*gone, *self._doomed(user_id, tombstone)) if item is not None
-            }
-        if not left:
-            return ()
-        return [f"{len(left)} items of the user are still in {self._calls.name}"]
+            still = [*gone, *self._doomed(user_id, tombstone)]
+        left = {self._key(item) for item in still if item is not None}
+        return [f"{len(left)} items of the user are still in {self._calls.name}"] if left else ()
 
     def _doomed(self, user_id: str, tombstone: Tombstone) -> Sequence[Item]:
         return [
             item for item in self._items(user_id) if is_doomed(self._key(item), _said_at(item), tombstone)
         ]
-
-    def _marks(self, items: Sequence[Item]) -> Iterator[str]:
-        for item in items:
-            if item.value.get("layer") == "history" and self._part(item) != "versions":
-                yield self.mark(str(item.value.get("id")))
 
     def _items(self, user_id: str) -> Iterator[Item]:
         """All items of a user; versions and owners last, for an erasure cut off finds the rest by them."""

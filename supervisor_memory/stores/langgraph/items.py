@@ -19,18 +19,11 @@ from typing import Any, Final
 from langgraph.store.base import GetOp, Item, PutOp
 
 from supervisor_memory.errors import CorruptStore
-from supervisor_memory.model.records import (
-    SESSION_FAMILY,
-    Filter,
-    Namespace,
-    Record,
-    Status,
-    is_hash_of,
-)
+from supervisor_memory.model.records import SESSION_FAMILY, Filter, Namespace, Record, Status, is_hash_of
 from supervisor_memory.stores.changes import as_text, from_text
 from supervisor_memory.stores.memory.state import Staged, StoredVector
 
-__all__ = ["Found", "Layout", "Owner", "label", "part_of", "parts"]
+__all__ = ["Found", "Layout", "Owner", "label", "part_of", "parts", "put"]
 
 FORMAT: Final = 1
 _UNSAFE: Final = re.compile(rb"[^A-Za-z0-9-]")
@@ -142,30 +135,23 @@ class Layout:
         """The item that marks a verbatim record as erased."""
         return _get((*self.prefix, "unsaid"), name)
 
-    def put(self, where: GetOp, value: dict[str, Any]) -> PutOp:
-        """Writes an item."""
-        return _put(where, value)
-
     def last_commit(self, log_id: str) -> GetOp:
         return _get((*self.prefix, "commits"), label(log_id))
 
     def puts(
         self, staged: Staged, owners: Mapping[str, Owner], *, commit_id: str, log_id: str
     ) -> Sequence[PutOp]:
-        """The puts that apply a commit.
+        """The puts that apply a commit, in an order in which a store that stops halfway loses nothing.
 
-        They are in an order in which a store that stops halfway loses nothing: earlier versions come before
-        the records as they are now, and the commit's mark comes last.
-
-        Args:
-            owners: Record id → its owner so far, for records that exist.
+        Earlier versions come before the records as they are now, and the commit's mark comes last. `owners`
+        has the owner so far of each record that exists.
         """
         return [
             *(self._version(record) for record in staged.previous),
             *self._places(staged, owners),
             *(self._present(record, staged.vectors.get(record.id)) for record in staged.records.values()),
             *self._moved(staged, owners),
-            _put(self.last_commit(log_id), {"commit": commit_id}),
+            put(self.last_commit(log_id), {"commit": commit_id}),
         ]
 
     def found(self, item: Item) -> Found | None:
@@ -203,19 +189,19 @@ class Layout:
 
     def _version(self, record: Record) -> PutOp:
         where = _get(self.namespace("versions", record.user_id), f"{label(record.id)}{record.version}")
-        return _put(where, {**record.to_dict(), "vector": None})
+        return put(where, {**record.to_dict(), "vector": None})
 
     def _places(self, staged: Staged, owners: Mapping[str, Owner]) -> Iterator[PutOp]:
         for record in staged.records.values():
             owner = Owner(record.user_id, part_of(record))
             if owners.get(record.id) != owner:
                 said_at = {"created_at": record.created_at}
-                yield _put(self.owner(record.id), {"user": owner.user_id, "part": owner.part, **said_at})
+                yield put(self.owner(record.id), {"user": owner.user_id, "part": owner.part, **said_at})
 
     def _present(self, record: Record, stored: StoredVector | None) -> PutOp:
         vector = None if stored is None else as_text(stored[1])
         where = self.record(Owner(record.user_id, part_of(record)), record.id)
-        return _put(where, {**record.to_dict(), "vector": vector})
+        return put(where, {**record.to_dict(), "vector": vector})
 
     def _moved(self, staged: Staged, owners: Mapping[str, Owner]) -> Iterator[PutOp]:
         # Written over, not deleted: some stores commit the deletions of a batch whose puts then fail.
@@ -223,14 +209,15 @@ class Layout:
             before = owners.get(record.id)
             if before is not None and before.part != part_of(record):
                 moved = {"moved": part_of(record), "created_at": record.created_at}
-                yield _put(self.record(before, record.id), moved)
+                yield put(self.record(before, record.id), moved)
 
 
 def _get(namespace: Namespace, key: str) -> GetOp:
     return GetOp(namespace, key, refresh_ttl=False)
 
 
-def _put(where: GetOp, value: dict[str, Any]) -> PutOp:
+def put(where: GetOp, value: dict[str, Any]) -> PutOp:
+    """Writes an item."""
     # Not in the host's own index: searching is done here. And no time to live but the record's own.
     return PutOp(where.namespace, where.key, {"format": FORMAT, **value}, index=False, ttl=None)
 

@@ -158,11 +158,7 @@ class BaseStoreBackend(Verbs):
             present = self._found(found)
             history = self._histories(present)
         return [
-            Stored(
-                each.record,
-                tuple(history.get(each.record.id, ())),
-                None if each.vector is None else each.vector[1],
-            )
+            Stored(each.record, tuple(history.get(each.record.id, ())), each.vector and each.vector[1])
             for each in present
         ]
 
@@ -228,14 +224,9 @@ class BaseStoreBackend(Verbs):
     # Reading
 
     def _matching(self, where: Filter) -> Sequence[Record]:
-        return [found.record for found in self._candidates(where) if where.matches(found.record)]
-
-    def _candidates(self, where: Filter) -> Sequence[Found]:
-        """The records that may match, and others."""
         with self._calls.alone():
-            if where.ids is not None:
-                return self._by_id(where.ids)
-            return self._in_parts(where)
+            found = self._in_parts(where) if where.ids is None else self._by_id(where.ids)
+        return [each.record for each in found if where.matches(each.record)]
 
     def _in_parts(self, where: Filter) -> Sequence[Found]:
         return [found for part in parts(where) for found in self._in_namespace(part, where.user_id)]
@@ -278,15 +269,8 @@ class BaseStoreBackend(Verbs):
             "`memory.review.release` it; see docs/hosts/guarded_store.md",
             *(record.version, record.id, self._calls.name),
         )
-        event = AuditEvent(
-            "store",
-            user_id=record.user_id,
-            actor="backend",
-            record_id=record.id,
-            outcome="denied",
-            reason="altered-from-outside",
-            family=record.family,
-        )
+        whose = ("store", record.user_id, "backend", record.family, record.id)
+        event = AuditEvent(*whose, outcome="denied", reason="altered-from-outside")
         with contextlib.suppress(BackendError):  # a log that cannot be written stops no reader
             self._audit.append([event], at=self._clock())
 

@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from supervisor_memory.audit.log import AUDIT_FILE_NAME, AuditLog
-from supervisor_memory.disk.database import LOCK_SECONDS, Database, refuse_network_file_system
+from supervisor_memory.disk.database import (
+    LOCK_SECONDS,
+    Database,
+    refuse_network_file_system,
+    sync_directory,
+)
 from supervisor_memory.errors import BackendError, BackendUnavailable, CorruptStore, ReadOnlyStore
 from supervisor_memory.model.records import Filter
 from supervisor_memory.stores.arrival import as_commit, staged_in
@@ -245,7 +250,7 @@ class _File:
             _write_all(descriptor, text.encode())
             os.fsync(descriptor)
             temporary.replace(self.path)
-            self._sync_directory()
+            sync_directory(self._directory)
         except OSError as error:
             os.close(descriptor)
             raise self._not_written(error) from error
@@ -282,9 +287,8 @@ class _File:
         except OSError as error:
             if error.errno in _CANNOT_WRITE and self._directory.is_dir():
                 return False
-            raise BackendUnavailable(
-                f"{self._directory} cannot be used: {error}", path=str(self.path)
-            ) from error
+            told = f"{self._directory} cannot be used: {error}"
+            raise BackendUnavailable(told, path=str(self.path)) from error
         return not self.path.exists() or os.access(self.path, os.W_OK, effective_ids=_EFFECTIVE)
 
     def _decoded(self, content: bytes) -> Snapshot:
@@ -333,13 +337,6 @@ class _File:
             return _stamp(self.path.stat())
         except FileNotFoundError:
             return None
-
-    def _sync_directory(self) -> None:
-        descriptor = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
     def _not_written(self, error: OSError) -> BackendError:
         if error.errno in _CANNOT_WRITE:

@@ -103,10 +103,7 @@ class State:
             else:
                 self._taken[place] = holder
         for record_id, vector in staged.vectors.items():
-            if vector is None:
-                self.vectors.pop(record_id, None)
-            else:
-                self.vectors[record_id] = vector
+            self._set_vector(record_id, vector)
         for record in staged.records.values():
             self._reindex(self.records.get(record.id), record)
             self.records[record.id] = record
@@ -119,12 +116,15 @@ class State:
                 self.history.setdefault(record.id, []).append(before)
             self._leave_places(before)
         self._taken.update((place, record.id) for place in places(record))
-        if vector is None:
-            self.vectors.pop(record.id, None)
-        else:
-            self.vectors[record.id] = vector
+        self._set_vector(record.id, vector)
         self._reindex(before, record)
         self.records[record.id] = record
+
+    def _set_vector(self, record_id: str, vector: StoredVector | None) -> None:
+        if vector is None:
+            self.vectors.pop(record_id, None)
+        else:
+            self.vectors[record_id] = vector
 
     def drop(self, record_id: str) -> None:
         """Remove a record with its history and its vector."""
@@ -143,12 +143,10 @@ class State:
         """The next records in order of their ids, with all that belongs to them; see `Moves`."""
         ids = self.records if user_id is None else [record.id for record in self.of_user(user_id)]
         wanted = nsmallest(max(0, limit), (each for each in ids if after is None or each > after))
-        return tuple(self._stored(record_id) for record_id in wanted)
-
-    def _stored(self, record_id: str) -> Stored:
-        earlier = tuple(self.history.get(record_id, ()))
-        vector = self.vectors.get(record_id)
-        return Stored(self.records[record_id], earlier, None if vector is None else vector[1].copy())
+        return tuple(
+            Stored(self.records[each], tuple(self.history.get(each, ())), vector and vector[1].copy())
+            for each, vector in ((each, self.vectors.get(each)) for each in wanted)
+        )
 
     def search(self, query: Query, limit: int) -> Hits:
         """Candidates by all signals together; see `MemoryBackend.search`."""
@@ -276,15 +274,11 @@ class State:
     ) -> tuple[Sequence[int], npt.NDArray[np.float32], bool]:
         keys = namespace.index.living_keys()
         stored = ((key, self.vectors.get(self._names[key])) for key in keys)
-        there = [(key, each[1]) for key, each in stored if each is not None and _space_of(each) == space]
+        there = [(key, each[1]) for key, each in stored if each and (each[0], len(each[1])) == space]
         values = np.zeros((len(there), space[1]), dtype=np.float32)
         for row, (_, vector) in enumerate(there):
             values[row] = vector
         return [key for key, _ in there], values, True
-
-
-def _space_of(stored: StoredVector) -> Space:
-    return stored[0], len(stored[1])
 
 
 def _may_hold(where: Filter, namespace: Namespace) -> bool:

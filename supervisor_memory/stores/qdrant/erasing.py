@@ -16,7 +16,7 @@ from supervisor_memory.model.records import Record
 from supervisor_memory.stores.protocol import Ids
 from supervisor_memory.stores.qdrant.calls import QdrantCalls
 from supervisor_memory.stores.qdrant.collection_names import CollectionNames
-from supervisor_memory.stores.qdrant.points import READ, found, point_id
+from supervisor_memory.stores.qdrant.points import READ, found, point_id, upsert
 from supervisor_memory.stores.remote_erasing import Answers, Held, RemoteErasing, Tombstone, is_doomed
 
 __all__ = ["QdrantErasing"]
@@ -47,14 +47,10 @@ class QdrantErasing(RemoteErasing):
             self.out_of_reach = _LOCAL if calls.is_local else _SERVER
 
     def places(self, ids: Ids, new: Sequence[Record] = ()) -> Sequence[models.Record]:
-        """The points that say in which collection each record is; see `place_point`.
+        """The points with these ids that say in which collection a record is; see `place_point`.
 
-        Args:
-            ids: Of points.
-            new: Records to write: the tombstones needed to refuse them are read in the same request.
-
-        Raises:
-            WasErased: a new record was said before its user was erased.
+        The tombstones needed to refuse `new` records are read in the same request. Raises WasErased where one
+        was said before its user was erased.
         """
         read: dict[str, models.Record] = {}
 
@@ -99,9 +95,8 @@ class QdrantErasing(RemoteErasing):
 
     def _tombstones(self) -> Mapping[str, Tombstone]:
         of_users = models.Filter(must=[_is("tombstone", "begun", "done")])
-        points = self._calls.all(
-            self._names.versions, of_users, payload=[*_STONE, "name"], consistency=_MAJORITY
-        )
+        payload = [*_STONE, "name"]
+        points = self._calls.all(self._names.versions, of_users, payload=payload, consistency=_MAJORITY)
         return {str((point.payload or {}).get("name")): _tombstone(point) for point in points}
 
     def _put(self, name: str, tombstone: Tombstone) -> None:
@@ -131,10 +126,8 @@ class QdrantErasing(RemoteErasing):
         ids = [str(point.id) for point in doomed]
         if doomed and name != self._names.versions:
             said = [point for point in doomed if (point.payload or {}).get("layer") == "history"]
-            self._write(
-                [(point_id(self.mark(str(each.id))), {"tombstone": "said"}) for each in said],
-                models.UpdateMode.INSERT_ONLY,
-            )
+            marks = [(point_id(self.mark(str(each.id))), {"tombstone": "said"}) for each in said]
+            self._write(marks, models.UpdateMode.INSERT_ONLY)
         if self._names.are_of(name, user_id) and self._calls.count(name, None) == len(doomed):
             self._calls.drop(name)
             return ()
@@ -170,20 +163,12 @@ class QdrantErasing(RemoteErasing):
 
     def _write(
         self,
-        points: Iterable[tuple[str, dict[str, object]]],
+        points: Iterable[tuple[str, Mapping[str, object]]],
         mode: models.UpdateMode,
         where: models.Filter | None = None,
     ) -> None:
-        made = [models.PointStruct(id=each, payload=payload, vector={}) for each, payload in points]
-        self._calls.write(
-            self._names.versions,
-            [
-                models.UpsertOperation(
-                    upsert=models.PointsList(points=[point], update_mode=mode, update_filter=where)
-                )
-                for point in made
-            ],
-        )
+        made = [models.PointStruct(id=each, payload=dict(payload), vector={}) for each, payload in points]
+        self._calls.write(self._names.versions, [upsert([point], mode, where) for point in made])
 
 
 def _of(user_id: str) -> models.Filter:
@@ -218,9 +203,7 @@ def _tombstone(point: models.Record) -> Tombstone:
 
 
 def _answers(names: Sequence[str], points: Mapping[str, models.Record]) -> Answers:
-    secret = points.get(_SECRET)
-    found = {name: points[point_id(name)] for name in names if point_id(name) in points}
-    return (
-        None if secret is None else str((secret.payload or {}).get("secret")),
-        {name: _tombstone(point) for name, point in found.items()},
-    )
+    point = points.get(_SECRET)
+    secret = None if point is None else str((point.payload or {}).get("secret"))
+    ids = {name: point_id(name) for name in names}
+    return secret, {name: _tombstone(points[id_]) for name, id_ in ids.items() if id_ in points}

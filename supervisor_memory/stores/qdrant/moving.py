@@ -20,7 +20,8 @@ def stored_page(
     """The next records in order of their points; see `Moves`."""
     latest: dict[str, Found] = {}
     for name in calls.collections():
-        if _may_hold(names, name, user_id):
+        said = Filter(user_id=user_id, families=(SESSION_FAMILY,))
+        if names.may_hold(name, Filter(user_id=user_id)) or names.may_hold(name, said):
             for point, each in islice(_records(calls, names, name, after, limit, user_id), max(0, limit)):
                 before = latest.get(point)  # one that is on its way to another collection may be in both
                 if before is None or (before.version, before.moves) < (each.version, each.moves):
@@ -28,13 +29,9 @@ def stored_page(
     page = [latest[point] for point in sorted(latest)[: max(0, limit)]]
     earlier = histories(calls, names, [each.record for each in page if each.record is not None])
     return [
-        Stored(
-            each.record,
-            tuple(earlier.get(each.record.id, ())),
-            None if each.vector is None else each.vector[1],
-        )
-        for each in page
-        if each.record is not None
+        Stored(record, tuple(earlier.get(record.id, ())), vector and vector[1])
+        for record, vector in ((each.record, each.vector) for each in page)
+        if record is not None
     ]
 
 
@@ -49,11 +46,6 @@ def histories(
         if record is not None:
             history.setdefault(record.id, []).append(record)
     return {record_id: sorted(some, key=lambda each: each.version) for record_id, some in history.items()}
-
-
-def _may_hold(names: CollectionNames, name: str, user_id: str | None) -> bool:
-    said = Filter(user_id=user_id, families=(SESSION_FAMILY,))
-    return names.may_hold(name, Filter(user_id=user_id)) or names.may_hold(name, said)
 
 
 def _records(  # noqa: PLR0917

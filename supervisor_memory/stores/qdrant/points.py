@@ -46,6 +46,7 @@ __all__ = [
     "searched_words",
     "seen",
     "updated_at",
+    "upsert",
     "version_id",
     "version_point",
     "visible",
@@ -200,6 +201,13 @@ def seen(point: models.ScoredPoint, collection: str) -> Record | None:
     except (ValueError, KeyError, TypeError, AttributeError, IndexError):
         pass  # `found` says what is wrong with it
     return found(point, collection).record
+
+
+def upsert(
+    points: Sequence[models.PointStruct], mode: models.UpdateMode, where: models.Filter | None = None
+) -> models.UpsertOperation:
+    upserted = models.PointsList(points=list(points), update_mode=mode, update_filter=where)
+    return models.UpsertOperation(upsert=upserted)
 
 
 # Filters

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from qdrant_client import models
 
-from supervisor_memory.model.records import Filter, Hits, Query, Record
+from supervisor_memory.model.records import Hits, Query, Record
 from supervisor_memory.stores.changes import Vector
 from supervisor_memory.stores.qdrant.points import DENSE, READ, WORDS, searched_words, seen
 from supervisor_memory.stores.rank_locally import best_of
@@ -29,14 +29,11 @@ def requests_for(
     requests: dict[str, models.QueryRequest] = {}
     many = max(_LEAST_CANDIDATES, _SPARE * limit)
     if vector is not None:
-        requests[_MEANING] = _request(
-            query=vector, using=DENSE, filter=condition, limit=limit, with_payload=READ
-        )
+        read = {"filter": condition, "with_payload": READ}
+        requests[_MEANING] = _request(query=vector, using=DENSE, limit=limit, **read)
     if words:
         asked = searched_words(words)
-        requests[_BY_WORDS] = _request(
-            query=asked, using=WORDS, filter=condition, limit=many, with_payload=READ
-        )
+        requests[_BY_WORDS] = _request(query=asked, using=WORDS, limit=many, **read)
         if vector is not None:
             requests[_CROSSED] = _request(
                 prefetch=models.Prefetch(query=asked, using=WORDS, filter=condition, limit=many),
@@ -52,10 +49,6 @@ def _request(**values: Any) -> models.QueryRequest:
     # The client copies a request and makes lists of arrays: what is an array until then is copied at once,
     # a list number by number.
     return models.QueryRequest.model_construct(**values)
-
-
-def _but_for_what_it_holds(where: Filter) -> Filter:
-    return replace(where, tags=None, metadata=None)
 
 
 class Candidates:
@@ -78,7 +71,7 @@ class Candidates:
             if way != _CROSSED:
                 record = seen(point, collection)
                 if record is None or not query.where.matches(record):
-                    if record is not None and _but_for_what_it_holds(query.where).matches(record):
+                    if record is not None and replace(query.where, tags=None, metadata=None).matches(record):
                         self.without += 1
                     else:
                         self.foreign.append(key if record is None else record.id)

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from pathlib import Path
@@ -38,6 +39,7 @@ from supervisor_memory.stores.qdrant.points import (
     place_point,
     point_id,
     record_point,
+    upsert,
     version_id,
     version_point,
     visible,
@@ -181,10 +183,12 @@ class QdrantBackend(Verbs):
         begin, most = max(0, offset), max(0, limit)
         if condition is None or not most:
             return ()
+        # Where the server cannot tell, none of the newest it knows of may match.
+        read = partial(self._calls.newest, most=begin + most) if is_told_by_server(where) else self._calls.all
         records = (
             record
             for collection in self._searched(where)
-            for point in self._newest(collection, where, condition, begin + most)
+            for point in read(collection, condition)
             if (record := found(point, collection).record) is not None and where.matches(record)
         )
         return latest_first(records, limit=most, offset=begin)
@@ -293,14 +297,6 @@ class QdrantBackend(Verbs):
 
     # Reading
 
-    def _newest(
-        self, collection: str, where: Filter, condition: models.Filter, most: int
-    ) -> Sequence[models.Record]:
-        """The newest points that match, at least `most` where there are as many."""
-        if is_told_by_server(where):
-            return self._calls.newest(collection, condition, most=most)
-        return self._calls.all(collection, condition)
-
     def _searched(self, where: Filter) -> Sequence[str]:
         return [name for name in self._calls.collections() if self._names.may_hold(name, where)]
 
@@ -316,11 +312,8 @@ class QdrantBackend(Verbs):
             candidates.add(way, points, collection, query)
 
     def _tell_foreign(self, user_id: str, foreign: Sequence[str]) -> None:
-        _log.error(
-            "%s answered a search with %d records that do not match it; they were dropped (foreign-hit)",
-            self._calls.address,
-            len(foreign),
-        )
+        what = "%s answered a search with %d records that do not match it; they were dropped (foreign-hit)"
+        _log.error(what, self._calls.address, len(foreign))
         event = AuditEvent(
             "search",
             user_id=user_id,
@@ -380,9 +373,8 @@ class QdrantBackend(Verbs):
     def _holders(self, records: Sequence[Record], *, but: str) -> Sequence[Record]:
         """The active records that hold places of these records, without records that commit `but` wrote."""
         wanted: dict[Namespace, set[Place]] = {}
-        for record in records:
-            if taken := set(places(record)):
-                wanted.setdefault(record.namespace, set()).update(taken)
+        for place in (each for record in records for each in places(record)):
+            wanted.setdefault(place[1], set()).add(place)
         names = self._calls.collections() if wanted else ()
         return [
             holder
@@ -447,9 +439,9 @@ class QdrantBackend(Verbs):
                     plan.leaving.append((was.collection, gone))
                 collection = was.collection
                 unchanged = current(was.record.version, was.found.commit)
-                plan.updates.setdefault(collection, []).append(_upsert([point], _UPDATE, unchanged))
+                plan.updates.setdefault(collection, []).append(upsert([point], _UPDATE, unchanged))
                 ours = models.Filter(must=of_commit(commit.id))
-                plan.undoing.setdefault(collection, []).append(_upsert([_as_it_was(was)], _UPDATE, ours))
+                plan.undoing.setdefault(collection, []).append(upsert([_as_it_was(was)], _UPDATE, ours))
             plan.written.setdefault(collection, {})[str(point.id)] = record.id
         return plan
 
@@ -466,7 +458,7 @@ class QdrantBackend(Verbs):
             self._calls.index(collection)
         self._write_beside(plan.beside)
         steps = [
-            (collection, _upsert(some, _INSERT))
+            (collection, upsert(some, _INSERT))
             for collection, points in plan.inserts.items()
             for some in chunks(points)
         ]
@@ -477,7 +469,7 @@ class QdrantBackend(Verbs):
     def _write_beside(self, points: Sequence[models.PointStruct]) -> None:
         if points:
             self._calls.ensure(self._names.versions, dimension=None)
-            self._calls.write(self._names.versions, [_upsert(some, _UPSERT) for some in chunks(points)])
+            self._calls.write(self._names.versions, [upsert(some, _UPSERT) for some in chunks(points)])
 
     def _written(self, plan: _Plan, commit_id: str) -> Iterator[tuple[str, str, bool]]:
         """The collection and the id of each planned point, and whether this commit wrote it last."""
@@ -521,12 +513,12 @@ class QdrantBackend(Verbs):
             dimension = 0 if each.vector is None else len(each.vector[1])
             self._calls.ensure(target, dimension=dimension)
             point = record_point(record, each.vector, commit=each.commit, moves=each.moves)
-            self._calls.write(target, [_upsert([point], _UPSERT, older(record.version, each.moves))])
+            self._calls.write(target, [upsert([point], _UPSERT, older(record.version, each.moves))])
             self._write_beside([place_point(record, target)])
             gone = Marker(target, has_arrived=True)
             marker = record_point(record, None, commit=each.commit, moves=each.moves, marker=gone)
             same = models.Filter(must=of_commit(each.commit))
-            self._calls.write(left, [_upsert([marker], _UPDATE, same)])
+            self._calls.write(left, [upsert([marker], _UPDATE, same)])
             if not self._calls.retrieve(left, [str(point.id)], payload=["commit"]):
                 self._calls.remove(target, [str(point.id)])  # erased in between
                 self._erasing.tidy([record.user_id])
@@ -542,14 +534,6 @@ class QdrantBackend(Verbs):
         self._arrive(stored)
         self._erasing.tidy(each.record.user_id for _, each in stored if each.record is not None)
         return bool(stored)
-
-
-def _upsert(
-    points: Sequence[models.PointStruct], mode: models.UpdateMode, where: models.Filter | None = None
-) -> models.UpsertOperation:
-    return models.UpsertOperation(
-        upsert=models.PointsList(points=list(points), update_mode=mode, update_filter=where)
-    )
 
 
 def _as_it_was(located: _Located) -> models.PointStruct:

@@ -33,12 +33,8 @@ def stored_page(
     for record_id, data in versions:
         earlier.setdefault(record_id, []).append(record_of(data))
     return [
-        Stored(
-            record_of(data),
-            tuple(earlier.get(record_id, ())),
-            None if vector is None else from_bytes(vector),
-        )
-        for record_id, data, vector in rows
+        Stored(record_of(data), tuple(earlier.get(id_, ())), None if vector is None else from_bytes(vector))
+        for id_, data, vector in rows
     ]
 
 

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,7 @@ import apsw
 
 from supervisor_memory.audit.log import AUDIT_FILE_NAME, AuditLog
 from supervisor_memory.audit.verify import LOST, verified
-from supervisor_memory.disk.database import Database, log_of
+from supervisor_memory.disk.database import Database, has_table, log_of, sync_directory
 from supervisor_memory.errors import BackendError, BackendUnavailable, Conflict, WasErased
 from supervisor_memory.model.records import AuditEvent, Record
 from supervisor_memory.stores.memory import json_file
@@ -33,13 +33,8 @@ __all__ = ["Repaired", "repair_json", "repair_sqlite"]
 
 _FRESH: Final = ".repair"
 _BESIDE: Final = (
-    "subjects",
-    "record_keys",
-    "tombstones",
-    "erased_verbatim",
-    "erasures",
-    "access",
-    "archived_events",
+    *("subjects", "record_keys", "tombstones", "erased_verbatim"),
+    *("erasures", "access", "archived_events"),
 )
 
 
@@ -154,9 +149,7 @@ def _fill(database: Database, found: Salvaged, done: Repaired, *, now: float) ->
     kept: list[Stored] = []
     events: list[AuditEvent] = []
     with database.writing() as connection:
-        has_records = bool(
-            connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'records'").fetchone()
-        )
+        has_records = has_table(connection, "records")
         for stored, wrong in found.stored():
             record = stored.record
             try:
@@ -195,13 +188,7 @@ def _continue_log(database: Database, found: Salvaged) -> None:
         for table in _BESIDE:
             _insert(connection, table, found.tables.get(table, ()))
         if found.has_whole_log:
-            rows = [
-                (
-                    *(r.seq, r.event_id, r.ts_us, r.op, r.outcome, r.record_id, r.subject),
-                    *(r.payload, r.prev_hash, r.hash),
-                )
-                for _, r in sorted(found.audit.items())
-            ]
+            rows = [astuple(row) for _, row in sorted(found.audit.items())]
             _insert(connection, "segments", found.tables.get("segments", ()))
             _insert(connection, "audit", rows)
 
@@ -229,7 +216,10 @@ def _lost_records(found: Salvaged) -> dict[str, str]:
 def _lost_beside(found: Salvaged, kept: Sequence[Stored]) -> Iterator[str]:
     missing = {
         "vectors: those records are found by words until `supervisor-memory reembed`": sum(
-            each.vector is None and _had_vector(found, each.record.id) for each in kept
+            each.vector is None
+            and (record := found.records.get(each.record.id)) is not None
+            and record.embedder is not None
+            for each in kept
         ),
         "earlier versions": sum(each.record.version - 1 - len(each.earlier) for each in kept),
         "pages or rows that could not be read": found.unreadable,
@@ -242,11 +232,6 @@ def _lost_beside(found: Salvaged, kept: Sequence[Stored]) -> Iterator[str]:
         )
     if "session_key" not in found.meta:
         yield "the key of the audit log: who was erased before is not recognised any more; erase them again"
-
-
-def _had_vector(found: Salvaged, record_id: str) -> bool:
-    record = found.records.get(record_id)
-    return record is not None and record.embedder is not None
 
 
 def _repaired(found: Salvaged) -> AuditEvent:
@@ -320,11 +305,7 @@ def _exchange(files: Sequence[Path], place: Path, found: Salvaged, done: Repaire
             if (beside := file.with_name(file.name + end)).exists():
                 done.put_aside.append(beside.rename(f"{aside}{end}"))
         (place / file.name).replace(file)
-    descriptor = os.open(files[0].parent, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_directory(files[0].parent)
 
 
 def _write(path: Path, text: str) -> None:

@@ -23,7 +23,6 @@ __all__ = [
     "Condition",
     "Writing",
     "counted",
-    "forget_entry",
     "joined",
     "load_entries",
     "namespace_text",
@@ -76,16 +75,12 @@ def _of_namespace(where: Filter) -> Iterator[Condition]:
         yield _is("user_id", where.user_id)
     if where.families is not None:
         yield _in("family", where.families)
-    if not _may_be_said_in_a_session(where):
+    elif where.ids is None and where.session_id is None:
+        yield NOT_SAID_IN_A_SESSION, ()
+    if where.families is not None and SESSION_FAMILY not in where.families:
         yield NOT_SAID_IN_A_SESSION, ()
     if where.tasks is not None:
         yield _in_task(where.tasks)
-
-
-def _may_be_said_in_a_session(where: Filter) -> bool:
-    if where.families is not None:
-        return SESSION_FAMILY in where.families
-    return where.ids is not None or where.session_id is not None
 
 
 def _of_record(where: Filter) -> Iterator[Condition]:
@@ -153,11 +148,6 @@ def put_entry(connection: apsw.Connection, key: int, entry: Entry, *, namespace:
         "INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?)",
         (namespace, key, entry.said_at, entry.stream, entry.speaker, entry.asks, " ".join(entry.terms)),
     )
-
-
-def forget_entry(connection: apsw.Connection, key: int, *, namespace: str) -> None:
-    """Remove the entry of a record."""
-    connection.execute("DELETE FROM entries WHERE namespace = ? AND key = ?", (namespace, key))
 
 
 def load_entries(connection: apsw.Connection, namespace: str) -> Iterator[tuple[int, Entry]]:
@@ -313,9 +303,8 @@ class Writing:
         return clash("id", record.id, record.id)
 
     def _put_version(self, record: Record) -> None:
-        self._connection.execute(
-            "INSERT INTO versions VALUES(?, ?, ?)", (record.id, record.version, record.to_json())
-        )
+        values = (record.id, record.version, record.to_json())
+        self._connection.execute("INSERT INTO versions VALUES(?, ?, ?)", values)
 
     def _put_vector(self, key: int, record: Record, vector: Vector | None) -> None:
         if vector is None:
@@ -329,7 +318,8 @@ class Writing:
         if before == after:
             return
         if current is not None and before is not None:
-            forget_entry(self._connection, key, namespace=namespace_text(current.namespace))
+            where = (namespace_text(current.namespace), key)
+            self._connection.execute("DELETE FROM entries WHERE namespace = ? AND key = ?", where)
         if after is not None:
             put_entry(self._connection, key, entry_of(record), namespace=namespace_text(record.namespace))
 
@@ -346,9 +336,8 @@ class Writing:
 
     def _leave(self, namespace: Namespace) -> None:
         self._revision(namespace)
-        self._connection.execute(
-            "UPDATE namespaces SET rebuilt = revision WHERE namespace = ?", (namespace_text(namespace),)
-        )
+        leave = "UPDATE namespaces SET rebuilt = revision WHERE namespace = ?"
+        self._connection.execute(leave, (namespace_text(namespace),))
 
 
 def counted(connection: apsw.Connection, user_id: str) -> dict[str, int]:
@@ -384,11 +373,8 @@ def _read_of(record: Record | None) -> tuple[object, ...] | None:
     """The values that a record's entry is made from; None: the record has no entry."""
     if record is None or record.status != "active":
         return None
-    source = record.source
-    return (
-        *(record.namespace, record.searched_text, record.layer, record.created_at),
-        *(source.session_id, source.speaker),
-    )
+    said = (record.created_at, record.source.session_id, record.source.speaker)
+    return (record.namespace, record.searched_text, record.layer, *said)
 
 
 def _values(record: Record, revision: int) -> tuple[str | int | float | None, ...]:
