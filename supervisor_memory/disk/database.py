@@ -98,13 +98,9 @@ def _start_of(path: Path) -> bytes:
 
 
 def refuse_network_file_system(directory: Path, *, mounts: str | None = None) -> None:
-    """Raise where `directory` is on a file system with locks that cannot be trusted.
+    """Raise BackendUnavailable where a directory is on NFS, SMB or the like, with locks not to be trusted.
 
-    Args:
-        mounts: The text of /proc/mounts; None reads it. Where there is none, everything passes.
-
-    Raises:
-        BackendUnavailable: it is on NFS, SMB or the like.
+    `mounts` is the text of /proc/mounts; None reads it. Where there is none, everything passes.
     """
     kind = _kind_now(directory) if mounts is None else _kind_of(directory, mounts)
     if kind.startswith(_NETWORK):
@@ -192,26 +188,21 @@ def _translated(error: apsw.Error | UnicodeDecodeError, where: str, waited: floa
                 path=where,
             )
         case apsw.SQLError() if "malformed JSON" in str(error):
-            return CorruptStore(
-                f"a record in {where} cannot be read ({error}); it is left as it is: restore a backup",
-                path=where,
-            )
+            told = f"a record in {where} cannot be read ({error}); it is left as it is: restore a backup"
+            return CorruptStore(told, path=where)
         case apsw.ReadOnlyError() | apsw.PermissionsError():
-            return ReadOnlyStore(
-                f"{where} can be read but not written ({error}); check its owner and mode", path=where
-            )
+            told = f"{where} can be read but not written ({error}); check its owner and mode"
+            return ReadOnlyStore(told, path=where)
         case apsw.CantOpenError():
-            return BackendUnavailable(
-                f"{where} cannot be opened ({error}); check that its directory exists and is writable",
-                path=where,
-            )
+            told = f"{where} cannot be opened ({error}); check that its directory exists and is writable"
+            return BackendUnavailable(told, path=where)
         case apsw.FullError():
             return BackendError(f"no room left for {where}; nothing was saved: free some space", path=where)
         case apsw.IOError():
-            return BackendError(
-                f"the disk refused {where} ({error}); nothing was saved: look at its space, quota and health",
-                path=where,
+            told = (
+                f"the disk refused {where} ({error}); nothing was saved: look at its space, quota and health"
             )
+            return BackendError(told, path=where)
         case UnicodeDecodeError():
             return CorruptStore(
                 f"a text in {where} is damaged ({error.reason}); it is left as it is: run "
@@ -433,10 +424,8 @@ class Database:
 
     def _take_lock(self) -> None:
         if not self._lock.acquire(timeout=self._lock_seconds * 2):
-            raise BackendUnavailable(
-                f"waited {self._lock_seconds * 2:g} s for other threads that write {self.where}; try again",
-                path=self.where,
-            )
+            waited = f"waited {self._lock_seconds * 2:g} s for other threads that write"
+            raise BackendUnavailable(f"{waited} {self.where}; try again", path=self.where)
 
     def _depth_of_this_thread(self) -> int:
         return self._depth if self._owner == threading.get_ident() else 0
@@ -572,11 +561,9 @@ class Database:
                 path=self.where,
             )
         # Never with CREATE: `prepare` has made it, and a file that was removed shall not come back empty.
-        flags = apsw.SQLITE_OPEN_URI | (
-            apsw.SQLITE_OPEN_READONLY if self.read_only else apsw.SQLITE_OPEN_READWRITE
-        )
+        access = apsw.SQLITE_OPEN_READONLY if self.read_only else apsw.SQLITE_OPEN_READWRITE
         address = self.path.absolute().as_uri() + ("?immutable=1" if self._immutable else "")
-        connection = Opened(address, flags=flags)
+        connection = Opened(address, flags=apsw.SQLITE_OPEN_URI | access)
         connection.file = file
         connection.set_busy_timeout(int(self._lock_seconds * 1000))
         # The last connection to close would delete the log that a forked process may still be using.
@@ -605,7 +592,12 @@ class Database:
         if found > self.format or (self.read_only and 0 < found < self.format):
             raise self._other_format(found)
         if self.read_only or found == self.format:
-            self._read_with_the_first()
+            # The first connection is kept for readers: opening another would read the whole schema again,
+            # which takes most of the time until a store has answered; a writer may never be asked for.
+            if self.path is not None and self._writer is not None:
+                self._writer.execute("PRAGMA query_only=1")
+                self._idle.append(self._writer)
+                self._writer = None
             return
         if self.path is not None:
             self._use_write_ahead_log()
@@ -620,17 +612,6 @@ class Database:
                     step(connection)
             connection.pragma("user_version", self.format)
         self._is_becoming_ours = False
-
-    def _read_with_the_first(self) -> None:
-        """Keep the connection of the first look for readers.
-
-        Opening another would read the whole schema again, which takes most of the time until a store has
-        answered; a writer may never be asked for.
-        """
-        if self.path is not None and self._writer is not None:
-            self._writer.execute("PRAGMA query_only=1")
-            self._idle.append(self._writer)
-            self._writer = None
 
     def _other_format(self, found: int) -> BackendUnavailable:
         if found > self.format:
@@ -755,13 +736,9 @@ class _Snapshot:
 _SQLITES: Final = (apsw.Error, UnicodeDecodeError)
 
 
-def has_table(connection: apsw.Connection, name: str, *, schema: str = "main") -> bool:
-    """Whether the file has a table. (`Connection.table_exists` may answer from before another's commit.)
-
-    Args:
-        schema: "temp": whether this connection has it for itself.
-    """
-    look = f"SELECT 1 FROM {schema}.sqlite_schema WHERE type = 'table' AND name = ?"
+def has_table(connection: apsw.Connection, name: str) -> bool:
+    """Whether the file has a table. (`Connection.table_exists` may answer from before another's commit.)"""
+    look = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
     return connection.execute(look, (name,)).fetchone() is not None
 
 

@@ -60,10 +60,8 @@ class Link:
         if given <= 0:
             raise OutOfReach(f"no time is left to ask {self._name}", backend=self._name)
         if not (self.breaker.is_closed if is_hurried else self.breaker.allows()):
-            raise OutOfReach(
-                f"{self._name} did not answer lately; it is asked again in {self.breaker.open_for:.0f} s",
-                backend=self._name,
-            )
+            told = f"{self._name} did not answer lately; it is asked again in {self.breaker.open_for:.0f} s"
+            raise OutOfReach(told, backend=self._name)
         try:
             if given == inf:  # nobody waits
                 answer = function(*args, **kwargs)
@@ -74,9 +72,8 @@ class Link:
                 self._worked()
                 raise
             if is_hurried and isinstance(error, DeadlineExceeded):
-                raise OutOfReach(
-                    f"no time was left for {self._name} to answer", backend=self._name
-                ) from error
+                told = f"no time was left for {self._name} to answer"
+                raise OutOfReach(told, backend=self._name) from error
             raise self._failed(error) from error
         except SupervisorMemoryError:
             self._worked()
@@ -102,7 +99,6 @@ class Link:
         told = str(error) if isinstance(error, SupervisorMemoryError) else type(error).__name__
         if is_news:
             trace = None if isinstance(error, SupervisorMemoryError) else error
-            _log.warning(
-                "%s is out of reach, memory goes on without it: %s", self._name, told, exc_info=trace
-            )
+            what = "%s is out of reach, memory goes on without it: %s"
+            _log.warning(what, self._name, told, exc_info=trace)
         return OutOfReach(f"{self._name} does not answer: {told}", backend=self._name)

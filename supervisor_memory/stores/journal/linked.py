@@ -28,13 +28,7 @@ class Linked(Verbs):
     """
 
     def __init__(
-        self,
-        store: MemoryBackend,
-        link: Link,
-        place: Place,
-        *,
-        read_seconds: float,
-        write_seconds: float,
+        self, store: MemoryBackend, link: Link, place: Place, *, read_seconds: float, write_seconds: float
     ) -> None:
         self._store, self._link, self._place = store, link, place
         self._read_seconds, self._write_seconds = read_seconds, write_seconds
@@ -48,11 +42,7 @@ class Linked(Verbs):
         return self._place.audit
 
     def apply(self, commit: Commit, *, seconds: float = 0.0) -> Committed:
-        """Apply the changes of a commit; its events are the caller's to audit.
-
-        Args:
-            seconds: How long the store may take, if longer than for other writes.
-        """
+        """Apply the changes of a commit, in `seconds` if that is longer than usual; its caller audits it."""
         bare = Commit(commit.changes, (), commit.id)
         return self._ask(max(self._write_seconds, seconds), Committed, self._store.batch, bare)
 
@@ -103,11 +93,11 @@ class Linked(Verbs):
         def asked() -> T:
             answer = ask(*args, **kwargs)
             if not isinstance(answer, kind) or isinstance(answer, str):
-                raise BackendError(
+                told = (
                     f"{self.name} answered {type(answer).__name__} where it has to be {kind.__name__}; run "
-                    "supervisor_memory.testing.backend_contract on it",
-                    backend=self.name,
                 )
+                told += "supervisor_memory.testing.backend_contract on it"
+                raise BackendError(told, backend=self.name)
             return answer
 
         return self._link.call(seconds, asked)

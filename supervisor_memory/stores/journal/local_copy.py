@@ -48,10 +48,7 @@ class LocalCopy:
         database.make(_TABLES, unless="copied_users")
 
     def put(self, records: Iterable[tuple[Record, Any]]) -> None:
-        """Take up records as the store has them, with their vectors.
-
-        A record without a vector keeps the vector it has here, if that is by the same embedder.
-        """
+        """Take up records and their vectors; without one, a record keeps a vector here of its embedder."""
         with self._database.writing() as connection:
             for record, vector in records:
                 numbers = None if vector is None else as_bytes(vector)
@@ -89,8 +86,7 @@ class LocalCopy:
 
     def get(self, ids: Sequence[str]) -> Sequence[Record]:
         """The records with these ids, in no order; unknown ids are left out."""
-        rows = self._rows("id IN (SELECT value FROM json_each(?))", json.dumps(list(ids)))
-        return [record for record, _ in rows]
+        return [record for record, _ in self.whole(ids)]
 
     def versions(self) -> Mapping[str, int]:
         """The version of every record, by its id."""

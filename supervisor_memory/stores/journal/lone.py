@@ -30,9 +30,8 @@ class Lone:
         try:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise BackendUnavailable(
-                f"{self._path} cannot be opened ({error.strerror}); check its directory", path=str(self._path)
-            ) from error
+            told = f"{self._path} cannot be opened ({error.strerror}); check its directory"
+            raise BackendUnavailable(told, path=str(self._path)) from error
         _open.add(descriptor)
         try:
             try:

@@ -25,21 +25,14 @@ class Listed:
 
     Taken before the store is asked: a record applied meanwhile is then in both, never in neither.
 
-    Args:
-        ids: Ids of all records that wait, of the user asked for.
-        matching: The records that wait and match.
+    `ids` are of all records that wait, of the user asked for; `matching` those that match.
     """
 
     ids: Collection[str]
     matching: Sequence[Record]
 
     def over(self, records: Sequence[Record], *, limit: int, offset: int) -> Sequence[Record]:
-        """Records of both, most recently updated first.
-
-        Args:
-            records: The store's, from the first on: as many as are wanted, and as many more as
-                records wait.
-        """
+        """A page of both. `records` are the store's first: all wanted, and as many more as records wait."""
         others = [record for record in records if record.id not in self.ids]
         return latest_first((*others, *self.matching), limit=limit, offset=offset)
 
@@ -110,14 +103,9 @@ class Overlay:
         self._seen: dict[int, Collection[str]] = {}
 
     def stage(self, commit: Commit, *, elsewhere: Mapping[str, Record]) -> Staged:
-        """Work out what a commit would do after all entries that wait.
+        """Work out what a commit would do after all entries that wait; raises as `State.stage`.
 
-        Args:
-            elsewhere: Known records that no entry changes, by id. An unknown record is taken to be as the
-                commit expects it.
-
-        Raises:
-            Conflict, RecordNotFound, InvalidContent, BadVector: the commit cannot be applied.
+        `elsewhere`: known records that no entry changes; an unknown one is taken to be as the commit expects.
         """
         with self._lock:
             self._refresh()

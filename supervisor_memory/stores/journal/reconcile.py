@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Any, Final, TypeAlias
 
 from supervisor_memory.model.records import Record
 from supervisor_memory.stores.journal.local_copy import LocalCopy
@@ -11,18 +11,12 @@ from supervisor_memory.stores.protocol import Reconciled, Stored, Taken
 __all__ = ["reconcile"]
 
 _PAGE: Final = 200
-
-
-class _Pages(Protocol):
-    def __call__(self, *, after: str | None, limit: int) -> Sequence[Stored]: ...
+_Take: TypeAlias = Callable[[Sequence[Stored]], Sequence[Taken]]
+_Keep: TypeAlias = Callable[[Iterable[tuple[Record, Any]]], None]
 
 
 def reconcile(
-    copy: LocalCopy,
-    pages: _Pages,
-    take: Callable[[Sequence[Stored]], Sequence[Taken]],
-    *,
-    keep: Callable[[Iterable[tuple[Record, Any]]], None],
+    copy: LocalCopy, pages: Callable[..., Sequence[Stored]], take: _Take, *, keep: _Keep
 ) -> Reconciled:
     """Copy the store's records into the copy, and give back those that only the copy has.
 
@@ -31,7 +25,7 @@ def reconcile(
     store refuses it.
 
     Args:
-        pages: The records of the store, a page at a time.
+        pages: The records of the store, a page at a time; see `Moves.stored`.
         take: Gives the store records that it lost.
         keep: Puts records of the store, and their vectors, into the copy.
     """
@@ -40,9 +34,7 @@ def reconcile(
     last = None
     while page := pages(after=last, limit=_PAGE):
         last = page[-1].record.id
-        known = {
-            record.id: (record, vector) for record, vector in copy.whole([each.record.id for each in page])
-        }
+        known = {record.id: (record, vector) for record, vector in copy.whole([p.record.id for p in page])}
         other = [each for each in page if _differs(each, known.get(each.record.id))]
         keep((each.record, each.vector) for each in other)
         lost -= {each.record.id for each in page}
@@ -61,13 +53,8 @@ def _differs(stored: Stored, known: tuple[object, object] | None) -> bool:
     return record != replace(stored.record, vector=None) or (vector is None) != (stored.vector is None)
 
 
-def _give_back(
-    copy: LocalCopy,
-    ids: Sequence[str],
-    take: Callable[[Sequence[Stored]], Sequence[Taken]],
-    done: Reconciled,
-) -> None:
-    held = [Stored(record, (), None if vector is None else vector[1]) for record, vector in copy.whole(ids)]
+def _give_back(copy: LocalCopy, ids: Sequence[str], take: _Take, done: Reconciled) -> None:
+    held = [Stored(record, (), vector and vector[1]) for record, vector in copy.whole(ids)]
     erased = []
     for taken in take(held):
         if taken.reason == "erased":

@@ -47,12 +47,7 @@ class Replay:
     """
 
     def __init__(
-        self,
-        place: Place,
-        store: Linked,
-        erases: Erases | None,
-        link: Link,
-        bridge: Bridge,
+        self, place: Place, store: Linked, erases: Erases | None, link: Link, bridge: Bridge
     ) -> None:
         self.decide_again: DecidesAgain | None = None
         self._place, self._store, self._erases, self._link = place, store, erases, link
@@ -210,10 +205,7 @@ class Replay:
         return True
 
     def done_before(self, commit: Commit) -> Committed | None:
-        """The result of a commit after its answer was lost; None: the store has not taken the commit.
-
-        Records that others have changed since are left out.
-        """
+        """The result of a commit whose answer was lost, without records changed since; None: not taken."""
         if not all(_is_among(self._store.versions(change.record.id), change) for change in commit.changes):
             return None
         versions = {change.record.id: _version(change) for change in commit.changes}
@@ -221,9 +213,7 @@ class Replay:
         return Committed(commit.id, tuple(each for each in stored if each.version == versions[each.id]))
 
     def _gave_up(self, entry: Entry, error: SupervisorMemoryError) -> bool:
-        """Bury an entry after too many attempts, if it alone fails. False: it is tried again later.
-
-        The fault is the store's, not the entry's, unless the store takes another entry.
+        """Bury an entry after too many attempts, if the store takes another. False: it is tried again later.
 
         Raises:
             OutOfReach: the store is not well.

@@ -266,11 +266,7 @@ class JournalBackend(Verbs):
         return waiting.over(stored, limit=most, offset=begin) if waiting.ids else stored
 
     def count(self, where: Filter) -> int:
-        """How many records match.
-
-        Raises:
-            BackendUnavailable: the store is out of reach, and there is no copy.
-        """
+        """How many records match. Raises BackendUnavailable: the store is out of reach, without a copy."""
         waiting = self._overlay.list(where)
         ids = sorted(waiting.ids)
         try:
@@ -284,11 +280,7 @@ class JournalBackend(Verbs):
         return stored - sum(1 for _ in counted) + len(waiting.matching)
 
     def versions(self, record_id: str) -> Sequence[Record]:
-        """Every version of a record, oldest first, the present one last; empty for an unknown id.
-
-        Raises:
-            BackendUnavailable: the store is out of reach.
-        """
+        """Every version of a record, oldest first. Raises BackendUnavailable: the store is out of reach."""
         waiting = self._overlay.versions(record_id)
         stored = self._store.versions(record_id)
         known = {version.version for version in waiting}
@@ -297,10 +289,8 @@ class JournalBackend(Verbs):
     def _targets(self, target: Ids | Filter) -> Sequence[Record]:
         found = super()._targets(target)
         if isinstance(found, Incomplete):
-            raise OutOfReach(
-                f"{self.name} is out of reach, so it cannot be told what is to be deleted; try again later",
-                backend=self.name,
-            )
+            told = f"{self.name} is out of reach, so it cannot be told what is to be deleted; try again later"
+            raise OutOfReach(told, backend=self.name)
         return found
 
     # What waits
@@ -340,10 +330,8 @@ class JournalBackend(Verbs):
         """
         moves = self._moving()
         if (copy := self._place.copy) is None:
-            raise SettingsError(
-                "there is no copy to compare with; set MEMORY_DUAL_WRITE=true, and then "
-                "`supervisor-memory reconcile` fills it"
-            )
+            told = "there is no copy to compare with; set MEMORY_DUAL_WRITE=true, and then "
+            raise SettingsError(told + "`supervisor-memory reconcile` fills it")
         self._need_nothing_waiting()
         return reconcile(copy, self.stored, moves.take, keep=self._place.keep)
 
@@ -369,17 +357,16 @@ class JournalBackend(Verbs):
 
     def _need_nothing_waiting(self) -> None:
         if self._place.entries.some_wait() and not self.replay():
-            raise OutOfReach(
-                f"commits wait for {self.name}, so not everything is there; see `supervisor-memory backlog`",
-                backend=self.name,
+            told = (
+                f"commits wait for {self.name}, so not everything is there; see `supervisor-memory backlog`"
             )
+            raise OutOfReach(told, backend=self.name)
 
     def _moving(self) -> Moves:
         if self._moves is not None:
             return self._moves
-        raise BackendError(
-            f"the backend {self.name!r} cannot give its records away or take others", backend=self.name
-        )
+        told = f"the backend {self.name!r} cannot give its records away or take others"
+        raise BackendError(told, backend=self.name)
 
     # Erasing
 
@@ -405,8 +392,8 @@ class JournalBackend(Verbs):
             self._wake()
             told = (
                 f"{self.name} may still hold records of the user; they are removed when it answers again, by "
-                f"what runs then over {place.database.where} ({error})"
             )
+            told += f"what runs then over {place.database.where} ({error})"
             return Erased(removed, (told, *self._replay.finish_erasures()))
         if not done.pending:
             place.entries.end_erasure(user_id)
@@ -417,10 +404,10 @@ class JournalBackend(Verbs):
     def _erasing(self) -> Erases:
         if self._erases is not None:
             return self._erases
-        raise BackendError(
-            f"the records are out of reach: the backend {self.name!r} cannot erase, and nothing was removed",
-            backend=self.name,
+        told = (
+            f"the records are out of reach: the backend {self.name!r} cannot erase, and nothing was removed"
         )
+        raise BackendError(told, backend=self.name)
 
     def _all_of(self, user_id: str) -> Sequence[Record]:
         """The records of a user, in any status, as far as they can be read."""

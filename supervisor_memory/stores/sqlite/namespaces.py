@@ -203,9 +203,7 @@ class Kept:
     ) -> tuple[dict[int, Record], list[int]]:
         """The known and visible records with these keys, and the keys that have to be read.
 
-        Args:
-            revisions: Namespace → its present revision.
-            now: In seconds since 1970; expired records are not visible.
+        `revisions`: namespace → its present revision; `now`: in seconds since 1970.
         """
         found: dict[int, Record] = {}
         missing: list[int] = []
@@ -251,15 +249,13 @@ class Readable:
 
     def _read_visible(self, keys: Sequence[int]) -> dict[int, Record]:
         sql, bindings = visible(self._query.where, now=self._query.now)
-        rows: Iterable[Any] = self._connection.execute(
-            f"SELECT records.key, data {_OF_KEYS} WHERE {sql}", (json.dumps(keys), *bindings)
-        )
+        select = f"SELECT records.key, data {_OF_KEYS} WHERE {sql}"
+        rows: Iterable[Any] = self._connection.execute(select, (json.dumps(keys), *bindings))
         return {key: record_of(data) for key, data in rows}
 
     def _read(self, keys: Sequence[int]) -> dict[int, Record]:
-        rows: Iterable[Any] = self._connection.execute(
-            f"SELECT records.key, namespace, data {_OF_KEYS}", (json.dumps(keys),)
-        )
+        select = f"SELECT records.key, namespace, data {_OF_KEYS}"
+        rows: Iterable[Any] = self._connection.execute(select, (json.dumps(keys),))
         found: dict[int, Record] = {}
         for key, space, data in rows:
             if space in self._revisions:
@@ -278,8 +274,7 @@ _OF_KEYS: Final = (
 @lru_cache(maxsize=256)
 def _asks_for_namespaces_alone(where: Filter) -> bool:
     """Whether a filter matches all active records of the namespaces it names."""
-    narrower = Filter(user_id=where.user_id, families=where.families, tasks=where.tasks)
-    return where == narrower
+    return where == Filter(user_id=where.user_id, families=where.families, tasks=where.tasks)
 
 
 MOST_ANSWERS: Final = 64
@@ -324,9 +319,8 @@ class Answers:
     ) -> Hits:
         """The answer to a question, searched for unless it is known.
 
-        Args:
-            spaces: The namespaces to search, as they are now; a commit to a namespace changes its revision.
-            now: In seconds since 1970; an answer with a record that has expired by then is not used.
+        `spaces` are the namespaces as they are now. An answer with a record that has expired by `now`, in
+        seconds since 1970, is not used.
         """
         answer = self._answers.pop(question, None)
         if answer is None or not answer.holds(spaces, now):

@@ -6,7 +6,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -97,14 +99,11 @@ class Group:
                     self._lead([self._waiting.popleft() for _ in range(min(_MOST, len(self._waiting)))])
                 finally:
                     self._turn.release()
-                    self._call_the_next()
+                    with contextlib.suppress(IndexError):  # nobody waits, or was just taken along
+                        self._waiting[0].call()
             else:
                 request.wait()
         return request.answer()
-
-    def _call_the_next(self) -> None:
-        with contextlib.suppress(IndexError):  # nobody waits, or somebody has just taken it along
-            self._waiting[0].call()
 
     def _lead(self, requests: "list[_Request]") -> None:
         if len(requests) > 1 and self._together(requests):
@@ -159,10 +158,8 @@ class _Request:
 
     def __init__(self, commit: Commit) -> None:
         self.commit = commit
-        self.is_answered = False
         self._calls: SimpleQueue[None] = SimpleQueue()
-        self._answer: Committed | None = None
-        self._error: BaseException | None = None
+        self._answer: Future[Committed] = Future()
 
     def wait(self) -> None:
         """Wait for a call, which means an answer or the lead; may return without one."""
@@ -173,19 +170,20 @@ class _Request:
         """End its `wait`, or the next one."""
         self._calls.put(None)
 
+    @property
+    def is_answered(self) -> bool:
+        return self._answer.done()
+
     def done(self, answer: Committed) -> None:
-        self._answer, self.is_answered = answer, True
+        self._answer.set_result(answer)
         self.call()
 
     def failed(self, error: BaseException) -> None:
-        self._error, self.is_answered = error, True
+        self._answer.set_exception(error)
         self.call()
 
     def answer(self) -> Committed:
-        if self._answer is not None:
-            return self._answer
-        assert self._error is not None
-        raise self._error
+        return self._answer.result()
 
 
 FILE_NAME = "memory.db"
@@ -216,13 +214,9 @@ class SqliteBackend(Verbs):
         lock_seconds: float = LOCK_SECONDS,
         read_only: bool = False,
     ) -> None:
-        self._clock = clock
+        self._clock, file = clock, Path(path) / FILE_NAME
         self._database = Database(
-            Path(path) / FILE_NAME,
-            schema=SCHEMA,
-            steps=STEPS,
-            lock_seconds=lock_seconds,
-            read_only=read_only,
+            file, schema=SCHEMA, steps=STEPS, lock_seconds=lock_seconds, read_only=read_only
         )
         self._audit = AuditLog(self._database)
         self._group = Group(self._database, self._apply)
@@ -269,19 +263,14 @@ class SqliteBackend(Verbs):
             known, spaces = self._seen(connection, query.where)
             if not spaces:
                 return Hits(namespaces=0)
+            ask = partial(_search, connection, known, query, limit, spaces)
             if not query.text and not query.terms:  # a search by vector is as quick as a known answer
-                return _search(connection, known, query, limit, spaces)
-            return known.answers.of(
-                _question(query, limit),
-                spaces,
-                now=query.now,
-                search=lambda: _search(connection, known, query, limit, spaces),
-            )
+                return ask()
+            return known.answers.of(_question(query, limit), spaces, now=query.now, search=ask)
 
     def get(self, ids: Ids) -> Sequence[Record]:
-        sql, bindings = of_records(Filter(ids=tuple(ids), statuses=None))
         with self._database.reading() as connection:
-            found = {r.id: r for r in _records(connection, f"SELECT data FROM records WHERE {sql}", bindings)}
+            found = {record.id: record for record in _by_id(connection, ids)}
         return tuple(found[record_id] for record_id in ids if record_id in found)
 
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
@@ -298,13 +287,10 @@ class SqliteBackend(Verbs):
             return int(connection.execute(f"SELECT count(*) FROM records WHERE {sql}", bindings).get)
 
     def versions(self, record_id: str) -> Sequence[Record]:
-        sql, bindings = of_records(Filter(ids=(record_id,), statuses=None))
+        earlier = "SELECT data FROM versions WHERE record_id = ? ORDER BY version"
         with self._database.reading() as connection:
-            present = list(_records(connection, f"SELECT data FROM records WHERE {sql}", bindings))
-            if not present:
-                return ()
-            earlier = "SELECT data FROM versions WHERE record_id = ? ORDER BY version"
-            return (*_records(connection, earlier, (record_id,)), *present)
+            present = [*_by_id(connection, [record_id])]
+            return (*_records(connection, earlier, (record_id,)), *present) if present else ()
 
     def stored(self, *, after: str | None = None, limit: int, user_id: str | None = None) -> Sequence[Stored]:
         with self._database.reading() as connection:
@@ -401,9 +387,8 @@ class _Known:
 def _spaces(connection: apsw.Connection, where: Filter) -> Sequence[Space]:
     """The namespaces that can hold matching records, as they are now."""
     sql, bindings = of_namespaces(where)
-    rows: Iterable[Any] = connection.execute(
-        f"SELECT namespace, user_id, revision, rebuilt FROM namespaces WHERE {sql}", bindings
-    )
+    select = f"SELECT namespace, user_id, revision, rebuilt FROM namespaces WHERE {sql}"
+    rows: Iterable[Any] = connection.execute(select, bindings)
     return [Space(*row) for row in rows]
 
 
@@ -426,6 +411,11 @@ def _search(
         return search(loaded.indexes, query, limit=limit, readable=readable, vectors=loaded.vectors)
 
     return known.namespaces.look(connection, spaces, look)
+
+
+def _by_id(connection: apsw.Connection, ids: Ids) -> Iterator[Record]:
+    sql, bindings = of_records(Filter(ids=tuple(ids), statuses=None))
+    return _records(connection, f"SELECT data FROM records WHERE {sql}", bindings)
 
 
 def _records(connection: apsw.Connection, sql: str, bindings: Sequence[str | float]) -> Iterator[Record]:
