@@ -41,11 +41,7 @@ class Anchor:
 
 
 def anchored(log: AuditLog, *, at: float, key: str | None) -> Anchor:
-    """Make an anchor of the log as it is now.
-
-    Args:
-        at: In seconds since 1970.
-        key: Signs the anchor; None: it is not signed.
+    """Make an anchor of the log at the moment `at`, in seconds since 1970; `key` None: it is not signed.
 
     Raises:
         BackendError: the log is empty or cannot be read.

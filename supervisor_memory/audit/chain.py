@@ -26,6 +26,8 @@ __all__ = [
     "wrong_with",
 ]
 
+COLUMNS: Final = ("seq", "event_id", "ts_us", "op", "outcome", "record_id", "subject")
+"""The values of an event that its row has in columns of their own."""
 _PAGE: Final = 1_000
 Told: TypeAlias = tuple[str, AuditRow, Mapping[str, Any]]
 
@@ -71,11 +73,11 @@ def pieces(files: Iterable[Path]) -> Sequence[Piece]:
     for file in dict.fromkeys(files):
         with file.open("rb") as lines:
             line = lines.readline()
-        if not line:
-            found.append(Piece(file, "", 0))
-            continue
-        log_id, row, _ = _row_of(line, file, 1)
-        found.append(Piece(file, log_id, row.seq))
+        log_id, first = "", 0
+        if line:
+            log_id, row, _ = _row_of(line, file, 1)
+            first = row.seq
+        found.append(Piece(file, log_id, first))
     return sorted(found, key=lambda piece: (piece.log_id, piece.first))
 
 
@@ -91,9 +93,8 @@ def pieces_of(log: AuditLog, archives: Iterable[Path]) -> Sequence[Piece]:
         if not piece.first:
             raise BackendError(f"{piece.path} is empty; an archive has at least one row")
         if piece.log_id != log.log_id:
-            raise BackendError(
-                f"{piece.path} is of another audit log ({piece.log_id}); this one is {log.log_id}"
-            )
+            told = f"{piece.path} is of another audit log ({piece.log_id}); this one is {log.log_id}"
+            raise BackendError(told)
         if not segments or piece.first > segments[-1].through:
             raise BackendError(
                 f"{piece.path} begins with row {piece.first}, and the log has that itself: name what "
@@ -125,13 +126,10 @@ def live_rows(log: AuditLog, *, after: int = 0) -> Iterator[AuditRow]:
 
 def line_of(log_id: str, row: AuditRow) -> str:
     """A row as a line of an archive."""
-    told = {
-        "log_id": log_id,
-        "payload": row.payload.decode(),
-        "prev": row.prev_hash.hex(),
-        "hash": row.hash.hex(),
-    }
-    return json.dumps(told, ensure_ascii=False) + "\n"
+    hashes = {"prev": row.prev_hash.hex(), "hash": row.hash.hex()}
+    return (
+        json.dumps({"log_id": log_id, "payload": row.payload.decode(), **hashes}, ensure_ascii=False) + "\n"
+    )
 
 
 def event_of(payload: bytes) -> dict[str, Any]:
@@ -144,12 +142,7 @@ def event_of(payload: bytes) -> dict[str, Any]:
 
 
 def wrong_with(row: AuditRow, log_id: str, last: int, before: bytes) -> str:
-    """The fault of a row that should follow another, as a sentence; "" when there is none.
-
-    Args:
-        last: The number of the row before; 0: there is none.
-        before: Its hash.
-    """
+    """The fault of a row that should follow row `last` with the hash `before`, as a sentence; "": none."""
     if row.seq > last + 1:
         return f"the rows {last + 1} to {row.seq - 1} of the audit log are missing"
     if row.seq <= last:
@@ -170,19 +163,8 @@ def _row_of(line: bytes, file: Path, number: int) -> Told:
         event = json.loads(payload)
         if not isinstance(event["seq"], int):
             raise TypeError("its number is none")
-        known = event.get
-        row = AuditRow(
-            event["seq"],
-            known("event_id"),
-            known("ts_us"),
-            known("op"),
-            known("outcome"),
-            known("record_id"),
-            known("subject"),
-            payload,
-            bytes.fromhex(told["prev"]),
-            bytes.fromhex(told["hash"]),
-        )
-        return str(told["log_id"]), row, event
+        hashes = [bytes.fromhex(told[name]) for name in ("prev", "hash")]
+        values: list[Any] = [*(event.get(name) for name in COLUMNS), payload, *hashes]
+        return str(told["log_id"]), AuditRow(*values), event
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BackendError(f"line {number} of {file} is no row of an exported audit log ({error})") from error

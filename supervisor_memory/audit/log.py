@@ -237,8 +237,7 @@ class AuditLog:
     def record_access(self, entries: Sequence[Access | Given]) -> None:
         """Note who saw which record, and what readers were shown, in memory; the oldest entries make room.
 
-        The entries are written with the next commit, when the log is read or closed, and by `flush`: a
-        process that is killed may lose the last of them.
+        They are written with the next commit, when the log is read or closed, and by `flush`.
         """
         self._unwritten.extend(entries)
 
@@ -275,12 +274,10 @@ class AuditLog:
             elif not names.erased_since(entry.user_id, entry.at):
                 accesses.append(_access_values(names, entry, self.run_name(entry.run_id)))
         if accesses:
-            connection.executemany(
-                f"INSERT INTO access({_ACCESS_COLUMNS}) VALUES(NULL,?,?,?,?,?,?,?,?,?,?)", accesses
-            )
-            connection.execute(
-                "DELETE FROM access WHERE id <= (SELECT max(id) FROM access) - ?", (self._access_rows,)
-            )
+            insert = f"INSERT INTO access({_ACCESS_COLUMNS}) VALUES(NULL,?,?,?,?,?,?,?,?,?,?)"
+            connection.executemany(insert, accesses)
+            oldest = "DELETE FROM access WHERE id <= (SELECT max(id) FROM access) - ?"
+            connection.execute(oldest, (self._access_rows,))
         if notes:
             turns.keep(connection, notes)
 
@@ -292,11 +289,7 @@ class AuditLog:
         return tuple(AuditRow(*row) for row in rows)
 
     def rows(self, *, after: int = 0, limit: int) -> Sequence[AuditRow]:
-        """A page of the rows in the log, oldest first; archived rows may be missing.
-
-        Args:
-            after: The `seq` of the last row of the page before.
-        """
+        """A page of the rows behind row `after`, oldest first; archived rows may be missing."""
         sql = f"SELECT {_AUDIT_COLUMNS} FROM audit WHERE seq > ? ORDER BY seq LIMIT ?"
         with self._database.reading() as connection:
             return tuple(AuditRow(*row) for row in select(connection, "audit", sql, after, limit))
@@ -357,11 +350,7 @@ class AuditLog:
             return segments.listed(connection)
 
     def note_archived(self, segment: Segment) -> None:
-        """Note, in the chain and beside it, that the oldest rows are safely in a file.
-
-        Raises:
-            Conflict: they are not the oldest rows any more; another process has archived them.
-        """
+        """Note, in the chain and beside it, that the oldest rows are safely in a file; see `segments.put`."""
         with self._database.writing() as connection:
             segments.put(connection, segment)
             self.append([segment.event()], at=segment.at_us / _MICRO)
@@ -432,10 +421,9 @@ class AuditLog:
         Args:
             records: All of the user's, in any status.
             at: In seconds since 1970, by the clock of the records' times.
-            actor: Who erases.
 
-            Returns:
-                How many rows were removed, by kind.
+        Returns:
+            How many rows were removed, by kind.
         """
         begin = AuditEvent("erase.begin", user_id=user_id, actor=actor, detail={"records": len(records)})
         ids = [record.id for record in records]
@@ -499,10 +487,8 @@ class AuditLog:
         with self._database.writing() as connection:
             for statement in _TABLES:
                 connection.execute(statement)
-            connection.execute(
-                "INSERT OR IGNORE INTO audit_meta VALUES('log_id', ?), ('session_key', ?)",
-                (secrets.token_hex(16), secrets.token_hex(32)),
-            )
+            put = "INSERT OR IGNORE INTO audit_meta VALUES('log_id', ?), ('session_key', ?)"
+            connection.execute(put, (secrets.token_hex(16), secrets.token_hex(32)))
 
     def _append_one(  # noqa: PLR0917
         self,
@@ -562,11 +548,8 @@ def _access_values(names: "_Pseudonyms", entry: Access, run: str | None) -> _Val
 
 
 def _already_there(event_id: str) -> Conflict:
-    return Conflict(
-        f"the audit event {event_id} is already in the log; its commit was applied before",
-        what="event",
-        event_id=event_id,
-    )
+    told = f"the audit event {event_id} is already in the log; its commit was applied before"
+    return Conflict(told, what="event", event_id=event_id)
 
 
 class _Pseudonyms:
@@ -589,16 +572,12 @@ class _Pseudonyms:
     ) -> tuple[str | None, str | None]:
         """The names to write. `names_anew`: whether an erased user gets a name again."""
         subject, key = self._nobody if user_id is None else self._user(user_id, names_anew=names_anew)
-        if session_id is None:
-            return subject, None
-        return subject, _session_name(key, session_id)
+        return subject, None if session_id is None else _session_name(key, session_id)
 
     def run_of(self, user_id: str | None, run_id: str | None) -> str | None:
         """The name of a run to write, once `of` has given its user's."""
-        if run_id is None:
-            return None
         _, key = self._nobody if user_id is None else self._users.get(user_id, self._nobody)
-        return _run_pseudonym(key, run_id)
+        return None if run_id is None else _run_pseudonym(key, run_id)
 
     def erased_since(self, user_id: str | None, at: float) -> bool:
         """Whether a user was erased after the moment `at`."""

@@ -7,7 +7,7 @@ harm. The ids of its events stay: they show that a turn runs again, even after i
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Final
 
 import apsw
@@ -73,9 +73,8 @@ class Segment:
 
     def is_told_by(self, event: Mapping[str, Any] | None) -> bool:
         """Whether an event of the chain notes this segment, with the same time."""
-        if event is None:
-            return False
-        return (dict(self.event().detail), self.at_us) == (event.get("detail"), event.get("ts_us"))
+        told = event or {}
+        return (dict(self.event().detail), self.at_us) == (told.get("detail"), told.get("ts_us"))
 
 
 def listed(connection: apsw.Connection) -> Sequence[Segment]:
@@ -99,24 +98,16 @@ def put(connection: apsw.Connection, segment: Segment) -> None:
             "process meanwhile, so nothing was removed; run it again if there are still too many",
             what="segment",
         )
-    connection.execute(
-        f"INSERT INTO segments({_COLUMNS}) VALUES(?,?,?,?,?)",
-        (segment.through, segment.hash, segment.rows, segment.sha256, segment.at_us),
-    )
+    connection.execute(f"INSERT INTO segments({_COLUMNS}) VALUES(?,?,?,?,?)", astuple(segment))
 
 
 def remove(connection: apsw.Connection, *, most: int) -> int:
     """Remove up to `most` archived rows, oldest first, inside a transaction; returns how many."""
-    through = connection.execute(
-        "SELECT max(seq) FROM (SELECT seq FROM audit WHERE seq <= (SELECT max(through) FROM segments) "
-        "ORDER BY seq LIMIT ?)",
-        (most,),
-    ).get
+    archived = "SELECT seq FROM audit WHERE seq <= (SELECT max(through) FROM segments) ORDER BY seq LIMIT ?"
+    through = connection.execute(f"SELECT max(seq) FROM ({archived})", (most,)).get
     if through is None:
         return 0
-    connection.execute(
-        f"INSERT OR IGNORE INTO archived_events SELECT {ID.format('event_id')} FROM audit WHERE seq <= ?",
-        (through,),
-    )
+    ids = f"SELECT {ID.format('event_id')} FROM audit WHERE seq <= ?"
+    connection.execute(f"INSERT OR IGNORE INTO archived_events {ids}", (through,))
     connection.execute("DELETE FROM audit WHERE seq <= ?", (through,))
     return int(connection.changes())

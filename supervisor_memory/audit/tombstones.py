@@ -36,12 +36,9 @@ class Tombstones:
         return hmac.digest(self._secret, b"tombstone\0" + user_id.encode(), "sha256").hex()
 
     def put(self, user_id: str, verbatim: Sequence[str], *, at: float, erasure: str) -> None:
-        """Begin an erasure: records said before `at` are refused from now on.
+        """Begin an erasure: records said before `at`, and those with `verbatim` ids, are refused from now on.
 
-        Args:
-            verbatim: The ids of the user's verbatim records.
-            at: In seconds since 1970.
-            erasure: The id of the event "erase.begin".
+        `erasure` is the id of the event "erase.begin".
         """
         name = self.name(user_id)
         put = "INSERT INTO tombstones VALUES(?, ?) ON CONFLICT(user) DO UPDATE SET at = max(at, excluded.at)"

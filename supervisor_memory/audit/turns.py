@@ -159,10 +159,8 @@ def injections(
     """The latest notes and searches, newest first.
 
     Args:
-        subject: Only those of the user with this pseudonym.
-        run_id: Only those of this run, by its name in the log.
+        subject, run_id: By their names in the log.
         record_id: Only those that showed or left out this record.
-        id: Only the one with this id.
         before: Only rows with a smaller `seq`.
     """
     wanted: list[tuple[str, str | int]] = [
@@ -189,13 +187,10 @@ def injections(
 
 
 def grouped(notes: Iterable[Injection]) -> list[Turn]:
-    """Group notes into turns, newest first.
+    """Group notes, newest first, into turns, newest first.
 
     A turn has the notes of a run. Where memory is read without a `run_id`, it has the notes of a session
     without a pause of more than two minutes.
-
-    Args:
-        notes: Newest first.
     """
     found: list[list[Injection]] = []
     latest: dict[str, list[Injection]] = {}
@@ -210,10 +205,8 @@ def grouped(notes: Iterable[Injection]) -> list[Turn]:
 
 
 def _packed(shown: Sequence[Shown]) -> str:
-    return json.dumps(
-        [[each.record_id, each.rank, each.score, each.reason, dict(each.parts)] for each in shown],
-        separators=(",", ":"),
-    )
+    values = [[each.record_id, each.rank, each.score, each.reason, dict(each.parts)] for each in shown]
+    return json.dumps(values, separators=(",", ":"))
 
 
 def _unpacked(text: str) -> tuple[Shown, ...]:

@@ -12,10 +12,19 @@ from dataclasses import dataclass, field
 from itertools import pairwise, takewhile
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from supervisor_memory.audit.anchor import Anchor
-from supervisor_memory.audit.chain import Piece, beginning, event_of, live_rows, pieces, pieces_of, wrong_with
+from supervisor_memory.audit.chain import (
+    COLUMNS,
+    Piece,
+    beginning,
+    event_of,
+    live_rows,
+    pieces,
+    pieces_of,
+    wrong_with,
+)
 from supervisor_memory.audit.log import GENESIS, AuditLog, AuditRow, commitment, row_hash
 from supervisor_memory.audit.segments import ARCHIVE, Segment
 from supervisor_memory.errors import BackendError, CorruptStore
@@ -31,9 +40,8 @@ record does not have the version that was written last. "content": its text is n
 """
 LOST = "store.lost"
 """The operation of rows about a record that a repair could not save."""
-_COLUMNS: Final = ("seq", "event_id", "ts_us", "op", "outcome", "record_id", "subject")
-_filed = attrgetter(*_COLUMNS)
-_said = itemgetter(*_COLUMNS)
+_filed = attrgetter(*COLUMNS)
+_said = itemgetter(*COLUMNS)
 
 Get = Callable[[Sequence[str]], Sequence[Record]]
 
@@ -107,12 +115,7 @@ class _Chain:
         self._hashes = {anchor.seq: "" for anchor in anchors} | {start[0]: self.hash_at_start}
 
     def take(self, row: AuditRow, event: Mapping[str, Any] | None = None) -> None:
-        """Check the next row.
-
-        Args:
-            event: The row's event, where its columns were made from the event, as for a file; None: the
-                columns are stored apart, and are compared with the payload.
-        """
+        """Check the next row. `event` None: its columns are stored apart, and compared with the payload."""
         wrong = wrong_with(row, self._log_id, self._last, self._before)
         if event is None and not wrong and not _is_filed_by(row, event := event_of(row.payload)):
             wrong = f"row {row.seq} of the audit log is filed under something that it does not say"
@@ -230,10 +233,9 @@ def verified_latest(log: AuditLog, most: int) -> tuple[int, bool]:
 
 
 def _is_as_written(log: AuditLog, row: AuditRow) -> bool:
-    held = (row.prev_hash, row.payload, row.hash)
-    if not all(isinstance(each, bytes) for each in held):  # whoever changed it may have made it a text
-        return False
-    return row_hash(log.log_id, row.prev_hash, row.payload) == row.hash
+    # Whoever changed it may have made it a text.
+    is_held = all(isinstance(each, bytes) for each in (row.prev_hash, row.payload, row.hash))
+    return is_held and row_hash(log.log_id, row.prev_hash, row.payload) == row.hash
 
 
 def _compare_boundaries(chain: _Chain, segments: Sequence[Segment]) -> None:
@@ -297,10 +299,8 @@ def _since(  # noqa: PLR0917
             yield Fault("chain", anchor.seq, told)
     own = [anchor.seq for anchor in anchors if anchor.log_id == log_id]
     if own and max(own) < start:
-        told = (
-            f"all anchors are of rows before {start}, which are archived, so nothing shows that these "
-            "were not written anew: name the archive, and anchor the log again"
-        )
+        told = f"all anchors are of rows before {start}, which are archived, so nothing shows that these "
+        told += "were not written anew: name the archive, and anchor the log again"
         yield Fault("truncated", start, told)
 
 

@@ -28,8 +28,8 @@ def requests_for(
     """The queries to a collection: by meaning, by words, and for the cosines of the hits by words."""
     requests: dict[str, models.QueryRequest] = {}
     many = max(_LEAST_CANDIDATES, _SPARE * limit)
+    read = {"filter": condition, "with_payload": READ}
     if vector is not None:
-        read = {"filter": condition, "with_payload": READ}
         requests[_MEANING] = _request(query=vector, using=DENSE, limit=limit, **read)
     if words:
         asked = searched_words(words)
