@@ -37,8 +37,8 @@ class AsOf(StateBackend):
         vectors: dict[str, StoredVector] = {}
         changed: list[Record] = []  # session messages never do, which have no vectors
         for versions, vector in _histories(backend, user_id):
-            now, then = versions[-1], valid_at(versions, when)
-            if then is None:
+            now = versions[-1]
+            if (then := valid_at(versions, when)) is None:
                 continue
             records[then.id] = then
             if then.embedded_text != now.embedded_text or now.status != "active":

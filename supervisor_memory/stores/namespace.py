@@ -122,21 +122,9 @@ class NamespaceIndex:
 
 
 def search(
-    namespaces: Sequence[NamespaceIndex],
-    query: Query,
-    *,
-    limit: int,
-    readable: Readable,
-    vectors: Vectors,
+    namespaces: Sequence[NamespaceIndex], query: Query, *, limit: int, readable: Readable, vectors: Vectors
 ) -> Hits:
-    """The best records by all signals together, with the very best by meaning alone and by words alone.
-
-    See `MemoryBackend.search`.
-
-    Args:
-        readable: Gives the records that the searcher may see.
-        vectors: Loads the vectors of a namespace.
-    """
+    """The best records by all signals together; see `MemoryBackend.search`."""
     if limit <= 0 or not namespaces:
         return Hits()
     for each in namespaces:
@@ -223,8 +211,7 @@ def _first_visible(
 ) -> Iterable[tuple[int, Record]]:
     """The first `wanted` rows in this order that the searcher may see, with their records.
 
-    Args:
-        known: Key → the record, None for an invisible one, from earlier look-ups; new ones are added.
+    `known` has records from earlier look-ups, None for an invisible one; new ones are added.
     """
     seen: list[tuple[int, Record]] = []
     spare = 0
@@ -241,13 +228,9 @@ def _first_visible(
 def _descending(scores: npt.NDArray[np.float32] | npt.NDArray[np.float64]) -> Iterator[int]:
     """Positions by falling score, equal scores in their order. Sorts only as much as is read."""
     size = len(scores)
+    parts = [np.arange(size)]
     if size > _FIRST_LOOK * 2:
         least = np.partition(scores, size - _FIRST_LOOK)[size - _FIRST_LOOK]
-        head = np.flatnonzero(scores >= least)  # with all that equal the last of them
-        yield from head[np.argsort(-scores[head], kind="stable")].tolist()
-        rest = np.ones(size, dtype=bool)
-        rest[head] = False
-        others = np.flatnonzero(rest)
-        yield from others[np.argsort(-scores[others], kind="stable")].tolist()
-    else:
-        yield from np.argsort(-scores, kind="stable").tolist()
+        parts = [np.flatnonzero(scores >= least), np.flatnonzero(scores < least)]
+    for part in parts:
+        yield from part[np.argsort(-scores[part], kind="stable")].tolist()

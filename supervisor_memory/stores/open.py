@@ -89,22 +89,16 @@ def _open_published(name: str, path: Path | None, remote: Remote | None) -> Memo
     points = entry_points(group=GROUP)
     if name not in points.names:
         choices = (*CHOICES, *sorted(points.names))
-        raise SettingsError(
-            f"MEMORY_BACKEND={name!r} is no backend{_nearest(name, choices)}; "
-            f"choose one of {', '.join(choices)}",
-            name=name,
-            choices=choices,
-        )
+        told = f"is no backend{_nearest(name, choices)}; choose one of {', '.join(choices)}"
+        raise SettingsError(f"MEMORY_BACKEND={name!r} {told}", name=name, choices=choices)
     point = points[name]
     try:
         store = point.load()(path, remote)
     except SupervisorMemoryError:
         raise
     except Exception as error:
-        raise SettingsError(
-            f"MEMORY_BACKEND={name!r} cannot be opened by {point.value}: {type(error).__name__}: {error}",
-            name=name,
-        ) from error
+        told = f"cannot be opened by {point.value}: {type(error).__name__}: {error}"
+        raise SettingsError(f"MEMORY_BACKEND={name!r} {told}", name=name) from error
     if not isinstance(store, MemoryBackend):
         raise SettingsError(
             f"MEMORY_BACKEND={name!r} is {type(store).__name__} by {point.value}, which is no MemoryBackend; "
@@ -122,10 +116,8 @@ def _open_qdrant(path: Path | None, remote: Remote | None, *, replays: bool) -> 
             name="qdrant",
         )
     if find_spec("qdrant_client") is None:
-        raise SettingsError(
-            'MEMORY_BACKEND="qdrant" needs qdrant-client: pip install "supervisor-memory[qdrant]"',
-            name="qdrant",
-        )
+        told = 'MEMORY_BACKEND="qdrant" needs qdrant-client: pip install "supervisor-memory[qdrant]"'
+        raise SettingsError(told, name="qdrant")
     from supervisor_memory.audit.log import RelayedLog
     from supervisor_memory.stores.journal.store import JournalBackend
     from supervisor_memory.stores.qdrant.store import QdrantBackend
@@ -163,9 +155,8 @@ def _open_qdrant(path: Path | None, remote: Remote | None, *, replays: bool) -> 
 
 def _needed(name: str, path: Path | None) -> Path:
     if path is None:
-        raise SettingsError(
-            f"MEMORY_BACKEND={name!r} keeps files and needs a directory; set MEMORY_PATH", name=name
-        )
+        told = f"MEMORY_BACKEND={name!r} keeps files and needs a directory; set MEMORY_PATH"
+        raise SettingsError(told, name=name)
     return path
 
 

@@ -42,12 +42,8 @@ def _nearest(records: Sequence[Record], cosines: Mapping[str, float], limit: int
     """The nearest records, for a question by meaning alone without verbatim records."""
     near = [(cosines[record.id], record) for record in reversed(records) if record.id in cosines]
     near.sort(key=lambda each: -each[0])
-    return Hits(
-        tuple(
-            Hit(record, parts={"cosine": cosine, "match": max(0.0, cosine)})
-            for cosine, record in near[:limit]
-        )
-    )
+    parts = [({"cosine": cosine, "match": max(0.0, cosine)}, record) for cosine, record in near[:limit]]
+    return Hits(tuple(Hit(record, parts=each) for each, record in parts))
 
 
 def _index(records: Sequence[Record], places: Sequence[int]) -> Index:

@@ -168,8 +168,7 @@ class RemoteErasing(ABC):
     def refuse_erased(self, records: Sequence[Record], asking: Asking | None = None) -> None:
         """Refuse new records that were said before their user was erased.
 
-        Args:
-            asking: Reads tombstones, and perhaps more in the same call.
+        `asking` reads tombstones, and perhaps more in the same call.
 
         Raises:
             WasErased: there are such records; the error's facts have their `record_ids`.
@@ -184,9 +183,7 @@ class RemoteErasing(ABC):
             raise _is_erased_now()
 
     def refuse_late(self, records: Sequence[Record]) -> None:
-        """Refuse records that were just written: an erasure may have come in between.
-
-        Refused records are removed again.
+        """Refuse records that were just written, and remove them: an erasure may have come in between.
 
         Raises:
             WasErased: as `refuse_erased`.

@@ -36,8 +36,7 @@ class Verbs(ABC):
         events = tuple(_event("memory.write", after=record, version=1) for record in records)
         committed = self.batch(Commit(tuple(Change(record) for record in records), events))
         return [
-            WriteResult(record.id, "added", saved=committed.saved, version=record.version)
-            for record in committed.records
+            WriteResult(r.id, "added", saved=committed.saved, version=r.version) for r in committed.records
         ]
 
     def update(self, changes: Sequence[Change]) -> Sequence[WriteResult]:
@@ -48,10 +47,8 @@ class Verbs(ABC):
             RecordNotFound: a record does not exist.
         """
         committed = self.batch(Commit(tuple(changes), tuple(self._update_events(changes))))
-        return [
-            WriteResult(record.id, "updated", saved=committed.saved, version=record.version)
-            for record in committed.records
-        ]
+        saved = committed.saved
+        return [WriteResult(r.id, "updated", saved=saved, version=r.version) for r in committed.records]
 
     def delete(self, target: Ids | Filter) -> int:
         """Mark records as deleted; history keeps them. Returns how many were active before.
@@ -81,10 +78,7 @@ class Verbs(ABC):
 
     def _delete(self, records: Sequence[Record]) -> None:
         changes = [Change(replace(record, status="deleted"), expects=record.version) for record in records]
-        events = [
-            _event("memory.delete", before=record, after=None, version=record.version + 1)
-            for record in records
-        ]
+        events = [_event("memory.delete", before=r, after=None, version=r.version + 1) for r in records]
         self.batch(Commit(tuple(changes), tuple(events)))
 
     def _update_events(self, changes: Sequence[Change]) -> Iterable[AuditEvent]:

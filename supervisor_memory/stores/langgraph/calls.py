@@ -53,10 +53,10 @@ class StoreCalls:
                 raise self._on_loop_thread()
         self._ask_loop()
         if not self._lock.acquire(timeout=LOCK_SECONDS):
-            raise BackendUnavailable(
-                f"waited {LOCK_SECONDS:g} s for other calls to {self.name}; look whether its database hangs",
-                store=self.name,
+            told = (
+                f"waited {LOCK_SECONDS:g} s for other calls to {self.name}; look whether its database hangs"
             )
+            raise BackendUnavailable(told, store=self.name)
         try:
             yield
         finally:

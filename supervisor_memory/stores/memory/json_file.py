@@ -10,12 +10,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from supervisor_memory.audit.log import AUDIT_FILE_NAME, AuditLog
-from supervisor_memory.disk.database import (
-    LOCK_SECONDS,
-    Database,
-    refuse_network_file_system,
-    sync_directory,
-)
+from supervisor_memory.disk.database import LOCK_SECONDS, Database, refuse_network_file_system, sync_directory
 from supervisor_memory.errors import BackendError, BackendUnavailable, CorruptStore, ReadOnlyStore
 from supervisor_memory.model.records import Filter
 from supervisor_memory.stores.arrival import as_commit, staged_in
@@ -53,11 +48,7 @@ class JsonBackend(StateBackend):
     """
 
     def __init__(
-        self,
-        path: Path,
-        *,
-        clock: Callable[[], float] = time.time,
-        lock_seconds: float = LOCK_SECONDS,
+        self, path: Path, *, clock: Callable[[], float] = time.time, lock_seconds: float = LOCK_SECONDS
     ) -> None:
         super().__init__()
         self._clock, self._lock_seconds = clock, lock_seconds
@@ -226,13 +217,9 @@ class _File:
         return snapshot
 
     def replace(self, text: str, *, overwrite: bool = False) -> None:
-        """Replace the file with the text: completely, or not at all when that fails.
+        """Replace the file with the text completely, or raise ReadOnlyStore or BackendError and leave it.
 
-        Args:
-            overwrite: Leave nothing of the old file on the disk, nor to processes that have it open.
-
-        Raises:
-            ReadOnlyStore, BackendError: the file could not be replaced.
+        With `overwrite` nothing of the old file stays on the disk, nor with processes that have it open.
         """
         old = self._open_to_write(self.path) if overwrite and self.path.exists() else None
         try:
@@ -260,9 +247,7 @@ class _File:
     def locked(self, seconds: float) -> Iterator[None]:
         """Keep other processes and handles from writing within the block.
 
-        Raises:
-            ReadOnlyStore: nothing can be written here.
-            BackendUnavailable: another held the lock for too long.
+        Raises ReadOnlyStore where nothing can be written, BackendUnavailable where another writes too long.
         """
         if self.read_only:
             raise self._cannot_write()
@@ -294,18 +279,13 @@ class _File:
     def _decoded(self, content: bytes) -> Snapshot:
         try:
             return decoded(content.decode())
-        except UnknownFormat as error:
-            raise CorruptStore(
-                f"{self.path} cannot be read: {error}; it is left as it is: upgrade supervisor-memory, or "
-                "restore a file it wrote",
-                path=str(self.path),
-            ) from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise CorruptStore(
-                f"{self.path} is damaged ({type(error).__name__}: {error}); it is left as it is: run "
-                "`supervisor-memory repair`, or restore a backup",
-                path=str(self.path),
-            ) from error
+            told = f"is damaged ({type(error).__name__}: {error}); it is left as it is: run "
+            told += "`supervisor-memory repair`, or restore a backup"
+            if isinstance(error, UnknownFormat):
+                told = f"cannot be read: {error}; it is left as it is: upgrade supervisor-memory, or "
+                told += "restore a file it wrote"
+            raise CorruptStore(f"{self.path} {told}", path=str(self.path)) from error
 
     def _open_to_write(self, path: Path, flags: int = 0) -> int:
         try:
@@ -321,10 +301,8 @@ class _File:
                 return
             except BlockingIOError as error:
                 if time.monotonic() > give_up:
-                    raise BackendUnavailable(
-                        f"{self.path} was locked by another process for more than {seconds:g} s; try again",
-                        path=str(self.path),
-                    ) from error
+                    told = f"was locked by another process for more than {seconds:g} s; try again"
+                    raise BackendUnavailable(f"{self.path} {told}", path=str(self.path)) from error
                 time.sleep(_POLL_SECONDS)
 
     def _hold(self, descriptor: int) -> None:
@@ -341,9 +319,8 @@ class _File:
     def _not_written(self, error: OSError) -> BackendError:
         if error.errno in _CANNOT_WRITE:
             return self._cannot_write()
-        return BackendError(
-            f"{self.path} could not be written ({error}); it is as it was before", path=str(self.path)
-        )
+        told = f"{self.path} could not be written ({error}); it is as it was before"
+        return BackendError(told, path=str(self.path))
 
     def _cannot_write(self) -> ReadOnlyStore:
         return ReadOnlyStore(

@@ -31,17 +31,13 @@ def encoded(state: State, staged: Staged, *, commit_id: str) -> str:
     history = {record_id: list(versions) for record_id, versions in state.history.items()}
     for record in staged.previous:
         history.setdefault(record.id, []).append(record)
-    vectors = state.vectors | staged.vectors
+    vectors = {id_: stored for id_, stored in (state.vectors | staged.vectors).items() if stored is not None}
     content = {
         "format": FORMAT,
         "commit": commit_id,
         "records": [record.to_dict() for record in records.values()],
         "versions": [record.to_dict() for versions in history.values() for record in versions],
-        "vectors": {
-            record_id: {"embedder": stored[0], "float32": as_text(stored[1])}
-            for record_id, stored in vectors.items()
-            if stored is not None
-        },
+        "vectors": {id_: {"embedder": name, "float32": as_text(v)} for id_, (name, v) in vectors.items()},
     }
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 

@@ -1,5 +1,6 @@
 """Records in memory, with indexes to search them. The core of the backends `in_memory` and `json`."""
 
+from collections import ChainMap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -85,12 +86,9 @@ class State:
             Conflict, RecordNotFound, InvalidContent, BadVector: a change cannot be made.
         """
         staged = Staged(results=[change.record for change in changes])
+        known = ChainMap(staged.records, self.records, dict(elsewhere or {}))
         for position, change in in_order_of_application(changes):
-            record_id = change.record.id
-            known = staged.records.get(record_id) or self.records.get(record_id)
-            staged.results[position] = self._stage_one(
-                staged, change, known or (elsewhere or {}).get(record_id)
-            )
+            staged.results[position] = self._stage_one(staged, change, known.get(change.record.id))
         return staged
 
     def apply(self, staged: Staged) -> None:
@@ -154,13 +152,8 @@ class State:
         namespaces = [each.searched() for each in self._searched(query.where)]
         if not namespaces:
             return Hits(namespaces=0)
-        return search(
-            namespaces,
-            query,
-            limit=limit,
-            readable=partial(self._readable, query),
-            vectors=self._vectors_of,
-        )
+        readable = partial(self._readable, query)
+        return search(namespaces, query, limit=limit, readable=readable, vectors=self._vectors_of)
 
     def find(self, where: Filter) -> Iterator[Record]:
         """The records that match, in no order."""
@@ -247,10 +240,8 @@ class State:
         return of_user[namespace]
 
     def _searched(self, where: Filter) -> Sequence["_Indexes"]:
-        if where.user_id is None:
-            spaces = [space for of_user in self._users.values() for space in of_user.items()]
-        else:
-            spaces = list(self._users.get(where.user_id, {}).items())
+        users = self._users.values() if where.user_id is None else [self._users.get(where.user_id, {})]
+        spaces = [space for of_user in users for space in of_user.items()]
         return [indexes for namespace, indexes in spaces if _may_hold(where, namespace)]
 
     def number(self, record_id: str) -> int:
@@ -262,12 +253,8 @@ class State:
 
     def _readable(self, query: Query, keys: Sequence[int]) -> Mapping[int, Record]:
         """The records with these keys that the searcher may see."""
-        records = ((key, self.records[self._names[key]]) for key in keys)
-        return {
-            key: record
-            for key, record in records
-            if record.is_visible(query.now) and query.where.matches(record)
-        }
+        records = {key: self.records[self._names[key]] for key in keys}
+        return {key: r for key, r in records.items() if r.is_visible(query.now) and query.where.matches(r)}
 
     def _vectors_of(
         self, namespace: NamespaceIndex, space: Space

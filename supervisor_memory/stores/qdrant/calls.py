@@ -84,10 +84,8 @@ class QdrantCalls:
             BackendUnavailable: another backend wrote for too long.
         """
         if not self._lock.acquire(timeout=LOCK_SECONDS):
-            raise BackendUnavailable(
-                f"waited {LOCK_SECONDS:g} s for another write to {self.address}; look whether it hangs",
-                location=self.address,
-            )
+            told = f"waited {LOCK_SECONDS:g} s for another write to {self.address}; look whether it hangs"
+            raise BackendUnavailable(told, location=self.address)
         try:
             yield
         finally:
@@ -135,11 +133,10 @@ class QdrantCalls:
     ) -> Sequence[models.Record]:
         """All points that match. `consistency` None: as any replica has them."""
         found: list[models.Record] = []
+        read = partial(self._scroll, name, where, payload, limit=_PAGE, consistency=consistency)
         offset: Any = None
         while True:
-            page, offset = self._scroll(
-                name, where, payload, limit=_PAGE, offset=offset, consistency=consistency
-            )
+            page, offset = read(offset=offset)
             found += page
             if offset is None:
                 return found
@@ -149,10 +146,9 @@ class QdrantCalls:
     ) -> Iterator[models.Record]:
         """The points that match, in order of their ids, from behind `after`; read in pages of `together`."""
         offset: Any = after
+        limit = min(together + 1, _PAGE)
         while True:
-            page, offset = self._scroll(
-                name, where, READ, limit=min(together + 1, _PAGE), offset=offset, vectors=vectors
-            )
+            page, offset = self._scroll(name, where, READ, limit=limit, offset=offset, vectors=vectors)
             yield from (point for point in page if str(point.id) != after)
             if offset is None:
                 return
@@ -188,11 +184,10 @@ class QdrantCalls:
         none: Sequence[Sequence[models.ScoredPoint]] = [[] for _ in requests]
         answers = self._filtered(name, "search", ask, missing=none)
         if len(answers) != len(requests):
-            raise BackendError(
+            told = (
                 f"{self.address} answered {len(requests)} queries with {len(answers)} results; look whether "
-                "a proxy is in between",
-                location=self.address,
             )
+            raise BackendError(told + "a proxy is in between", location=self.address)
         return answers
 
     # Writing
@@ -263,11 +258,9 @@ class QdrantCalls:
     def _check_done(self, verb: str, results: Sequence[models.UpdateResult]) -> None:
         if not results or any(each.status != models.UpdateStatus.COMPLETED for each in results):
             self._ready.clear()
-            raise BackendUnavailable(
-                f"{self.address} took a {verb} without completing it, so it may or may not be there; read "
-                "again, and look at the load of the server",
-                location=self.address,
-            )
+            told = f"took a {verb} without completing it, so it may or may not be there; read "
+            told += "again, and look at the load of the server"
+            raise BackendUnavailable(f"{self.address} {told}", location=self.address)
 
     def _scroll(
         self,
@@ -322,10 +315,8 @@ class QdrantCalls:
                 _log.warning("%s failed in a %s: %s", self.address, verb, error, exc_info=trace)
                 raise told from error
         if answer is None:
-            raise BackendError(
-                f"{self.address} answered a {verb} with nothing; look whether it is a Qdrant server",
-                location=self.address,
-            )
+            nothing = f"{self.address} answered a {verb} with nothing; look whether it is a Qdrant server"
+            raise BackendError(nothing, location=self.address)
         return answer
 
     def _translated(self, verb: str, error: Exception) -> BackendError:

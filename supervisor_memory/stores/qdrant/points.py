@@ -134,12 +134,7 @@ def version_id(record_id: str, version: int) -> str:
 
 
 def record_point(
-    record: Record,
-    vector: StoredVector | None,
-    *,
-    commit: str,
-    moves: int = 0,
-    marker: Marker | None = None,
+    record: Record, vector: StoredVector | None, *, commit: str, moves: int = 0, marker: Marker | None = None
 ) -> models.PointStruct:
     """The point of a present record; with a marker, the point left behind by a record that moves."""
     payload = {**_written(record, commit), "moves": moves}

@@ -30,13 +30,9 @@ _IS_DIRECTORY: Final = re.compile(r"(?!.*://)([./~].*|.*[/\\].*)", re.DOTALL)
 _HOST_AND_PORT: Final = re.compile(r"[A-Za-z0-9.\-]+:\d+(/.*)?\Z")
 _DEFAULT_PORT: Final = 6333
 _METADATA_NAMES: Final = frozenset({"metadata.google.internal", "metadata.goog"})
-_METADATA: Final = frozenset(
-    map(
-        ipaddress.ip_address,
-        # Alibaba, Azure, Oracle, AWS over IPv6; the others' are link-local
-        ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254"),
-    )
-)
+# Alibaba, Azure, Oracle, AWS over IPv6; the others' are link-local
+_TEXTS: Final = ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254")
+_METADATA: Final = frozenset(map(ipaddress.ip_address, _TEXTS))
 
 
 def is_server(url: str) -> bool:
@@ -136,9 +132,8 @@ def _trusting(ca: Path) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=str(ca))
     except OSError as error:
-        raise SettingsError(
-            f"QDRANT_CA={str(ca)!r} cannot be read as certificates ({error}); pass a PEM file", path=str(ca)
-        ) from error
+        told = f"QDRANT_CA={str(ca)!r} cannot be read as certificates ({error}); pass a PEM file"
+        raise SettingsError(told, path=str(ca)) from error
 
 
 def _opened(directory: Path) -> QdrantClient:

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -56,10 +56,7 @@ class Repaired:
 
 
 def repair_sqlite(directory: Path, *, now: float) -> Repaired:
-    """Repair `memory.db`. Nobody else may have it open.
-
-    Args:
-        now: In seconds since 1970, for the audit log and the names of the files.
+    """Repair `memory.db`. Nobody else may have it open. `now` is in seconds since 1970.
 
     Raises:
         BackendUnavailable: another process writes it, or a newer release has written it.
@@ -245,22 +242,14 @@ def _repaired(found: Salvaged) -> AuditEvent:
         "rows_left": len(found.audit),
         "unreadable": found.unreadable,
     }
-    return AuditEvent(
-        "store.repaired", actor="operator", outcome="degraded", reason="the-log-broke", detail=detail
-    )
+    ended = AuditEvent("store.repaired", actor="operator", detail=detail)
+    return replace(ended, outcome="degraded", reason="the-log-broke")
 
 
 def _salvage(record: Record, wrong: str) -> AuditEvent:
-    return AuditEvent(
-        "store.salvaged",
-        user_id=record.user_id,
-        actor="operator",
-        family=record.family,
-        record_id=record.id,
-        version_after=record.version,
-        after=record.content,
-        reason="quarantined" if wrong else "",
-    )
+    whose = ("store.salvaged", record.user_id, "operator", record.family, record.id)
+    reason = "quarantined" if wrong else ""
+    return AuditEvent(*whose, version_after=record.version, after=record.content, reason=reason)
 
 
 @contextmanager
@@ -309,8 +298,8 @@ def _exchange(files: Sequence[Path], place: Path, found: Salvaged, done: Repaire
 
 
 def _write(path: Path, text: str) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
+    path.touch(mode=0o600)
+    with path.open("wb") as file:
         file.write(text.encode())
         file.flush()
-        os.fsync(descriptor)
+        os.fsync(file)

@@ -153,9 +153,7 @@ def _take_row(found: Salvaged, rowid: int, values: Any, keys: dict[int, str]) ->
         case [None, str(), int(), str(), str(), _, _, bytes() as payload, bytes(), bytes()]:
             if event_of(payload).get("seq") == rowid:
                 found.audit[rowid] = AuditRow(rowid, *values[1:])
-        case [None, str() as digest, int(), str() as sha256, int()] if _is(_HEX, digest) and _is(
-            _HEX, sha256
-        ):
+        case [None, str() as hash_, int(), str() as sha, int()] if _is(_HEX, hash_) and _is(_HEX, sha):
             found.tables.setdefault("segments", []).append((rowid, *values[1:]))
         case [None, int(), _, str(), *_, str()] if len(values) == _ACCESS:
             found.tables.setdefault("access", []).append((rowid, *values[1:]))

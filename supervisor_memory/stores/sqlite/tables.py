@@ -64,10 +64,8 @@ def visible(where: Filter, *, now: float) -> Condition:
 
 def joined(conditions: Sequence[Condition]) -> Condition:
     """All conditions, joined by AND."""
-    return (
-        " AND ".join(sql for sql, _ in conditions) or "1",
-        tuple(value for _, values in conditions for value in values),
-    )
+    values = tuple(value for _, values in conditions for value in values)
+    return " AND ".join(sql for sql, _ in conditions) or "1", values
 
 
 def _of_namespace(where: Filter) -> Iterator[Condition]:
@@ -144,18 +142,14 @@ ENTRIES_TABLE: Final = """CREATE TABLE entries(
 
 def put_entry(connection: apsw.Connection, key: int, entry: Entry, *, namespace: str) -> None:
     """Add the entry of a record that has none."""
-    connection.execute(
-        "INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?)",
-        (namespace, key, entry.said_at, entry.stream, entry.speaker, entry.asks, " ".join(entry.terms)),
-    )
+    said = (entry.said_at, entry.stream, entry.speaker, entry.asks, " ".join(entry.terms))
+    connection.execute("INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?)", (namespace, key, *said))
 
 
 def load_entries(connection: apsw.Connection, namespace: str) -> Iterator[tuple[int, Entry]]:
     """The keys of a namespace's active records in rising order, and the entry of each."""
-    rows: Iterable[Any] = connection.execute(
-        "SELECT key, terms, said_at, stream, speaker, asks FROM entries WHERE namespace = ? ORDER BY key",
-        (namespace,),
-    )
+    select = "SELECT key, terms, said_at, stream, speaker, asks FROM entries WHERE namespace = ? ORDER BY key"
+    rows: Iterable[Any] = connection.execute(select, (namespace,))
     for key, terms, said_at, stream, speaker, asks in rows:
         yield key, Entry(terms.split(), said_at, stream, speaker, bool(asks))
 
@@ -197,9 +191,8 @@ _COLUMNS: Final = (
     *("id", "namespace", "family", "user_id", "task", "kind", "layer", "status", "subject", "attribute"),
     *("content_hash", "session_id", "updated_at", "expires_at", "version", "revision", "data"),
 )
-_INSERT: Final = (
-    f"INSERT INTO records({', '.join(_COLUMNS)}) VALUES({', '.join('?' * len(_COLUMNS))}) RETURNING key"
-)
+_MARKS: Final = ", ".join("?" * len(_COLUMNS))
+_INSERT: Final = f"INSERT INTO records({', '.join(_COLUMNS)}) VALUES({_MARKS}) RETURNING key"
 _UPDATE: Final = f"UPDATE records SET {', '.join(f'{name} = ?' for name in _COLUMNS)} WHERE key = ?"
 
 
@@ -218,10 +211,10 @@ def _read(data: str) -> Record:
     try:
         return Record.from_dict(json.loads(data))
     except (ValueError, KeyError, TypeError) as error:
-        raise CorruptStore(
-            f"a row of the store cannot be read as a record ({error}); it is left as it is: restore a backup",
-            begins=data[:40],
-        ) from error
+        told = (
+            f"a row of the store cannot be read as a record ({error}); it is left as it is: restore a backup"
+        )
+        raise CorruptStore(told, begins=data[:40]) from error
 
 
 _LONGEST_KNOWN: Final = 2_000
@@ -253,16 +246,10 @@ class Writing:
         if vector is not None or (current is not None and not keeps):
             self._put_vector(key, record, vector)
         self._put_entry(key, record, current)
-        if current is not None and current.namespace != record.namespace:
-            self._leave(current.namespace)
         return record
 
     def put_stored(self, stored: Stored, current: Record | None) -> None:
-        """Put a record, as another store had it, in the place of `current`.
-
-        Raises:
-            Conflict: another record has its place; nothing was put.
-        """
+        """Put a record, as another store had it, in the place of `current`; see `arrival.Shelf.put`."""
         record = stored.record
         key = self._put_row(record, None if current is None else self._current(record.id)[0])
         known = 0 if current is None else current.version
@@ -271,8 +258,6 @@ class Writing:
                 self._put_version(each)
         self._put_vector(key, record, stored.vector)
         self._put_entry(key, record, current)
-        if current is not None and current.namespace != record.namespace:
-            self._leave(current.namespace)
 
     def _current(self, record_id: str) -> tuple[int | None, Record | None]:
         row = self._connection.execute("SELECT key, data FROM records WHERE id = ?", (record_id,)).fetchone()
@@ -314,6 +299,8 @@ class Writing:
             self._connection.execute("INSERT OR REPLACE INTO vectors VALUES(?, ?, ?, ?)", values)
 
     def _put_entry(self, key: int, record: Record, current: Record | None) -> None:
+        if current is not None and current.namespace != record.namespace:
+            self._leave(current.namespace)
         before, after = _read_of(current), _read_of(record)
         if before == after:
             return
