@@ -18,8 +18,7 @@ class Amended(Verbs):
     """
 
     def __init__(self, backend: MemoryBackend, commit: Callable[[Commit], Committed]) -> None:
-        self._backend = backend
-        self._commit = commit
+        self._backend, self._commit = backend, commit
 
     @property
     def name(self) -> str:

@@ -108,7 +108,9 @@ def _verdict(stored: Stored, current: Record | None, earlier: Callable[[str, int
         what, here = "older", earlier(record.id, record.version)
     elif current.version < record.version:
         what, brought = "replaced", _version(stored.earlier, current.version)
-    if here is not None and brought is not None and _alike(here, brought):
+    # Of the same version of one record the vectors may differ: these are remade.
+    both = [replace(each, embedder=None, content_hash="-") for each in (here, brought) if each is not None]
+    if len(both) > 1 and both[0] == both[1]:
         return Taken(record.id, what)
     told = f"record {record.id} is here with another history (at version {current.version}, and version "
     told += f"{record.version} was brought); delete one of the two, or keep both stores"
@@ -117,11 +119,6 @@ def _verdict(stored: Stored, current: Record | None, earlier: Callable[[str, int
 
 def _version(records: Iterable[Record], version: int) -> Record | None:
     return next((each for each in records if each.version == version), None)
-
-
-def _alike(one: Record, other: Record) -> bool:
-    """Whether two records are the same version of one record. Their vectors may differ: these are remade."""
-    return replace(one, embedder=None, content_hash="-") == replace(other, embedder=None, content_hash="-")
 
 
 def _sound(stored: Stored) -> Stored:

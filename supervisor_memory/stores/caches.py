@@ -10,7 +10,6 @@ MODULES_THAT_KEEP_TEXTS: Final = (
     "supervisor_memory.stores.sqlite.tables",
     "supervisor_memory.stores.sqlite.namespaces",
     "supervisor_memory.stores.qdrant.points",
-    "supervisor_memory.stores.sqlite.tables",
     "supervisor_memory.host.store.addresses",
     "supervisor_memory.stages.post_retrieval.rank",
     "supervisor_memory.model.records",

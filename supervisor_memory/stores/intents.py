@@ -34,11 +34,7 @@ class Intents:
         self._has_settled = False
 
     def settle(self, is_applied: Callable[[str], bool]) -> None:
-        """Log the outcome of an intent without one: the store failed then, or the process died.
-
-        Args:
-            is_applied: Whether the store holds the commit of this id.
-        """
+        """Log the outcome of an intent without one, left by a failure or a kill: does the store hold it?"""
         # Once looked for, a new one can only be the last row: another process's over the same log.
         if self._has_settled and not any(row.op == "commit.intent" for row in self._audit.tail(1)):
             return

@@ -150,10 +150,8 @@ class Matrix:
         """
         all_rows = self._values[: self._size]
         looked_at = max(_FIRST_LOOK, 2 * exact)
-        if (
-            self._size >= max(_SIEVED_FROM, _MOST_COMPARED * looked_at)
-            and (multiply := kernels()) is not None
-        ):
+        is_large = self._size >= max(_SIEVED_FROM, _MOST_COMPARED * looked_at)
+        if is_large and (multiply := kernels()) is not None:
             if self._sieve is None:
                 self._sieve = Sieve(multiply, self.dimension)
             for is_last in (True,) if finely else (False, True):

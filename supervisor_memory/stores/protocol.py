@@ -114,7 +114,6 @@ class MemoryBackend(Protocol):
     @property
     def audit(self) -> "AuditLog":
         """The log that `batch` appends to."""
-        ...
 
     def search(self, query: Query, *, limit: int) -> Hits:
         """Candidates by all signals together, without threshold or decay.
@@ -139,11 +138,9 @@ class MemoryBackend(Protocol):
             MissingUser: `query.where` names no user.
             BackendError: the store failed.
         """
-        ...
 
     def write(self, records: Sequence[Record]) -> Sequence[WriteResult]:
         """Insert records as they are. Raises Conflict when an id exists or a like record is active."""
-        ...
 
     def update(self, changes: Sequence[Change]) -> Sequence[WriteResult]:
         """Replace records, each only if it still has the version it was read at.
@@ -152,7 +149,6 @@ class MemoryBackend(Protocol):
             Conflict: a record has changed; nothing is written.
             RecordNotFound: a record does not exist.
         """
-        ...
 
     def delete(self, target: Ids | Filter) -> int:
         """Mark records as deleted; history keeps them. Returns how many were active before.
@@ -160,7 +156,6 @@ class MemoryBackend(Protocol):
         Raises:
             ConfirmationRequired: a filter that names neither user, ids nor session.
         """
-        ...
 
     def batch(self, commit: Commit) -> Committed:
         """Apply a commit: all or nothing, audit included.
@@ -173,27 +168,22 @@ class MemoryBackend(Protocol):
             WasErased: a new record was said before its user was erased; only where the store `Erases`.
             ReadOnlyStore, BackendError: the store cannot write.
         """
-        ...
 
     def get(self, ids: Ids) -> Sequence[Record]:
         """The records of these ids in any status, in the order asked, unknown ones left out."""
-        ...
 
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
         """Records that match, most recently updated first."""
-        ...
 
     def count(self, where: Filter) -> int: ...
 
     def versions(self, record_id: str) -> Sequence[Record]:
         """Every version of a record, oldest first, the present one last; empty for an unknown id."""
-        ...
 
     def health(self) -> Health: ...
 
     def close(self) -> None:
         """Write what is outstanding and let go of files. Closing twice is fine."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +206,6 @@ class Erases(Protocol):
 
     def holds(self, user_id: str) -> Mapping[str, int]:
         """How much of a user `erase` would remove, by kind."""
-        ...
 
     def erase(self, user_id: str, *, at: float, actor: str = "operator") -> Erased:
         """Remove all records of a user with their versions, vectors, words, keys and accesses.
@@ -232,7 +221,6 @@ class Erases(Protocol):
         Raises:
             BackendError: nothing was removed.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +272,6 @@ class Moves(Protocol):
         Raises:
             CorruptStore, BackendError: a record cannot be read, or the store failed.
         """
-        ...
 
     def take(self, records: Sequence[Stored]) -> Sequence[Taken]:
         """Keep records as another store had them; gives a result for each, in order.
@@ -296,7 +283,6 @@ class Moves(Protocol):
         Raises:
             ReadOnlyStore, BackendError: the store failed. Some may have been taken; take them again.
         """
-        ...
 
 
 DecidesAgain: TypeAlias = Callable[[Commit, Callable[[str], str]], Mapping[str, str]]
@@ -333,19 +319,15 @@ class Journals(Protocol):
     @property
     def store(self) -> MemoryBackend:
         """The store behind the journal, for callers who have to read and write it directly."""
-        ...
 
     def decides_again(self, decide: DecidesAgain) -> None:
         """Set the function that decides refused commits again, and begin to apply the commits that wait."""
-        ...
 
     def backlog(self) -> Mapping[str, int]:
         """How many commits are in each state ("begun", "waiting", "dead"), and how many "erasures" wait."""
-        ...
 
     def replay(self) -> bool:
         """Apply the commits that wait, now and in this thread. True when none is left."""
-        ...
 
     def reconcile(self) -> Reconciled:
         """Compare the copy on this machine with the store, and mend both.
@@ -354,4 +336,3 @@ class Journals(Protocol):
             SettingsError: no copy is kept.
             BackendUnavailable: the store is out of reach, or something still waits for it.
         """
-        ...

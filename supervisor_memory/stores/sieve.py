@@ -100,12 +100,8 @@ class Sieve:
         self._kernels = multiply
         self._signs = np.random.default_rng(0).choice([-1.0, 1.0], (_TURNS, dimension)).astype(np.float32)
         self._blocks: list[_Block] = []
-        self._is_halved = False
-
-    @property
-    def is_halved(self) -> bool:
+        self.is_halved = False
         """Whether codes are kept in halves: for very many rows, reading upper halves first is quicker."""
-        return self._is_halved
 
     @property
     def nbytes(self) -> int:
@@ -143,7 +139,7 @@ class Sieve:
         self._follow(rows)
         asked = self._asked(query)
         way = -1 if finely else 0
-        share = min(1.0, _DEVIATIONS / math.sqrt(max(1, rows.shape[1] - 1))) if self._is_halved else 1.0
+        share = min(1.0, _DEVIATIONS / math.sqrt(max(1, rows.shape[1] - 1))) if self.is_halved else 1.0
         values, off = np.empty((2, len(rows)), dtype=np.float32)
         for block in self._blocks:
             place = slice(block.start, min(len(rows), block.start + block.size))
@@ -167,7 +163,7 @@ class Sieve:
 
     def _sums(self, block: _Block, codes: Codes, *, finely: bool) -> Sums:
         """The products of a query's codes with a block's; from upper halves alone, a sixteenth of them."""
-        if not self._is_halved:
+        if not self.is_halved:
             whole: Sums = self._kernels.wholes.products(codes, block.packed[0])[0]
             return whole
         asked = np.concatenate(_halves(codes))
@@ -183,9 +179,9 @@ class Sieve:
         """Encode new rows at the end, and blocks with changed rows, once there are many."""
         while self._blocks and self._blocks[-1].start >= len(rows):
             self._blocks.pop()
-        self._is_halved = self._is_halved or rows.size >= _HALVED_FROM
+        self.is_halved = self.is_halved or rows.size >= _HALVED_FROM
         for place, block in enumerate(self._blocks):
-            if len(block.changed) >= _PACKED_FROM or len(block.packed) != 1 + self._is_halved:
+            if len(block.changed) >= _PACKED_FROM or len(block.packed) != 1 + self.is_halved:
                 self._blocks[place] = self._block(rows, block.start, min(len(rows), block.start + block.size))
         while len(rows) - self._packed >= _PACKED_FROM:
             start = self._packed
@@ -194,8 +190,8 @@ class Sieve:
             self._blocks.append(self._block(rows, start, min(len(rows), start + _MOST_IN_A_BLOCK)))
 
     def _block(self, rows: Rows, start: int, end: int) -> _Block:
-        kernel = self._kernels.halves if self._is_halved else self._kernels.wholes
-        written: list[list[Bytes]] = [[] for _ in range(1 + self._is_halved)]
+        kernel = self._kernels.halves if self.is_halved else self._kernels.wholes
+        written: list[list[Bytes]] = [[] for _ in range(1 + self.is_halved)]
         scales = np.empty((len(written), end - start), dtype=np.float32)
         lost, length = [0.0] * len(written), 0.0
         for first in range(start, end, _ENCODED_TOGETHER):
@@ -203,10 +199,10 @@ class Sieve:
             place = slice(first - start, first - start + len(some))
             codes = _rounded(some)
             upper, lower = _halves(codes)
-            for way, read in enumerate((upper, codes) if self._is_halved else (codes,)):
+            for way, read in enumerate((upper, codes) if self.is_halved else (codes,)):
                 scales[way, place], of_rows = _fitted(some, read)
                 lost[way] = max(lost[way], float(_ratios(of_rows, scales[way, place]).max()))
-            for part, each in zip(written, (upper, lower) if self._is_halved else (codes,), strict=True):
+            for part, each in zip(written, (upper, lower) if self.is_halved else (codes,), strict=True):
                 part.append(kernel.written(each))
             length = max(length, float(_lengths(some).max()))
         packed = [kernel.pack(np.concatenate(part)) for part in written]
@@ -219,7 +215,7 @@ class Sieve:
         return _Query(codes, float(scales[0]), float(_lengths(turned)[0]), float(lost[0]))
 
     def _turned(self, rows: Rows) -> Rows:
-        return _turned(rows, self._signs) if self._is_halved else rows
+        return _turned(rows, self._signs) if self.is_halved else rows
 
 
 def _turned(rows: Rows, signs: Rows) -> Rows:

@@ -4,12 +4,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from supervisor_memory.errors import ConfirmationRequired, Conflict
+from supervisor_memory.errors import BackendError, ConfirmationRequired, Conflict
 from supervisor_memory.model.records import AuditEvent, Filter, Record, WriteResult
 from supervisor_memory.stores.changes import brings_a_vector_alone
-from supervisor_memory.stores.protocol import Change, Commit, Committed, Ids
+from supervisor_memory.stores.protocol import Change, Commit, Committed, Health, Ids, MemoryBackend
 
-__all__ = ["EVERYTHING", "Verbs"]
+__all__ = ["EVERYTHING", "Verbs", "health_of_files"]
 
 EVERYTHING = 2**62
 """A limit larger than any store."""
@@ -89,6 +89,17 @@ class Verbs(ABC):
             version = (change.expects or 0) + (not is_same)
             event = _event("memory.update", before=current, after=change.record, version=version)
             yield replace(event, version_before=change.expects)
+
+
+def health_of_files(backend: MemoryBackend, location: str, *, read_only: bool, **details: str) -> Health:
+    """The health of a store of files: well as long as its records can be counted."""
+    message = "read-only: nothing new is remembered" if read_only else ""
+    try:
+        details["records"] = str(backend.count(Filter(statuses=None)))
+    except BackendError as error:
+        message = str(error)
+    is_well = "records" in details
+    return Health(backend.name, is_well, persistent=True, location=location, message=message, details=details)
 
 
 def _event(op: str, *, after: Record | None, version: int, before: Record | None = None) -> AuditEvent:

@@ -617,16 +617,10 @@ class BackendContract:
         kept, taken = embedded("kept tea"), tea("taken tea")
         backend.write([kept, taken])
         before, rows = everything(backend), len(backend.audit.tail(1000))
-        commit = Commit(
-            (
-                Change(embedded("new tea", axis=1)),
-                changed(kept, content="changed tea"),
-                Change(tea("taken tea")),
-            ),
-            (AuditEvent("memory.write", user_id="alice"),),
-        )
+        new, again = Change(embedded("new tea", axis=1)), Change(tea("taken tea"))
+        changes = (new, changed(kept, content="changed tea"), again)
         with pytest.raises(Conflict):
-            backend.batch(commit)
+            backend.batch(Commit(changes, (AuditEvent("memory.write", user_id="alice"),)))
         assert everything(backend) == before
         assert len(backend.audit.tail(1000)) == rows
         assert len(backend.versions(kept.id)) == 1

@@ -117,11 +117,7 @@ class Entries:
         return came > went
 
     def waiting(self, *, after: int | None = None) -> tuple[Stamp, Sequence[int]]:
-        """The present stamp, and the numbers of the entries that wait, in order.
-
-        Args:
-            after: Only the numbers that follow this one; None: no numbers.
-        """
+        """The present stamp, and the numbers behind `after` of the entries that wait; None: no numbers."""
         numbers = "SELECT seq FROM journal WHERE state = 'waiting' AND seq > ? ORDER BY seq"
         with self._database.reading() as connection:
             moves = select(connection, "journal_moves", "SELECT came, went FROM journal_moves")

@@ -230,15 +230,12 @@ class JournalBackend(Verbs):
         try:
             hits = self._store.search(query, limit=most)
         except OutOfReach:
-            hits = self._without_store(query, most)
+            searched, hits = "only what waits in the journal", Hits(namespaces=0)
+            if self._place.copy is not None:
+                searched, hits = "the copy on this machine", self._place.copy.search(query, limit=most)
+            note = f"{self.name} is out of reach; {searched} was searched"
+            hits = replace(hits, degraded=True, notes=(note,))
         return waiting.over(hits, query, limit)
-
-    def _without_store(self, query: Query, limit: int) -> Hits:
-        if (copy := self._place.copy) is None:
-            note = f"{self.name} is out of reach; only what waits in the journal was searched"
-            return Hits(degraded=True, notes=(note,), namespaces=0)
-        note = f"{self.name} is out of reach; the copy on this machine was searched"
-        return replace(copy.search(query, limit=limit), degraded=True, notes=(note,))
 
     def get(self, ids: Ids) -> Sequence[Record]:
         found = dict(self._overlay.get(ids))

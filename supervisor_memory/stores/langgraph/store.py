@@ -316,12 +316,10 @@ def _state(found: Iterable[Found]) -> State:
 
 
 def _checked(prefix: Namespace) -> Namespace:
-    if (
-        isinstance(prefix, str)
-        or not prefix
-        or prefix[0] == "langgraph"
-        or not all(isinstance(each, str) and each and not set(each) & set(".\x00*") for each in prefix)
-    ):
+    are_labels = all(
+        isinstance(each, str) and each and not set(each) & set(".\x00*") for each in prefix or ()
+    )
+    if isinstance(prefix, str) or not prefix or prefix[0] == "langgraph" or not are_labels:
         raise SettingsError(
             f"prefix {prefix!r} cannot begin a namespace; pass a tuple of texts that are not empty and hold "
             "no '.', such as ('supervisor_memory',)",

@@ -12,7 +12,6 @@ from typing import Final, Literal, TypeAlias
 from supervisor_memory.audit.log import AUDIT_FILE_NAME, AuditLog
 from supervisor_memory.disk.database import LOCK_SECONDS, Database, refuse_network_file_system, sync_directory
 from supervisor_memory.errors import BackendError, BackendUnavailable, CorruptStore, ReadOnlyStore
-from supervisor_memory.model.records import Filter
 from supervisor_memory.stores.arrival import as_commit, staged_in
 from supervisor_memory.stores.caches import forget_texts
 from supervisor_memory.stores.intents import Intents
@@ -20,6 +19,7 @@ from supervisor_memory.stores.memory.reading import StateBackend
 from supervisor_memory.stores.memory.snapshot import Snapshot, UnknownFormat, decoded, encoded
 from supervisor_memory.stores.memory.state import Staged, State
 from supervisor_memory.stores.protocol import Commit, Committed, Erased, Health, Stored, Taken
+from supervisor_memory.stores.verbs import health_of_files
 
 __all__ = ["AUDIT_FILE_NAME", "FILE_NAME", "JsonBackend"]
 
@@ -129,19 +129,7 @@ class JsonBackend(StateBackend):
         forget_texts()
 
     def health(self) -> Health:
-        message, details = "read-only: nothing new is remembered" if self._file.read_only else "", {}
-        try:
-            details["records"] = str(self.count(Filter(statuses=None)))
-        except BackendError as error:
-            message = str(error)
-        return Health(
-            self.name,
-            ok="records" in details,
-            persistent=True,
-            location=str(self._file.path),
-            message=message,
-            details=details,
-        )
+        return health_of_files(self, str(self._file.path), read_only=self._file.read_only)
 
     def close(self) -> None:
         """Let go of the files. Closing twice is fine."""

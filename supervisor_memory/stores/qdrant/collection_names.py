@@ -52,10 +52,10 @@ class CollectionNames:
                 prefix=self.prefix,
             )
         if self.division not in ("family", "namespace"):
-            raise SettingsError(
-                f"collections={self.division!r} is no way to divide records; choose 'family' or 'namespace'",
-                collections=self.division,
+            told = (
+                f"collections={self.division!r} is no way to divide records; choose 'family' or 'namespace'"
             )
+            raise SettingsError(told, collections=self.division)
 
     @property
     def versions(self) -> str:

@@ -19,7 +19,6 @@ import apsw
 from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.disk.database import LOCK_SECONDS, Database, File, Opened
 from supervisor_memory.errors import (
-    BackendError,
     BackendUnavailable,
     CorruptStore,
     ReadOnlyStore,
@@ -51,7 +50,7 @@ from supervisor_memory.stores.sqlite.tables import (
     record_of,
     remove,
 )
-from supervisor_memory.stores.verbs import Verbs
+from supervisor_memory.stores.verbs import Verbs, health_of_files
 
 __all__ = ["FILE_NAME", "Group", "SqliteBackend"]
 
@@ -325,20 +324,9 @@ class SqliteBackend(Verbs):
         return Erased(removed, self._audit.finish_erasures(at=self._clock()))
 
     def health(self) -> Health:
-        message = "read-only: nothing new is remembered" if self._database.read_only else ""
-        details = {"sqlite": apsw.sqlite_lib_version(), "format": str(self._database.format)}
-        try:
-            details["records"] = str(self.count(Filter(statuses=None)))
-        except BackendError as error:
-            message = str(error)
-        return Health(
-            self.name,
-            ok="records" in details,
-            persistent=True,
-            location=self._database.where,
-            message=message,
-            details=details,
-        )
+        where, details = self._database.where, {"format": str(self._database.format)}
+        read_only, sqlite = self._database.read_only, apsw.sqlite_lib_version()
+        return health_of_files(self, where, read_only=read_only, sqlite=sqlite, **details)
 
     def close(self) -> None:
         """Let go of the file. Closing twice is fine."""
