@@ -78,11 +78,7 @@ def archive(log: AuditLog, file: Path, *, at: float, keep: int = KEEP) -> Segmen
 
 
 def refuse_existing(file: Path, log: AuditLog) -> None:
-    """Refuse a file that exists.
-
-    Raises:
-        SettingsError: the file exists; the message says whether it is an archive of this log.
-    """
+    """Raise SettingsError where a file exists; the message says whether it is an archive of this log."""
     if not file.exists():
         return
     if not file.is_file():  # a device may have no end

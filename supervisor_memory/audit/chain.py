@@ -95,10 +95,7 @@ def pieces_of(log: AuditLog, archives: Iterable[Path]) -> Sequence[Piece]:
 
 
 def beginning(segments: Sequence[Segment], named: Sequence[Piece]) -> tuple[int, bytes]:
-    """The number and the hash of the row right before the first row to read.
-
-    Reading begins with the earliest archive named, else with the first row left in the log.
-    """
+    """The number and hash of the row before the earliest archive named, else before the first row left."""
     before = [each for each in segments if not named or each.through < named[0].first]
     if not before:
         return 0, GENESIS

@@ -89,12 +89,9 @@ class _Last:
 
 
 class _Chain:
-    """Checks a chain row after row.
+    """Checks a chain row after row, behind `start`: the number and the hash of the row before the first.
 
-    Args:
-        start: The number and the hash of the row before the first.
-        anchors: Compared with the rows; anchors of rows before `start` cannot be.
-        keeps_records: Whether to collect the last row about each record.
+    `keeps_records`: whether to collect the last row about each record.
     """
 
     def __init__(

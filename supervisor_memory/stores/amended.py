@@ -11,11 +11,7 @@ __all__ = ["Amended"]
 
 
 class Amended(Verbs):
-    """Reads like the store behind it.
-
-    Args:
-        commit: Called for each commit in place of the store: makes it, changed or not, or refuses it.
-    """
+    """Reads like the store behind it. `commit` makes each commit there, changed or not, or refuses it."""
 
     def __init__(self, backend: MemoryBackend, commit: Callable[[Commit], Committed]) -> None:
         self._backend, self._commit = backend, commit

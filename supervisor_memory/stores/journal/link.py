@@ -36,12 +36,7 @@ class OutOfReach(BackendUnavailable):
 
 
 class Link:
-    """Calls to a store.
-
-    Args:
-        name: The store's, for messages.
-        bridge: Its threads wait for the store; a thread that hangs is left alone.
-    """
+    """Calls to a store. Threads of the bridge wait for the store; a thread that hangs is left alone."""
 
     def __init__(self, name: str, bridge: Bridge, breaker: Breaker) -> None:
         self._name, self._bridge, self.breaker = name, bridge, breaker

@@ -18,13 +18,9 @@ T = TypeVar("T")
 
 
 class Linked(Verbs):
-    """A store without its journal, but with the journal's deadlines and audit log.
+    """A store without its journal, but with the journal's deadlines (in seconds) and audit log.
 
     Every method raises OutOfReach where the store does not answer in time, or has not lately.
-
-    Args:
-        place: Where commits that the store took are noted and audited.
-        read_seconds, write_seconds: How long the store may take to answer, in seconds.
     """
 
     def __init__(

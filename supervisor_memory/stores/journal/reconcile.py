@@ -24,10 +24,7 @@ def reconcile(
     was in the store once: the store has lost it, or another instance has erased its user, and then the
     store refuses it.
 
-    Args:
-        pages: The records of the store, a page at a time; see `Moves.stored`.
-        take: Gives the store records that it lost.
-        keep: Puts records of the store, and their vectors, into the copy.
+    `pages` and `take` are those of the store, see `Moves`; `keep` puts its records into the copy.
     """
     done = Reconciled()
     lost = set(copy.versions())

@@ -101,13 +101,7 @@ class BaseStoreBackend(Verbs):
         return self._audit
 
     def search(self, query: Query, *, limit: int) -> Hits:
-        """Candidates by all signals together; see `MemoryBackend.search`.
-
-        Raises:
-            MissingUser: `query.where` names no user.
-            CorruptStore: an item of that user cannot be read.
-            BackendError: the store failed.
-        """
+        """See `MemoryBackend.search`. Raises CorruptStore, too: an item of that user cannot be read."""
         searched_user(query)
         # All of the user's records, even where ids are asked for: how rare a word is depends on the others.
         with self._calls.alone():
@@ -132,12 +126,9 @@ class BaseStoreBackend(Verbs):
         return (*earlier, *(each.record for each in present))
 
     def batch(self, commit: Commit) -> Committed:
-        """Apply a commit in one call to the store.
+        """Apply a commit in one call to the store; see `MemoryBackend.batch`.
 
-        Raises:
-            Conflict, InvalidContent, BadVector, RecordNotFound, WasErased: as the protocol says; nothing was
-                written.
-            BackendError: the store failed; read again to see whether it was written all the same.
+        After another BackendError, read again to see whether it was written all the same.
         """
         with self._calls.alone():
             new = [plain(change.record) for change in commit.changes if change.expects is None]

@@ -24,11 +24,6 @@ class StateBackend(Verbs):
         """The state to read from; called with the lock held."""
 
     def search(self, query: Query, *, limit: int) -> Hits:
-        """Candidates by all signals together; see `MemoryBackend.search`.
-
-        Raises:
-            MissingUser: `query.where` names no user.
-        """
         with self._lock:
             return self._current().search(query, limit)
 

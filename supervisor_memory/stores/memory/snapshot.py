@@ -43,12 +43,7 @@ def encoded(state: State, staged: Staged, *, commit_id: str) -> str:
 
 
 def decoded(text: str) -> Snapshot:
-    """The state in the text of a file.
-
-    Raises:
-        UnknownFormat: another release wrote it.
-        ValueError, KeyError, TypeError, AttributeError: it is damaged.
-    """
+    """The state in the text of a file; raises UnknownFormat, or an error of any kind where it is damaged."""
     content = json.loads(text)
     if (found := content["format"]) != FORMAT:
         raise UnknownFormat(f"it has format {found!r} and this release reads format {FORMAT}")

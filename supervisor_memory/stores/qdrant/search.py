@@ -54,9 +54,8 @@ def _request(**values: Any) -> models.QueryRequest:
 class Candidates:
     """The answers of the collections, each hit checked again here.
 
-    Attributes:
-        foreign: Ids of hits that do not match the query; a sound server gives none.
-        without: How many hits lack the tags or metadata asked for, which the server could not know.
+    `foreign` are ids of hits that do not match the query; a sound server gives none. `without` counts hits
+    that lack the tags or metadata asked for, which the server could not know.
     """
 
     def __init__(self) -> None:

@@ -149,15 +149,10 @@ class QdrantBackend(Verbs):
         return self._audit
 
     def search(self, query: Query, *, limit: int) -> Hits:
-        """Candidates by all signals together; see `MemoryBackend.search`.
+        """See `MemoryBackend.search`. Raises CorruptStore, too: a point of that user cannot be read.
 
         The server answers with the best by meaning and by words. The other signals come from these alone:
         the words said before a record count only where they were found, too.
-
-        Raises:
-            MissingUser: `query.where` names no user.
-            CorruptStore: a point of that user cannot be read.
-            BackendError: the server failed.
         """
         user_id = searched_user(query)
         searched = [n for n in self._calls.collections_lately() if self._names.may_hold(n, query.where)]
@@ -212,12 +207,9 @@ class QdrantBackend(Verbs):
         return (*sorted(mine, key=attrgetter("version")), located.record)
 
     def batch(self, commit: Commit) -> Committed:
-        """Apply a commit; a commit that was applied in parts before is completed.
+        """Apply a commit, or complete it where it was applied in parts before; see `MemoryBackend.batch`.
 
-        Raises:
-            Conflict, InvalidContent, BadVector, RecordNotFound, WasErased: as the protocol says; nothing was
-                written.
-            BackendError: the server failed; read again to see whether it was written all the same.
+        After another BackendError, read again to see whether it was written all the same.
         """
         with self._calls.writing():
             checked = [plain(change.record) for change in commit.changes]

@@ -92,11 +92,7 @@ class Loaded:
 
 
 class Namespaces:
-    """The indexes of the namespaces searched lately; the least recently searched are dropped first.
-
-    Args:
-        most_bytes: How much memory they may take together; the namespaces of a running search may take more.
-    """
+    """The indexes of the namespaces searched lately, in `most_bytes`; those searched longest ago go first."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes = most_bytes
@@ -227,9 +223,7 @@ class Kept:
 class Readable:
     """Takes keys; gives the records that a searcher may see, by key.
 
-    Args:
-        connection: Sees one state of the store throughout.
-        spaces: The namespaces the records are in, as the connection sees them.
+    The connection sees one state of the store throughout, and the `spaces` the records are in.
     """
 
     def __init__(

@@ -28,12 +28,7 @@ _LONGEST_VARINT: Final = 9
 
 
 class Pages:
-    """The pages of a file as the last commit left them.
-
-    Args:
-        file: The bytes of the database.
-        log: The bytes of the log beside it; its pages are later than those of the file.
-    """
+    """The pages of a database, of its file and of the later log beside it, as the last commit left them."""
 
     def __init__(self, file: bytes, log: bytes = b"") -> None:
         self._size = _page_size(file, log)

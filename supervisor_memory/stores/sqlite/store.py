@@ -80,11 +80,7 @@ class Group:
         self._waiting: deque[_Request] = deque()
 
     def commit(self, commit: Commit) -> Committed:
-        """Apply a commit, all of it or nothing.
-
-        Raises:
-            SupervisorMemoryError: as `apply` or the database raised it; nothing of this commit was stored.
-        """
+        """Apply a commit, all of it or nothing; raises as `apply` or the database does."""
         if self._database.is_writing:  # it is part of a transaction of the caller's
             with self._database.writing() as connection:
                 return self._apply(connection, commit)
@@ -252,11 +248,6 @@ class SqliteBackend(Verbs):
         return Committed(commit.id, tuple(records))
 
     def search(self, query: Query, *, limit: int) -> Hits:
-        """The best candidates by all signals together; see `MemoryBackend`.
-
-        Raises:
-            MissingUser: `query.where` names no user.
-        """
         searched_user(query)
         with self._database.reading() as connection:
             known, spaces = self._seen(connection, query.where)
