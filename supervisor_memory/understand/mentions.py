@@ -212,8 +212,6 @@ class Mention:
 
 # --- numbers ---------------------------------------------------------------------------------------------
 
-_NUMERAL = _LEXICON.pattern("numeral")
-_TENS = _LEXICON.pattern("tens")
 _TENS_ZH = _LEXICON.table("tens_zh")
 _FIGURES = _LEXICON.table("figures")
 _LENGTHS = (1, 4)  # of a digit, and of a year
@@ -223,12 +221,12 @@ _NUMBER_WORDS = _LEXICON.table("number_words")
 def plain(text: str) -> str:
     """Normalise a text: NFKC, straight apostrophes, single spaces, counting Chinese numerals as digits."""
     text = unicodedata.normalize("NFKC", text).replace("’", "'")
-    return _NUMERAL.sub(lambda run: _digits(run[0]), " ".join(text.split()))
+    return _LEXICON["numeral"].sub(lambda run: _digits(run[0]), " ".join(text.split()))
 
 
 def _digits(run: str) -> str:
     """三 → 3, 二十五 → 25, 二〇二三 → 2023; 两三 stays."""
-    if tens := _TENS.fullmatch(run):
+    if tens := _LEXICON["tens"].fullmatch(run):
         factor = _TENS_ZH[tens[2]]
         return str(int(_FIGURES.get(tens[1], "1")) * factor + int(_FIGURES.get(tens[3], "0")))
     is_number = len(run) in _LENGTHS and set(run) <= set(_FIGURES)

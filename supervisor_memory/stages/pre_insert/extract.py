@@ -31,6 +31,7 @@ from supervisor_memory.understand.statements import (
     masked,
     normal,
     read_statements,
+    without_address,
 )
 from supervisor_memory.understand.subject import About, about_preference, properties_of
 
@@ -159,14 +160,6 @@ def _why_not(statement: Statement, refusal: str) -> str:
 
 _LEXICON, _WISHES, _SENTENCES = map(lexicon, ("answers", "wishes", "sentences"))
 _STANDING = _WISHES.pattern("preferences.standing-instruction")
-_ABOUT_THE_USER = _WISHES.pattern("about_the_user")
-_TAG = _SENTENCES.pattern("tag")
-_POLITE = _SENTENCES.pattern("polite")
-_POLITE_WISH = _SENTENCES.pattern("polite_wish")
-_ADDRESS = _SENTENCES.pattern("address")
-_REMEMBER_THAT = _SENTENCES.pattern("remember_that")
-_INSTRUCTION = _SENTENCES.pattern("instruction")
-_WHOLE = _LEXICON.pattern("whole")
 _CONFIDENCE = {"decision": 0.75, "correction": 0.75, "house-rule": 0.75, "personal-fact": 0.85, "habit": 0.8}
 """How sure a rule is; the others are made of words that announce a wish or a definition."""
 _USUAL_CONFIDENCE, _OF_AN_AGENT = 0.9, 0.7
@@ -188,7 +181,7 @@ def _of_statement(statement: Statement, source: Source) -> Candidate:
 def _taken_back(statement: Statement, what: str, kind: Kind, source: Source) -> Candidate:
     told = describe(what)
     about = About(told.subject, told.attribute, told.value) if told.subject else about_preference(what)
-    if _WHOLE.match(what):
+    if _LEXICON["whole"].match(what):
         kind = told.kind  # where a write of these words would have put them
     found = _candidate(what, kind, source, about=about, evidence=statement.text)
     return replace(found, event="DELETE")
@@ -196,13 +189,11 @@ def _taken_back(statement: Statement, what: str, kind: Kind, source: Source) -> 
 
 def _trimmed(text: str) -> str:
     """The sentence without greeting, politeness and announcement at its ends."""
-    text = _TAG.sub("", text.strip())
-    if polite := _POLITE.match(text):
+    text = _SENTENCES["tag"].sub("", text.strip())
+    if polite := _SENTENCES["polite"].match(text):
         rest = polite["rest"] or polite["rest_zh"] or ""
-        text = rest if _POLITE_WISH.search(rest) or _STANDING.search(rest) else text
-    for lead in (_ADDRESS, _REMEMBER_THAT, _ADDRESS):
-        text = lead.sub("", text, count=1)
-    return text.strip(" ,，、:：").strip()
+        text = rest if _SENTENCES["polite_wish"].search(rest) or _STANDING.search(rest) else text
+    return without_address(text).strip(" ,，、:：").strip()
 
 
 def _about(text: str, kind: Kind, definition: Definition | None) -> About:
@@ -216,14 +207,13 @@ def _about(text: str, kind: Kind, definition: Definition | None) -> About:
     return About(definition.term, f"includes-{_object(definition.value)}", value)
 
 
-_OBJECT_EDGES = _LEXICON.pattern("object_edges")
 _MAX_OBJECT = 80
 
 
 def _object(value: str) -> str:
     """What is included or excluded, short enough to compare."""
     first = re.split(r"[,;。]", normal(value).casefold())[0]
-    return _OBJECT_EDGES.sub("", first).replace(" ", "-")[:_MAX_OBJECT] or "it"
+    return _LEXICON["object_edges"].sub("", first).replace(" ", "-")[:_MAX_OBJECT] or "it"
 
 
 def _candidate(
@@ -292,7 +282,8 @@ def _kind_of(content: str, stated: Statement | None) -> Kind:
         return stated.kind
     if query_of(content) or (_PATH.search(content) and len(content) <= _MAX_PATH):
         return "tool-effects"
-    return "user-profile" if _ABOUT_THE_USER.search(masked(normal(content[:_MAX_PATH]))) else "domain-facts"
+    is_about_the_user = _WISHES["about_the_user"].search(masked(normal(content[:_MAX_PATH])))
+    return "user-profile" if is_about_the_user else "domain-facts"
 
 
 # --- an agent ------------------------------------------------------------------------------------------
@@ -343,7 +334,6 @@ def read_agent(
 
 
 _EVIDENCE_FIELDS = ("question", "evidence", "figures", "sql", "csv_path", "chart_path")
-_EMPTY_ANSWER = _LEXICON.pattern("empty_answer")
 
 
 def _concluded(
@@ -377,7 +367,7 @@ def _concluded(
 def _telling(text: str) -> tuple[str, str | None]:
     """What of an answer tells something; and else why nothing does."""
     head = text[:MAX_CONCLUSION]
-    if _EMPTY_ANSWER.search(head):
+    if _LEXICON["empty_answer"].search(head):
         return "", "apology"
     if head.rstrip().endswith(("?", "？")):
         return "", "question"
@@ -573,7 +563,7 @@ def _checked(item: Mapping[Any, Any] | None, source: Source) -> Candidate | Unus
         claim = read_claim(item)
     except Unusable as error:
         return error
-    if _INSTRUCTION.search(masked(normal(claim.content))):
+    if _SENTENCES["instruction"].search(masked(normal(claim.content))):
         return Unusable("instruction-like", "an instruction to the assistant")
     told = describe(claim.content, claim.kind, source=source)
     named: dict[str, Any] = claim.named

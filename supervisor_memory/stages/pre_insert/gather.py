@@ -68,7 +68,6 @@ _MOST_READ = 8_000
 # --- our own messages, and those of handoffs -------------------------------------------------------------
 
 _LEXICON = lexicon("answers")
-_BOOKKEEPING = _LEXICON.pattern("bookkeeping")
 _CLASSES = "|".join(name for name in errors.__all__ if re.search(r"[a-z][A-Z]", name))
 _FROM_US = re.compile(
     rf"\b(?:{_CLASSES})\b[\"'`]?:|\bMemoryAccessDenied\b|\bmemory tools belong to the supervisor\b"
@@ -77,7 +76,7 @@ _FROM_US = re.compile(
 
 def is_bookkeeping(text: str) -> bool:
     """Whether a text is a graph's remark on a handoff, like "Transferring back to supervisor"."""
-    return _BOOKKEEPING.fullmatch(text.strip()) is not None
+    return _LEXICON["bookkeeping"].fullmatch(text.strip()) is not None
 
 
 def own_words(text: str) -> str:
@@ -229,7 +228,6 @@ def _covered(said: _Words, told: _ToldText) -> set[int]:
 # --- words -------------------------------------------------------------------------------------------------
 
 _LEADS_IN = _LEXICON.words("leads")
-_LEADS_IN_ZH = _LEXICON.pattern("leads_in_zh")
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+")
 _BEFORE = ",;:、。\"'`“”‘’([{【《*|•·"  # what stands before a number may be its sign or its point
 _AFTER = ".,;:!?、。\"'`“”‘’()[]{}【】《》*|•·"
@@ -266,7 +264,7 @@ def _announces(text: str) -> bool:
 def _leads_in(words: Sequence[str], frame: frozenset[str]) -> bool:
     """Whether words around a repeated sentence only lead to it."""
     others = [word for word in words if word not in _LEADS_IN and word not in frame]
-    return not others or _LEADS_IN_ZH.fullmatch("".join(others)) is not None
+    return not others or _LEXICON["leads_in_zh"].fullmatch("".join(others)) is not None
 
 
 _EVENTS = uuid.UUID("0b6e4c1e-5c39-5a57-8d1a-6f0c5b1f9d42")
@@ -515,9 +513,6 @@ def storable(found: Iterable[Candidate]) -> Iterator[Candidate]:
 _LONGEST_WORDS = 2_000
 _LATEST = 20  # messages of a session, among which is the one that is answered
 _TASKS = lexicon("tasks")
-_NAMED = _TASKS.pattern("named")
-
-_SEVERAL = _TASKS.pattern("several")
 
 
 def of_their_tasks(said: Remembering, view: ReadStore) -> Remembering:
@@ -541,9 +536,9 @@ def _of_its_task(candidate: Candidate, task: str | None) -> Candidate:
 def issue_key(words: Iterable[str]) -> str | None:
     """The issue key (`AIR-12`, `#12`) that the user's words are about; None: there is none, or several."""
     texts = [unicodedata.normalize("NFKC", text[:_LONGEST_WORDS]) for text in words]
-    named = (match for text in texts for match in _NAMED.finditer(text))
+    named = (match for text in texts for match in _TASKS["named"].finditer(text))
     found = {key.casefold() for match in named for key in match.groups() if key is not None}
-    if any(map(_SEVERAL.search, texts)):
+    if any(map(_TASKS["several"].search, texts)):
         return None
     return found.pop() if len(found) == 1 else None
 
