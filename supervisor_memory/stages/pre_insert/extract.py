@@ -41,11 +41,7 @@ __all__ = [
     "EXTRACT_PROMPT",
     "STEPS",
     "Extracted",
-    "Sifted",
     "describe",
-    "from_agent",
-    "from_llm",
-    "from_user",
     "noted",
     "read_agent",
     "read_user",
@@ -83,17 +79,8 @@ _LEAST_TERMS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Sifted:
-    """What was usable of a model's answer, and why each other item was dropped: in words, and as codes."""
-
-    candidates: tuple[Candidate, ...] = ()
-    dropped: tuple[str, ...] = ()
-    codes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Extracted:
-    """The candidates of a text, and a code for each sentence that may not be remembered."""
+    """The candidates of a text, and a code for each sentence or item that may not be remembered."""
 
     candidates: tuple[Candidate, ...] = ()
     unkept: tuple[str, ...] = ()
@@ -127,17 +114,12 @@ def noted(
 # --- the user ------------------------------------------------------------------------------------------
 
 
-def from_user(message: Message, *, source: Source = Source()) -> list[Candidate]:  # noqa: B008 - frozen
+def read_user(message: Message, *, source: Source = Source()) -> Extracted:  # noqa: B008 - frozen
     """One candidate for each sentence in which the user states something lasting, or takes it back.
 
     Args:
         source: Where the turn came from; the message's id and name are added.
     """
-    return list(read_user(message, source=source).candidates)
-
-
-def read_user(message: Message, *, source: Source = Source()) -> Extracted:  # noqa: B008 - frozen
-    """As `from_user`, with the reasons why the other sentences are not kept."""
     if message.role != "user":
         return Extracted()
     said = replace(source, source_class="user", message_id=message.id, speaker=message.name)
@@ -264,13 +246,14 @@ def describe(
     """What an explicit write is: its kind when none is given, its subject, attribute and value.
 
     A preference is `user-profile`, a path or SQL `tool-effects`, anything else `domain-facts`. Unlike
-    `from_user` it refuses nothing: who writes explicitly means it.
+    `read_user` it refuses nothing: who writes explicitly means it.
     """
     stated = next((s for s in read_statements(content).all if s.kind is not None), None)
     definition = stated.definition if stated else None
     if kind is None:
         kind = _kind_of(content, stated)
-    if kind == "tool-effects" and (effect := _effect(content, source)):
+    effects = _effects([content] if query_of(content) else [], content, source)
+    if kind == "tool-effects" and (effect := next(effects, None)):
         about = About(effect.subject, effect.attribute)
     else:
         about = _about(content, kind, definition)
@@ -289,32 +272,6 @@ def _kind_of(content: str, stated: Statement | None) -> Kind:
 # --- an agent ------------------------------------------------------------------------------------------
 
 
-def from_agent(
-    *,
-    agent_id: str,
-    final_answer: str | None = None,
-    conclusion: object | None = None,
-    side_effects: Sequence[Mapping[str, Any] | str] = (),
-    source: Source = Source(),  # noqa: B008 - frozen
-) -> list[Candidate]:
-    """An agent's conclusion (or else its final answer) as task-traces, its files and SQL as tool-effects.
-
-    Args:
-        conclusion: A text, or an object or mapping that has one as `conclusion`. Its question and
-            evidence are kept in the metadata.
-        side_effects: Mappings with `path` or `sql` (and `type`, `rows`), or plain paths and SQL.
-    """
-    return list(
-        read_agent(
-            agent_id=agent_id,
-            final_answer=final_answer,
-            conclusion=conclusion,
-            side_effects=side_effects,
-            source=source,
-        ).candidates
-    )
-
-
 def read_agent(
     *,
     agent_id: str,
@@ -323,7 +280,13 @@ def read_agent(
     side_effects: Sequence[Mapping[str, Any] | str] = (),
     source: Source = Source(),  # noqa: B008 - frozen
 ) -> Extracted:
-    """As `from_agent`, with the reason why its answer is not kept."""
+    """An agent's conclusion (or else its final answer) as task-traces, its files and SQL as tool-effects.
+
+    Args:
+        conclusion: A text, or an object or mapping that has one as `conclusion`. Its question and
+            evidence are kept in the metadata.
+        side_effects: Mappings with `path` or `sql` (and `type`, `rows`), or plain paths and SQL.
+    """
     agent = replace(source, source_class="agent", agent_id=agent_id)
     tool = replace(source, source_class="tool", agent_id=agent_id)
     concluded, why_not = _concluded(conclusion, final_answer, agent)
@@ -359,9 +322,8 @@ def _concluded(
     content = _cut(text)
     if content != text:
         metadata |= {"cut": True, "full_length": len(text)}
-    return [
-        _candidate(content, "task-traces", source, about=About(), evidence=content, metadata=metadata)
-    ], ()
+    found = _candidate(content, "task-traces", source, about=About(), evidence=content, metadata=metadata)
+    return [found], ()
 
 
 def _telling(text: str) -> tuple[str, str | None]:
@@ -451,7 +413,7 @@ def _of_effect(effect: object, source: Source) -> Iterator[Candidate]:
     if isinstance(path, str) and _is_path(path):
         yield _of_file(path.strip(), effect, source)
     if isinstance(sql, str) and sql.strip() and not _LOOKS_AT_SCHEMA.search(sql[:_MAX_SQL]):
-        yield _of_sql(sql, effect, source)
+        yield _of_sql(sql, source)
 
 
 def _is_path(text: str) -> bool:
@@ -470,13 +432,12 @@ def _of_file(path: str, effect: Mapping[str, Any], source: Source) -> Candidate:
     return _of_artifact(content, path, metadata, source)
 
 
-def _of_sql(sql: str, effect: Mapping[str, Any], source: Source) -> Candidate:
+def _of_sql(sql: str, source: Source) -> Candidate:
     line = " ".join(sql.split()).rstrip("; ")
     key = hashlib.sha256(one_query(sql).encode(errors="replace")).hexdigest()[:16]
     shown = line if len(line) <= _MAX_SQL else line[:_MAX_SQL] + " …"
-    return _of_artifact(
-        f"SQL: {shown}", f"sql:{key}", {"sql": sql.strip()[: 4 * _MAX_SQL], "type": "sql"}, source
-    )
+    metadata = {"sql": sql.strip()[: 4 * _MAX_SQL], "type": "sql"}
+    return _of_artifact(f"SQL: {shown}", f"sql:{key}", metadata, source)
 
 
 def _of_artifact(content: str, subject: str, metadata: Mapping[str, Any], source: Source) -> Candidate:
@@ -495,45 +456,30 @@ def _mentioned(answer: str | None) -> Iterator[str]:
     yield from (match[0] for match in _PATH.finditer(text))
 
 
-def _effect(content: str, source: Source) -> Candidate | None:
-    return next(_effects([content] if query_of(content) else [], content, source), None)
-
-
 # --- a model ---------------------------------------------------------------------------------------------
 
 
-def from_llm(reply: object, *, source: Source = Source("agent")) -> list[Candidate]:  # noqa: B008 - frozen
-    """The usable items of a model's answer; see `sift` for the reasons of the others."""
-    return list(sift(reply, source=source).candidates)
-
-
-def sift(reply: object, *, source: Source = Source("agent")) -> Sifted:  # noqa: B008 - frozen
+def sift(reply: object, *, source: Source = Source("agent")) -> Extracted:  # noqa: B008 - frozen
     """Check a model's answer like a stranger's input. Never raises.
 
     Args:
         reply: Parsed JSON or a pydantic object: a list of {content, kind, subject?, attribute?, value?,
             confidence?}, alone or under one key.
     """
-    kept: list[Candidate] = []
-    dropped: list[str] = []
+    kept: dict[str, Candidate] = {}
     codes: list[str] = []
-    hashes: set[str] = set()
     for number, item in enumerate(_items(reply), 1):
         if len(kept) == MAX_ITEMS or number > MOST_READ:
-            dropped.append(f"item {number} and later: over {MAX_ITEMS}")
             codes.append(f"over-{MAX_ITEMS}-items")
             break
-        checked = _checked(_mapping(item), source)
-        if isinstance(checked, Unusable):
-            dropped.append(f"item {number}: {checked.told}")
-            codes.append(checked.code)
-        elif (digest := content_hash(checked.content)) in hashes:
-            dropped.append(f"item {number}: said twice")
-            codes.append("duplicate")
+        try:
+            found = _checked(_mapping(item), source)
+        except Unusable as error:
+            codes.append(str(error))
         else:
-            hashes.add(digest)
-            kept.append(checked)
-    return Sifted(tuple(kept), tuple(dropped), tuple(codes))
+            if kept.setdefault(content_hash(found.content), found) is not found:
+                codes.append("duplicate")
+    return Extracted(tuple(kept.values()), tuple(codes))
 
 
 def _items(reply: object) -> Iterable[object]:
@@ -555,16 +501,13 @@ def _mapping(item: object) -> Mapping[Any, Any] | None:
     return data if isinstance(data, Mapping) else None
 
 
-def _checked(item: Mapping[Any, Any] | None, source: Source) -> Candidate | Unusable:
-    """The candidate, or why there is none."""
+def _checked(item: Mapping[Any, Any] | None, source: Source) -> Candidate:
+    """The candidate of an item, or the error `Unusable`."""
     if item is None:
-        return Unusable("malformed", "not an object")
-    try:
-        claim = read_claim(item)
-    except Unusable as error:
-        return error
+        raise Unusable("malformed")
+    claim = read_claim(item)
     if _SENTENCES["instruction"].search(masked(normal(claim.content))):
-        return Unusable("instruction-like", "an instruction to the assistant")
+        raise Unusable("instruction-like")
     told = describe(claim.content, claim.kind, source=source)
     named: dict[str, Any] = claim.named
     return replace(told, **named, confidence=claim.confidence)

@@ -58,7 +58,7 @@ def extracting(extractor: Extractor, *, name: str | None = None) -> Gathering:
         return replace(
             said,
             candidates=(*said.candidates, *storable(found)),
-            unkept=(*said.unkept, *(f"{called}:{code}" for code in sifted.codes)),
+            unkept=(*said.unkept, *(f"{called}:{code}" for code in sifted.unkept)),
         )
 
     return operator

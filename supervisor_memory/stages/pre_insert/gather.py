@@ -399,7 +399,7 @@ def sharpen(said: Remembering, view: ReadStore) -> Remembering:
     return replace(
         said,
         candidates=(*said.candidates, *storable(with_message)),
-        unkept=(*said.unkept, *(f"model:{code}" for code in sifted.codes)),
+        unkept=(*said.unkept, *(f"model:{code}" for code in sifted.unkept)),
     )
 
 
