@@ -898,3 +898,9 @@ class AuditEvent:
             "run_id": source.run_id,
         }
         return cls(op, **{**whole, **facts})
+
+    @classmethod
+    def by(cls, scope: Scope, op: str, **facts: Any) -> "AuditEvent":
+        """The event of a scope: its user, agent, session and run, unless the facts say otherwise."""
+        who = {name: getattr(scope, name) for name in ("user_id", "agent_id", "session_id", "run_id")}
+        return cls(op, **{**who, **facts})

@@ -12,6 +12,7 @@ from typing import Final
 from supervisor_memory.flow import Inserting, Remembering, run
 from supervisor_memory.model.records import AuditEvent, Candidate, Filter, Record, Scope
 from supervisor_memory.ports import Deciding
+from supervisor_memory.stages.insert.draft import embedded
 from supervisor_memory.stages.insert.place import OLDER
 from supervisor_memory.stores.protocol import Change, Commit
 
@@ -66,15 +67,10 @@ def _stored(record_id: str, record: Record, view: Deciding) -> Record | None:
 
 def _set_aside(record: Record, now: Record | None, view: Deciding) -> None:
     if now is not None and now.status != record.status:
-        shall_be = replace(
-            now,
-            status=record.status,
-            valid_to=record.valid_to,
-            updated_at=max(now.updated_at, record.updated_at),
-        )
-        _commit(
-            Change(shall_be, expects=now.version), "delete" if record.status == "deleted" else "update", view
-        )
+        since = max(now.updated_at, record.updated_at)
+        shall_be = replace(now, status=record.status, valid_to=record.valid_to, updated_at=since)
+        op = "delete" if record.status == "deleted" else "update"
+        _commit(Change(shall_be, expects=now.version), op, view)
 
 
 def _lay_over(record: Record, now: Record, view: Deciding) -> None:
@@ -87,9 +83,7 @@ def _lay_over(record: Record, now: Record, view: Deciding) -> None:
         updated_at=max(now.updated_at, record.updated_at),
     )
     if shall_be.embedded_text != now.embedded_text:
-        [vector] = view.embed([shall_be.embedded_text])
-        embedder = view.embedder if vector is not None else None
-        shall_be = replace(shall_be, vector=vector, embedder=embedder.fingerprint if embedder else None)
+        shall_be = embedded(shall_be, view)
     if shall_be != now:
         _commit(Change(shall_be, expects=now.version), "update", view)
 

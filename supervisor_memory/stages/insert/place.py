@@ -28,9 +28,9 @@ from supervisor_memory.model.decisions import (
 )
 from supervisor_memory.model.records import (
     Candidate,
+    Event,
     Filter,
     Kind,
-    Note,
     Record,
     WriteStatus,
     content_hash,
@@ -71,7 +71,7 @@ OLDER = "older-than-what-is-known"
 _UNSURE = "unsure-who-said-it"
 """Why what was said waits: the store could not tell whether an agent had said it before."""
 _TRIES = 20
-_STRENGTH = {"DELETE": 3, "UPDATE": 2, "ADD": 1, "NONE": 0}
+_STRENGTH: Mapping[Event | None, int] = {"DELETE": 3, "UPDATE": 2, "ADD": 1, "NONE": 0, None: 0}
 _AGREED: tuple[Kind, ...] = ("domain-facts", "user-profile", "identity")
 _MOST_DENIED = 8  # sentences
 
@@ -161,7 +161,7 @@ def normalised(asked: Iterable[Candidate], *, known: Collection[str]) -> tuple[C
     kept: dict[tuple[str, str], Candidate] = {}
     for nth, candidate in enumerate(asked):
         key = _request(candidate, nth, known)
-        if key is not None and (key not in kept or _strength(candidate) > _strength(kept[key])):
+        if key is not None and (key not in kept or _STRENGTH[candidate.event] > _STRENGTH[kept[key].event]):
             kept[key] = candidate
     return tuple(kept.values())
 
@@ -172,10 +172,6 @@ def _request(candidate: Candidate, nth: int, known: Collection[str]) -> tuple[st
     if candidate.target is None:
         return "any", str(nth)
     return ("id", candidate.target) if candidate.target in known else None
-
-
-def _strength(candidate: Candidate) -> int:
-    return _STRENGTH[candidate.event or "NONE"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +222,7 @@ def _drafted(
         draft.insert(replace(record, expires_at=until), reason="verbatim")
     for reason in said.skipped:
         if is_new():
-            draft.refuse(reason)
+            draft.leave(reason, saved=False)
     if said.unkept and (event_id := next(id_of_next)) not in repeated:
         draft.leave_out(said.unkept, event_id)
     return draft
@@ -313,7 +309,10 @@ def _place(candidate: Candidate, vector: "Vector | None", draft: Draft, rules: _
         return _follow(taken_back, candidate, rivals.new, draft, rules)
     same = rivals.same_words
     if said.note is not None and candidate.source.source_class != "user":
-        if told := _repeated(candidate, said.note, said, view, is_known=same is not None):
+        told = repeated_from_note(candidate, said.note)
+        if told is None and same is None:  # its own words of an earlier turn are a duplicate, no echo
+            told = repeated_from_store(candidate, said, view)
+        if told is not None:
             return _follow(Skip(told, "recalled-text"), candidate, rivals.new, draft, rules)
         own = without_told_lines(candidate, said.note)
         if own is not candidate:
@@ -406,10 +405,14 @@ def _change(
 ) -> None:
     """Draft the outcome for a record and a new one about the same thing."""
     view = rules.view
+    is_of_another = isinstance(decision, Append) and _trust(new) != _trust(old)
     if not old.is_visible(view.now):
         draft.take_over(old, new, "added", "expired-before")
-    elif _stand_apart(decision, old, new, candidate):
-        _insert_beside(new, old, draft)
+    elif isinstance(decision, Add) or is_of_another or candidate.strategy == KEEP_BOTH:
+        if old.content_hash == new.content_hash:
+            return draft.skip(old, "duplicate")
+        # Without a subject, for there is one active record for each.
+        draft.insert(replace(new, subject=None, attribute=None), reason="kept-beside")
     elif _trust(new) > _trust(old):
         draft.take_over(old, new, "updated", "more-trusted-source")
     elif is_same:
@@ -423,19 +426,6 @@ def _change(
         draft.skip(old, OLDER)
     else:
         draft.change(old, changed(old, new, new.content), "updated", decision.reason)
-
-
-def _stand_apart(decision: Decision, old: Record, new: Record, candidate: Candidate) -> bool:
-    """Whether both are kept: they are two, were asked to be, or are steps of two parties."""
-    is_of_another = isinstance(decision, Append) and _trust(new) != _trust(old)
-    return isinstance(decision, Add) or is_of_another or candidate.strategy == KEEP_BOTH
-
-
-def _insert_beside(new: Record, old: Record, draft: Draft) -> None:
-    """A record of its own; without a subject, for there is one active record for each."""
-    if old.content_hash == new.content_hash:
-        return draft.skip(old, "duplicate")
-    return draft.insert(replace(new, subject=None, attribute=None), reason="kept-beside")
 
 
 def _retract(old: Record, new: Record, reason: str, draft: Draft) -> None:
@@ -487,11 +477,3 @@ def _merge(
 
 def _trust(record: Record) -> int:
     return TRUST[record.source.source_class]
-
-
-def _repeated(
-    candidate: Candidate, note: Note, said: Remembering, view: Deciding, *, is_known: bool
-) -> Record | None:
-    """What an agent merely repeats. Its own words of an earlier turn are no echo but a duplicate."""
-    found = repeated_from_note(candidate, note)
-    return found if found or is_known else repeated_from_store(candidate, said, view)
