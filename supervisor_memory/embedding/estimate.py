@@ -1,6 +1,6 @@
 """Find the calibration of an embedder from built-in pairs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,13 +51,13 @@ def measure(embedder: Embedder, pairs: Sequence[Pair]) -> Measured:
     return Measured(same=cosines[diagonal], unrelated=cosines[~diagonal])
 
 
-def estimate(embedder: Embedder, *, pairs: Mapping[str, Sequence[Pair]] = PAIRS) -> Calibration:
+def estimate(embedder: Embedder) -> Calibration:
     """Estimate a calibration from a few pairs: 12 queries and 12 documents.
 
     The cosines of a language that the embedder does not know are all high and close together, so a
     language with less than half the gap of the best is left out.
     """
-    each = [measure(embedder, few[:PAIRS_FOR_AN_ESTIMATE]) for few in pairs.values()]
+    each = [measure(embedder, few[:PAIRS_FOR_AN_ESTIMATE]) for few in PAIRS.values()]
     widest = max(measured.gap for measured in each)
     return join([measured for measured in each if measured.gap >= widest / 2]).calibration()
 

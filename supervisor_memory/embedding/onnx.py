@@ -195,8 +195,7 @@ def word_pieces(vocabulary: Path, *, lowercase: bool, tokens: int) -> Any:
     pieces = vocabulary.read_text(encoding="utf-8").splitlines()
     return limited(
         tokenizers.BertWordPieceTokenizer(
-            vocab={piece: number for number, piece in enumerate(pieces)},
-            lowercase=lowercase,
+            vocab={piece: number for number, piece in enumerate(pieces)}, lowercase=lowercase
         ),
         tokens=tokens,
     )

@@ -148,8 +148,7 @@ def _unit_rows(rows: npt.NDArray[np.float64], *, what: str) -> Matrix:
     largest = np.abs(rows).max(axis=1, keepdims=True)
     if (largest < SMALLEST_NORM).any():
         raise BadVector(
-            f"{what} is zero in row {int(np.argmin(largest))}; to this model the text may be empty",
-            what=what,
+            f"{what} is zero in row {int(np.argmin(largest))}; to this model the text may be empty", what=what
         )
     scaled = rows / largest
     return np.ascontiguousarray(scaled / np.linalg.norm(scaled, axis=1, keepdims=True), dtype=np.float32)

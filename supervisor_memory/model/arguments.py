@@ -4,10 +4,11 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from difflib import get_close_matches
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast, get_args
 
@@ -440,23 +441,7 @@ def _metadata(value: object) -> tuple[Wanted, ...]:
     return tuple(Wanted.of(key, *_values(some)) for key, some in value.items())
 
 
-def _since(value: object) -> float:
-    return _moment(value, what="where.since", days=0)
-
-
-def _until(value: object) -> float:
-    return _moment(value, what="where.until", days=1)
-
-
 _MOST_WANTED: Final = 50
-_WHERE: Final[Mapping[str, tuple[str, Callable[[object], Any]]]] = {
-    "kind": ("kinds", _kinds),
-    "tags": ("tags", _tags),
-    "since": ("since", _since),
-    "until": ("until", _until),
-    "metadata": ("metadata", _metadata),
-}
-"""Each key of `where` → the filter's field, and the function that reads the value."""
 
 
 def _one_or_many(value: object, *, what: str) -> tuple[Any, ...]:
@@ -505,6 +490,14 @@ def _read_time(text: str) -> float | date | str:
 
 
 _SECONDS: Final = re.compile(r"-?[0-9]{9,13}(\.[0-9]{1,9})?")  # shorter ones are dates: 20260131
+_WHERE: Final[Mapping[str, tuple[str, Callable[[object], Any]]]] = {
+    "kind": ("kinds", _kinds),
+    "tags": ("tags", _tags),
+    "since": ("since", partial(_moment, what="where.since", days=0)),
+    "until": ("until", partial(_moment, what="where.until", days=1)),
+    "metadata": ("metadata", _metadata),
+}
+"""Each key of `where` → the filter's field, and the function that reads the value."""
 
 
 def _shown(value: object) -> str:
@@ -606,19 +599,13 @@ def _item(value: object) -> Item:
     )
 
 
-class _at:  # noqa: N801  # reads as a word where it is used
+@contextlib.contextmanager
+def _at(place: str, index: int) -> Iterator[None]:
     """Put the place in front of errors raised inside, and its index into `facts["index"]`."""
-
-    def __init__(self, place: str, index: int) -> None:
-        self._place, self._index = place, index
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, SupervisorMemoryError):
-            facts = {**error.facts, "index": self._index}
-            raise type(error)(f"{self._place}: {error}", **facts) from error
+    try:
+        yield
+    except SupervisorMemoryError as error:
+        raise type(error)(f"{place}: {error}", **{**error.facts, "index": index}) from error
 
 
 def verbatim(item: Item, scope: Scope, *, family: str, when: float) -> Record:

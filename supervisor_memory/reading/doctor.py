@@ -151,7 +151,10 @@ def diagnose(settings: Settings, *, warnings: Sequence[str] = ()) -> Diagnosis:
     """
     embedder_state = _look_at_embedder(settings)
     backend_state, capacity = _look_at_backend(settings, embedder_state)
-    files = tuple(_look_at_file(file) for file in store_files(settings))
+    files = tuple(
+        FileState(str(file), f"{status.st_mode & 0o7777:04o}", 0 if file.is_dir() else status.st_size)
+        for file, status in ((each, each.stat()) for each in store_files(settings))
+    )
     queue_state = _look_at_queue(settings)
     found = _warnings(
         settings, backend=backend_state, embedder=embedder_state, files=files, capacity=capacity
@@ -164,7 +167,7 @@ def diagnose(settings: Settings, *, warnings: Sequence[str] = ()) -> Diagnosis:
         embedder=embedder_state,
         files=files,
         capacity=capacity,
-        problems=(*_problems(backend_state, embedder_state), *_recipe_problems(settings)),
+        problems=tuple(_problems(settings, backend_state, embedder_state)),
         warnings=(*warnings, *found, *_queue_warnings(queue_state)),
     )
 
@@ -353,19 +356,11 @@ def _no_embedder(settings: Settings) -> str:
     )
 
 
-def _look_at_file(file: Path) -> FileState:
-    status = file.stat()
-    return FileState(str(file), f"{status.st_mode & 0o7777:04o}", 0 if file.is_dir() else status.st_size)
-
-
-def _problems(backend: BackendState, embedder: EmbedderState) -> Iterator[str]:
+def _problems(settings: Settings, backend: BackendState, embedder: EmbedderState) -> Iterator[str]:
     if backend.ok is False:
         yield f"backend {backend.name}: {backend.message}"
     if embedder.loads is False:
         yield f"embedder: {embedder.message}"
-
-
-def _recipe_problems(settings: Settings) -> Iterator[str]:
     try:
         open_recipe(settings.recipe)
     except SettingsError as error:

@@ -130,12 +130,9 @@ def _longest(found: Iterator[Mention]) -> Iterator[Mention]:
     """Keep the first and longest of overlapping finds. Two readings of the same span both stay."""
     kept: list[Mention] = []
     for each in sorted(found, key=lambda each: (each.begin, -each.finish)):
-        last = kept[-1] if kept else None
-        if (
-            last is None
-            or each.begin >= last.finish
-            or (each.begin, each.finish) == (last.begin, last.finish)
-        ):
+        last = kept[-1] if kept else each
+        is_same = (each.begin, each.finish) == (last.begin, last.finish)
+        if is_same or each.begin >= last.finish:
             kept.append(each)
     return islice(kept, MAX_MENTIONS)
 

@@ -8,7 +8,7 @@ agents must …") are cut out, and never kept.
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Literal, TypeAlias, cast
 
@@ -17,15 +17,7 @@ from supervisor_memory.language.terms import terms
 from supervisor_memory.language.unseen import visible
 from supervisor_memory.understand.statements import SMALL_TALK, masked, normal, sentences
 
-__all__ = [
-    "Progress",
-    "Reason",
-    "informing",
-    "is_instruction",
-    "json_progress",
-    "progress",
-    "tally",
-]
+__all__ = ["Progress", "Reason", "informing", "is_instruction", "progress", "tally"]
 
 Progress: TypeAlias = Literal["plan", "status"]
 
@@ -35,12 +27,6 @@ _DEEPEST = 20
 _A_FEW = 3  # words
 _WORDS = lexicon("rejection")
 _INSTRUCTION = lexicon("sentences").pattern("instruction")
-
-
-def json_progress(text: str) -> Progress | None:
-    """Whether a JSON answer is a plan or a status; None for other texts, and JSON with a finding."""
-    data = _json(text)
-    return None if data is None else _of_json(data)
 
 
 def progress(text: str) -> Progress | None:
@@ -96,11 +82,8 @@ def _of_json(data: object) -> Progress | None:
     ]
     if orders or (isinstance(data, Mapping) and any(_WORDS["next"].match(str(name)) for name in data)):
         return None if told else "plan" if orders else "status"
-    return (
-        None
-        if numbers or any(len(each.split()) >= _A_FEW or not each.isascii() for each in texts)
-        else "status"
-    )
+    tells = numbers or any(len(each.split()) >= _A_FEW or not each.isascii() for each in texts)
+    return None if tells else "status"
 
 
 def _leaves(data: object, depth: int = 0) -> Iterator[str | int | float]:
@@ -140,7 +123,8 @@ def informing(text: str) -> tuple[str, Reason | None]:
 
     A text with one informative sentence is kept whole, for its context; only instructions are cut out.
     """
-    if (why := json_progress(text)) is not None:
+    data = _json(text)
+    if data is not None and (why := _of_json(data)) is not None:
         return "", why
     found = list(islice(sentences(text), _MOST_JUDGED))
     judged = [(each, _reason(each)) for each in found]
@@ -148,7 +132,7 @@ def informing(text: str) -> tuple[str, Reason | None]:
     if "prompt-echo" in reasons:
         return "", "prompt-echo"
     if all(reason is not None for reason in reasons):
-        return "", _main(reasons)
+        return "", next((each for each in _TELLING if each in reasons), reasons[0] if reasons else "fragment")
     if "instruction-like" not in reasons:
         return text, None
     for each, reason in judged:
@@ -170,9 +154,9 @@ def _reason(sentence: str) -> Reason | None:
     """Why an agent's sentence is not informative; None if it is."""
     head = _visible(sentence[:_LONGEST_JUDGED])
     hidden = masked(normal(_WORDS["markup"].sub(" ", head))).lstrip("-*•#>\ufffc ")
-    for reason, pattern in _JUDGED[:1]:
-        if pattern.search(hidden):
-            return reason
+    reason, first = _JUDGED[0]
+    if first.search(hidden):
+        return reason
     if is_instruction(head):
         return "instruction-like"
     if sentence.endswith(("?", "？")):
@@ -184,11 +168,8 @@ def _reason(sentence: str) -> Reason | None:
             return reason
     if (of_the_work := progress(head)) is not None:
         return of_the_work
-    if (
-        _WORDS["of_itself"].search(hidden)
-        and not _WORDS["has_done"].search(hidden)
-        and not _WORDS["specific"].search(hidden)
-    ):
+    is_done = _WORDS["has_done"].search(hidden) or _WORDS["specific"].search(hidden)
+    if _WORDS["of_itself"].search(hidden) and not is_done:
         return "announcement"
     return None if len(terms(_WORDS["markup"].sub(" ", head))) >= _LEAST_TERMS else "fragment"
 
@@ -211,14 +192,7 @@ _TELLING: tuple[Reason, ...] = (
 )
 
 
-def _main(reasons: Sequence[Reason | None]) -> Reason:
-    """The most telling of several reasons."""
-    found = [each for each in reasons if each is not None]
-    return next((each for each in _TELLING if each in found), found[0] if found else "fragment")
-
-
 def tally(reasons: Iterable[str]) -> str:
     """Reasons as one code for the audit: "question:2;small-talk"."""
-    return ";".join(
-        f"{reason}:{count}" if count > 1 else reason for reason, count in sorted(Counter(reasons).items())
-    )
+    counts = sorted(Counter(reasons).items())
+    return ";".join(f"{reason}:{count}" if count > 1 else reason for reason, count in counts)

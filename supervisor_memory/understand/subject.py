@@ -115,7 +115,6 @@ def _share(some: frozenset[str], others: frozenset[str]) -> bool:
 _ABOUT_THE_USER = lexicon("wishes").pattern("about_the_user")
 _FIRST_PERSON = _PEOPLE.blocks("first_person")
 _THIRD_PERSON = _PEOPLE.table("third_person")
-_AFTER_NAME = _PEOPLE.text("after_name")
 _LEAST_NAME = 2
 
 
@@ -142,7 +141,7 @@ def _of_the_named(said: str, user_id: str) -> str:
     name = user_id.split("@", maxsplit=1)[0]
     if len(name) < _LEAST_NAME or name.isdigit():
         return said
-    found = re.match(f"{re.escape(name)}{_AFTER_NAME}", said, re.IGNORECASE)
+    found = re.match(f"{re.escape(name)}{_PEOPLE.text('after_name')}", said, re.IGNORECASE)
     if not found:
         return said
     rest = found["rest"]
@@ -171,7 +170,6 @@ _PROPERTIES = tuple(
 """Each property: its name, its default subject, and its values."""
 _DIGITS = {word: str(n) for n, words in enumerate(_LEXICON.listed("digits")) for word in words.split()}
 _STANDING = lexicon("wishes").pattern("preferences.standing-instruction")
-_FACTS_ZH = _LEXICON.table("facts_zh")
 _SUBJECTS = _LEXICON.patterns("subjects")
 _GENERIC_PURPOSES = _LEXICON.words("generic_purposes")
 
@@ -218,14 +216,10 @@ def _facts(text: str) -> Iterator[tuple[str, str, str, bool]]:
         avoided = bool(_LEXICON["avoids"].search(text[: match.start()][-12:]))
         yield "name", "user", name.strip(" .'").casefold(), avoided
     if match := _LEXICON["fact"].search(text):
-        what = (match["what"] or match["what_zh"]).casefold()
-        what = _FACTS_ZH.get(what, what)
-        yield (
-            what.replace("timezone", "time zone"),
-            "user",
-            (match["is"] or match["is_zh"]).strip(" .。").casefold(),
-            False,
-        )
+        told = (match["what"] or match["what_zh"]).casefold()
+        what = _LEXICON.table("facts_zh").get(told, told)
+        value = (match["is"] or match["is_zh"]).strip(" .。").casefold()
+        yield what.replace("timezone", "time zone"), "user", value, False
 
 
 def _of_properties(text: str, *, avoided: bool) -> Iterator[tuple[str, str, str, bool]]:
@@ -300,15 +294,10 @@ def same_attribute(one: Stated | None, other: Stated | None) -> bool:
 
 def _is_part(one: str, other: str) -> bool:
     """Whether one value is part of the other: Ada, and Ada Lovelace."""
-    return (
-        one in other or other in one
-        if not one.isascii()
-        else _words(one) <= _words(other) or _words(other) <= _words(one)
-    )
-
-
-def _words(value: str) -> frozenset[str]:
-    return frozenset(value.split())
+    if not one.isascii():
+        return one in other or other in one
+    some, others = set(one.split()), set(other.split())
+    return some <= others or others <= some
 
 
 def _attribute_in(text: str) -> Iterator[Stated]:

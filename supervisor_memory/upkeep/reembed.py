@@ -102,13 +102,10 @@ class _Reembedding:
             for start in range(0, len(legible), _TOGETHER):
                 some = legible[start : start + _TOGETHER]
                 self._write(some, self._vectors(some))
-                self._progress(self._looked_at, self._total)
+                done = self._done
+                self._progress(done.embedded + done.unread + len(done.refused), self._total)
             offset += len(page) - (self._done.embedded - embedded)  # those embedded wait no more
         return self._done.embedded - before
-
-    @property
-    def _looked_at(self) -> int:
-        return self._done.embedded + self._done.unread + len(self._done.refused)
 
     def _vectors(self, records: Sequence[Record]) -> "dict[str, Vector]":
         """Text → vector. If embedding them together fails, each is tried alone: one text may be the cause."""

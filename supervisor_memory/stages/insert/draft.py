@@ -278,7 +278,10 @@ class RivalsThere(Rivals):
             for h in hits
             if h.record.id not in self._draft.pending
         ]
-        drafted = [Rival(record, _cosine(new.vector, record.vector)) for record in self._draft.active]
+        drafted = [
+            Rival(r, None if new.vector is None or r.vector is None else float(new.vector @ r.vector))
+            for r in self._draft.active
+        ]
         return [
             rival
             for rival in (*stored, *drafted)
@@ -289,10 +292,6 @@ class RivalsThere(Rivals):
 
 def _where(record: Record) -> Filter:
     return Filter(user_id=record.user_id, families=(record.family,), tasks=(record.task,))
-
-
-def _cosine(one: "Vector | None", other: "Vector | None") -> float | None:
-    return None if one is None or other is None else float(one @ other)
 
 
 def record_of(candidate: Candidate, vector: "Vector | None", said: Remembering, view: Deciding) -> Record:

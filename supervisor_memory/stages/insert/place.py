@@ -26,15 +26,7 @@ from supervisor_memory.model.decisions import (
     Rivals,
     Skip,
 )
-from supervisor_memory.model.records import (
-    Candidate,
-    Event,
-    Filter,
-    Kind,
-    Record,
-    WriteStatus,
-    content_hash,
-)
+from supervisor_memory.model.records import Candidate, Event, Filter, Kind, Record, WriteStatus, content_hash
 from supervisor_memory.ports import Deciding
 from supervisor_memory.stages.insert.doubt import REVIEW, TRUST, doubts, known_to_reviewers, proposed
 from supervisor_memory.stages.insert.draft import (
@@ -131,10 +123,8 @@ def place(
                 raise
             said = replace(said, verbatim=kept, is_repeated=True)
             continue
-        results = (
-            replace(result, saved=result.saved and done.saved, applied=done.applied)
-            for result in draft.results
-        )
+        is_saved, is_applied = done.saved, done.applied
+        results = (replace(r, saved=r.saved and is_saved, applied=is_applied) for r in draft.results)
         added = tuple(change.record.namespace for change in draft.changes if change.expects is None)
         return replace(said, results=tuple(results), added=added)
 
@@ -232,10 +222,8 @@ def _not_there_yet(records: Sequence[Record], view: Deciding) -> list[Record]:
     """Verbatim records that are new; a turn that runs again brings the same ids."""
     if not records:
         return []
-    ids = tuple(record.id for record in records)
-    there = {
-        r.id for r in view.list(Filter(user_id=records[0].user_id, ids=ids, statuses=None), limit=len(ids))
-    }
+    where = Filter(records[0].user_id, ids=tuple(record.id for record in records), statuses=None)
+    there = {record.id for record in view.list(where, limit=len(records))}
     return [record for record in records if record.id not in there]
 
 
@@ -256,17 +244,16 @@ def _placed_or_held(candidate: Candidate, vector: "Vector | None", draft: Draft,
     if said.note is not None and candidate.source.source_class != "user":
         candidate = without_told_lines(candidate, said.note)
     new = rules.record(candidate)
-    changes, status = trial.changed_since(draft), trial.results[-1].status
-    why = doubts(
+    status = trial.results[-1].status
+    doubted = doubts(
         candidate,
-        new.family,
+        new,
         status,
-        changes,
+        trial.changed_since(draft),
         view.settings,
-        user_id=new.user_id,
         is_denied=lambda: _is_denied(candidate, vector, draft, rules),
     )
-    why = tuple(dict.fromkeys((*held, *why)))
+    why = tuple(dict.fromkeys((*held, *doubted)))
     if not why and (status == "skipped" or new.source.source_class == "user"):
         return trial
     proposal = proposed(new, candidate, why)

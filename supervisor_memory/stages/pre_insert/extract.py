@@ -14,13 +14,7 @@ from typing import Any
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.arguments import WHOLE_NUMBERS
-from supervisor_memory.model.records import (
-    Candidate,
-    Kind,
-    Message,
-    Source,
-    content_hash,
-)
+from supervisor_memory.model.records import Candidate, Kind, Message, Source, content_hash
 from supervisor_memory.stages.pre_insert.claim import MAX_CLAIM, Unusable, read_claim
 from supervisor_memory.understand.rejection import informing
 from supervisor_memory.understand.sql import one_query, query_of
@@ -37,10 +31,8 @@ from supervisor_memory.understand.subject import About, about_preference, proper
 
 __all__ = [
     "ARTIFACT",
-    "EXTRACTED",
     "EXTRACT_PROMPT",
     "STEPS",
-    "Extracted",
     "describe",
     "noted",
     "read_agent",

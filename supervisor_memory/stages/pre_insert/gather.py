@@ -50,7 +50,6 @@ __all__ = [
     "own_words",
     "repeated_from_note",
     "repeated_from_store",
-    "session_message_id",
     "sharpen",
     "storable",
     "with_metadata",
@@ -278,8 +277,8 @@ def event_ids(said: Remembering) -> list[str | None]:
 
     None: any, it is no turn's.
     """
-    left_out = [("left-out", None, tally(said.unkept))] if said.unkept else []
-    told = [*map(_of_candidate, said.candidates), *map(_of_skipped, said.skipped), *left_out]
+    told = [*map(_of_candidate, said.candidates), *(("skipped", None, code) for code in said.skipped)]
+    told += [("left-out", None, tally(said.unkept))] if said.unkept else []
     if said.turn_id is None:
         return [None] * len(told)
     return [str(uuid.uuid5(_EVENTS, key)) for key in _numbered(_key(said, *what) for what in told)]
@@ -313,10 +312,6 @@ def _of_candidate(candidate: Candidate) -> _Told:
     source = candidate.source
     place = source.message_id if source.source_class == "user" else None
     return source.source_class, place, f"{candidate.kind} {content_hash(candidate.content)}"
-
-
-def _of_skipped(code: str) -> _Told:
-    return "skipped", None, code
 
 
 def _numbered(keys: Iterable[str]) -> Iterator[str]:
@@ -528,9 +523,9 @@ def _of_its_task(candidate: Candidate, task: str | None) -> Candidate:
         return candidate
     if task is None and candidate.source.source_class == "user":
         task = issue_key([candidate.content])
-    return (
-        candidate if task is None else replace(candidate, subject=task, attribute=extract.STEPS, value=None)
-    )
+    if task is None:
+        return candidate
+    return replace(candidate, subject=task, attribute=extract.STEPS, value=None)
 
 
 def issue_key(words: Iterable[str]) -> str | None:

@@ -1,8 +1,8 @@
 """Fetch candidates: what resembles the question, and what the user wants whatever the question."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 
 from supervisor_memory.flow import Recalling, Turn
 from supervisor_memory.model.records import FAMILIES, Filter, Hit, Hits, Query, Record, Wanted
@@ -55,12 +55,8 @@ def add_standing(plan: Recalling, view: ReadStore) -> Recalling:
     family = FAMILIES["user-profile"]
     if plan.hits.namespaces == 0 and family in (plan.query.where.families or (family,)):
         return plan  # the search has just looked there
-    where = Filter(
-        user_id=plan.turn.scope.user_id,
-        families=(family,),
-        tasks=plan.turn.scope.tasks,
-        kinds=("user-profile",),
-    )
+    scope = plan.turn.scope
+    where = Filter(scope.user_id, families=(family,), tasks=scope.tasks, kinds=("user-profile",))
     standing = {record.id: record for record in _standing(where, most, view)}
     found = [
         replace(hit, parts={**hit.parts, "standing": 1.0}) if hit.record.id in standing else hit
@@ -78,15 +74,8 @@ def _standing(where: Filter, most: int, view: ReadStore) -> Sequence[Record]:
     known = {record.id: record for record in newest if record.is_visible(view.now)}
     pinned = [record for record in known.values() if record.metadata.get("pinned") is True]
     wishes = (record for record in known.values() if _is_wish(record))
-    return list(islice(_each_once(chain(pinned, wishes, known.values())), most))
-
-
-def _each_once(records: Iterable[Record]) -> Iterator[Record]:
-    seen: set[str] = set()
-    for record in records:
-        if record.id not in seen:
-            seen.add(record.id)
-            yield record
+    in_order = {record.id: record for record in chain(pinned, wishes, known.values())}
+    return list(in_order.values())[:most]
 
 
 _NO_WISHES = ("identity", "personal-fact")

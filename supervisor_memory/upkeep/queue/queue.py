@@ -27,7 +27,7 @@ from supervisor_memory.upkeep.queue.event import Event, event_id
 from supervisor_memory.upkeep.queue.tables import QUEUE_FILE_NAME, Batch, Gate, QueueFile, Waiting
 from supervisor_memory.wiring.trail import Trail
 
-__all__ = ["LEFT_OVER_SECONDS", "Queue"]
+__all__ = ["Queue"]
 
 LEFT_OVER_SECONDS: Final = 600.0
 """The longest an event waits for a gate; then the user's next message has it read."""
@@ -282,13 +282,7 @@ class Queue:
             self._read_user(file, user_id, until=until, is_forced=True)
 
     def _read_user(
-        self,
-        file: QueueFile,
-        user_id: str,
-        *,
-        until: float,
-        is_forced: bool,
-        before: float | None = None,
+        self, file: QueueFile, user_id: str, *, until: float, is_forced: bool, before: float | None = None
     ) -> None:
         """Read a user's batches, each event once, while there are any and time is left."""
         tried: set[int] = set()
