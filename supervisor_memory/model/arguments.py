@@ -248,7 +248,19 @@ def as_moment(when: "Moment | None", *, what: str, end: bool) -> float | None:
     Raises:
         InvalidContent: it is no time.
     """
-    return None if when is None else _moment(when, what=what, days=1 if end else 0)
+    if when is None:
+        return None
+    told = _read_time(when) if isinstance(when, str) else when
+    if isinstance(told, date) and not isinstance(told, datetime):
+        days = min(int(end), (date.max - told).days)
+        told = datetime(told.year, told.month, told.day) + timedelta(days=days)
+    if isinstance(told, str):
+        raise InvalidContent(
+            f"{what} is {_shown(when)}; pass '2026-01-31', '2026-01-31T18:00+08:00', a datetime, or seconds "
+            "since 1970",
+            key=what,
+        )
+    return as_epoch(told, what=what)
 
 
 def as_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -457,25 +469,6 @@ def _values(value: object) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else (value,)
 
 
-def _moment(value: object, *, what: str, days: int) -> float:
-    """A time in seconds since 1970.
-
-    Args:
-        days: Days added to a date without a time of day: 1 for "until", which means until the day's end.
-    """
-    told = _read_time(value) if isinstance(value, str) else value
-    if isinstance(told, date) and not isinstance(told, datetime):
-        told = datetime(told.year, told.month, told.day) + timedelta(days=min(days, (date.max - told).days))
-    seconds = None if isinstance(told, str) else as_epoch(cast("float | datetime", told), what=what)
-    if seconds is None:
-        raise InvalidContent(
-            f"{what} is {_shown(value)}; pass '2026-01-31', '2026-01-31T18:00+08:00', a datetime, or seconds "
-            "since 1970",
-            key=what,
-        )
-    return seconds
-
-
 def _read_time(text: str) -> float | date | str:
     """Read a number of seconds or an ISO 8601 time; any other text is returned unchanged."""
     text = text.strip()
@@ -493,8 +486,8 @@ _SECONDS: Final = re.compile(r"-?[0-9]{9,13}(\.[0-9]{1,9})?")  # shorter ones ar
 _WHERE: Final[Mapping[str, tuple[str, Callable[[object], Any]]]] = {
     "kind": ("kinds", _kinds),
     "tags": ("tags", _tags),
-    "since": ("since", partial(_moment, what="where.since", days=0)),
-    "until": ("until", partial(_moment, what="where.until", days=1)),
+    "since": ("since", partial(as_moment, what="where.since", end=False)),
+    "until": ("until", partial(as_moment, what="where.until", end=True)),
     "metadata": ("metadata", _metadata),
 }
 """Each key of `where` → the filter's field, and the function that reads the value."""

@@ -471,26 +471,9 @@ def _signs(block: Mapping[str, Any]) -> Iterator[str]:
 _READERS: dict[str, Read] = {
     each.__name__.removeprefix("_"): each
     for each in (
-        _full_date,
-        _year_month,
-        _month,
-        _season,
-        _quarter,
-        _half,
-        _annual_zh,
-        _year,
-        _year_zh,
-        _years,
-        _decade,
-        _period,
-        _the_weekend,
-        _latest,
-        _ago,
-        _near_day,
-        _weekday,
-        _period_zh,
-        _edge_zh,
-        _day_of_month,
+        *(_full_date, _year_month, _month, _season, _quarter, _half, _year, _years, _decade),
+        *(_period, _the_weekend, _latest, _ago, _near_day, _weekday, _day_of_month),
+        *(_annual_zh, _year_zh, _period_zh, _edge_zh),
     )
 }
 RULES = tuple(

@@ -176,9 +176,7 @@ def _reason(sentence: str) -> Reason | None:
 
 def _visible(text: str) -> str:
     """The text as a reader sees it, without characters that hide or reorder others."""
-    if text.isascii() and text.isprintable():
-        return text
-    return visible(_WORDS["ansi"].sub("", text))
+    return text if text.isascii() and text.isprintable() else visible(_WORDS["ansi"].sub("", text))
 
 
 _TELLING: tuple[Reason, ...] = (

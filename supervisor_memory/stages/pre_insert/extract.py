@@ -223,9 +223,7 @@ def _candidate(
 def taken_back(content: str, *, source: Source = Source()) -> Candidate | None:  # noqa: B008 - frozen
     """The deleting candidate of a text with exactly one sentence, a retraction; else None."""
     told = read_statements(content).all
-    if len(told) != 1 or not told[0].retracts:
-        return None
-    return _of_statement(told[0], source)
+    return _of_statement(told[0], source) if len(told) == 1 and told[0].retracts else None
 
 
 def describe(
@@ -341,9 +339,7 @@ def _cut(text: str) -> str:
 
 
 def _field(thing: object | None, name: str) -> object | None:
-    if isinstance(thing, Mapping):
-        return thing.get(name)
-    return getattr(thing, name, None)
+    return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
 
 
 def _plain(value: object, depth: int = 0) -> Any:

@@ -245,8 +245,7 @@ def _sentences_of(text: str) -> frozenset[_Words]:
 
 
 def _split(text: str) -> Sequence[str]:
-    plain = _MARKER.sub("", _TAG.sub(" ", text))
-    return list(sentences(plain))
+    return list(sentences(_MARKER.sub("", _TAG.sub(" ", text))))
 
 
 def _words(text: str) -> _Words:

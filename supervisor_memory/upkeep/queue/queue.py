@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 from supervisor_memory.bridge import twin
 from supervisor_memory.errors import BackendError, DeadlineExceeded, WasErased
 from supervisor_memory.flow import Remembering
-from supervisor_memory.model.records import AuditEvent, Message, Record, Scope, SourceClass, new_id
+from supervisor_memory.model.records import AuditEvent, Message, Scope, SourceClass, new_id
 from supervisor_memory.ports import Ports, Services, guarded
 from supervisor_memory.stages.post_retrieval.format import strip_notes
 from supervisor_memory.stages.pre_insert.reply import listed
@@ -193,23 +193,17 @@ class Queue:
         guarded(look, otherwise=lambda error: None)
 
     def _said(self, said: Remembering, done: Remembering, at: float) -> list[Event]:
-        kept: dict[tuple[SourceClass, str], Record] = {
-            (record.source.source_class, record.content): record for record in done.verbatim
-        }
+        kept = {(record.source.source_class, record.content): record.id for record in done.verbatim}
         seen: Counter[str] = Counter()
-        told: list[tuple[SourceClass, Message]] = [
-            ("user" if m.role == "user" else "agent", m)
-            for m in said.messages
-            if m.role in ("user", "assistant")
-        ]
+        told = [message for message in said.messages if message.role in ("user", "assistant")]
         if said.outcome.final_answer:
-            told.append(("agent", Message("assistant", said.outcome.final_answer)))
+            told.append(Message("assistant", said.outcome.final_answer))
         events = []
-        for source_class, message in told:
+        for message in told:
+            source_class: SourceClass = "user" if message.role == "user" else "agent"
             text = masked(strip_notes(message.content), self._capture.redact).strip()
             if not text:
                 continue
-            record = kept.get((source_class, strip_notes(message.content).strip()))
             place = (source_class == "user" and message.id) or said.turn_id
             seen[text] += 1
             same = (place, source_class, text, str(seen[text]))
@@ -221,7 +215,7 @@ class Queue:
                     created_at=at,
                     turn_id=said.turn_id,
                     message_id=message.id,
-                    ref_id=record.id if record else None,
+                    ref_id=kept.get((source_class, strip_notes(message.content).strip())),
                     id=event_id(said.scope, *same) if said.turn_id else new_id(),
                 )
             )
