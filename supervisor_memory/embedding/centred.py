@@ -62,9 +62,8 @@ class Centred:
 
     def _centre(self, rows: Matrix) -> Matrix:
         centred = rows - (rows @ self._common.T) @ self._common
-        return check_matrix(
-            centred, rows=len(rows), dimension=rows.shape[1], what=f"a vector of {self.fingerprint}"
-        )
+        what = f"a vector of {self.fingerprint}"
+        return check_matrix(centred, rows=len(rows), dimension=rows.shape[1], what=what)
 
 
 def common_directions(embedder: Embedder) -> Matrix:

@@ -70,9 +70,8 @@ class LangChainEmbedder(Estimating):
             raise EmbeddingError(
                 f"{self._name} failed on {len(ready)} texts: {error}", texts=len(ready)
             ) from error
-        return check_matrix(
-            vectors, rows=len(ready), dimension=dimension, what=f"the vectors of {self._name}"
-        )
+        what = f"the vectors of {self._name}"
+        return check_matrix(vectors, rows=len(ready), dimension=dimension, what=what)
 
     def _ask(self, text: str) -> list[float]:
         try:

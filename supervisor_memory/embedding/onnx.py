@@ -50,16 +50,14 @@ class Encoder:
         }
         wanted = [entry.name for entry in self.session.get_inputs()]
         try:
-            output = self.session.run(
-                None, {name: np.array([given[name]], dtype=np.int64) for name in wanted}
-            )[0]
+            inputs = {name: np.array([given[name]], dtype=np.int64) for name in wanted}
+            output = self.session.run(None, inputs)[0]
         except Exception as error:  # onnxruntime's own exceptions share no base class
             raise EmbeddingError(
                 f"{self.name} failed on a text of {len(text)} characters: {error}"
             ) from error
-        return check_vector(
-            self._pool(output[0]), dimension=output.shape[-1], what=f"the vector of {self.name}"
-        )
+        what = f"the vector of {self.name}"
+        return check_vector(self._pool(output[0]), dimension=output.shape[-1], what=what)
 
     def _pool(self, output: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """One vector from one per token. No padding, so no mask."""

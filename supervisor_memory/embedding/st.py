@@ -87,9 +87,8 @@ class SentenceTransformersEmbedder(Estimating):
                 vectors = getattr(model, method)(ready, convert_to_numpy=True, show_progress_bar=False)
         except Exception as error:  # torch raises whatever it likes
             raise EmbeddingError(f"{self._name} failed on {len(ready)} texts: {error}") from error
-        return check_matrix(
-            vectors, rows=len(ready), dimension=self.dimension, what=f"the vectors of {self._name}"
-        )
+        what = f"the vectors of {self._name}"
+        return check_matrix(vectors, rows=len(ready), dimension=self.dimension, what=what)
 
     def _read_fingerprint(self) -> str:
         return f"{self._name}@st-{_revision(self._model.get())}/{self.dimension}"

@@ -650,6 +650,11 @@ class Filter:
     layers: tuple[Layer, ...] | None = None
     expired_by: float | None = None
 
+    @classmethod
+    def beside(cls, record: Record) -> "Filter":
+        """The filter of the active records in a record's namespace."""
+        return cls(record.user_id, families=(record.family,), tasks=(record.task,))
+
     def names_something(self) -> bool:
         """Whether the filter names a user, ids or a session."""
         return any(value is not None for value in (self.user_id, self.ids, self.session_id))

@@ -156,9 +156,7 @@ def diagnose(settings: Settings, *, warnings: Sequence[str] = ()) -> Diagnosis:
         for file, status in ((each, each.stat()) for each in store_files(settings))
     )
     queue_state = _look_at_queue(settings)
-    found = _warnings(
-        settings, backend=backend_state, embedder=embedder_state, files=files, capacity=capacity
-    )
+    found = _warnings(settings, backend_state, embedder_state, files=files, capacity=capacity)
     return Diagnosis(
         settings=tuple(settings_shown(settings)),
         recipe=settings.recipe,
@@ -203,9 +201,8 @@ def _look_at_backend(settings: Settings, embedder: EmbedderState) -> tuple[Backe
             return replace(state, message="no store yet; it is made at its first use"), nothing
         audit = settings.path / _JOURNAL
         has_audit = settings.backend != "qdrant" or audit.exists()
-        backend = open_backend(
-            settings.backend, settings.path if has_audit else None, settings, replays=False
-        )
+        path = settings.path if has_audit else None
+        backend = open_backend(settings.backend, path, settings, replays=False)
         try:
             health = backend.health()
             if health.ok and health.persistent and not has_audit:
@@ -369,9 +366,9 @@ def _problems(settings: Settings, backend: BackendState, embedder: EmbedderState
 
 def _warnings(
     settings: Settings,
-    *,
     backend: BackendState,
     embedder: EmbedderState,
+    *,
     files: Sequence[FileState],
     capacity: Capacity,
 ) -> Iterator[str]:
@@ -415,9 +412,8 @@ _ROUNDING: Final = 1e-9  # of products of settings: what is advised is enough
 def decay_buries(settings: Settings) -> Iterator[str]:
     """Warn when age outweighs relevance: an old record with the exact answer ranks below a new record of the
     same source that barely passes the threshold."""
-    aged = {
-        kind: decay(_OLD_DAYS, rate=settings.decay_of(kind), floor=settings.decay_floor) for kind in KINDS
-    }
+    floor = settings.decay_floor
+    aged = {kind: decay(_OLD_DAYS, rate=settings.decay_of(kind), floor=floor) for kind in KINDS}
     oldest = min(aged.values())
     gap = settings.weight_relevance * (1 - settings.min_score) + _ROUNDING
     if settings.weight_decay * (1 - oldest) <= gap:

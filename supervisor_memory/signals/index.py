@@ -162,9 +162,8 @@ class Postings:
             np.array([len(rows) for rows in self._later.values()]),
         )
         terms = np.concatenate([block, later])
-        rows = np.concatenate(
-            [self._rows, *(np.array(each, dtype=np.int32) for each in self._later.values())]
-        )
+        later_rows = (np.array(each, dtype=np.int32) for each in self._later.values())
+        rows = np.concatenate([self._rows, *later_rows])
         self._sort(terms, rows)
         self._later, self._added = {}, 0
 

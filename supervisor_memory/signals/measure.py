@@ -266,9 +266,8 @@ class _Words:
     def with_previous(self) -> Floats:
         """BM25 of each row together with what was said before it."""
         lengths = [with_previous_lengths(index) for index in self._indexes]
-        alive = [
-            length[index.alive[: index.size]] for index, length in zip(self._indexes, lengths, strict=True)
-        ]
+        both = zip(self._indexes, lengths, strict=True)
+        alive = [length[index.alive[: index.size]] for index, length in both]
         return self._scores(self._with_previous, lengths, _mean(alive))
 
     def in_episodes(self) -> Floats:

@@ -196,9 +196,8 @@ def _in_year_of(mention: Mention, other: Mention) -> Mention:
 def _are_ends(one: Mention, other: Mention, text: str) -> bool:
     if _LEXICON["end_to_end"].fullmatch(text, one.finish, other.begin):
         return True
-    is_between = _before(_LEXICON["between"], text, one.begin) or _LEXICON["between_zh"].match(
-        text, other.finish
-    )
+    after = _LEXICON["between_zh"].match(text, other.finish)
+    is_between = _before(_LEXICON["between"], text, one.begin) or after
     return bool(is_between and _LEXICON["end_and_end"].fullmatch(text, one.finish, other.begin))
 
 

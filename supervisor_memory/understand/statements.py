@@ -370,9 +370,8 @@ def _speaks_of_forgetting(said: str) -> bool:
     """
     match = _RETRACT["forgetting"].search(said)
     before = said[: match.start()] if match else ""
-    return match is not None and not (
-        _RETRACT["who_forgets"].search(before) and not _RETRACT["bids"].search(before)
-    )
+    is_somebodys = _RETRACT["who_forgets"].search(before) and not _RETRACT["bids"].search(before)
+    return match is not None and not is_somebodys
 
 
 def _affirmed(hidden: str) -> str:

@@ -70,17 +70,17 @@ def reembed(services: Services, user_id: str | None, progress: Progress) -> Reem
     return _Reembedding(services, embedder, user_id, progress).run()
 
 
+@dataclass
 class _Reembedding:
-    def __init__(
-        self, services: Services, embedder: "Embedder", user_id: str | None, progress: Progress
-    ) -> None:
-        self._services = services
-        self._embedder = embedder
-        self._user_id = user_id
-        self._progress = progress
-        self._where = waiting_for(embedder.fingerprint, user_id)
+    _services: Services
+    _embedder: "Embedder"
+    _user_id: str | None
+    _progress: Progress
+
+    def __post_init__(self) -> None:
+        self._where = waiting_for(self._embedder.fingerprint, self._user_id)
         self._seen: set[str] = set()
-        self._done = Reembedded(embedder.fingerprint)
+        self._done = Reembedded(self._embedder.fingerprint)
 
     def run(self) -> Reembedded:
         ports = self._ports()

@@ -42,9 +42,8 @@ def back_in_use(record: Record, view: Deciding) -> Record:
     metadata = {name: value for name, value in record.metadata.items() if name != COMPRESSED_INTO}
     active = replace(record, status="active", metadata=metadata, valid_from=view.now, valid_to=None)
     if active.subject is not None:
-        family, user_id, *task = active.namespace
-        place = Filter(user_id, families=(family,), tasks=(task[0] if task else None,))
-        if view.list(replace(place, subject=active.subject, attribute=active.attribute), limit=1):
+        where = replace(Filter.beside(active), subject=active.subject, attribute=active.attribute)
+        if view.list(where, limit=1):
             active = replace(active, subject=None, attribute=None)
     return active if active.vector is not None else embedded(active, view)
 

@@ -121,13 +121,7 @@ def known_to_reviewers(new: Record, view: ReadStore) -> tuple[Record, str] | Non
     The code of a rejection ends with the reviewer's login. None: there is no such record, or the user says
     now for the first time something that an agent or a tool had said.
     """
-    where = Filter(
-        user_id=new.user_id,
-        families=(new.family,),
-        tasks=(new.task,),
-        statuses=_SET_ASIDE,
-        content_hash=new.content_hash,
-    )
+    where = replace(Filter.beside(new), statuses=_SET_ASIDE, content_hash=new.content_hash)
     for record in view.list(where, limit=_EQUALS):
         by_user = (new.source.source_class == "user", record.source.source_class == "user")
         if (code := _why_not(record)) and by_user != (True, False):

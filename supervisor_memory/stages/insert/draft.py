@@ -233,7 +233,7 @@ class RivalsThere(Rivals):
         new, key = self.new, (self.new.namespace, self.new.content_hash)
         if staged := self._draft.find(lambda r: (r.namespace, r.content_hash) == key):
             return staged
-        found = self._view.list(replace(_where(new), content_hash=new.content_hash), limit=_EQUALS)
+        found = self._view.list(replace(Filter.beside(new), content_hash=new.content_hash), limit=_EQUALS)
         return next((r for r in found if r.layer != "history" and r.id not in self._draft.pending), None)
 
     @cached_property
@@ -243,7 +243,7 @@ class RivalsThere(Rivals):
             return None
         if staged := self._draft.find(lambda r: r.id == target and r.namespace == new.namespace):
             return staged
-        found = self._view.list(replace(_where(new), ids=(target,)), limit=1)
+        found = self._view.list(replace(Filter.beside(new), ids=(target,)), limit=1)
         return found[0] if found else None
 
     @cached_property
@@ -254,19 +254,19 @@ class RivalsThere(Rivals):
         key = (new.namespace, new.subject, new.attribute)
         if staged := self._draft.find(lambda r: (r.namespace, r.subject, r.attribute) == key):
             return staged
-        where = replace(_where(new), subject=new.subject, attribute=new.attribute)
+        where = replace(Filter.beside(new), subject=new.subject, attribute=new.attribute)
         found = self._view.list(where, limit=1)
         return found[0] if found and found[0].id not in self._draft.pending else None
 
     @cached_property
     def listed(self) -> Sequence[Record]:
-        return [r for r in self._view.list(_where(self.new), limit=_EQUALS) if r.kind == self.new.kind]
+        return [r for r in self._view.list(Filter.beside(self.new), limit=_EQUALS) if r.kind == self.new.kind]
 
     @cached_property
     def nearest(self) -> Sequence[Rival]:
         new = self.new
         asked = terms(new.content)
-        query = Query(new.content, _where(new), asked, new.vector, new.embedder, now=self._view.now)
+        query = Query(new.content, Filter.beside(new), asked, new.vector, new.embedder, now=self._view.now)
         hits = self._view.search(query, limit=_RIVALS)
         # A vector of `use_when` does not say what the record says: there words alone decide.
         stored = [
@@ -288,10 +288,6 @@ class RivalsThere(Rivals):
             if (rival.record.namespace, rival.record.kind) == (new.namespace, new.kind)
             and rival.record.layer != "history"
         ]
-
-
-def _where(record: Record) -> Filter:
-    return Filter(user_id=record.user_id, families=(record.family,), tasks=(record.task,))
 
 
 def record_of(candidate: Candidate, vector: "Vector | None", said: Remembering, view: Deciding) -> Record:

@@ -374,9 +374,8 @@ def sharpen(said: Remembering, view: ReadStore) -> Remembering:
     """Candidates that the model finds beyond the rules. Its nonsense is dropped, never an error."""
     if said.is_given:
         return said
-    text = "\n".join(
-        f"{m.role}: {_read(m.content)}" for m in said.messages if m.role in ("user", "assistant")
-    )
+    spoken = (m for m in said.messages if m.role in ("user", "assistant"))
+    text = "\n".join(f"{m.role}: {_read(m.content)}" for m in spoken)
     prompt = extract.EXTRACT_PROMPT.format(conversation=text[:LONGEST_READ])
     reply = view.complete(prompt) if text else None
     if reply is None:
