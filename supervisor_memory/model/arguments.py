@@ -407,22 +407,19 @@ def as_filter(where: Mapping[str, Any] | None) -> Filter:
         return Filter()
     if not isinstance(where, Mapping):
         raise InvalidContent(f"where is {_shown(where)}; pass a mapping such as {{'tags': ['work']}}")
-    if unknown := [key for key in where if key not in _WHERE]:
-        raise _unknown(unknown[0])
+    for key in where:
+        if key not in _WHERE:
+            near = get_close_matches(key[:64], _WHERE, n=1) if isinstance(key, str) else []
+            raise InvalidContent(
+                f"where has no key {_shown(key)}; {f'did you mean {near[0]!r}? ' if near else ''}its keys "
+                f"are {', '.join(_WHERE)}. What is in a record's metadata is asked for by where['metadata']",
+                key=_shown(key),
+            )
     read = {_WHERE[key][0]: _WHERE[key][1](value) for key, value in where.items() if value is not None}
     asked = Filter(**read)
     if asked.since is not None and asked.until is not None and asked.since >= asked.until:
         raise InvalidContent("where.since is not before where.until, so nothing can lie between; swap them")
     return asked
-
-
-def _unknown(key: object) -> InvalidContent:
-    near = get_close_matches(key[:64], _WHERE, n=1) if isinstance(key, str) else []
-    return InvalidContent(
-        f"where has no key {_shown(key)}; {f'did you mean {near[0]!r}? ' if near else ''}its keys are "
-        f"{', '.join(_WHERE)}. What is in a record's metadata is asked for by where['metadata']",
-        key=_shown(key),
-    )
 
 
 def _kinds(value: object) -> tuple[Kind, ...]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from supervisor_memory.errors import SettingsError
 from supervisor_memory.redact.spans import FINDERS, Before, Label, Read, Span
@@ -155,21 +155,19 @@ class Phones:
             digits, regions = f"+{digits[2:]}", ("",)
         if not _LEAST <= len(digits.lstrip("+")) <= _MOST:
             return False
-        return any(self._parsed(digits, each) for each in (self._regions if regions is None else regions))
+        asked = self._regions if regions is None else regions
+        return any(self._valid(digits, each) is not None for each in asked)
 
-    def _parsed(self, digits: str, region: str) -> bool:
+    def _valid(self, digits: str, region: str) -> Any:
+        """The library's number of these digits; None where it is not valid in the region."""
         try:
             number = self._library.parse(digits, region or None)
         except self._library.NumberParseException:
-            return False
-        return bool(self._library.is_valid_number(number))
+            return None
+        return number if self._library.is_valid_number(number) else None
 
     def _groups(self, told: str, region: str) -> list[str]:
-        try:
-            number = self._library.parse(told, region)
-        except self._library.NumberParseException:
-            return []
-        if not self._library.is_valid_number(number):
+        if (number := self._valid(told, region)) is None:
             return []
         written = self._library.format_number(number, self._library.PhoneNumberFormat.NATIONAL)
         return _PARTS.findall(written)

@@ -91,10 +91,22 @@ def _lay_over(record: Record, now: Record, view: Deciding) -> None:
 def _say_again(
     record: Record, now: Record | None, insert: tuple[Inserting, ...], view: Deciding
 ) -> Mapping[str, str]:
-    source = record.source
+    source, value = record.source, record.metadata.get("value")
+    candidate = Candidate(
+        record.content,
+        record.kind,
+        source,
+        subject=record.subject,
+        attribute=record.attribute,
+        value=value if isinstance(value, str) else None,
+        tags=record.tags,
+        metadata=record.metadata,
+        evidence=record.content,
+        ref_id=record.ref_id,
+    )
     said = Remembering(
         Scope(record.user_id, source.agent_id, source.session_id, source.run_id, record.task),
-        candidates=(_candidate(record),),
+        candidates=(candidate,),
         family=record.family,
         created_at=record.updated_at,
     )
@@ -105,22 +117,6 @@ def _say_again(
         _commit(Change(back), "supersede", view)
     kept = {result.id for result in results if result.id}
     return {} if not kept or record.id in kept else {record.id: min(kept)}
-
-
-def _candidate(record: Record) -> Candidate:
-    value = record.metadata.get("value")
-    return Candidate(
-        record.content,
-        record.kind,
-        record.source,
-        subject=record.subject,
-        attribute=record.attribute,
-        value=value if isinstance(value, str) else None,
-        tags=record.tags,
-        metadata=record.metadata,
-        evidence=record.content,
-        ref_id=record.ref_id,
-    )
 
 
 def _commit(change: Change, op: str, view: Deciding) -> None:
