@@ -115,6 +115,7 @@ def _share(some: frozenset[str], others: frozenset[str]) -> bool:
 _ABOUT_THE_USER = lexicon("wishes").pattern("about_the_user")
 _FIRST_PERSON = _PEOPLE.blocks("first_person")
 _THIRD_PERSON = _PEOPLE.table("third_person")
+_AFTER_NAME = _PEOPLE.text("after_name")
 _LEAST_NAME = 2
 
 
@@ -141,7 +142,7 @@ def _of_the_named(said: str, user_id: str) -> str:
     name = user_id.split("@", maxsplit=1)[0]
     if len(name) < _LEAST_NAME or name.isdigit():
         return said
-    found = re.match(f"{re.escape(name)}{_PEOPLE.text('after_name')}", said, re.IGNORECASE)
+    found = re.match(f"{re.escape(name)}{_AFTER_NAME}", said, re.IGNORECASE)
     if not found:
         return said
     rest = found["rest"]
