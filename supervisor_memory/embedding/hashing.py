@@ -7,8 +7,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from supervisor_memory.embedding.prepare import prepare
-from supervisor_memory.embedding.protocol import Calibration, Matrix, Vector, check_vector
+from supervisor_memory.embedding.protocol import Calibration, Matrix, Vector, check_vector, prepare
 from supervisor_memory.errors import SettingsError
 
 __all__ = ["CALIBRATION", "HashingEmbedder"]

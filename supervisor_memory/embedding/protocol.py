@@ -1,5 +1,6 @@
-"""The `Embedder` protocol, the calibration of its cosines, and the checks of its vectors."""
+"""The `Embedder` protocol, the calibration of its cosines, and the checks of its texts and vectors."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,12 +10,13 @@ import numpy.typing as npt
 
 from supervisor_memory.errors import BadVector
 
-__all__ = ["Calibration", "Embedder", "Matrix", "Vector", "check_matrix", "check_vector"]
+__all__ = ["Calibration", "Embedder", "Matrix", "Vector", "check_matrix", "check_vector", "prepare"]
 
 Vector = npt.NDArray[np.float32]  # shape (dimension,), unit length
 Matrix = npt.NDArray[np.float32]  # shape (n, dimension), unit rows
 
 SMALLEST_NORM = 1e-9
+SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,15 @@ class Embedder(Protocol):
         """Embed what is stored; shape `(len(texts), dimension)`, for no texts too."""
 
 
+def prepare(text: str, *, characters: int) -> str:
+    """Cut `text` to about `characters`, and replace what UTF-8 cannot carry.
+
+    Tokenizers cut by tokens, but only after reading everything: ten megabytes would take seconds.
+    Leading whitespace goes first, so that it does not use up the length.
+    """
+    return SURROGATES.sub("\ufffd", text[: 4 * characters].lstrip()[:characters])
+
+
 def check_vector(vector: npt.ArrayLike, *, dimension: int, what: str) -> Vector:
     """Return `vector` as float32 of unit length, or refuse it.
 
@@ -95,16 +106,7 @@ def check_vector(vector: npt.ArrayLike, *, dimension: int, what: str) -> Vector:
     Raises:
         BadVector: Not a row of numbers, of another dimension, NaN, infinite or zero.
     """
-    numbers = _numbers(vector, what=what)
-    if numbers.ndim != 1 or len(numbers) != dimension:
-        raise BadVector(
-            f"{what} has shape {numbers.shape}, expected ({dimension},); "
-            "use the embedder the store was filled with, or embed its records again",
-            what=what,
-            shape=numbers.shape,
-            dimension=dimension,
-        )
-    unit: Vector = _unit_rows(numbers[np.newaxis, :], what=what)[0]
+    unit: Vector = _unit_rows(_numbers(vector, shape=(dimension,), what=what)[np.newaxis, :], what=what)[0]
     return unit
 
 
@@ -112,26 +114,26 @@ def check_matrix(matrix: npt.ArrayLike, *, rows: int, dimension: int, what: str)
     """Return `matrix` as float32 with unit rows, or refuse it. As `check_vector`, for many."""
     if rows == 0:
         return np.zeros((0, dimension), dtype=np.float32)
-    numbers = _numbers(matrix, what=what)
-    if numbers.shape != (rows, dimension):
-        raise BadVector(
-            f"{what} has shape {numbers.shape}, expected ({rows}, {dimension}); "
-            "use the embedder the store was filled with, or embed its records again",
-            what=what,
-            shape=numbers.shape,
-            dimension=dimension,
-        )
-    return _unit_rows(numbers, what=what)
+    return _unit_rows(_numbers(matrix, shape=(rows, dimension), what=what), what=what)
 
 
-def _numbers(values: npt.ArrayLike, *, what: str) -> npt.NDArray[np.float64]:
+def _numbers(values: npt.ArrayLike, *, shape: tuple[int, ...], what: str) -> npt.NDArray[np.float64]:
     try:
-        return np.asarray(values, dtype=np.float64)
+        numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise BadVector(
             f"{what} is not numbers, or its rows differ in length; an embedder returns one vector per text",
             what=what,
         ) from error
+    if numbers.shape != shape:
+        raise BadVector(
+            f"{what} has shape {numbers.shape}, expected {shape}; "
+            "use the embedder the store was filled with, or embed its records again",
+            what=what,
+            shape=numbers.shape,
+            dimension=shape[-1],
+        )
+    return numbers
 
 
 def _unit_rows(rows: npt.NDArray[np.float64], *, what: str) -> Matrix:
@@ -146,8 +148,7 @@ def _unit_rows(rows: npt.NDArray[np.float64], *, what: str) -> Matrix:
     largest = np.abs(rows).max(axis=1, keepdims=True)
     if (largest < SMALLEST_NORM).any():
         raise BadVector(
-            f"{what} is zero in row {int(np.argmin(largest))}; to this model the text may be empty",
-            what=what,
+            f"{what} is zero in row {int(np.argmin(largest))}; to this model the text may be empty", what=what
         )
     scaled = rows / largest
     return np.ascontiguousarray(scaled / np.linalg.norm(scaled, axis=1, keepdims=True), dtype=np.float32)

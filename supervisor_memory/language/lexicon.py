@@ -49,8 +49,8 @@ def alternatives(words: Iterable[str]) -> str:
     return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
 
-class Lexicon:
-    """One file of words and patterns. A pattern is compiled when it is first used."""
+class Lexicon(dict[str, re.Pattern[str]]):
+    """One file of words and patterns: `lexicon[key]` is a pattern, compiled when it is first used."""
 
     def __init__(self, name: str, toml: str) -> None:
         self._file = f"{name}.toml"
@@ -58,6 +58,11 @@ class Lexicon:
             self._entries: dict[str, Any] = tomllib.loads(toml)
         except tomllib.TOMLDecodeError as error:
             raise LexiconError(f"{self._file} is not TOML: {error}") from error
+
+    def __missing__(self, key: str) -> re.Pattern[str]:
+        entry, flags = self._flagged(self._entry(key))
+        found = self[key] = self._compile(key, entry, flags)
+        return found
 
     def give(self, **words: str) -> None:
         """Add placeholders whose value is worked out from other entries."""
@@ -123,10 +128,15 @@ class Lexicon:
         return entry
 
     def _pattern(self, key: str, entry: Any) -> re.Pattern[str]:
-        flags = self._entries.get("flags", "")
-        if isinstance(entry, dict):
-            flags, entry = entry.get("flags", flags), entry.get("pattern")
+        entry, flags = self._flagged(entry)
         return cast("re.Pattern[str]", _Lazily(lambda: self._compile(key, entry, flags)))
+
+    def _flagged(self, entry: Any) -> tuple[Any, str]:
+        """An entry without its own flags, and the flags that count for it."""
+        flags: str = self._entries.get("flags", "")
+        return (
+            (entry.get("pattern"), entry.get("flags", flags)) if isinstance(entry, dict) else (entry, flags)
+        )
 
     def _compile(self, key: str, entry: Any, flags: str) -> re.Pattern[str]:
         try:

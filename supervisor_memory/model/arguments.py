@@ -4,10 +4,11 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from difflib import get_close_matches
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast, get_args
 
@@ -247,7 +248,19 @@ def as_moment(when: "Moment | None", *, what: str, end: bool) -> float | None:
     Raises:
         InvalidContent: it is no time.
     """
-    return None if when is None else _moment(when, what=what, days=1 if end else 0)
+    if when is None:
+        return None
+    told = _read_time(when) if isinstance(when, str) else when
+    if isinstance(told, date) and not isinstance(told, datetime):
+        days = min(int(end), (date.max - told).days)
+        told = datetime(told.year, told.month, told.day) + timedelta(days=days)
+    if isinstance(told, str):
+        raise InvalidContent(
+            f"{what} is {_shown(when)}; pass '2026-01-31', '2026-01-31T18:00+08:00', a datetime, or seconds "
+            "since 1970",
+            key=what,
+        )
+    return as_epoch(told, what=what)
 
 
 def as_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -394,22 +407,19 @@ def as_filter(where: Mapping[str, Any] | None) -> Filter:
         return Filter()
     if not isinstance(where, Mapping):
         raise InvalidContent(f"where is {_shown(where)}; pass a mapping such as {{'tags': ['work']}}")
-    if unknown := [key for key in where if key not in _WHERE]:
-        raise _unknown(unknown[0])
+    for key in where:
+        if key not in _WHERE:
+            near = get_close_matches(key[:64], _WHERE, n=1) if isinstance(key, str) else []
+            raise InvalidContent(
+                f"where has no key {_shown(key)}; {f'did you mean {near[0]!r}? ' if near else ''}its keys "
+                f"are {', '.join(_WHERE)}. What is in a record's metadata is asked for by where['metadata']",
+                key=_shown(key),
+            )
     read = {_WHERE[key][0]: _WHERE[key][1](value) for key, value in where.items() if value is not None}
     asked = Filter(**read)
     if asked.since is not None and asked.until is not None and asked.since >= asked.until:
         raise InvalidContent("where.since is not before where.until, so nothing can lie between; swap them")
     return asked
-
-
-def _unknown(key: object) -> InvalidContent:
-    near = get_close_matches(key[:64], _WHERE, n=1) if isinstance(key, str) else []
-    return InvalidContent(
-        f"where has no key {_shown(key)}; {f'did you mean {near[0]!r}? ' if near else ''}its keys are "
-        f"{', '.join(_WHERE)}. What is in a record's metadata is asked for by where['metadata']",
-        key=_shown(key),
-    )
 
 
 def _kinds(value: object) -> tuple[Kind, ...]:
@@ -440,23 +450,7 @@ def _metadata(value: object) -> tuple[Wanted, ...]:
     return tuple(Wanted.of(key, *_values(some)) for key, some in value.items())
 
 
-def _since(value: object) -> float:
-    return _moment(value, what="where.since", days=0)
-
-
-def _until(value: object) -> float:
-    return _moment(value, what="where.until", days=1)
-
-
 _MOST_WANTED: Final = 50
-_WHERE: Final[Mapping[str, tuple[str, Callable[[object], Any]]]] = {
-    "kind": ("kinds", _kinds),
-    "tags": ("tags", _tags),
-    "since": ("since", _since),
-    "until": ("until", _until),
-    "metadata": ("metadata", _metadata),
-}
-"""Each key of `where` → the filter's field, and the function that reads the value."""
 
 
 def _one_or_many(value: object, *, what: str) -> tuple[Any, ...]:
@@ -470,25 +464,6 @@ def _one_or_many(value: object, *, what: str) -> tuple[Any, ...]:
 
 def _values(value: object) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (list, tuple, set, frozenset)) else (value,)
-
-
-def _moment(value: object, *, what: str, days: int) -> float:
-    """A time in seconds since 1970.
-
-    Args:
-        days: Days added to a date without a time of day: 1 for "until", which means until the day's end.
-    """
-    told = _read_time(value) if isinstance(value, str) else value
-    if isinstance(told, date) and not isinstance(told, datetime):
-        told = datetime(told.year, told.month, told.day) + timedelta(days=min(days, (date.max - told).days))
-    seconds = None if isinstance(told, str) else as_epoch(cast("float | datetime", told), what=what)
-    if seconds is None:
-        raise InvalidContent(
-            f"{what} is {_shown(value)}; pass '2026-01-31', '2026-01-31T18:00+08:00', a datetime, or seconds "
-            "since 1970",
-            key=what,
-        )
-    return seconds
 
 
 def _read_time(text: str) -> float | date | str:
@@ -505,6 +480,14 @@ def _read_time(text: str) -> float | date | str:
 
 
 _SECONDS: Final = re.compile(r"-?[0-9]{9,13}(\.[0-9]{1,9})?")  # shorter ones are dates: 20260131
+_WHERE: Final[Mapping[str, tuple[str, Callable[[object], Any]]]] = {
+    "kind": ("kinds", _kinds),
+    "tags": ("tags", _tags),
+    "since": ("since", partial(as_moment, what="where.since", end=False)),
+    "until": ("until", partial(as_moment, what="where.until", end=True)),
+    "metadata": ("metadata", _metadata),
+}
+"""Each key of `where` → the filter's field, and the function that reads the value."""
 
 
 def _shown(value: object) -> str:
@@ -606,19 +589,13 @@ def _item(value: object) -> Item:
     )
 
 
-class _at:  # noqa: N801  # reads as a word where it is used
+@contextlib.contextmanager
+def _at(place: str, index: int) -> Iterator[None]:
     """Put the place in front of errors raised inside, and its index into `facts["index"]`."""
-
-    def __init__(self, place: str, index: int) -> None:
-        self._place, self._index = place, index
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, SupervisorMemoryError):
-            facts = {**error.facts, "index": self._index}
-            raise type(error)(f"{self._place}: {error}", **facts) from error
+    try:
+        yield
+    except SupervisorMemoryError as error:
+        raise type(error)(f"{place}: {error}", **{**error.facts, "index": index}) from error
 
 
 def verbatim(item: Item, scope: Scope, *, family: str, when: float) -> Record:

@@ -66,7 +66,6 @@ __all__ = [
     "frozen",
     "is_hash_of",
     "is_id",
-    "named_speaker",
     "new_id",
     "spelled",
     "thawed",
@@ -148,8 +147,7 @@ class Wanted:
         if not isinstance(key, str) or not _KEY.match(key):
             told = key[:40] if isinstance(key, str) else type(key).__name__
             raise InvalidContent(
-                f"metadata has no key {told!r}; a key is 1 to 64 letters, digits, '_', '.' or '-'",
-                key=told,
+                f"metadata has no key {told!r}; a key is 1 to 64 letters, digits, '_', '.' or '-'", key=told
             )
         if not 0 < len(values) <= _MOST_VALUES:
             raise InvalidContent(
@@ -481,9 +479,6 @@ class Message:
     id: str | None = None
 
 
-_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-
-
 @dataclass(frozen=True, slots=True)
 class Record:
     """One memory.
@@ -542,7 +537,8 @@ class Record:
     @property
     def spoken_by(self) -> str | None:
         """The named speaker of a verbatim record; None for other records, and for roles such as "user"."""
-        return named_speaker(self.source.speaker) if self.layer == "history" else None
+        speaker = self.source.speaker if self.layer == "history" else None
+        return speaker if speaker and speaker.lower() not in _ROLES else None
 
     @property
     def embedded_text(self) -> str:
@@ -570,7 +566,7 @@ class Record:
         }
 
     def to_json(self) -> str:
-        return _COMPACT.encode(self.to_dict())
+        return _COMPACT_JSON.encode(self.to_dict())
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Record":
@@ -592,11 +588,6 @@ class Record:
     def has_expired(self, now: float) -> bool:
         """Whether the record's time to live has passed."""
         return self.expires_at is not None and self.expires_at <= now
-
-
-def named_speaker(speaker: str | None) -> str | None:
-    """The speaker if it is a name; None for a role such as "user"."""
-    return speaker if speaker and speaker.lower() not in _ROLES else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -658,6 +649,11 @@ class Filter:
     metadata: tuple[Wanted, ...] | None = None
     layers: tuple[Layer, ...] | None = None
     expired_by: float | None = None
+
+    @classmethod
+    def beside(cls, record: Record) -> "Filter":
+        """The filter of the active records in a record's namespace."""
+        return cls(record.user_id, families=(record.family,), tasks=(record.task,))
 
     def names_something(self) -> bool:
         """Whether the filter names a user, ids or a session."""
@@ -794,13 +790,8 @@ class Hits(Sequence[Hit]):
 
     def _table(self) -> str:
         ranks = {hit.record.id: rank for rank, hit in enumerate(self.items, start=1)}
-        told = ((each.hit, each.reason) for each in self.considered)
-        return table(
-            [
-                Row(ranks.get(hit.record.id), hit.score, hit.parts, reason, hit.record.content)
-                for hit, reason in told
-            ]
-        )
+        told = ((each.hit.record, each.hit, each.reason) for each in self.considered)
+        return table([Row(ranks.get(r.id), hit.score, hit.parts, why, r.content) for r, hit, why in told])
 
 
 _SHOWN = 3
@@ -898,3 +889,9 @@ class AuditEvent:
             "run_id": source.run_id,
         }
         return cls(op, **{**whole, **facts})
+
+    @classmethod
+    def by(cls, scope: Scope, op: str, **facts: Any) -> "AuditEvent":
+        """The event of a scope: its user, agent, session and run, unless the facts say otherwise."""
+        who = {name: getattr(scope, name) for name in ("user_id", "agent_id", "session_id", "run_id")}
+        return cls(op, **{**who, **facts})

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from supervisor_memory.model.records import Record, Status
 
-__all__ = ["Version", "begins_at", "lifetimes", "read_from_message", "valid_at"]
+__all__ = ["Version", "lifetimes", "read_from_message", "valid_at"]
 
 V = TypeVar("V", bound=Record)
 _NEVER: Final[frozenset[Status]] = frozenset({"deleted", "pending", "quarantined"})

@@ -151,11 +151,12 @@ def diagnose(settings: Settings, *, warnings: Sequence[str] = ()) -> Diagnosis:
     """
     embedder_state = _look_at_embedder(settings)
     backend_state, capacity = _look_at_backend(settings, embedder_state)
-    files = tuple(_look_at_file(file) for file in store_files(settings))
-    queue_state = _look_at_queue(settings)
-    found = _warnings(
-        settings, backend=backend_state, embedder=embedder_state, files=files, capacity=capacity
+    files = tuple(
+        FileState(str(file), f"{status.st_mode & 0o7777:04o}", 0 if file.is_dir() else status.st_size)
+        for file, status in ((each, each.stat()) for each in store_files(settings))
     )
+    queue_state = _look_at_queue(settings)
+    found = _warnings(settings, backend_state, embedder_state, files=files, capacity=capacity)
     return Diagnosis(
         settings=tuple(settings_shown(settings)),
         recipe=settings.recipe,
@@ -164,7 +165,7 @@ def diagnose(settings: Settings, *, warnings: Sequence[str] = ()) -> Diagnosis:
         embedder=embedder_state,
         files=files,
         capacity=capacity,
-        problems=(*_problems(backend_state, embedder_state), *_recipe_problems(settings)),
+        problems=tuple(_problems(settings, backend_state, embedder_state)),
         warnings=(*warnings, *found, *_queue_warnings(queue_state)),
     )
 
@@ -200,9 +201,8 @@ def _look_at_backend(settings: Settings, embedder: EmbedderState) -> tuple[Backe
             return replace(state, message="no store yet; it is made at its first use"), nothing
         audit = settings.path / _JOURNAL
         has_audit = settings.backend != "qdrant" or audit.exists()
-        backend = open_backend(
-            settings.backend, settings.path if has_audit else None, settings, replays=False
-        )
+        path = settings.path if has_audit else None
+        backend = open_backend(settings.backend, path, settings, replays=False)
         try:
             health = backend.health()
             if health.ok and health.persistent and not has_audit:
@@ -353,19 +353,11 @@ def _no_embedder(settings: Settings) -> str:
     )
 
 
-def _look_at_file(file: Path) -> FileState:
-    status = file.stat()
-    return FileState(str(file), f"{status.st_mode & 0o7777:04o}", 0 if file.is_dir() else status.st_size)
-
-
-def _problems(backend: BackendState, embedder: EmbedderState) -> Iterator[str]:
+def _problems(settings: Settings, backend: BackendState, embedder: EmbedderState) -> Iterator[str]:
     if backend.ok is False:
         yield f"backend {backend.name}: {backend.message}"
     if embedder.loads is False:
         yield f"embedder: {embedder.message}"
-
-
-def _recipe_problems(settings: Settings) -> Iterator[str]:
     try:
         open_recipe(settings.recipe)
     except SettingsError as error:
@@ -374,9 +366,9 @@ def _recipe_problems(settings: Settings) -> Iterator[str]:
 
 def _warnings(
     settings: Settings,
-    *,
     backend: BackendState,
     embedder: EmbedderState,
+    *,
     files: Sequence[FileState],
     capacity: Capacity,
 ) -> Iterator[str]:
@@ -420,9 +412,8 @@ _ROUNDING: Final = 1e-9  # of products of settings: what is advised is enough
 def decay_buries(settings: Settings) -> Iterator[str]:
     """Warn when age outweighs relevance: an old record with the exact answer ranks below a new record of the
     same source that barely passes the threshold."""
-    aged = {
-        kind: decay(_OLD_DAYS, rate=settings.decay_of(kind), floor=settings.decay_floor) for kind in KINDS
-    }
+    floor = settings.decay_floor
+    aged = {kind: decay(_OLD_DAYS, rate=settings.decay_of(kind), floor=floor) for kind in KINDS}
     oldest = min(aged.values())
     gap = settings.weight_relevance * (1 - settings.min_score) + _ROUNDING
     if settings.weight_decay * (1 - oldest) <= gap:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NOTHING_WAITS",
-    "Backlog",
     "Entry",
     "QueueFile",
     "Waiting",

@@ -323,13 +323,9 @@ def _said_around(record: Record, said: Sequence[Record], *, around: int) -> Sequ
         said: The messages of its session, in order. A message is its own.
     """
     known = [message.id for message in said]
-    wanted = (record.id, record.ref_id, *_answered(record, said))
+    source_id = record.source.message_id
+    answered = [each.id for each in said if source_id is not None and each.source.message_id == source_id]
+    wanted = (record.id, record.ref_id, *answered)
     places = (known.index(each) for each in wanted if each in known)
     place = next(places, None)
     return () if place is None else said[max(0, place - around) : place + around + 1]
-
-
-def _answered(record: Record, said: Sequence[Record]) -> Sequence[str]:
-    """The messages that the record's source names, where the record does not point to one."""
-    message_id = record.source.message_id
-    return [each.id for each in said if message_id is not None and each.source.message_id == message_id]

@@ -3,6 +3,7 @@
 They are read off the logs, which hold no text, and so neither do they. docs/metrics.md has the formulas.
 """
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from supervisor_memory.audit.log import AccessRow, AuditLog, AuditRow
     from supervisor_memory.audit.turns import Injection
 
-__all__ = ["Figures", "Metrics", "exposition", "measure", "tallied"]
+__all__ = ["Figures", "Metrics", "exposition", "measure"]
 
 _DECISIONS: Final = frozenset({"add", "merge", "update", "append", "propose", "skip"})
 _APPROVALS: Final = frozenset({"approve", "edit"})
@@ -112,7 +113,6 @@ def measure(
     queue: Mapping[str, int],
     user_id: str | None = None,
     since: float | None = None,
-    until: float | None = None,
 ) -> Metrics:
     """The figures as the logs tell them, as far back as these go.
 
@@ -120,22 +120,21 @@ def measure(
         queue: What `memory.queue.counts()` says.
         user_id: Only this user's; the queue is everybody's. None: everybody's.
         since: In seconds since 1970; None: from the beginning.
-        until: The end, which is not part of it; None: now.
 
     Raises:
         BackendError: the store failed.
     """
-    log = backend.audit
-    notes = [note for note in _notes(log, user_id, since) if _is_in(note.at, since, until)]
+    log, start = backend.audit, -math.inf if since is None else since
+    notes = [note for note in _notes(log, user_id, since) if note.at >= start]
     uses = log.accesses(_MOST_USES, user_id=user_id, op=USED)
     found = tallied(
         notes,
-        (row.event for row in _rows(log, user_id, since) if _is_in(row.ts_us / _MICRO, since, until)),
-        [use for use in uses if _is_in(use.ts_us / _MICRO, since, until)],
+        (row.event for row in _rows(log, user_id, since) if row.ts_us / _MICRO >= start),
+        [use for use in uses if use.ts_us / _MICRO >= start],
         sessions=_sessions(backend, notes),
     )
     pending = backend.count(Filter(user_id=user_id, statuses=("pending",)))
-    return Metrics(since, until, *found, pending, dict(queue))
+    return Metrics(since, None, *found, pending, dict(queue))
 
 
 def tallied(
@@ -224,10 +223,6 @@ def _of_event(event: Mapping[str, Any]) -> dict[str, int]:
 
 def _share(part: float, whole: float) -> float | None:
     return round(part / whole, 4) if whole else None
-
-
-def _is_in(at: float, since: float | None, until: float | None) -> bool:
-    return (since is None or at >= since) and (until is None or at < until)
 
 
 def _sessions(backend: MemoryBackend, notes: "Sequence[Injection]") -> dict[str, str | None]:

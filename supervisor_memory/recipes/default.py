@@ -6,8 +6,7 @@ from supervisor_memory.stages.post_retrieval.format import format_note
 from supervisor_memory.stages.post_retrieval.rank import drop_already_said, gate, rank
 from supervisor_memory.stages.pre_insert.gather import gather, keep_messages, sharpen
 from supervisor_memory.stages.pre_retrieval.route import route_turn, write_query
-from supervisor_memory.stages.retrieval.recent import newest
-from supervisor_memory.stages.retrieval.search import add_standing, search_store
+from supervisor_memory.stages.retrieval.search import add_standing, newest, search_store
 
 __all__ = ["DEFAULT", "RECENT"]
 

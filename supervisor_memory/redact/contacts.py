@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from supervisor_memory.errors import SettingsError
 from supervisor_memory.redact.spans import FINDERS, Before, Label, Read, Span
@@ -18,8 +18,6 @@ __all__ = ["Phones", "emails"]
 _LONGEST_LOCAL: Final = 64
 _CJK: Final = "\u2e80"  # from here on letters are written without spaces between words
 _IN_LOCAL: Final = frozenset("!#$%&'*+/=?^_`{|}~.-")
-_DOMAIN: Final = FINDERS.pattern("domain")
-_CHINESE_DOMAIN: Final = FINDERS.pattern("chinese_domain")
 _USERINFO: Final = re.compile(r"://[^\s/@:]{0,64}:[^\s/]{0,64}$")
 _SCALED_IMAGE: Final = re.compile(r"[0-9](?:\.[0-9])?x\.", re.IGNORECASE)
 
@@ -29,7 +27,7 @@ def emails(read: Read) -> Iterator[Span]:
     text = read.text
     at = text.find("@")
     while at >= 0:
-        domain = _DOMAIN.match(text, at + 1) or _CHINESE_DOMAIN.match(text, at + 1)
+        domain = FINDERS["domain"].match(text, at + 1) or FINDERS["chinese_domain"].match(text, at + 1)
         start = _local_start(text, at) if domain else at
         if domain and start < at and not _is_no_address(text, start, at):
             yield Span(start, domain.end(), "EMAIL")
@@ -70,16 +68,7 @@ _LABEL: Final = Label(
 )
 _NO_PHONE: Final = Label(FINDERS.listed("no_phone_words"))
 _SIGNS: Final = frozenset("#¥$€£￥")
-_UNIT: Final = FINDERS.pattern("unit")
 
-_CN_MOBILE: Final = FINDERS.pattern("cn_mobile")
-_CN_HOTLINE: Final = FINDERS.pattern("cn_hotline")
-_NANP: Final = FINDERS.pattern("nanp")
-_NANP_BARE: Final = FINDERS.pattern("nanp_bare")
-_TRUNK: Final = FINDERS.pattern("trunk")
-_ABROAD: Final = FINDERS.pattern("abroad")
-_GROUPED: Final = FINDERS.pattern("grouped")
-_LABELLED: Final = FINDERS.pattern("labelled")
 _LEAST, _MOST = 7, 15  # digits of a number, by E.164
 _CUTS: Final = 5
 _PARTS: Final = re.compile(r"[0-9]+")
@@ -111,27 +100,26 @@ class Phones:
     def __call__(self, read: Read) -> Iterator[Span]:
         if not read.runs:
             return
-        for match in read.near_digits(_ABROAD):
+        for match in read.near_digits(FINDERS["abroad"]):
             yield from self._cut(read.text, *match.span(), regions=("",))
         yield from self._labelled(read)
         if "CN" in self._regions:
-            yield from (span for form in (_CN_MOBILE, _CN_HOTLINE) for span in _unless_labelled(form, read))
-        if self._has_nanp:
-            for span in _unless_labelled(_NANP, read):
+            yield from _unless_labelled(FINDERS["cn_mobile"], read)
+            yield from _unless_labelled(FINDERS["cn_hotline"], read)
+        for form in ("nanp", "trunk") if self._has_nanp else ("trunk",):
+            for span in _unless_labelled(FINDERS[form], read):
                 yield from self._cut(read.text, span.start, span.end)
-        for span in _unless_labelled(_TRUNK, read):
-            yield from self._cut(read.text, span.start, span.end)
         if self._others:
             yield from self._grouped(read)
 
     def _labelled(self, read: Read) -> Iterator[Span]:
         """Numbers behind a word for a phone, valid or not."""
-        for match in read.near_digits(_LABELLED):
+        for match in read.near_digits(FINDERS["labelled"]):
             if _digits(match[0]) < _LEAST:
                 continue
             before = read.before(match.start())
             if before.names(_LABEL):
-                if "CN" in self._regions and _CN_MOBILE.fullmatch(match[0]):
+                if "CN" in self._regions and FINDERS["cn_mobile"].fullmatch(match[0]):
                     continue  # found below, without asking the library
                 yield from self._cut(read.text, *match.span()) or [_at_most(read.text, *match.span())]
             elif self._is_told_number(match[0], before):
@@ -139,12 +127,12 @@ class Phones:
 
     def _is_told_number(self, told: str, before: Before) -> bool:
         """Whether a North American number stands behind "number", without "order" or the like before it."""
-        is_whole = self._has_nanp and _NANP_BARE.fullmatch(told) is not None
+        is_whole = self._has_nanp and FINDERS["nanp_bare"].fullmatch(told) is not None
         return is_whole and before.has_number_word and not before.names(_NO_PHONE)
 
     def _grouped(self, read: Read) -> Iterator[Span]:
         """Valid numbers, in the groups in which a region writes them."""
-        for match in read.near_digits(_GROUPED):
+        for match in read.near_digits(FINDERS["grouped"]):
             start, end = match.span(1)
             if not _LEAST <= _digits(match[1]) <= _MOST or read.before(start).names(_NO_PHONE):
                 continue
@@ -167,21 +155,19 @@ class Phones:
             digits, regions = f"+{digits[2:]}", ("",)
         if not _LEAST <= len(digits.lstrip("+")) <= _MOST:
             return False
-        return any(self._parsed(digits, each) for each in (self._regions if regions is None else regions))
+        asked = self._regions if regions is None else regions
+        return any(self._valid(digits, each) is not None for each in asked)
 
-    def _parsed(self, digits: str, region: str) -> bool:
+    def _valid(self, digits: str, region: str) -> Any:
+        """The library's number of these digits; None where it is not valid in the region."""
         try:
             number = self._library.parse(digits, region or None)
         except self._library.NumberParseException:
-            return False
-        return bool(self._library.is_valid_number(number))
+            return None
+        return number if self._library.is_valid_number(number) else None
 
     def _groups(self, told: str, region: str) -> list[str]:
-        try:
-            number = self._library.parse(told, region)
-        except self._library.NumberParseException:
-            return []
-        if not self._library.is_valid_number(number):
+        if (number := self._valid(told, region)) is None:
             return []
         written = self._library.format_number(number, self._library.PhoneNumberFormat.NATIONAL)
         return _PARTS.findall(written)
@@ -192,8 +178,8 @@ def _unless_labelled(form: re.Pattern[str], read: Read) -> Iterator[Span]:
     for match in read.near_digits(form):
         start, end = match.span()
         before = read.before(start)
-        is_other = before.sign in _SIGNS or before.names(_NO_PHONE) or _UNIT.match(read.lowered, end)
-        if not is_other or before.names(_LABEL):
+        is_other = before.sign in _SIGNS or before.names(_NO_PHONE)
+        if not (is_other or FINDERS["unit"].match(read.lowered, end)) or before.names(_LABEL):
             yield _without_brackets(read.text, start, end)
 
 

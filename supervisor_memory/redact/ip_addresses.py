@@ -9,8 +9,6 @@ from supervisor_memory.redact.spans import FINDERS, Label, Read, Span
 
 __all__ = ["ips"]
 
-_V4: Final = FINDERS.pattern("v4")
-_V6: Final = FINDERS.pattern("v6")
 _LABEL: Final = Label(FINDERS.listed("ip_words"))
 _VERSION: Final = Label(FINDERS.listed("version_words"))
 _PRODUCT: Final = re.compile(r"(?:^|[\s(;,])[A-Za-z][A-Za-z0-9_.-]*/$")  # Chrome/120.0.0.0, no part of a path
@@ -26,11 +24,11 @@ def ips(read: Read) -> Iterator[Span]:
     """IP addresses of version 4 and 6; not loopback, unspecified and multicast addresses, nor masks."""
     text = read.text
     if text.count(".") >= _DOTS:
-        for match in _V4.finditer(text):
+        for match in FINDERS["v4"].finditer(text):
             if _is_told(match[0]) and not _is_version(read, match):
                 yield Span(*match.span(), "IP")
     if text.count(":") > 1:
-        for match in _V6.finditer(text):
+        for match in FINDERS["v6"].finditer(text):
             start = match.start() + (match[0][0] == ":" and match[0][:2] != "::")  # as in "IP:2001:…"
             told = text[start : match.end()]
             told = told if told.endswith("::") else told.rstrip(":.")

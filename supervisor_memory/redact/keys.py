@@ -11,19 +11,8 @@ __all__ = ["secrets"]
 _TOKENS: Final = FINDERS.compiled(
     rf"(?<![A-Za-z0-9_])(?:{'|'.join(FINDERS.listed('tokens'))})(?![A-Za-z0-9_])", "tokens"
 )
-_WEBHOOK: Final = FINDERS.pattern("webhook")
-_BEARER: Final = FINDERS.pattern("bearer")
-_PASSWORD_IN_URL: Final = FINDERS.pattern("password_in_url")
-_FOR_CURL: Final = FINDERS.pattern("for_curl")
-_PEM_BEGIN: Final = FINDERS.pattern("pem_begin")
-_PEM_END: Final = FINDERS.pattern("pem_end")
-_PEM_REST: Final = FINDERS.pattern("pem_rest")
 
-_NAMES: Final = FINDERS.pattern("names")
-_KIND: Final = FINDERS.pattern("kind")
-_VALUE: Final = FINDERS.pattern("value")
 _STOPS: Final = re.compile(r"[,;<>\"'`]")
-_NO_VALUE: Final = FINDERS.pattern("no_value")
 _MARK: Final = re.compile(r"[0-9!@#$%^&*+~]")
 _PIN: Final = re.compile(r"\d{3,8}\Z")
 _LETTER: Final = re.compile(r"[A-Za-z]")
@@ -42,38 +31,38 @@ def secrets(read: Read) -> Iterator[Span]:
     if "-----begin" in lowered:
         yield from _private_keys(text)
     if "://" in text:
-        yield from (Span(*match.span(), "SECRET") for match in _WEBHOOK.finditer(text))
-        yield from _first_groups(_PASSWORD_IN_URL, text)
+        yield from (Span(*match.span(), "SECRET") for match in FINDERS["webhook"].finditer(text))
+        yield from _first_groups(FINDERS["password_in_url"], text)
     if "-u" in text:
-        yield from _first_groups(_FOR_CURL, text)
+        yield from _first_groups(FINDERS["for_curl"], text)
     if "bearer" in lowered or "basic" in lowered:
-        yield from _first_groups(_BEARER, text)
+        yield from _first_groups(FINDERS["bearer"], text)
     if any(word in lowered for word in _WORDS):
         yield from _named(read)
 
 
 def _first_groups(pattern: re.Pattern[str], text: str) -> Iterator[Span]:
     for match in pattern.finditer(text):
-        if not is_placeholder(match[1]) and not _NO_VALUE.match(match[1]):
+        if not is_placeholder(match[1]) and not FINDERS["no_value"].match(match[1]):
             yield Span(*match.span(1), "SECRET")
 
 
 def _private_keys(text: str) -> Iterator[Span]:
     """Private keys, from first to last line; without a last line, all text that can belong to the key."""
     place = 0
-    while begin := _PEM_BEGIN.search(text, place):
-        following = _PEM_BEGIN.search(text, begin.end())
-        end = _PEM_END.search(text, begin.end(), following.start() if following else len(text))
-        rest = end or _PEM_REST.match(text, begin.end(), following.start() if following else len(text))
+    while begin := FINDERS["pem_begin"].search(text, place):
+        following = FINDERS["pem_begin"].search(text, begin.end())
+        reach = begin.end(), following.start() if following else len(text)
+        rest = FINDERS["pem_end"].search(text, *reach) or FINDERS["pem_rest"].match(text, *reach)
         place = rest.end() if rest else begin.end()
         yield Span(begin.start(), place, "SECRET")
 
 
 def _named(read: Read) -> Iterator[Span]:
     text = read.text
-    for name in _NAMES.finditer(read.lowered):
-        kind = _KIND.match(read.lowered, name.end())
-        value = _VALUE.match(text, kind.end()) if kind else None
+    for name in FINDERS["names"].finditer(read.lowered):
+        kind = FINDERS["kind"].match(read.lowered, name.end())
+        value = FINDERS["value"].match(text, kind.end()) if kind else None
         if kind is None or value is None or value.lastgroup is None:
             continue
         start, end = value.span(value.lastgroup)
@@ -81,7 +70,7 @@ def _named(read: Read) -> Iterator[Span]:
         if not is_quoted:
             end = _bare_end(text, start, end)
         told = text[start:end]
-        if not told or is_placeholder(told) or _NO_VALUE.match(told) or text.startswith("(", end):
+        if not told or is_placeholder(told) or FINDERS["no_value"].match(told) or text.startswith("(", end):
             continue
         is_last = is_quoted or _TERMINAL.match(text, end) is not None
         if name["pin"]:

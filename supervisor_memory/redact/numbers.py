@@ -15,7 +15,6 @@ _NOT_DIGITS: Final = re.compile(r"[^0-9]")
 
 # --- payment cards, ISO/IEC 7812
 
-_CARD: Final = FINDERS.pattern("card")
 _CARD_LABEL: Final = Label(FINDERS.listed("card_words"))
 _NO_CARD: Final = Label(FINDERS.listed("no_card_words"))
 
@@ -25,7 +24,7 @@ def cards(read: Read) -> Iterator[Span]:
 
     Behind a word for a card, an unknown issuer will do, or a checksum that is wrong by a slip.
     """
-    for match in read.near_digits(_CARD):
+    for match in read.near_digits(FINDERS["card"]):
         start, end = match.span(1)
         digits = _NOT_DIGITS.sub("", match[1])
         issued, sound = _is_issued(digits), luhn(digits)
@@ -59,8 +58,6 @@ def _is_issued(digits: str) -> bool:
 
 # --- resident ids of China, GB 11643
 
-_CN_ID: Final = FINDERS.pattern("cn_id")
-_CN_ID_OLD: Final = FINDERS.pattern("cn_id_old")
 _CN_ID_LABEL: Final = Label(FINDERS.listed("cn_id_words"))
 _CN_WEIGHTS: Final = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
 _CN_CHECKS: Final = "10X98765432"
@@ -71,10 +68,10 @@ def cn_ids(read: Read) -> Iterator[Span]:
 
     Behind a word for an id, the checksum may be wrong by a slip, and the old form of 15 digits will do.
     """
-    for match in read.near_digits(_CN_ID):
+    for match in read.near_digits(FINDERS["cn_id"]):
         if _has_cn_check(match[0]) or read.before(match.start()).names(_CN_ID_LABEL):
             yield Span(*match.span(), "CN_ID")
-    for match in read.near_digits(_CN_ID_OLD):
+    for match in read.near_digits(FINDERS["cn_id_old"]):
         if read.before(match.start()).names(_CN_ID_LABEL):
             yield Span(*match.span(), "CN_ID")
 
@@ -87,7 +84,6 @@ def _has_cn_check(told: str) -> bool:
 
 # --- social security numbers of the USA
 
-_US_SSN: Final = FINDERS.pattern("us_ssn")
 _US_SSN_LABEL: Final = Label(FINDERS.listed("us_ssn_words"))
 
 
@@ -99,7 +95,7 @@ def us_ssns(is_valid: Callable[[str], bool]) -> "Finder":
     """
 
     def find(read: Read) -> Iterator[Span]:
-        for match in read.near_digits(_US_SSN):
+        for match in read.near_digits(FINDERS["us_ssn"]):
             labelled = read.before(match.start()).names(_US_SSN_LABEL)
             if labelled or (match[1] == "-" and is_valid(match[0])):
                 yield Span(*match.span(), "US_SSN")
@@ -109,7 +105,6 @@ def us_ssns(is_valid: Callable[[str], bool]) -> "Finder":
 
 # --- IBAN, ISO 13616
 
-_IBAN: Final = FINDERS.pattern("iban")
 _IBAN_ENDS: Final = re.compile(r"[A-Za-z0-9](?![A-Za-z0-9])")
 
 
@@ -122,7 +117,7 @@ def ibans(is_valid: Callable[[str], bool]) -> "Finder":
 
     def find(read: Read) -> Iterator[Span]:
         text = read.text
-        for match in _IBAN.finditer(text):
+        for match in FINDERS["iban"].finditer(text):
             for end in reversed([each.end() for each in _IBAN_ENDS.finditer(text, *match.span())]):
                 told = text[match.start() : end]
                 if is_valid(re.sub("[ -]", "", told).upper()):

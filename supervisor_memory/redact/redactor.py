@@ -101,8 +101,7 @@ class Redactor:
 
     def counts(self, text: str) -> Counter[str]:
         """How many placeholders of each type a text holds."""
-        found = (match[1] or match[2] for match in _NAMES.finditer(text))
-        return Counter(name for name in found if name in self._names)
+        return Counter(name for name in _named(text) if name in self._names)
 
     def _under(self, key: object, value: Any) -> Any:
         if isinstance(value, (Mapping, list, tuple)):
@@ -266,12 +265,8 @@ def redacted_scope(scope: Scope, redact: Callable[[str], str]) -> Scope:
         return scope
     digest = hashlib.sha256(f"{scope.user_id}\n{scope.task}".encode()).digest()
     mark = "".join(chr(ord("a") + byte % 26) for byte in digest[:_MARK])
-    return replace(scope, task=f"{_shortened(told)} ({mark})")
-
-
-def _shortened(name: str) -> str:
-    """The name, cut so that its mark fits within `MAX_NAME_BYTES`."""
-    return name.encode()[: MAX_NAME_BYTES - _MARK - 3].decode(errors="ignore").strip()
+    short = told.encode()[: MAX_NAME_BYTES - _MARK - 3].decode(errors="ignore").strip()
+    return replace(scope, task=f"{short} ({mark})")
 
 
 def redacted_record(record: Record, redactor: Redactor) -> Record:

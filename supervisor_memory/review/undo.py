@@ -10,6 +10,7 @@ from supervisor_memory.model.records import Record, Status, WriteResult, WriteSt
 from supervisor_memory.ports import Deciding, Ports
 from supervisor_memory.review.proposal import event
 from supervisor_memory.stages.insert.doubt import REVIEW
+from supervisor_memory.stages.insert.draft import embedded
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.upkeep.edit import Curator, again_when_late
 
@@ -133,11 +134,7 @@ def as_before(now: Record, then: Record, view: Deciding) -> Record:
     )
     if then.status == "pending":
         return replace(shall_be, status="pending", vector=None, embedder=None)
-    if shall_be.embedded_text == now.embedded_text:
-        return shall_be
-    [vector] = view.embed([shall_be.embedded_text])
-    embedder = view.embedder if vector is not None else None
-    return replace(shall_be, vector=vector, embedder=embedder.fingerprint if embedder else None)
+    return shall_be if shall_be.embedded_text == now.embedded_text else embedded(shall_be, view)
 
 
 def restore(

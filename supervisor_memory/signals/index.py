@@ -22,10 +22,8 @@ __all__ = [
     "K1",
     "B",
     "Entry",
-    "Filling",
     "Floats",
     "Index",
-    "Postings",
     "Rows",
     "bm25",
     "entry_of",
@@ -48,8 +46,7 @@ def idf(records: int, holders: int) -> float:
 
 def idfs(records: int, holders: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """`idf` for many terms."""
-    worth: npt.NDArray[np.float64] = np.log1p((records - holders + 0.5) / (holders + 0.5))
-    return worth
+    return np.log1p((records - holders + 0.5) / (holders + 0.5))
 
 
 def bm25(
@@ -165,9 +162,8 @@ class Postings:
             np.array([len(rows) for rows in self._later.values()]),
         )
         terms = np.concatenate([block, later])
-        rows = np.concatenate(
-            [self._rows, *(np.array(each, dtype=np.int32) for each in self._later.values())]
-        )
+        later_rows = (np.array(each, dtype=np.int32) for each in self._later.values())
+        rows = np.concatenate([self._rows, *later_rows])
         self._sort(terms, rows)
         self._later, self._added = {}, 0
 
@@ -298,7 +294,9 @@ class Index:
         self.asks[row], self.speakers[row] = False, _NONE
         self.total_terms += len(entry.terms)
         self._postings.add(row, entry.terms)
-        self.rarity[row] = self._rarity_of(entry.terms)
+        records = len(self._row_of)
+        rarest = sum(idf(records, min(records, self._postings.count(term))) for term in entry.terms)
+        self.rarity[row] = rarest / idf(records, 1) / max(len(entry.terms), 1)
         self._changes += 1
         if entry.stream is not None:
             self._place(row, entry, entry.stream)
@@ -437,11 +435,6 @@ class Index:
         self._last_of = {names[int(streams[end])]: int(rows[end]) for end in ends}
         self._is_ordered = True
 
-    def _rarity_of(self, held: Collection[str]) -> float:
-        records = len(self._row_of)
-        total = sum(idf(records, min(records, self._postings.count(term))) for term in held)
-        return total / idf(records, 1) / len(held) if held else 0.0
-
     def _weigh(self) -> None:
         """Work out anew how rare the words of each record are."""
         records = len(self._row_of)
@@ -494,5 +487,4 @@ def information(index: Index) -> Floats:
     """
     length = np.minimum(np.log1p(index.lengths[: index.size]) / math.log1p(_MANY_TERMS), 1.0)
     told = (length + index.rarity[: index.size]) / 2
-    found: Floats = np.where(index.episodes[: index.size] >= 0, told, 1.0).astype(np.float32)
-    return found
+    return np.where(index.episodes[: index.size] >= 0, told, 1.0).astype(np.float32)

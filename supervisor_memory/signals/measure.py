@@ -22,7 +22,6 @@ __all__ = [
     "in_episodes",
     "measure",
     "neighbours",
-    "reciprocal_ranks",
     "scaled",
     "taken",
     "with_previous",
@@ -34,15 +33,11 @@ def scaled(scores: Floats) -> Floats:
     """Scores from 0 to 1, where the best of the list is 1; negative numbers and NaN count as 0."""
     positive = np.fmax(scores, np.float32(0))
     best = positive.max(initial=0.0)
-    found: Floats = positive / best if best > 0 else positive
-    return found
+    return positive / best if best > 0 else positive
 
 
 def base(
-    signals: Mapping[str, Floats],
-    weights: Weights = DEFAULT,
-    *,
-    alone: npt.NDArray[np.bool_] | None = None,
+    signals: Mapping[str, Floats], weights: Weights = DEFAULT, *, alone: npt.NDArray[np.bool_] | None = None
 ) -> Floats:
     """The direct signals as one, from 0 to 1.
 
@@ -62,16 +57,6 @@ def base(
         stretch = np.float32((weights.meaning + twice) / (weights.meaning + once))
         total = np.where(alone, (by_meaning + by_words * np.float32(once / twice)) * stretch, total)
     return scaled(total)
-
-
-def reciprocal_ranks(signals: Sequence[Floats], *, constant: float = 60.0) -> Floats:
-    """Σ 1 / (constant + rank) over the signals; rows with score 0 in a signal have no rank there."""
-    total = np.zeros(len(signals[0]), dtype=np.float32)
-    for scores in signals:
-        ranks = np.empty(len(scores), dtype=np.float32)
-        ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
-        total += np.where(scores > 0, 1 / (constant + ranks), 0).astype(np.float32)
-    return total
 
 
 _SHORTEST_TAIL, _LONGEST_TAIL = 7 * DAY, 30 * DAY
@@ -125,15 +110,13 @@ def with_previous_lengths(index: Index) -> Floats:
     """The length of each row together with the row said just before, in terms."""
     lengths = index.lengths[: index.size]
     before = index.before[: index.size]
-    found: Floats = lengths + np.where(before >= 0, lengths[before], np.float32(0))
-    return found
+    return lengths + np.where(before >= 0, lengths[before], np.float32(0))
 
 
 def in_episodes(index: Index, rows: Rows) -> Rows:
     """From the rows that hold a term: their episodes, an episode once for each of its rows."""
     episodes = index.episodes[rows]
-    found: Rows = episodes[episodes >= 0].astype(np.intp)
-    return found
+    return episodes[episodes >= 0].astype(np.intp)
 
 
 def episode_lengths(index: Index) -> Floats:
@@ -141,32 +124,26 @@ def episode_lengths(index: Index) -> Floats:
     episodes = index.episodes[: index.size]
     is_said = episodes >= 0
     lengths = np.bincount(episodes[is_said], weights=index.lengths[: index.size][is_said])
-    found: Floats = lengths.astype(np.float32)
-    return found
+    return lengths.astype(np.float32)
 
 
 def neighbours(index: Index, scores: Floats) -> Floats:
     """The better score of the rows said just before and just after; 0 where there is neither."""
-    found: Floats = np.maximum(
-        taken(scores, index.before[: index.size]), taken(scores, index.after[: index.size])
-    )
-    return found
+    return np.maximum(taken(scores, index.before[: index.size]), taken(scores, index.after[: index.size]))
 
 
 def answers(index: Index, scores: Floats) -> Floats:
     """The score of the row said just before, where it asks a question: this row may answer it; else 0."""
     before = index.before[: index.size]
     is_answer = (before >= 0) & index.asks[before]
-    found: Floats = np.where(is_answer, scores[before], np.float32(0))
-    return found
+    return np.where(is_answer, scores[before], np.float32(0))
 
 
 def taken(scores: Floats, rows: npt.NDArray[np.int32]) -> Floats:
     """The scores at `rows`; 0 where a row is negative, for none."""
     if not len(scores):
         return np.zeros(len(rows), dtype=np.float32)
-    found: Floats = np.where(rows >= 0, scores[rows], np.float32(0))
-    return found
+    return np.where(rows >= 0, scores[rows], np.float32(0))
 
 
 Cosines = tuple[Rows, Floats]
@@ -222,10 +199,7 @@ class Measured:
 
 
 def measure(
-    indexes: Sequence[Index],
-    asked: Asked,
-    cosines: Sequence[Cosines | None],
-    weights: Weights = DEFAULT,
+    indexes: Sequence[Index], asked: Asked, cosines: Sequence[Cosines | None], weights: Weights = DEFAULT
 ) -> Measured:
     """Measure a question against all records of the indexes.
 
@@ -243,7 +217,7 @@ def measure(
         direct["meaning"] = np.where(cosine > _ABSENT, cosine - np.float32(asked.unrelated), np.float32(0))
     alone = np.concatenate([index.episodes[: index.size] < 0 for index in indexes])
     fused = base(direct, weights, alone=alone)
-    each_base = _apart(indexes, fused)
+    each_base = np.split(fused, np.cumsum([index.size for index in indexes])[:-1])
     ranges, people = _named_in(asked, indexes)
     added = {
         "neighbour": _joined(map(neighbours, indexes, each_base)),
@@ -292,9 +266,8 @@ class _Words:
     def with_previous(self) -> Floats:
         """BM25 of each row together with what was said before it."""
         lengths = [with_previous_lengths(index) for index in self._indexes]
-        alive = [
-            length[index.alive[: index.size]] for index, length in zip(self._indexes, lengths, strict=True)
-        ]
+        both = zip(self._indexes, lengths, strict=True)
+        alive = [length[index.alive[: index.size]] for index, length in both]
         return self._scores(self._with_previous, lengths, _mean(alive))
 
     def in_episodes(self) -> Floats:
@@ -367,7 +340,3 @@ def _mean(arrays: Sequence[Floats]) -> float:
 def _joined(each: Iterable[Floats]) -> Floats:
     arrays = list(each)
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-
-
-def _apart(indexes: Sequence[Index], values: Floats) -> Sequence[Floats]:
-    return np.split(values, np.cumsum([index.size for index in indexes])[:-1])

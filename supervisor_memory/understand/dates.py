@@ -96,7 +96,7 @@ def mentions_time(text: str) -> bool:
 
 def asks_when(text: str) -> bool:
     """Whether a text asks for a time: "when did", "how long ago", 什么时候, 几号."""
-    return _ASKS_WHEN.search(unicodedata.normalize("NFKC", text[:MAX_LENGTH])) is not None
+    return _LEXICON["asks_when"].search(unicodedata.normalize("NFKC", text[:MAX_LENGTH])) is not None
 
 
 def _day(now: float) -> date | None:
@@ -130,12 +130,9 @@ def _longest(found: Iterator[Mention]) -> Iterator[Mention]:
     """Keep the first and longest of overlapping finds. Two readings of the same span both stay."""
     kept: list[Mention] = []
     for each in sorted(found, key=lambda each: (each.begin, -each.finish)):
-        last = kept[-1] if kept else None
-        if (
-            last is None
-            or each.begin >= last.finish
-            or (each.begin, each.finish) == (last.begin, last.finish)
-        ):
+        last = kept[-1] if kept else each
+        is_same = (each.begin, each.finish) == (last.begin, last.finish)
+        if is_same or each.begin >= last.finish:
             kept.append(each)
     return islice(kept, MAX_MENTIONS)
 
@@ -149,14 +146,12 @@ def _before(pattern: re.Pattern[str], text: str, position: int) -> re.Match[str]
 
 
 _LEXICON = lexicon("dates")
-_PART_BEFORE = _LEXICON.pattern("part_before")
-_PART_AFTER = _LEXICON.pattern("part_after")
 
 
 def _part(mention: Mention, text: str) -> Mention:
     """Narrow a mention to the part named by the words beside it: "early May", 去年底."""
-    before = _before(_PART_BEFORE, text, mention.begin)
-    found = before or _PART_AFTER.match(text, mention.finish)
+    before = _before(_LEXICON["part_before"], text, mention.begin)
+    found = before or _LEXICON["part_after"].match(text, mention.finish)
     if found is None:
         return mention
     part, days, annual = found["part"].casefold(), mention.days, mention.annual
@@ -170,13 +165,6 @@ def _part(mention: Mention, text: str) -> Mention:
     )
 
 
-_TO = _LEXICON.pattern("end_to_end")
-_AND = _LEXICON.pattern("end_and_end")
-_LIST = _LEXICON.pattern("one_of_several")
-_BETWEEN = _LEXICON.pattern("between")
-_BETWEEN_ZH = _LEXICON.pattern("between_zh")
-
-
 def _joined(found: list[Mention], text: str) -> list[Mention]:
     """Join two ends into a range, and give the items of a list their neighbour's year."""
     joined: list[Mention] = []
@@ -188,7 +176,7 @@ def _joined(found: list[Mention], text: str) -> list[Mention]:
             has_ends = True  # and cannot be the end of another
             continue
         has_ends = False
-        if last and _LIST.fullmatch(text, last.finish, each.begin):
+        if last and _LEXICON["one_of_several"].fullmatch(text, last.finish, each.begin):
             joined[-1:] = [_in_year_of(last, each), _in_year_of(each, last)]
         else:
             joined.append(each)
@@ -206,10 +194,11 @@ def _in_year_of(mention: Mention, other: Mention) -> Mention:
 
 
 def _are_ends(one: Mention, other: Mention, text: str) -> bool:
-    if _TO.fullmatch(text, one.finish, other.begin):
+    if _LEXICON["end_to_end"].fullmatch(text, one.finish, other.begin):
         return True
-    is_between = _before(_BETWEEN, text, one.begin) or _BETWEEN_ZH.match(text, other.finish)
-    return bool(is_between and _AND.fullmatch(text, one.finish, other.begin))
+    after = _LEXICON["between_zh"].match(text, other.finish)
+    is_between = _before(_LEXICON["between"], text, one.begin) or after
+    return bool(is_between and _LEXICON["end_and_end"].fullmatch(text, one.finish, other.begin))
 
 
 def _from_to(one: Mention, other: Mention) -> Mention:
@@ -240,24 +229,14 @@ def _not_before(start: date, annual: Annual) -> Days:
     return days if days[0] >= start else annual(start.year + 1)
 
 
-_HABIT = _LEXICON.pattern("habit")
-_CUE = _LEXICON.pattern("cue")
-
-
 def _is_meant(mention: Mention, text: str) -> bool:
     """Whether a mention means a time, not the verb of "he may" or the habit of "every January"."""
-    if _before(_HABIT, text, mention.begin):
+    if _before(_LEXICON["habit"], text, mention.begin):
         return False
-    return not mention.needs_cue or _before(_CUE, text, mention.begin) is not None
+    return not mention.needs_cue or _before(_LEXICON["cue"], text, mention.begin) is not None
 
 
 # --- steps: what is told from another day, and what has an open end --------------------------------------
-
-_TOLD_FROM = _LEXICON.pattern("told_from")
-_COUNTED_FROM = _LEXICON.pattern("counted_from")
-_COUNTED_FROM_ZH = _LEXICON.pattern("counted_from_zh")
-_OPEN = _LEXICON.pattern("open")
-_OPEN_ZH = _LEXICON.pattern("open_zh")
 
 
 def _in_context(found: list[Mention], text: str) -> Iterator[Mention]:
@@ -277,7 +256,7 @@ def _in_context(found: list[Mention], text: str) -> Iterator[Mention]:
 
 def _is_told_from(one: Mention, other: Mention, text: str) -> bool:
     is_pair = one.is_relative and not other.is_relative and one.finish < other.begin  # not 昨天5月7日
-    return is_pair and _TOLD_FROM.fullmatch(text, one.finish, other.begin) is not None
+    return is_pair and _LEXICON["told_from"].fullmatch(text, one.finish, other.begin) is not None
 
 
 def _told_from(mention: Mention, base: Mention) -> Mention:
@@ -287,8 +266,8 @@ def _told_from(mention: Mention, base: Mention) -> Mention:
 
 def _counted_from(mention: Mention, text: str) -> Mention | None:
     """The time counted from a mention: the week before 7 May, 国庆前一周; None if nothing is."""
-    after = _COUNTED_FROM_ZH.match(text, mention.finish)
-    found = _before(_COUNTED_FROM, text, mention.begin) or after
+    after = _LEXICON["counted_from_zh"].match(text, mention.finish)
+    found = _before(_LEXICON["counted_from"], text, mention.begin) or after
     if found is None:
         return None
     number, unit = number_of(found["number"] or "the") or FEW[1], unit_of(found["unit"])
@@ -305,7 +284,7 @@ def _counted_from(mention: Mention, text: str) -> Mention | None:
 
 def _opened(mention: Mention, text: str) -> Mention:
     """Open one end of a mention: since May, before 2022, 5月以后; others are returned unchanged."""
-    found = _before(_OPEN, text, mention.begin) or _OPEN_ZH.match(text, mention.finish)
+    found = _before(_LEXICON["open"], text, mention.begin) or _LEXICON["open_zh"].match(text, mention.finish)
     if found is None:
         return mention
     side = found.lastgroup
@@ -351,5 +330,3 @@ def _within(asked: DateRange, time: DateRange) -> float | None:
 
 
 # --- asking when -----------------------------------------------------------------------------------------
-
-_ASKS_WHEN = _LEXICON.pattern("asks_when")

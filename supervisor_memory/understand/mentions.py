@@ -21,21 +21,13 @@ __all__ = [
     "Mention",
     "ago",
     "back",
-    "calendar",
     "chosen",
-    "days_on",
     "find",
-    "monthly",
     "number_of",
     "plain",
     "portion",
     "span",
     "unit_of",
-    "weekday_near",
-    "whole_year",
-    "yearly",
-    "yearly_days",
-    "yearly_months",
 ]
 
 _LEXICON = lexicon("dates")
@@ -212,9 +204,6 @@ class Mention:
 
 # --- numbers ---------------------------------------------------------------------------------------------
 
-_NUMERAL = _LEXICON.pattern("numeral")
-_TENS = _LEXICON.pattern("tens")
-_TENS_ZH = _LEXICON.table("tens_zh")
 _FIGURES = _LEXICON.table("figures")
 _LENGTHS = (1, 4)  # of a digit, and of a year
 _NUMBER_WORDS = _LEXICON.table("number_words")
@@ -223,13 +212,13 @@ _NUMBER_WORDS = _LEXICON.table("number_words")
 def plain(text: str) -> str:
     """Normalise a text: NFKC, straight apostrophes, single spaces, counting Chinese numerals as digits."""
     text = unicodedata.normalize("NFKC", text).replace("’", "'")
-    return _NUMERAL.sub(lambda run: _digits(run[0]), " ".join(text.split()))
+    return _LEXICON["numeral"].sub(lambda run: _digits(run[0]), " ".join(text.split()))
 
 
 def _digits(run: str) -> str:
     """三 → 3, 二十五 → 25, 二〇二三 → 2023; 两三 stays."""
-    if tens := _TENS.fullmatch(run):
-        factor = _TENS_ZH[tens[2]]
+    if tens := _LEXICON["tens"].fullmatch(run):
+        factor = _LEXICON.table("tens_zh")[tens[2]]
         return str(int(_FIGURES.get(tens[1], "1")) * factor + int(_FIGURES.get(tens[3], "0")))
     is_number = len(run) in _LENGTHS and set(run) <= set(_FIGURES)
     return "".join(_FIGURES[c] for c in run) if is_number else run
@@ -259,7 +248,6 @@ _MONTHS = _LEXICON.listed("months")
 _CLEAR_MONTHS = _LEXICON.words("clear_months")
 _WEEKDAYS = _LEXICON.listed("weekdays")
 _WEEKDAYS_ZH = _LEXICON.table("weekdays_zh")
-_WHICH_MEANS: Mapping[str, str] = _LEXICON.table("which_means")
 _STEPS = _LEXICON.table("steps")
 _ANNUAL = _yearly("annual")
 _SEASONS = _LEXICON.words("seasons")
@@ -268,7 +256,6 @@ _NEAR_DAYS = {**_LEXICON.table("near_days"), **_LEXICON.table("near_days_zh")}
 _YEARS_ZH = _LEXICON.table("years_zh")
 _UNITS_ZH: Mapping[str, str] = _LEXICON.table("units_zh")
 _PERIODS_ZH: Mapping[str, str] = _LEXICON.table("periods_zh")
-_ORDINALS = _LEXICON.table("ordinals")
 
 
 def unit_of(word: str) -> str:
@@ -278,7 +265,7 @@ def unit_of(word: str) -> str:
 
 def _which(found: re.Match[str]) -> str:
     word = (_group(found, "which") or "").casefold()
-    return _WHICH_MEANS.get(word, word)
+    return str(_LEXICON.table("which_means").get(word, word))
 
 
 def _group(found: re.Match[str], *names: str) -> str | None:
@@ -356,7 +343,8 @@ def _half(found: re.Match[str]) -> Mention:
 
 
 def _nth(found: re.Match[str]) -> int:
-    return int(found["nth"]) if found["nth"].isdigit() else _ORDINALS[found["nth"].casefold()]
+    nth = found["nth"].casefold()
+    return int(nth) if nth.isdigit() else int(_LEXICON.table("ordinals")[nth])
 
 
 def _annual_zh(found: re.Match[str]) -> Mention:
@@ -483,26 +471,9 @@ def _signs(block: Mapping[str, Any]) -> Iterator[str]:
 _READERS: dict[str, Read] = {
     each.__name__.removeprefix("_"): each
     for each in (
-        _full_date,
-        _year_month,
-        _month,
-        _season,
-        _quarter,
-        _half,
-        _annual_zh,
-        _year,
-        _year_zh,
-        _years,
-        _decade,
-        _period,
-        _the_weekend,
-        _latest,
-        _ago,
-        _near_day,
-        _weekday,
-        _period_zh,
-        _edge_zh,
-        _day_of_month,
+        *(_full_date, _year_month, _month, _season, _quarter, _half, _year, _years, _decade),
+        *(_period, _the_weekend, _latest, _ago, _near_day, _weekday, _day_of_month),
+        *(_annual_zh, _year_zh, _period_zh, _edge_zh),
     )
 }
 RULES = tuple(

@@ -62,13 +62,12 @@ def _is_named(name: str, text: str) -> bool:
         return re.search(pattern, text, re.IGNORECASE) is not None
     return any(
         match[0][0].isupper()
-        and (text.startswith("'s", match.end()) or not _begins_sentence(text, match.start()))
+        and (
+            text.startswith("'s", match.end())
+            or not _BEGINS.search(text, max(0, match.start() - 8), match.start())
+        )
         for match in re.finditer(pattern, text, re.IGNORECASE)
     )
-
-
-def _begins_sentence(text: str, position: int) -> bool:
-    return _BEGINS.search(text, max(0, position - 8), position) is not None
 
 
 def _short_forms(names: Collection[str]) -> dict[str, set[str]]:

@@ -8,7 +8,7 @@ agents must …") are cut out, and never kept.
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Literal, TypeAlias, cast
 
@@ -17,15 +17,7 @@ from supervisor_memory.language.terms import terms
 from supervisor_memory.language.unseen import visible
 from supervisor_memory.understand.statements import SMALL_TALK, masked, normal, sentences
 
-__all__ = [
-    "Progress",
-    "Reason",
-    "informing",
-    "is_instruction",
-    "json_progress",
-    "progress",
-    "tally",
-]
+__all__ = ["Progress", "Reason", "informing", "is_instruction", "progress", "tally"]
 
 Progress: TypeAlias = Literal["plan", "status"]
 
@@ -33,57 +25,34 @@ _MOST_READ = 20_000
 _MOST_VALUES = 200
 _DEEPEST = 20
 _A_FEW = 3  # words
-_REJECTION = lexicon("rejection")
+_WORDS = lexicon("rejection")
 _INSTRUCTION = lexicon("sentences").pattern("instruction")
-_NEXT = _REJECTION.pattern("next")
-_FENCE = _REJECTION.pattern("fence")
-_LISTED = _REJECTION.pattern("listed")
-_ORDER = _REJECTION.pattern("order")
-_ORDER_ZH = _REJECTION.pattern("order_zh")
-_FIGURE = _REJECTION.pattern("figure")
-_OF_THE_WORK = _REJECTION.pattern("of_the_work")
-_DID = _REJECTION.pattern("did")
-_FINDS = _REJECTION.pattern("finds")
-_HAS_A_VERB = _REJECTION.pattern("has_a_verb")
-_IS_OF_MANY = _REJECTION.pattern("is_of_many")
-_IS_OF_ONE = _REJECTION.pattern("is_of_one")
-_DID_ZH = _REJECTION.pattern("did_zh")
-_SAYS_ZH = _REJECTION.pattern("says_zh")
-_CODE = _REJECTION.pattern("code")
-_GOES_ON = _REJECTION.pattern("goes_on")
-_LABELLED = _REJECTION.pattern("labelled")
-
-
-def json_progress(text: str) -> Progress | None:
-    """Whether a JSON answer is a plan or a status; None for other texts, and JSON with a finding."""
-    data = _json(text)
-    return None if data is None else _of_json(data)
 
 
 def progress(text: str) -> Progress | None:
     """Whether an agent's sentence is a plan or a status; None if it may state a finding."""
     text = text.strip(" *_#>`•-\n")
-    words = _LISTED.sub("", text).strip(" *_")
-    order, order_zh = _ORDER.match(words), _ORDER_ZH.match(words)
-    if order and not _HAS_A_VERB.search(words, order.end()) and not _IS_OF_ONE.match(words):
+    words = _WORDS["listed"].sub("", text).strip(" *_")
+    order, order_zh = _WORDS["order"].match(words), _WORDS["order_zh"].match(words)
+    if order and not _WORDS["has_a_verb"].search(words, order.end()) and not _WORDS["is_of_one"].match(words):
         return "plan"
-    if order_zh and not _SAYS_ZH.search(words, order_zh.end()):
+    if order_zh and not _WORDS["says_zh"].search(words, order_zh.end()):
         return "plan"
-    label = _LABELLED.fullmatch(text)
-    if label and (_CODE.fullmatch(label["value"]) or _GOES_ON.match(label["value"])):
+    label = _WORDS["labelled"].fullmatch(text)
+    if label and (_WORDS["code"].fullmatch(label["value"]) or _WORDS["goes_on"].match(label["value"])):
         return "status"
-    if _FIGURE.search(_OF_THE_WORK.sub("", text)):
+    if _WORDS["figure"].search(_WORDS["of_the_work"].sub("", text)):
         return None
-    is_done = _DID.match(text) and not (
-        _FINDS.match(text) or _HAS_A_VERB.search(text) or _IS_OF_MANY.match(text)
+    is_done = _WORDS["did"].match(text) and not (
+        _WORDS["finds"].match(text) or _WORDS["has_a_verb"].search(text) or _WORDS["is_of_many"].match(text)
     )
-    is_done_zh = _DID_ZH.match(text) and not _SAYS_ZH.search(text)
+    is_done_zh = _WORDS["did_zh"].match(text) and not _WORDS["says_zh"].search(text)
     return "status" if is_done or is_done_zh else None
 
 
 def _json(text: str) -> object | None:
     """Parse an answer that is nothing but JSON; None for other answers."""
-    plain = _FENCE.sub("", text[:_MOST_READ]).strip()
+    plain = _WORDS["fence"].sub("", text[:_MOST_READ]).strip()
     if plain[:1] not in ("{", "["):
         return None
     try:
@@ -107,15 +76,14 @@ def _of_json(data: object) -> Progress | None:
             numbers += 1
     orders = [progress(each) for each in texts].count("plan")
     told = [
-        each for each in texts if _HAS_A_VERB.search(each) and _FIGURE.search(each) and not progress(each)
+        each
+        for each in texts
+        if _WORDS["has_a_verb"].search(each) and _WORDS["figure"].search(each) and not progress(each)
     ]
-    if orders or (isinstance(data, Mapping) and any(_NEXT.match(str(name)) for name in data)):
+    if orders or (isinstance(data, Mapping) and any(_WORDS["next"].match(str(name)) for name in data)):
         return None if told else "plan" if orders else "status"
-    return (
-        None
-        if numbers or any(len(each.split()) >= _A_FEW or not each.isascii() for each in texts)
-        else "status"
-    )
+    tells = numbers or any(len(each.split()) >= _A_FEW or not each.isascii() for each in texts)
+    return None if tells else "status"
 
 
 def _leaves(data: object, depth: int = 0) -> Iterator[str | int | float]:
@@ -144,10 +112,7 @@ Reason: TypeAlias = Literal[
 """Why an agent's words are not kept. `recalled-text`: the agent says that it remembers them. Repeated records
 are found by `stages/pre_insert/gather.py`."""
 
-_ROLE_TAG = _REJECTION.pattern("role_tag")
-_TO_OTHERS = _REJECTION.pattern("to_others")
-_ORDERS = _REJECTION.pattern("orders")
-_JUDGED = cast("tuple[tuple[Reason, re.Pattern[str]], ...]", _REJECTION.patterns("judged"))
+_JUDGED = cast("tuple[tuple[Reason, re.Pattern[str]], ...]", _WORDS.patterns("judged"))
 _LEAST_TERMS = 2
 _MOST_JUDGED = 60
 _LONGEST_JUDGED = 600
@@ -158,7 +123,8 @@ def informing(text: str) -> tuple[str, Reason | None]:
 
     A text with one informative sentence is kept whole, for its context; only instructions are cut out.
     """
-    if (why := json_progress(text)) is not None:
+    data = _json(text)
+    if data is not None and (why := _of_json(data)) is not None:
         return "", why
     found = list(islice(sentences(text), _MOST_JUDGED))
     judged = [(each, _reason(each)) for each in found]
@@ -166,7 +132,7 @@ def informing(text: str) -> tuple[str, Reason | None]:
     if "prompt-echo" in reasons:
         return "", "prompt-echo"
     if all(reason is not None for reason in reasons):
-        return "", _main(reasons)
+        return "", next((each for each in _TELLING if each in reasons), reasons[0] if reasons else "fragment")
     if "instruction-like" not in reasons:
         return text, None
     for each, reason in judged:
@@ -178,19 +144,19 @@ def informing(text: str) -> tuple[str, Reason | None]:
 def is_instruction(text: str) -> bool:
     """Whether a text gives orders to an assistant or an agent instead of informing."""
     text = _visible(text)
-    if _ROLE_TAG.search(text):
+    if _WORDS["role_tag"].search(text):
         return True
-    hidden = masked(normal(_MARKUP.sub(" ", text))).strip()
-    return any(pattern.search(hidden) for pattern in (_INSTRUCTION, _TO_OTHERS, _ORDERS))
+    hidden = masked(normal(_WORDS["markup"].sub(" ", text))).strip()
+    return any(pattern.search(hidden) for pattern in (_INSTRUCTION, _WORDS["to_others"], _WORDS["orders"]))
 
 
 def _reason(sentence: str) -> Reason | None:
     """Why an agent's sentence is not informative; None if it is."""
     head = _visible(sentence[:_LONGEST_JUDGED])
-    hidden = masked(normal(_MARKUP.sub(" ", head))).lstrip("-*•#>\ufffc ")
-    for reason, pattern in _JUDGED[:1]:
-        if pattern.search(hidden):
-            return reason
+    hidden = masked(normal(_WORDS["markup"].sub(" ", head))).lstrip("-*•#>\ufffc ")
+    reason, first = _JUDGED[0]
+    if first.search(hidden):
+        return reason
     if is_instruction(head):
         return "instruction-like"
     if sentence.endswith(("?", "？")):
@@ -198,30 +164,19 @@ def _reason(sentence: str) -> Reason | None:
     if SMALL_TALK.fullmatch(hidden):
         return "small-talk"
     for reason, pattern in _JUDGED[1:]:
-        if pattern.search(hidden) and not (reason == "announcement" and _HAPPENED.match(hidden)):
+        if pattern.search(hidden) and not (reason == "announcement" and _WORDS["happened"].match(hidden)):
             return reason
     if (of_the_work := progress(head)) is not None:
         return of_the_work
-    if _OF_ITSELF.search(hidden) and not _HAS_DONE.search(hidden) and not _SPECIFIC.search(hidden):
+    is_done = _WORDS["has_done"].search(hidden) or _WORDS["specific"].search(hidden)
+    if _WORDS["of_itself"].search(hidden) and not is_done:
         return "announcement"
-    return None if len(terms(_MARKUP.sub(" ", head))) >= _LEAST_TERMS else "fragment"
-
-
-_HAPPENED = _REJECTION.pattern("happened")
-_OF_ITSELF = _REJECTION.pattern("of_itself")
-_HAS_DONE = _REJECTION.pattern("has_done")
-_SPECIFIC = _REJECTION.pattern("specific")
-
-
-_MARKUP = _REJECTION.pattern("markup")
-_ANSI = _REJECTION.pattern("ansi")
+    return None if len(terms(_WORDS["markup"].sub(" ", head))) >= _LEAST_TERMS else "fragment"
 
 
 def _visible(text: str) -> str:
     """The text as a reader sees it, without characters that hide or reorder others."""
-    if text.isascii() and text.isprintable():
-        return text
-    return visible(_ANSI.sub("", text))
+    return text if text.isascii() and text.isprintable() else visible(_WORDS["ansi"].sub("", text))
 
 
 _TELLING: tuple[Reason, ...] = (
@@ -235,14 +190,7 @@ _TELLING: tuple[Reason, ...] = (
 )
 
 
-def _main(reasons: Sequence[Reason | None]) -> Reason:
-    """The most telling of several reasons."""
-    found = [each for each in reasons if each is not None]
-    return next((each for each in _TELLING if each in found), found[0] if found else "fragment")
-
-
 def tally(reasons: Iterable[str]) -> str:
     """Reasons as one code for the audit: "question:2;small-talk"."""
-    return ";".join(
-        f"{reason}:{count}" if count > 1 else reason for reason, count in sorted(Counter(reasons).items())
-    )
+    counts = sorted(Counter(reasons).items())
+    return ";".join(f"{reason}:{count}" if count > 1 else reason for reason, count in counts)

@@ -56,9 +56,7 @@ def another_query(old: Record | Candidate, new: Record | Candidate) -> bool:
 
 def _query_in(record: Record | Candidate) -> str | None:
     told = record.metadata.get("sql")
-    if isinstance(told, str) and told.strip():
-        return told
-    return query_of(record.content)
+    return told if isinstance(told, str) and told.strip() else query_of(record.content)
 
 
 @lru_cache(maxsize=1_024)

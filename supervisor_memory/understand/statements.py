@@ -28,9 +28,9 @@ __all__ = [
     "judge",
     "masked",
     "normal",
-    "normal_term",
     "read_statements",
     "sentences",
+    "without_address",
     "without_pasted",
 ]
 
@@ -46,18 +46,11 @@ class Definition:
     value: str
 
 
-_DEFINITIONS = lexicon("definitions")
+_DEFINES = lexicon("definitions")
 _RULES: list[tuple[Relation, re.Pattern[str]]] = [
-    (block["relation"], pattern) for block, pattern in _DEFINITIONS.blocks("rules")
+    (block["relation"], pattern) for block, pattern in _DEFINES.blocks("rules")
 ]
-_ADVERB = _DEFINITIONS.pattern("adverb")
-_NOT_TERMS = _DEFINITIONS.words("pronouns")
-_NOT_TERMS_ZH = _DEFINITIONS.pattern("not_terms_zh")
-_NEGATED = _DEFINITIONS.pattern("negated")
-_OUTPUTS = _DEFINITIONS.pattern("outputs")
-_QUANTIFIED = _DEFINITIONS.pattern("quantified")
-_CODE = _DEFINITIONS.pattern("code")
-_EDGES = _DEFINITIONS.pattern("edges")
+_NOT_TERMS = _DEFINES.words("pronouns")
 _LONGEST_TERM = 60
 
 
@@ -79,31 +72,28 @@ def find_definition(text: str, hidden: str) -> Definition | None:
     return None
 
 
-_OF_MANY = _DEFINITIONS.pattern("of_many")
-_HAS_A_VERB = _DEFINITIONS.pattern("has_a_verb")
-
-
 def _is_average(match: re.Match[str]) -> bool:
     """Whether "mean" is the average here, not a verb: "the mean fare is"."""
     words = match.string[match.end("term") : match.start("value")].casefold().split()
-    if not words or words[-1] != "mean" or not all(map(_ADVERB.fullmatch, words[:-1])):
+    if not words or words[-1] != "mean" or not all(map(_DEFINES["adverb"].fullmatch, words[:-1])):
         return False
-    return not _OF_MANY.search(match["term"]) or _HAS_A_VERB.match(match["value"]) is not None
+    is_of_many = _DEFINES["of_many"].search(match["term"])
+    return not is_of_many or _DEFINES["has_a_verb"].match(match["value"]) is not None
 
 
 def normal_term(term: str) -> str:
     """The form in which terms are compared: casefolded, without articles, quotes and a trailing 的."""
-    return " ".join(_EDGES.sub("", term.casefold()).removesuffix("的").split())
+    return " ".join(_DEFINES["edges"].sub("", term.casefold()).removesuffix("的").split())
 
 
 def _is_sound(term: str, value: str, relation: Relation, hidden: str) -> bool:
-    if _NEGATED.search(term) or _NEGATED.search(value):
+    if any(map(_DEFINES["negated"].search, (term, value))) or _DEFINES["code"].search(hidden):
         return False
     if not value or not 0 < len(term) <= _LONGEST_TERM or not any(c.isalpha() for c in term):
         return False
-    if _NOT_TERMS & set(term.split()) or _NOT_TERMS_ZH.search(term) or _CODE.search(hidden):
+    if _NOT_TERMS & set(term.split()) or _DEFINES["not_terms_zh"].search(term):
         return False
-    return relation not in ("includes", "excludes") or not _OUTPUTS.search(term)
+    return relation not in ("includes", "excludes") or not _DEFINES["outputs"].search(term)
 
 
 def _sorted_out(found: Definition, match: re.Match[str]) -> Definition:
@@ -111,37 +101,22 @@ def _sorted_out(found: Definition, match: re.Match[str]) -> Definition:
     names_the_term_last = match.start("value") < match.start("term")
     conditional = match.end("term") < match.end() - 3
     is_member = found.relation == "definition" and names_the_term_last and not conditional
-    if is_member and not _QUANTIFIED.search(found.value) and not found.value.startswith(("we ", "我们")):
-        return Definition(found.term, "includes", found.value)
-    return found
+    is_rule = _DEFINES["quantified"].search(found.value) or found.value.startswith(("we ", "我们"))
+    return replace(found, relation="includes") if is_member and not is_rule else found
 
 
-_LEXICON = lexicon("pasted")
-_QUOTED_LINE = _LEXICON.pattern("quoted_line")
-_LOG_LINE = _LEXICON.pattern("log_line")
-_HEADER = _LEXICON.pattern("header")
-_SPEAKER = _LEXICON.pattern("speaker")
-_NO_SPEAKER = _LEXICON.pattern("no_speaker")
-_UTTERANCE = _LEXICON.pattern("utterance")
-_HANDS_OVER = _LEXICON.pattern("hands_over")
+_PASTED = lexicon("pasted")
 _CLOSED = (".", "。", "!", "！")
-_TASK = _LEXICON.pattern("task")
-_SENTENCE_END = _LEXICON.pattern("sentence_end")
-_ANNOUNCES = _LEXICON.pattern("announces")
 
 
 _LEAST_SPEAKERS = 2
-_BLOCK = _LEXICON.pattern("block")
-_BLANKED = _LEXICON.pattern("blanked")
-_SALUTATION = _LEXICON.pattern("salutation")
-_CLOSING = _LEXICON.pattern("closing")
 
 
 def without_pasted(text: str) -> str:
     """The text with its pasted parts replaced by as many spaces, so that positions stay the same."""
-    text = _BLOCK.sub(lambda block: _BLANKED.sub(" ", block[0]), text)
+    text = _PASTED["block"].sub(lambda block: _PASTED["blanked"].sub(" ", block[0]), text)
     if "\n" not in text:
-        return " " * len(text) if _QUOTED_LINE.match(text) else text
+        return " " * len(text) if _PASTED["quoted_line"].match(text) else text
     lines = text.split("\n")
     theirs = set(_theirs(lines))
     if not theirs:
@@ -152,40 +127,34 @@ def without_pasted(text: str) -> str:
 def _theirs(lines: Sequence[str]) -> Iterator[int]:
     """The numbers of the lines that are not the user's own."""
     for number, line in enumerate(lines):
-        if _QUOTED_LINE.match(line) or _LOG_LINE.match(line):
+        if _PASTED["quoted_line"].match(line) or _PASTED["log_line"].match(line):
             yield number
-    start = min(
-        (each for each in (_handed_over(lines), _mail(lines), _chat(lines)) if each is not None), default=None
-    )
-    if start is not None:
-        yield from range(start, len(lines))
+    starts = [each for each in (_handed_over(lines), _mail(lines), _chat(lines)) if each is not None]
+    yield from range(min(starts, default=len(lines)), len(lines))
 
 
 def _handed_over(lines: Sequence[str]) -> int | None:
     """The first line after a line that hands over a text; None if no line does."""
     for number, line in enumerate(lines[:-1]):
-        if _TASK.search(last := _SENTENCE_END.split(line)[-1]) and not _ANNOUNCES.search(last):
-            return number + 1
-        is_open = not line.endswith(_CLOSED) or not any(
-            each.strip() for each in lines[number + 1 : number + 2]
-        )
-        if is_open and _HANDS_OVER.search(last) and not _ANNOUNCES.search(last):
+        last = _PASTED["sentence_end"].split(line)[-1]
+        is_open = not line.endswith(_CLOSED) or not lines[number + 1].strip()
+        hands_over = _PASTED["task"].search(last) or (is_open and _PASTED["hands_over"].search(last))
+        if hands_over and not _PASTED["announces"].search(last):
             return number + 1
     return None
 
 
 def _mail(lines: Sequence[str]) -> int | None:
     """The first line of a mail: its headers, or a salutation with a closing formula later; None: no mail."""
-    headers = [number for number, line in enumerate(lines) if _HEADER.match(line)]
+    headers = [number for number, line in enumerate(lines) if _PASTED["header"].match(line)]
     if headers:
         return headers[0]
-    begun = next((number for number, line in enumerate(lines) if _SALUTATION.match(line)), None)
+    begun = next((number for number, line in enumerate(lines) if _PASTED["salutation"].match(line)), None)
     if begun is None:
         return None
-    closed = next((n for n, line in enumerate(lines) if n > begun and _CLOSING.match(line)), None)
-    return (
-        begun if closed is not None and sum(bool(line.strip()) for line in lines[closed + 1 :]) > 1 else None
-    )
+    closed = next((n for n, line in enumerate(lines) if n > begun and _PASTED["closing"].match(line)), None)
+    is_signed = closed is not None and sum(bool(line.strip()) for line in lines[closed + 1 :]) > 1
+    return begun if is_signed else None
 
 
 def _chat(lines: Sequence[str]) -> int | None:
@@ -193,15 +162,14 @@ def _chat(lines: Sequence[str]) -> int | None:
     spoken = [
         (number, match["who"].casefold())
         for number, line in enumerate(lines)
-        if (match := _SPEAKER.match(line))
-        and not _NO_SPEAKER.fullmatch(match["who"].strip())
-        and _UTTERANCE.search(line[match.end() :])
+        if (match := _PASTED["speaker"].match(line))
+        and not _PASTED["no_speaker"].fullmatch(match["who"].strip())
+        and _PASTED["utterance"].search(line[match.end() :])
     ]
-    if len({who for _, who in spoken}) < _LEAST_SPEAKERS or any(
-        _ANNOUNCES.search(line) for line in lines[: spoken[0][0]]
-    ):
+    if len({who for _, who in spoken}) < _LEAST_SPEAKERS:
         return None
-    return spoken[0][0]
+    start = spoken[0][0]
+    return None if any(map(_PASTED["announces"].search, lines[:start])) else start
 
 
 Does: TypeAlias = Literal["states", "asks", "nothing"]
@@ -210,40 +178,13 @@ MAX_SENTENCES = 100
 MAX_SENTENCE = 1_000
 """Characters. Nobody states a preference in more; a longer sentence is material, not a statement."""
 
-_WISHES, _SENTENCES, _FACTS, _RETRACTIONS = map(lexicon, ("wishes", "sentences", "facts", "retractions"))
+_WISHES, _SENTENCES, _FACTS, _RETRACT = map(lexicon, ("wishes", "sentences", "facts", "retractions"))
 MASK = lexicon("common").text("mask")
 """Stands for one character that was quoted or is code: it says nothing by itself."""
 
 _STANDING = _WISHES.pattern("preferences.standing-instruction")
 _PREFERENCES = _WISHES.patterns("preferences")
-_OUTSIDERS = _WISHES.pattern("outsiders")
 
-_QUOTED_SPAN = _SENTENCES.pattern("quoted_span")
-_ENDS = _SENTENCES.pattern("ends")
-_ABBREVIATION = _SENTENCES.pattern("abbreviation")
-_CLAUSE_END = _SENTENCES.pattern("clause_end")
-_SOFT_WRAP = _SENTENCES.pattern("soft_wrap")
-_ONE_OFF = _SENTENCES.pattern("one_off")
-_HYPOTHETICAL = _SENTENCES.pattern("hypothetical")
-_CONDITION = _SENTENCES.pattern("condition")
-_REPORTED = _SENTENCES.pattern("reported")
-_BY_ANOTHER = _SENTENCES.pattern("by_another")
-_PAST = _SENTENCES.pattern("past")
-_DO_NOT_REMEMBER = _SENTENCES.pattern("do_not_remember")
-_FORGET = _SENTENCES.pattern("forget")
-_INSTRUCTION = _SENTENCES.pattern("instruction")
-_QUESTION_WORDS_ZH = _SENTENCES.pattern("question_words_zh")
-_ANYHOW = _SENTENCES.pattern("anyhow")
-_QUESTION_ENDS_ZH = _SENTENCES.pattern("question_ends_zh")
-_QUESTION_STARTS = _SENTENCES.pattern("question_starts")
-_ASKS_TO_BE_TOLD = _SENTENCES.pattern("asks_to_be_told")
-_REQUEST = _SENTENCES.pattern("request")
-_TAG = _SENTENCES.pattern("tag")
-_POLITE = _SENTENCES.pattern("polite")
-_POLITE_WISH = _SENTENCES.pattern("polite_wish")
-_ADDRESS = _SENTENCES.pattern("address")
-_REMEMBER_THAT = _SENTENCES.pattern("remember_that")
-_HERE = _SENTENCES.pattern("here")
 _SENTENCES.give(
     small_word="|".join(
         f"{re.escape(word)}(?![a-z])" if word.isascii() else word
@@ -254,24 +195,9 @@ SMALL_TALK = _SENTENCES.pattern("small_talk")
 """A whole message of this is an acknowledgement: there is nothing to look up."""
 
 _FACT_RULES = _FACTS.patterns("facts")
-_IMPERATIVE = _FACTS.pattern("imperative")
-_PASSING = _FACTS.pattern("passing")
-_DECISION = _FACTS.pattern("decision")
-_CORRECTION = _FACTS.pattern("correction")
-_STATES_SOMETHING = _FACTS.pattern("states_something")
-_HOUSE_RULE = _FACTS.pattern("house_rule")
 
-_RETRACTED = _RETRACTIONS.each("retracted")
-_MEANINGLESS = _RETRACTIONS.pattern("meaningless")
-_AT_HAND = _RETRACTIONS.pattern("at_hand")
-_SAID_ABOUT = _RETRACTIONS.pattern("said_about")
-_UNDER_CONDITION = _RETRACTIONS.pattern("under_condition")
-_UPON_ASKING = _RETRACTIONS.pattern("upon_asking")
-_NOT_TO = _RETRACTIONS.pattern("not_to")
-_FORGETTING = _RETRACTIONS.pattern("forgetting")
-_WHO_FORGETS = _RETRACTIONS.pattern("who_forgets")
-_BIDS = _RETRACTIONS.pattern("bids")
-_NO_MORE = _RETRACTIONS.blocks("no_longer")
+_RETRACTED = _RETRACT.each("retracted")
+_NO_MORE = _RETRACT.blocks("no_longer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +258,7 @@ def _unwrapped(text: str) -> str:
     """Replace line breaks inside sentences by spaces, at the same length; text with code stays."""
     if "\n" not in text or "```" in text:
         return text
-    return _SOFT_WRAP.sub(lambda match: " " * len(match[0]), text)
+    return _SENTENCES["soft_wrap"].sub(lambda match: " " * len(match[0]), text)
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -343,14 +269,13 @@ def sentences(text: str) -> Iterator[str]:
 def _placed_sentences(text: str) -> Iterator[tuple[int, str]]:
     """The sentences of a text, each with its start."""
     start = 0
-    for match in _ENDS.finditer(text):
+    for match in _SENTENCES["ends"].finditer(text):
         if match["quoted"] is not None:
             continue
         if match["end"][0] == "\n" and text.startswith("```", match.end()):
             continue
-        if match["end"][0] == "." and _ABBREVIATION.search(
-            text[max(start, match.start() - 8) : match.start()]
-        ):
+        before = text[max(start, match.start() - 8) : match.start()]
+        if match["end"][0] == "." and _SENTENCES["abbreviation"].search(before):
             continue
         yield from _placed(text[start : match.end()], start)
         start = match.end()
@@ -370,7 +295,7 @@ def normal(sentence: str) -> str:
 
 def masked(text: str) -> str:
     """The text with quotations, code and URLs masked, at the same length."""
-    return _QUOTED_SPAN.sub(lambda span: MASK * len(span[0]), text)
+    return _SENTENCES["quoted_span"].sub(lambda span: MASK * len(span[0]), text)
 
 
 def judge(sentence: str) -> Statement:
@@ -383,14 +308,15 @@ def judge(sentence: str) -> Statement:
     if reason in ("", "forget") and (what := _retracted(hidden)):
         if _put_off(hidden, what):
             return Statement(sentence, "nothing", "hypothetical")
-        return _retraction(sentence, text[slice(*what)])
+        taken_back = text[slice(*what)].strip()
+        return Statement(sentence, "states", "forget", "user-profile", retracts=taken_back)
     if reason:
         return Statement(sentence, "nothing", reason)
     if _is_question(hidden):
         return Statement(sentence, "asks", "question")
     if reason := _disclaimer(hidden):
         return Statement(sentence, "nothing", reason)
-    if _speaks_of_forgetting(_without_address(hidden)):
+    if _speaks_of_forgetting(without_address(hidden)):
         return Statement(sentence, "nothing", "forget")
     if definition := _definition(text, hidden):
         return Statement(sentence, "states", "definition", "domain-facts", definition)
@@ -406,8 +332,9 @@ def _stated(sentence: str, hidden: str) -> Statement:
     return found if found.kind is not None or found.reason == "one-off" else _fact(sentence, hidden) or found
 
 
-def _without_address(hidden: str) -> str:
-    for lead in (_ADDRESS, _REMEMBER_THAT, _ADDRESS):
+def without_address(hidden: str) -> str:
+    """The text without greeting and announcement: "Hi, please remember that …"."""
+    for lead in (_SENTENCES["address"], _SENTENCES["remember_that"], _SENTENCES["address"]):
         hidden = lead.sub("", hidden, count=1)
     return hidden
 
@@ -415,7 +342,7 @@ def _without_address(hidden: str) -> str:
 def _retracted(hidden: str) -> tuple[int, int] | None:
     """The span of the part that the sentence takes back; None if it takes nothing back."""
     start, end = 0, len(hidden)
-    if polite := _POLITE.match(hidden):
+    if polite := _SENTENCES["polite"].match(hidden):
         start, end = polite.span("rest") if polite["rest"] is not None else polite.span("rest_zh")
     elif _is_question(hidden):
         return None
@@ -427,11 +354,11 @@ def _taken_back(hidden: str) -> tuple[int, int] | None:
     """Where in a sentence stands what the user takes back; None when nothing named is."""
     for pattern in _RETRACTED:
         match = pattern.search(hidden)
-        if match is None or _NOT_TO.search(hidden[: match.start()]):
+        if match is None or _RETRACT["not_to"].search(hidden[: match.start()]):
             continue
         what, start = match["what"].strip(), match.start("what")
-        is_at_hand = _AT_HAND.match(what) and not _SAID_ABOUT.search(hidden[:start])
-        if not _MEANINGLESS.match(what) and not is_at_hand:
+        is_at_hand = _RETRACT["at_hand"].match(what) and not _RETRACT["said_about"].search(hidden[:start])
+        if not _RETRACT["meaningless"].match(what) and not is_at_hand:
             return match.span("what")
     return None
 
@@ -441,9 +368,10 @@ def _speaks_of_forgetting(said: str) -> bool:
 
     That somebody forgets things is told like anything else.
     """
-    match = _FORGETTING.search(said)
+    match = _RETRACT["forgetting"].search(said)
     before = said[: match.start()] if match else ""
-    return match is not None and not (_WHO_FORGETS.search(before) and not _BIDS.search(before))
+    is_somebodys = _RETRACT["who_forgets"].search(before) and not _RETRACT["bids"].search(before)
+    return match is not None and not is_somebodys
 
 
 def _affirmed(hidden: str) -> str:
@@ -458,36 +386,32 @@ def _affirmed(hidden: str) -> str:
 def _put_off(hidden: str, what: tuple[int, int]) -> bool:
     """Whether the retraction is conditional, for later, or in somebody else's words."""
     before, after = hidden[: what[0]], hidden[what[1] :]
-    is_conditional = _UNDER_CONDITION.search(f"{before} {after}")
-    return bool(is_conditional or _UPON_ASKING.search(hidden[: what[1]]) or _disclaimer(before))
-
-
-def _retraction(sentence: str, what: str) -> Statement:
-    return Statement(sentence, "states", "forget", "user-profile", retracts=what.strip())
+    is_conditional = _RETRACT["under_condition"].search(f"{before} {after}")
+    return bool(is_conditional or _RETRACT["upon_asking"].search(hidden[: what[1]]) or _disclaimer(before))
 
 
 def _fact(sentence: str, hidden: str) -> Statement | None:
     """Judge whether a sentence states a fact of the user, a decision, a correction or a house rule."""
-    if _CONDITION.search(hidden):
+    if _SENTENCES["condition"].search(hidden):
         return None
-    said = _without_address(hidden)
-    is_request = _IMPERATIVE.match(said) or _REQUEST.search(said)
+    said = without_address(hidden)
+    is_request = _FACTS["imperative"].match(said) or _SENTENCES["request"].search(said)
     for reason, rule in () if is_request else _FACT_RULES:
         if match := rule.search(said):
             around = f"{said[: match.start()]} {said[match.end() :]}"
-            if not _PASSING.search(around):
+            if not _FACTS["passing"].search(around):
                 return Statement(sentence, "states", reason, "user-profile")
-    if _PASSING.search(said):
+    if _FACTS["passing"].search(said):
         return None
-    if _DECISION.search(said):
+    if _FACTS["decision"].search(said):
         return Statement(sentence, "states", "decision", "domain-facts")
-    if match := _CORRECTION.match(said) or _CORRECTION.match(hidden):
+    if match := _FACTS["correction"].match(said) or _FACTS["correction"].match(hidden):
         rest = (match["rest"] or match["rest_zh"]).strip()
-        if _STATES_SOMETHING.search(rest):
+        if _FACTS["states_something"].search(rest):
             return Statement(sentence, "states", "correction", "domain-facts")
-    if match := _HOUSE_RULE.match(said):
+    if match := _FACTS["house_rule"].match(said):
         rest = (match["rest"] or match["rest_zh"] or match["rest_said"]).strip()
-        if _says_enough(rest) and not _REQUEST.search(rest):
+        if _says_enough(rest) and not _SENTENCES["request"].search(rest):
             return Statement(sentence, "states", "house-rule", "domain-facts")
     return None
 
@@ -518,7 +442,7 @@ def _judged(sentence: str) -> Iterator[Statement]:
 def _where_the_question_begins(sentence: str) -> int:
     """The end of the clauses before a question; 0 if there are none."""
     cut = 0
-    for match in islice(_CLAUSE_END.finditer(masked(sentence)), 8):
+    for match in islice(_SENTENCES["clause_end"].finditer(masked(sentence)), 8):
         clause = normal(sentence[cut : match.start()])
         if _asks(clause):
             break
@@ -527,54 +451,54 @@ def _where_the_question_begins(sentence: str) -> int:
 
 
 def _refusal(hidden: str) -> str:
-    if _INSTRUCTION.search(hidden):
+    if _SENTENCES["instruction"].search(hidden):
         return "instruction-to-assistant"
-    if _DO_NOT_REMEMBER.search(hidden):
+    if _SENTENCES["do_not_remember"].search(hidden):
         return "do-not-remember"
-    return "forget" if _FORGET.search(hidden) and not _STANDING.search(hidden) else ""
+    return "forget" if _SENTENCES["forget"].search(hidden) and not _STANDING.search(hidden) else ""
 
 
 def _disclaimer(hidden: str) -> str:
     """Why a sentence is not the user's own, or not meant now: "reported", "hypothetical", "past"; or ""."""
-    if _BY_ANOTHER.match(hidden):
+    if _SENTENCES["by_another"].match(hidden):
         return "reported"
-    if _HYPOTHETICAL.search(hidden):
+    if _SENTENCES["hypothetical"].search(hidden):
         return "hypothetical"
-    if _REPORTED.search(hidden):
+    if _SENTENCES["reported"].search(hidden):
         return "reported"
-    return "past" if _PAST.search(hidden) else ""
+    return "past" if _SENTENCES["past"].search(hidden) else ""
 
 
 def _is_question(hidden: str) -> bool:
-    untagged = _TAG.sub("", hidden)
+    untagged = _SENTENCES["tag"].sub("", hidden)
     return _asks(untagged) and not _is_polite_wish(untagged)
 
 
 def _asks(hidden: str) -> bool:
     if hidden.rstrip("!. )").endswith("?"):
         return True
-    if _QUESTION_ENDS_ZH.search(hidden) or _QUESTION_STARTS.search(hidden):
+    if _SENTENCES["question_ends_zh"].search(hidden) or _SENTENCES["question_starts"].search(hidden):
         return True
-    if _ASKS_TO_BE_TOLD.search(hidden):
+    if _SENTENCES["asks_to_be_told"].search(hidden):
         return True
-    return bool(_QUESTION_WORDS_ZH.search(hidden)) and not _ANYHOW.search(hidden)
+    return bool(_SENTENCES["question_words_zh"].search(hidden)) and not _SENTENCES["anyhow"].search(hidden)
 
 
 def _is_polite_wish(hidden: str) -> bool:
     """Whether a "could you …?" asks for a lasting habit, not for information."""
-    match = _POLITE.match(hidden)
+    match = _SENTENCES["polite"].match(hidden)
     if match is None:
         return False
     rest = match["rest"] or match["rest_zh"] or ""
-    if _QUESTION_WORDS_ZH.search(rest):
+    if _SENTENCES["question_words_zh"].search(rest):
         return False
-    return bool(_POLITE_WISH.search(rest) or _STANDING.search(rest))
+    return bool(_SENTENCES["polite_wish"].search(rest) or _STANDING.search(rest))
 
 
 def _definition(text: str, hidden: str) -> Definition | None:
     start, announced = _announced(hidden)
     body = hidden[start:]
-    if not announced and _REQUEST.search(body):
+    if not announced and _SENTENCES["request"].search(body):
         return None
     return find_definition(text[start:], body)
 
@@ -582,25 +506,20 @@ def _definition(text: str, hidden: str) -> Definition | None:
 def _announced(hidden: str) -> tuple[int, bool]:
     """The start of the statement proper, and whether words like "remember that" announce it."""
     start, announced = 0, False
-    for _ in range(3):
-        for lead, announces in (
-            (_ADDRESS, False),
-            (_REMEMBER_THAT, True),
-            (_HERE, True),
-        ):
-            if match := lead.match(hidden[start:]):
-                start += match.end()
-                announced = announced or announces
+    for lead in ("address", "remember_that", "here") * 3:
+        if match := _SENTENCES[lead].match(hidden[start:]):
+            start += match.end()
+            announced = announced or lead != "address"
     return start, announced
 
 
 def _preference(sentence: str, hidden: str) -> Statement:
-    polite = _POLITE.match(_TAG.sub("", hidden))
+    polite = _SENTENCES["polite"].match(_SENTENCES["tag"].sub("", hidden))
     wish = ((polite["rest"] or polite["rest_zh"]) if polite else None) or hidden
     lasting = _STANDING.search(wish)
-    if _ONE_OFF.search(wish) and not lasting:
+    if _SENTENCES["one_off"].search(wish) and not lasting:
         return Statement(sentence, "nothing", "one-off")
     for reason, rule in _PREFERENCES:
-        if rule.search(wish) and not (reason == "default" and _OUTSIDERS.search(wish)):
+        if rule.search(wish) and not (reason == "default" and _WISHES["outsiders"].search(wish)):
             return Statement(sentence, "states", reason, "user-profile")
-    return Statement(sentence, "nothing", "task" if _REQUEST.search(hidden) else "none")
+    return Statement(sentence, "nothing", "task" if _SENTENCES["request"].search(hidden) else "none")

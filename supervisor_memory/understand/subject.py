@@ -55,43 +55,33 @@ _PEOPLE.give(
     english=alternatives(word for word in _NAMED if not has_cjk(word)),
     chinese=alternatives(filter(has_cjk, _NAMED)),
 )
-_OTHER = _PEOPLE.pattern("other")
-_OTHER_ZH = _PEOPLE.pattern("other_zh")
-_I = _PEOPLE.pattern("i")
-_WE = _PEOPLE.pattern("we")
-_HE = _PEOPLE.pattern("he")
-_I_ZH = _PEOPLE.pattern("i_zh")
-_WE_ZH = _PEOPLE.pattern("we_zh")
-_I_AT_START = _PEOPLE.pattern("i_at_start")
-_WE_AT_START = _PEOPLE.pattern("we_at_start")
-_LEAD = _PEOPLE.pattern("lead")
 
 
 def people(text: str) -> People:
     """Find the people a text is about; its first 2,000 characters are read."""
     plain = " ".join(unicodedata.normalize("NFKC", text[:2_000]).replace("’", "'").split())
-    plain = plain[match.end() :] if (match := _LEAD.match(plain)) else plain
+    plain = plain[match.end() :] if (match := _PEOPLE["lead"].match(plain)) else plain
     others: dict[str, bool] = {}
     starts: list[int] = []
-    for match in _OTHER.finditer(plain):
+    for match in _PEOPLE["other"].finditer(plain):
         who = (match["who"] or match["plural"]).casefold()
         of = match["of"] or match["bare"] or ""
         others[f"{of}{_NAMED.get(who, who)}".casefold()] = bool(of or match["own"])
         starts.append(match.start())
-    for match in _OTHER_ZH.finditer(plain):
+    for match in _PEOPLE["other_zh"].finditer(plain):
         if len(match["who"]) == 1 and not match["own"]:
             continue  # 热狗 is no dog
         others[f"{match['of'] or ''}{_NAMED[match['who']]}"] = bool(match["of"] or match["own"])
         starts.append(match.start())
-    rest = _OTHER_ZH.sub(" ", _OTHER.sub(" ", plain))
-    if match := _HE.match(plain):
+    rest = _PEOPLE["other_zh"].sub(" ", _PEOPLE["other"].sub(" ", plain))
+    if match := _PEOPLE["he"].match(plain):
         others["he" if (match["he"] or match["zh"]).casefold() in ("he", "他") else "she"] = False
         starts.append(0)
-    own = _WE.sub(" ", rest)
+    own = _PEOPLE["we"].sub(" ", rest)
     leads = bool(starts) and min(starts) == 0
     return People(
-        is_i=bool(_I.search(own) or _I_ZH.search(rest)),
-        is_we=bool(_WE.search(rest) or _WE_ZH.search(rest)),
+        is_i=bool(_PEOPLE["i"].search(own) or _PEOPLE["i_zh"].search(rest)),
+        is_we=bool(_PEOPLE["we"].search(rest) or _PEOPLE["we_zh"].search(rest)),
         others=frozenset(others),
         known=frozenset(name for name, is_known in others.items() if is_known),
         leads=leads,
@@ -100,9 +90,9 @@ def people(text: str) -> People:
 
 
 def _person_of(text: str) -> str:
-    if _I_AT_START.match(text):
+    if _PEOPLE["i_at_start"].match(text):
         return "i"
-    return "we" if _WE_AT_START.match(text) else ""
+    return "we" if _PEOPLE["we_at_start"].match(text) else ""
 
 
 def of_another(one: People, other: People) -> bool:
@@ -123,8 +113,6 @@ def _share(some: frozenset[str], others: frozenset[str]) -> bool:
 
 
 _ABOUT_THE_USER = lexicon("wishes").pattern("about_the_user")
-_PERSON = _PEOPLE.pattern("person")
-_MANY = _PEOPLE.pattern("many")
 _FIRST_PERSON = _PEOPLE.blocks("first_person")
 _THIRD_PERSON = _PEOPLE.table("third_person")
 _AFTER_NAME = _PEOPLE.text("after_name")
@@ -141,7 +129,7 @@ def is_about_the_user(sentence: str, user_id: str) -> bool:
     hidden = masked(said)
     if _ABOUT_THE_USER.search(hidden):
         return True
-    if _PERSON.search(hidden) and not _MANY.search(hidden):
+    if _PEOPLE["person"].search(hidden) and not _PEOPLE["many"].search(hidden):
         return True
     own = _of_the_named(said, user_id)
     for block, pattern in _FIRST_PERSON:
@@ -181,19 +169,9 @@ _PROPERTIES = tuple(
     for name, each in _LEXICON.table("properties").items()
 )
 """Each property: its name, its default subject, and its values."""
-_DECIMALS = _LEXICON.pattern("decimals")
 _DIGITS = {word: str(n) for n, words in enumerate(_LEXICON.listed("digits")) for word in words.split()}
-_NAME = _LEXICON.pattern("name")
 _STANDING = lexicon("wishes").pattern("preferences.standing-instruction")
-_FACT = _LEXICON.pattern("fact")
-_FACTS_ZH = _LEXICON.table("facts_zh")
-_CONTRAST = _LEXICON.pattern("contrast")
-_AVOIDS = _LEXICON.pattern("avoids")
 _SUBJECTS = _LEXICON.patterns("subjects")
-_BRIEF = _LEXICON.pattern("brief")
-_OWN_ACTS = _LEXICON.pattern("own_acts")
-_ANSWERS = _LEXICON.pattern("answers")
-_PURPOSE = _LEXICON.pattern("purpose")
 _GENERIC_PURPOSES = _LEXICON.words("generic_purposes")
 
 
@@ -229,48 +207,44 @@ def _after_the_turn(text: str) -> str:
 def _found(text: str) -> list[tuple[str, str, str, bool]]:
     """Find (property, default subject, value, whether it is to be avoided)."""
     hidden = masked(text)
-    wanted = _CONTRAST.sub(lambda match: match["kept"] or "", hidden)
+    wanted = _LEXICON["contrast"].sub(lambda match: match["kept"] or "", hidden)
     return [*_facts(text), *_of_properties(wanted, avoided=False)] or [*_of_properties(hidden, avoided=True)]
 
 
 def _facts(text: str) -> Iterator[tuple[str, str, str, bool]]:
-    if match := _NAME.search(text):
+    if match := _LEXICON["name"].search(text):
         name = next(g for g in match.groups() if g)
-        avoided = bool(_AVOIDS.search(text[: match.start()][-12:]))
+        avoided = bool(_LEXICON["avoids"].search(text[: match.start()][-12:]))
         yield "name", "user", name.strip(" .'").casefold(), avoided
-    if match := _FACT.search(text):
-        what = (match["what"] or match["what_zh"]).casefold()
-        what = _FACTS_ZH.get(what, what)
-        yield (
-            what.replace("timezone", "time zone"),
-            "user",
-            (match["is"] or match["is_zh"]).strip(" .。").casefold(),
-            False,
-        )
+    if match := _LEXICON["fact"].search(text):
+        told = (match["what"] or match["what_zh"]).casefold()
+        what = _LEXICON.table("facts_zh").get(told, told)
+        value = (match["is"] or match["is_zh"]).strip(" .。").casefold()
+        yield what.replace("timezone", "time zone"), "user", value, False
 
 
 def _of_properties(text: str, *, avoided: bool) -> Iterator[tuple[str, str, str, bool]]:
-    negative = avoided or bool(_AVOIDS.search(text))
+    negative = avoided or bool(_LEXICON["avoids"].search(text))
     for name, said_of, patterns in _PROPERTIES:
-        if name == "language" and _OWN_ACTS.search(text):
+        if name == "language" and _LEXICON["own_acts"].search(text):
             continue
         values = [value for value, pattern in patterns if pattern.search(text)]
         yield from ((name, said_of, value, negative) for value in values)
-    for match in _DECIMALS.finditer(text):
+    for match in _LEXICON["decimals"].finditer(text):
         digit = (match["zh"] or match["en"] or "0").casefold()
         yield "decimals", "number", _DIGITS.get(digit, digit), negative
 
 
 def _thing(text: str) -> str | None:
     """The subject that is to be short or detailed, if it is not the answers: "short meetings"."""
-    match = _BRIEF.search(text)
+    match = _LEXICON["brief"].search(text)
     named = (match[name] for name in ("after", "before", "zh", "zhafter")) if match else ()
-    found = (word.casefold() for word in named if word and not _ANSWERS.fullmatch(word))
+    found = (word.casefold() for word in named if word and not _LEXICON["answers"].fullmatch(word))
     return next((word.removesuffix("s") for word in found), None)
 
 
 def _subject(text: str, said_of: str) -> str:
-    match = _PURPOSE.search(text)
+    match = _LEXICON["purpose"].search(text)
     purpose = (match["en"] or match["zh"]).casefold().strip() if match else ""
     if purpose and purpose not in _GENERIC_PURPOSES:
         return purpose
@@ -299,18 +273,14 @@ _ATTRIBUTES.give(
 )
 
 _LONGEST = 200
-_ATTRIBUTE_LEAD = _ATTRIBUTES.pattern("lead")
-_OWN = _ATTRIBUTES.pattern("own")
 _PATTERNS = _ATTRIBUTES.blocks("patterns")
-_OPEN = _ATTRIBUTES.pattern("open")
 _LOOKS = dict(_ATTRIBUTES.patterns("looks"))
-_PLACES = _ATTRIBUTES.pattern("places")
 
 
 def stated(text: str) -> Stated | None:
     """The attribute that a text states; None if it states none, or says more than that."""
     plain = " ".join(unicodedata.normalize("NFKC", text[:_LONGEST]).replace("’", "'").split())
-    return next(_attribute_in(_ATTRIBUTE_LEAD.sub("", plain)), None) if len(text) < _LONGEST else None
+    return next(_attribute_in(_ATTRIBUTES["lead"].sub("", plain)), None) if len(text) < _LONGEST else None
 
 
 def same_attribute(one: Stated | None, other: Stated | None) -> bool:
@@ -325,15 +295,10 @@ def same_attribute(one: Stated | None, other: Stated | None) -> bool:
 
 def _is_part(one: str, other: str) -> bool:
     """Whether one value is part of the other: Ada, and Ada Lovelace."""
-    return (
-        one in other or other in one
-        if not one.isascii()
-        else _words(one) <= _words(other) or _words(other) <= _words(one)
-    )
-
-
-def _words(value: str) -> frozenset[str]:
-    return frozenset(value.split())
+    if not one.isascii():
+        return one in other or other in one
+    some, others = set(one.split()), set(other.split())
+    return some <= others or others <= some
 
 
 def _attribute_in(text: str) -> Iterator[Stated]:
@@ -342,10 +307,10 @@ def _attribute_in(text: str) -> Iterator[Stated]:
             continue
         attribute, value = block["name"], match["value"].strip()
         name, looks = _NAMES[match["of"].casefold()] if attribute == "of" else (attribute, "")
-        if _OPEN.search(value) or (looks and not _LOOKS[looks].fullmatch(value)):
+        if _ATTRIBUTES["open"].search(value) or (looks and not _LOOKS[looks].fullmatch(value)):
             continue
         if name == "workplace":
-            name = "workplace, a place" if _PLACES.match(value) else "employer"
+            name = "workplace, a place" if _ATTRIBUTES["places"].match(value) else "employer"
         yield Stated(_holder(match["whose"]), name, value.casefold().strip(" .'\""))
 
 
@@ -353,4 +318,4 @@ def _holder(whose: str) -> str:
     word = whose.casefold().removesuffix("'s").removesuffix("的")
     if word in ("i", "my", "我"):
         return "i"
-    return "we" if word in ("we", "our", "我们") else _OWN.sub("", word)
+    return "we" if word in ("we", "our", "我们") else _ATTRIBUTES["own"].sub("", word)

@@ -57,8 +57,7 @@ class Curator:
             RecordNotFound: there is no such record, or it was deleted, waits for review or is quarantined.
         """
         record = self.find(id, user_id, op="summarize")
-        if record.status in _UNTOUCHABLE:
-            raise RecordNotFound(f"record {id!r} {_UNTOUCHABLE[record.status]}", id=id, status=record.status)
+        _check_in_use(record)
         return record.content
 
     def versions(self, id: str, user_id: str | None) -> list[Version]:
@@ -149,38 +148,27 @@ class Curator:
             source: The source of the new text, if the old text is the user's; None: the user.
         """
         by = actor or _actor(user_id)
-        return again_when_late(
-            lambda: self._update(id, user_id, content, metadata, merge=merge, by=by, source=source)
-        )
 
-    def _update(
-        self,
-        id: str,
-        user_id: str | None,
-        content: str | None,
-        metadata: Mapping[str, Any],
-        *,
-        merge: bool,
-        by: str,
-        source: Source | None,
-    ) -> WriteResult:
-        ports = self.writing()
-        view = ports.deciding()
-        old = self.own(id, user_id, ports)
-        if old.status in _UNTOUCHABLE:
-            raise RecordNotFound(f"record {id!r} {_UNTOUCHABLE[old.status]}", id=id, status=old.status)
-        commit = revision(old, content, metadata, merge=merge, actor=by, view=view, source=source)
-        if commit is None:
-            return WriteResult(old.id, "skipped", reason="nothing-to-change", version=old.version)
-        if old.status == "compressed":  # a change means that it shall be found again
-            [change] = commit.changes
-            found = replace(change, record=back_in_use(change.record, view))
-            apart = taken_out([old], ports, actor=by)
-            commit = replace(commit, changes=(found, *apart.changes), audit=(*commit.audit, *apart.audit))
-        done = view.commit(commit)
-        if ports.degraded:
-            self.trail.degraded("update", Scope(old.user_id), ports.reasons, ports=ports)
-        return WriteResult(old.id, "updated", saved=done.saved, version=old.version + 1, applied=done.applied)
+        def once() -> WriteResult:
+            ports = self.writing()
+            view = ports.deciding()
+            old = self.own(id, user_id, ports)
+            _check_in_use(old)
+            commit = revision(old, content, metadata, merge=merge, actor=by, view=view, source=source)
+            if commit is None:
+                return WriteResult(old.id, "skipped", reason="nothing-to-change", version=old.version)
+            if old.status == "compressed":  # a change means that it shall be found again
+                [change] = commit.changes
+                found = replace(change, record=back_in_use(change.record, view))
+                apart = taken_out([old], ports, actor=by)
+                commit = replace(commit, changes=(found, *apart.changes), audit=(*commit.audit, *apart.audit))
+            done = view.commit(commit)
+            if ports.degraded:
+                self.trail.degraded("update", Scope(old.user_id), ports.reasons, ports=ports)
+            version = old.version + 1
+            return WriteResult(old.id, "updated", saved=done.saved, version=version, applied=done.applied)
+
+        return again_when_late(once)
 
     def delete(self, id: str, user_id: str | None, *, actor: str | None = None) -> int:
         """Delete one record. `actor` None: the operator, or the supervisor for the user."""
@@ -231,6 +219,11 @@ class Curator:
         near = _nearest(str(id)[:_LONGEST_ID], owner, ports)
         hint = f"; the nearest known are {', '.join(near)}" if near else ""
         raise RecordNotFound(f"there is no record {str(id)[:64]!r}{of_user}{hint}", id=id, nearest=near)
+
+
+def _check_in_use(record: Record) -> None:
+    if told := _UNTOUCHABLE.get(record.status):
+        raise RecordNotFound(f"record {record.id!r} {told}", id=record.id, status=record.status)
 
 
 def _nearest(id: str, user_id: str | None, ports: Ports) -> tuple[str, ...]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from supervisor_memory.errors import BackendError
 from supervisor_memory.ports import Ports, Services
 from supervisor_memory.stores.protocol import Erases
+from supervisor_memory.upkeep.queue.queue import Queue
 
 __all__ = ["OUT_OF_REACH", "Eraser", "Receipt"]
 
@@ -46,21 +47,12 @@ class Receipt:
         return not self.pending
 
 
-class Events(Protocol):
-    """The queue of events, as an eraser sees it."""
-
-    def count_of(self, user_id: str) -> int: ...
-    def forget(self, user_id: str, *, at: float) -> tuple[int, str]:
-        """Remove a user's events; returns how many, and why bytes could not be removed ("": they were)."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Eraser:
     """Erases in the queue, in the backend, and in the memory of this process."""
 
     services: Services
-    events: Events
+    events: Queue
 
     def holds(self, user_id: str) -> Mapping[str, int]:
         """How much `erase` would remove, by kind."""

@@ -70,17 +70,17 @@ def reembed(services: Services, user_id: str | None, progress: Progress) -> Reem
     return _Reembedding(services, embedder, user_id, progress).run()
 
 
+@dataclass
 class _Reembedding:
-    def __init__(
-        self, services: Services, embedder: "Embedder", user_id: str | None, progress: Progress
-    ) -> None:
-        self._services = services
-        self._embedder = embedder
-        self._user_id = user_id
-        self._progress = progress
-        self._where = waiting_for(embedder.fingerprint, user_id)
+    _services: Services
+    _embedder: "Embedder"
+    _user_id: str | None
+    _progress: Progress
+
+    def __post_init__(self) -> None:
+        self._where = waiting_for(self._embedder.fingerprint, self._user_id)
         self._seen: set[str] = set()
-        self._done = Reembedded(embedder.fingerprint)
+        self._done = Reembedded(self._embedder.fingerprint)
 
     def run(self) -> Reembedded:
         ports = self._ports()
@@ -102,13 +102,10 @@ class _Reembedding:
             for start in range(0, len(legible), _TOGETHER):
                 some = legible[start : start + _TOGETHER]
                 self._write(some, self._vectors(some))
-                self._progress(self._looked_at, self._total)
+                done = self._done
+                self._progress(done.embedded + done.unread + len(done.refused), self._total)
             offset += len(page) - (self._done.embedded - embedded)  # those embedded wait no more
         return self._done.embedded - before
-
-    @property
-    def _looked_at(self) -> int:
-        return self._done.embedded + self._done.unread + len(self._done.refused)
 
     def _vectors(self, records: Sequence[Record]) -> "dict[str, Vector]":
         """Text → vector. If embedding them together fails, each is tried alone: one text may be the cause."""

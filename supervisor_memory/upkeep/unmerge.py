@@ -10,23 +10,19 @@ from dataclasses import replace
 
 from supervisor_memory.model.records import AuditEvent, Filter, Record, Source, content_hash
 from supervisor_memory.ports import Deciding, Ports
+from supervisor_memory.stages.insert.draft import embedded
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.upkeep.compact import COMPRESSED_FROM, COMPRESSED_INTO, rebuilt, sources_of
 
-__all__ = ["back_in_use", "is_told_by_a_summary", "taken_out"]
-
-
-def is_told_by_a_summary(record: Record) -> bool:
-    """Whether a record was ever merged into a summary, even if one of them was changed since."""
-    return isinstance(record.metadata.get(COMPRESSED_INTO), str)
+__all__ = ["back_in_use", "taken_out"]
 
 
 def taken_out(records: Iterable[Record], ports: Ports, *, actor: str) -> Commit:
     """The changes to the summaries of these records; empty if they have none."""
     leaving: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for record in records:
-        if is_told_by_a_summary(record):
-            leaving[record.user_id, record.metadata[COMPRESSED_INTO]].add(record.id)
+        if isinstance(summary_id := record.metadata.get(COMPRESSED_INTO), str):
+            leaving[record.user_id, summary_id].add(record.id)
     changes: list[Change] = []
     events: list[AuditEvent] = []
     view = ports.deciding()
@@ -46,11 +42,10 @@ def back_in_use(record: Record, view: Deciding) -> Record:
     metadata = {name: value for name, value in record.metadata.items() if name != COMPRESSED_INTO}
     active = replace(record, status="active", metadata=metadata, valid_from=view.now, valid_to=None)
     if active.subject is not None:
-        family, user_id, *task = active.namespace
-        place = Filter(user_id, families=(family,), tasks=(task[0] if task else None,))
-        if view.list(replace(place, subject=active.subject, attribute=active.attribute), limit=1):
+        where = replace(Filter.beside(active), subject=active.subject, attribute=active.attribute)
+        if view.list(where, limit=1):
             active = replace(active, subject=None, attribute=None)
-    return active if active.vector is not None else _embedded(active, view)
+    return active if active.vector is not None else embedded(active, view)
 
 
 def _every(user_id: str, ids: Sequence[str], view: Deciding) -> Sequence[Record]:
@@ -63,18 +58,10 @@ def _without(summary: Record, left: Sequence[Record], ports: Ports, view: Decidi
     """The summary made anew from the remaining records; deleted if there are none."""
     now = view.now
     if not left:
-        return replace(
-            summary,
-            status="deleted",
-            updated_at=now,
-            valid_to=now,
-            metadata={**summary.metadata, COMPRESSED_FROM: []},
-        )
-    text = rebuilt(
-        left,
-        most_tokens=3 * view.settings.max_context_tokens // 4,
-        count_tokens=ports.services.count_tokens,
-    )
+        metadata = {**summary.metadata, COMPRESSED_FROM: []}
+        return replace(summary, status="deleted", updated_at=now, valid_to=now, metadata=metadata)
+    most = 3 * view.settings.max_context_tokens // 4
+    text = rebuilt(left, most_tokens=most, count_tokens=ports.services.count_tokens)
     new = replace(
         summary,
         content=text,
@@ -83,13 +70,7 @@ def _without(summary: Record, left: Sequence[Record], ports: Ports, view: Decidi
         updated_at=now,
         valid_from=now,
     )
-    return _embedded(new, view)
-
-
-def _embedded(record: Record, view: Deciding) -> Record:
-    [vector] = view.embed([record.embedded_text])
-    embedder = view.embedder if vector is not None else None
-    return replace(record, vector=vector, embedder=embedder.fingerprint if embedder else None)
+    return embedded(new, view)
 
 
 def _event(old: Record, new: Record, *, actor: str) -> AuditEvent:

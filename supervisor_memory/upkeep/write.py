@@ -355,17 +355,16 @@ class Writer:
             is_given: Whether no operator has seen it yet. False: the insert and post-insert stages alone.
         """
         recipe = self.recipe if is_given else replace(self.recipe, pre_insert=())
-        said = replace(said, is_given=is_given)
-        return [result for part in in_parts(said) for result in self._insert_part(part, begun, recipe)]
-
-    def _insert_part(self, said: Remembering, begun: float | None, recipe: Recipe) -> list[WriteResult]:
-        ports = self.services.ports(self.services.settings.write_timeout_ms)
-        ports.now = ports.now if begun is None else begun
-        done = remember(said, ports, recipe)
-        if ports.degraded:
-            self.trail.degraded("write", said.scope, ports.reasons, ports=ports)
-        self._follow_up(done)
-        return list(done.results)
+        results: list[WriteResult] = []
+        for part in in_parts(replace(said, is_given=is_given)):
+            ports = self.services.ports(self.services.settings.write_timeout_ms)
+            ports.now = ports.now if begun is None else begun
+            done = remember(part, ports, recipe)
+            if ports.degraded:
+                self.trail.degraded("write", said.scope, ports.reasons, ports=ports)
+            self._follow_up(done)
+            results += done.results
+        return results
 
     def decide_again(
         self, store: MemoryBackend, commit: Commit, became: Callable[[str], str]

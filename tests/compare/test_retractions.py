@@ -6,7 +6,7 @@ import pytest
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.model.records import Message
-from supervisor_memory.stages.pre_insert.extract import from_user
+from supervisor_memory.stages.pre_insert.extract import read_user
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from supervisor_memory.stages.pre_insert.extract import from_user
     ],
 )
 def test_a_retraction_is_a_candidate_that_deletes(text: str, content: str) -> None:
-    [found] = from_user(Message("user", text, id="m"))
+    [found] = read_user(Message("user", text, id="m")).candidates
     assert (found.event, found.content, found.evidence) == ("DELETE", content, text)
 
 
@@ -40,7 +40,7 @@ def test_a_retraction_is_a_candidate_that_deletes(text: str, content: str) -> No
     ],
 )
 def test_what_names_nothing_takes_nothing_back(text: str) -> None:
-    assert [each for each in from_user(Message("user", text)) if each.event] == []
+    assert [each for each in read_user(Message("user", text)).candidates if each.event] == []
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ LONGEST_CALCULATED_WITH = 2
 """Characters: 万 and 中午 stand in functions that calculate with them."""
 REPEATED_IN_REPEATED = {
     "supervisor_memory.compare.slots:_CODE",
-    "supervisor_memory.stages.pre_insert.gather:_SEVERAL",
-    "supervisor_memory.understand.statements:_EDGES",
+    "supervisor_memory.stages.pre_insert.gather:several",
+    "supervisor_memory.understand.statements:edges",
 }
 """Patterns that repeat without bound what repeats without bound, with a mark between, or nothing behind."""
 
@@ -35,6 +35,8 @@ def modules() -> Iterator[Any]:
 
 
 def patterns_in(value: object) -> Iterator["re.Pattern[str]"]:
+    if isinstance(value, Lexicon):
+        return
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, tuple | list):
@@ -48,9 +50,18 @@ def all_patterns() -> list[tuple[str, "re.Pattern[str]"]]:
     return [
         (f"{module.__name__}:{name}", pattern)
         for module in modules()
-        for name, value in vars(module).items()
+        for name, value in (*vars(module).items(), *used_keys(module))
         for pattern in patterns_in(value)
     ]
+
+
+def used_keys(module: Any) -> Iterator[tuple[str, "re.Pattern[str]"]]:
+    """The patterns that a module takes from a file where it uses them: `_WISHES["outsiders"]`."""
+    for node in ast.walk(ast.parse(Path(module.__file__).read_text("utf-8"))):
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            words = getattr(module, node.value.id, None)
+            if isinstance(words, Lexicon) and isinstance(node.slice, ast.Constant):
+                yield str(node.slice.value), words[str(node.slice.value)]
 
 
 def test_every_pattern_that_a_module_asks_for_can_be_compiled() -> None:

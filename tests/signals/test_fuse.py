@@ -1,7 +1,5 @@
 """Signals fused into one: what scales and weights do to a match, and who may set weights."""
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +9,7 @@ from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.errors import SettingsError
 from supervisor_memory.model.records import Weights
 from supervisor_memory.signals.index import Floats
-from supervisor_memory.signals.measure import base, reciprocal_ranks, scaled
+from supervisor_memory.signals.measure import base, scaled
 
 ALONE = np.array([True, True])
 ANY = st.lists(st.floats(width=32, allow_infinity=False), max_size=20)
@@ -91,10 +89,3 @@ def test_two_signals_that_agree_beat_the_best_of_one() -> None:
 def test_a_weight_of_nothing_leaves_a_signal_out() -> None:
     found = base({"meaning": floats(1.0, 0.0), "words": floats(0.0, 1.0)}, Weights(words=0.0))
     assert found.tolist() == [1.0, 0.0]
-
-
-def test_ranks_count_only_where_there_is_a_score() -> None:
-    found = reciprocal_ranks([floats(0.9, 0.1, 0.0), floats(0.0, 0.2, 0.0)])
-    assert found.argmax() == 1
-    assert found[2] == 0
-    assert math.isclose(found[0], 1 / 61, rel_tol=1e-6)

@@ -12,6 +12,7 @@ from typing import Final
 from supervisor_memory.flow import Inserting, Remembering, run
 from supervisor_memory.model.records import AuditEvent, Candidate, Filter, Record, Scope
 from supervisor_memory.ports import Deciding
+from supervisor_memory.stages.insert.draft import embedded
 from supervisor_memory.stages.insert.place import OLDER
 from supervisor_memory.stores.protocol import Change, Commit
 
@@ -66,15 +67,10 @@ def _stored(record_id: str, record: Record, view: Deciding) -> Record | None:
 
 def _set_aside(record: Record, now: Record | None, view: Deciding) -> None:
     if now is not None and now.status != record.status:
-        shall_be = replace(
-            now,
-            status=record.status,
-            valid_to=record.valid_to,
-            updated_at=max(now.updated_at, record.updated_at),
-        )
-        _commit(
-            Change(shall_be, expects=now.version), "delete" if record.status == "deleted" else "update", view
-        )
+        since = max(now.updated_at, record.updated_at)
+        shall_be = replace(now, status=record.status, valid_to=record.valid_to, updated_at=since)
+        op = "delete" if record.status == "deleted" else "update"
+        _commit(Change(shall_be, expects=now.version), op, view)
 
 
 def _lay_over(record: Record, now: Record, view: Deciding) -> None:
@@ -87,9 +83,7 @@ def _lay_over(record: Record, now: Record, view: Deciding) -> None:
         updated_at=max(now.updated_at, record.updated_at),
     )
     if shall_be.embedded_text != now.embedded_text:
-        [vector] = view.embed([shall_be.embedded_text])
-        embedder = view.embedder if vector is not None else None
-        shall_be = replace(shall_be, vector=vector, embedder=embedder.fingerprint if embedder else None)
+        shall_be = embedded(shall_be, view)
     if shall_be != now:
         _commit(Change(shall_be, expects=now.version), "update", view)
 
@@ -97,10 +91,22 @@ def _lay_over(record: Record, now: Record, view: Deciding) -> None:
 def _say_again(
     record: Record, now: Record | None, insert: tuple[Inserting, ...], view: Deciding
 ) -> Mapping[str, str]:
-    source = record.source
+    source, value = record.source, record.metadata.get("value")
+    candidate = Candidate(
+        record.content,
+        record.kind,
+        source,
+        subject=record.subject,
+        attribute=record.attribute,
+        value=value if isinstance(value, str) else None,
+        tags=record.tags,
+        metadata=record.metadata,
+        evidence=record.content,
+        ref_id=record.ref_id,
+    )
     said = Remembering(
         Scope(record.user_id, source.agent_id, source.session_id, source.run_id, record.task),
-        candidates=(_candidate(record),),
+        candidates=(candidate,),
         family=record.family,
         created_at=record.updated_at,
     )
@@ -111,22 +117,6 @@ def _say_again(
         _commit(Change(back), "supersede", view)
     kept = {result.id for result in results if result.id}
     return {} if not kept or record.id in kept else {record.id: min(kept)}
-
-
-def _candidate(record: Record) -> Candidate:
-    value = record.metadata.get("value")
-    return Candidate(
-        record.content,
-        record.kind,
-        record.source,
-        subject=record.subject,
-        attribute=record.attribute,
-        value=value if isinstance(value, str) else None,
-        tags=record.tags,
-        metadata=record.metadata,
-        evidence=record.content,
-        ref_id=record.ref_id,
-    )
 
 
 def _commit(change: Change, op: str, view: Deciding) -> None:

@@ -45,18 +45,17 @@ _INSTRUCTION: Final = lexicon("sentences").pattern("instruction")
 
 def doubts(
     candidate: Candidate,
-    family: str,
+    new: Record,
     status: WriteStatus,
     changed: Collection[Record],
     settings: Settings,
     *,
-    user_id: str,
     is_denied: Callable[[], bool],
 ) -> tuple[str, ...]:
     """Why a person should decide on a candidate, as codes; empty: it may be remembered.
 
     Args:
-        family: Where it would be kept.
+        new: The candidate as a record.
         status: What was decided.
         changed: The records that would be changed by it.
         is_denied: Whether a record of the user says otherwise, of whatever kind; asked only where it counts.
@@ -66,13 +65,13 @@ def doubts(
     by = candidate.source.source_class
     is_strange = by in ("agent", "tool")
     found = [ASKED_FOR] if candidate.strategy == REVIEW else []
-    if is_strange and (candidate.kind in ("user-profile", "identity") or family in _ABOUT_THE_USER):
+    if is_strange and (candidate.kind in ("user-profile", "identity") or new.family in _ABOUT_THE_USER):
         found.append(f"about-the-user-by-{by}")
     if settings.review == "off":
         return tuple(found)
     told = list(islice(sentences(candidate.content[:_LONGEST_READ]), _MOST_SENTENCES))
     said = [normal(each) for each in told]
-    if is_strange and not found and any(is_about_the_user(each, user_id) for each in told):
+    if is_strange and not found and any(is_about_the_user(each, new.user_id) for each in told):
         found.append(f"about-the-user-by-{by}")
     is_changed = status == "updated" and any(record.source.source_class == "user" for record in changed)
     if is_changed or (is_strange and is_denied()):
@@ -122,13 +121,7 @@ def known_to_reviewers(new: Record, view: ReadStore) -> tuple[Record, str] | Non
     The code of a rejection ends with the reviewer's login. None: there is no such record, or the user says
     now for the first time something that an agent or a tool had said.
     """
-    where = Filter(
-        user_id=new.user_id,
-        families=(new.family,),
-        tasks=(new.task,),
-        statuses=_SET_ASIDE,
-        content_hash=new.content_hash,
-    )
+    where = replace(Filter.beside(new), statuses=_SET_ASIDE, content_hash=new.content_hash)
     for record in view.list(where, limit=_EQUALS):
         by_user = (new.source.source_class == "user", record.source.source_class == "user")
         if (code := _why_not(record)) and by_user != (True, False):

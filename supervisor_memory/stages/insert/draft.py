@@ -33,7 +33,17 @@ from supervisor_memory.understand.rejection import tally
 if TYPE_CHECKING:
     from supervisor_memory.model.records import Vector
 
-__all__ = ["Draft", "RivalsThere", "changed", "expiry", "later", "record_of", "wants_vector", "with_vectors"]
+__all__ = [
+    "Draft",
+    "RivalsThere",
+    "changed",
+    "embedded",
+    "expiry",
+    "later",
+    "record_of",
+    "wants_vector",
+    "with_vectors",
+]
 
 _RIVALS = 10
 _EQUALS = 200  # verbatim imports may say the same any number of times
@@ -117,25 +127,19 @@ class Draft:
         self.pending[new.id] = Change(new)
         self._note(status, None, new, reason, in_place_of=old.id)
 
-    def refuse(self, reason: str) -> None:
-        """Something that could not be kept at all."""
-        self.results.append(WriteResult("", "skipped", saved=False, reason=reason))
-        event = self._event("skip", self.scope.user_id, outcome="skipped", reason=reason, **self._own_id())
-        self.events.append(event)
-
-    def leave(self, reason: str) -> None:
-        """Skip a candidate that is about no known record: nothing changes."""
-        self.results.append(WriteResult("", "skipped", reason=reason))
-        event = self._event("skip", self.scope.user_id, outcome="skipped", reason=reason, **self._own_id())
-        self.events.append(event)
+    def leave(self, reason: str, *, saved: bool = True) -> None:
+        """Skip what is about no known record: nothing changes. Not `saved`: it could not be kept at all."""
+        self.results.append(WriteResult("", "skipped", saved=saved, reason=reason))
+        self._pass_over(reason)
 
     def leave_out(self, reasons: Sequence[str], event_id: str | None) -> None:
         """What was not worth keeping: one row of codes with their counts, no content."""
-        own_id = {} if event_id is None else {"id": event_id}
-        reason = tally(reasons)
-        self.events.append(
-            self._event("skip", self.scope.user_id, outcome="skipped", reason=reason, **own_id)
-        )
+        self._event_id = event_id
+        self._pass_over(tally(reasons))
+
+    def _pass_over(self, reason: str) -> None:
+        event = AuditEvent.by(self.scope, "skip", outcome="skipped", reason=reason, **self._own_id())
+        self.events.append(event)
 
     def change(self, old: Record, new: Record, status: WriteStatus, reason: str) -> None:
         staged = self.pending.get(old.id)
@@ -177,9 +181,10 @@ class Draft:
         if in_place_of is not None:
             detail["in_place_of"] = in_place_of
         self.events.append(
-            self._event(
+            AuditEvent.by(
+                self.scope,
                 op,
-                new.user_id,
+                user_id=new.user_id,
                 family=new.family,
                 record_id=new.id,
                 version_before=old.version if old else None,
@@ -192,17 +197,6 @@ class Draft:
                 detail=detail,
                 **own_id,
             )
-        )
-
-    def _event(self, op: str, user_id: str, **facts: Any) -> AuditEvent:
-        who = self.scope
-        return AuditEvent(
-            op,
-            user_id=user_id,
-            agent_id=who.agent_id,
-            session_id=who.session_id,
-            run_id=who.run_id,
-            **facts,
         )
 
 
@@ -239,7 +233,7 @@ class RivalsThere(Rivals):
         new, key = self.new, (self.new.namespace, self.new.content_hash)
         if staged := self._draft.find(lambda r: (r.namespace, r.content_hash) == key):
             return staged
-        found = self._view.list(replace(_where(new), content_hash=new.content_hash), limit=_EQUALS)
+        found = self._view.list(replace(Filter.beside(new), content_hash=new.content_hash), limit=_EQUALS)
         return next((r for r in found if r.layer != "history" and r.id not in self._draft.pending), None)
 
     @cached_property
@@ -249,7 +243,7 @@ class RivalsThere(Rivals):
             return None
         if staged := self._draft.find(lambda r: r.id == target and r.namespace == new.namespace):
             return staged
-        found = self._view.list(replace(_where(new), ids=(target,)), limit=1)
+        found = self._view.list(replace(Filter.beside(new), ids=(target,)), limit=1)
         return found[0] if found else None
 
     @cached_property
@@ -260,52 +254,40 @@ class RivalsThere(Rivals):
         key = (new.namespace, new.subject, new.attribute)
         if staged := self._draft.find(lambda r: (r.namespace, r.subject, r.attribute) == key):
             return staged
-        where = replace(_where(new), subject=new.subject, attribute=new.attribute)
+        where = replace(Filter.beside(new), subject=new.subject, attribute=new.attribute)
         found = self._view.list(where, limit=1)
         return found[0] if found and found[0].id not in self._draft.pending else None
 
     @cached_property
     def listed(self) -> Sequence[Record]:
-        return [r for r in self._view.list(_where(self.new), limit=_EQUALS) if r.kind == self.new.kind]
+        return [r for r in self._view.list(Filter.beside(self.new), limit=_EQUALS) if r.kind == self.new.kind]
 
     @cached_property
     def nearest(self) -> Sequence[Rival]:
         new = self.new
-        query = Query(
-            text=new.content,
-            where=_where(new),
-            terms=terms(new.content),
-            vector=new.vector,
-            embedder=new.embedder,
-            now=self._view.now,
-        )
-        stored = [
-            h for h in self._view.search(query, limit=_RIVALS) if h.record.id not in self._draft.pending
-        ]
+        asked = terms(new.content)
+        query = Query(new.content, Filter.beside(new), asked, new.vector, new.embedder, now=self._view.now)
+        hits = self._view.search(query, limit=_RIVALS)
         # A vector of `use_when` does not say what the record says: there words alone decide.
-        found = [
+        stored = [
             Rival(
                 h.record,
-                h.parts.get("cosine") if h.record.use_when is None else None,
+                None if new.vector is None or h.record.use_when else h.parts.get("cosine"),
                 h.parts.get("match", h.score),
             )
-            for h in stored
+            for h in hits
+            if h.record.id not in self._draft.pending
         ]
-        found += [Rival(record, _cosine(new.vector, record.vector)) for record in self._draft.active]
+        drafted = [
+            Rival(r, None if new.vector is None or r.vector is None else float(new.vector @ r.vector))
+            for r in self._draft.active
+        ]
         return [
-            rival if new.vector is not None else replace(rival, cosine=None)
-            for rival in found
+            rival
+            for rival in (*stored, *drafted)
             if (rival.record.namespace, rival.record.kind) == (new.namespace, new.kind)
             and rival.record.layer != "history"
         ]
-
-
-def _where(record: Record) -> Filter:
-    return Filter(user_id=record.user_id, families=(record.family,), tasks=(record.task,))
-
-
-def _cosine(one: "Vector | None", other: "Vector | None") -> float | None:
-    return None if one is None or other is None else float(one @ other)
 
 
 def record_of(candidate: Candidate, vector: "Vector | None", said: Remembering, view: Deciding) -> Record:
@@ -379,18 +361,18 @@ def with_vectors(changes: Sequence[Change], view: Deciding) -> tuple[Change, ...
 
     Until here a record's vector is that of its content, which is what was compared.
     """
-    bare = [c for c in changes if wants_vector(c.record) and not _has_its_vector(c.record)]
+    bare = [c for c in changes if wants_vector(c.record) and (c.record.vector is None or c.record.use_when)]
     vectors = view.embed([c.record.embedded_text for c in bare])
     fresh = {c.record.id: vector for c, vector in zip(bare, vectors, strict=True)}
     embedder = view.embedder if any(vector is not None for vector in vectors) else None
     name = embedder.fingerprint if embedder else None
     return tuple(
-        replace(c, record=_embedded(c.record, fresh[c.record.id], name)) if c.record.id in fresh else c
+        replace(c, record=_with_vector(c.record, fresh[c.record.id], name)) if c.record.id in fresh else c
         for c in changes
     )
 
 
-def _embedded(record: Record, vector: "Vector | None", embedder: str | None) -> Record:
+def _with_vector(record: Record, vector: "Vector | None", embedder: str | None) -> Record:
     """The record with its vector; where there is none, a stored one stays, one of the content does not."""
     if vector is None and record.vector is None:
         return record
@@ -401,5 +383,8 @@ def wants_vector(record: Record) -> bool:
     return record.status == "active" and record.family != SESSION_FAMILY
 
 
-def _has_its_vector(record: Record) -> bool:
-    return record.vector is not None and record.use_when is None
+def embedded(record: Record, view: Deciding) -> Record:
+    """The record with the vector of its text as it is now; without one where nothing embeds it."""
+    [vector] = view.embed([record.embedded_text])
+    embedder = view.embedder if vector is not None else None
+    return replace(record, vector=vector, embedder=embedder.fingerprint if embedder else None)

@@ -26,15 +26,7 @@ from supervisor_memory.model.decisions import (
     Rivals,
     Skip,
 )
-from supervisor_memory.model.records import (
-    Candidate,
-    Filter,
-    Kind,
-    Note,
-    Record,
-    WriteStatus,
-    content_hash,
-)
+from supervisor_memory.model.records import Candidate, Event, Filter, Kind, Record, WriteStatus, content_hash
 from supervisor_memory.ports import Deciding
 from supervisor_memory.stages.insert.doubt import REVIEW, TRUST, doubts, known_to_reviewers, proposed
 from supervisor_memory.stages.insert.draft import (
@@ -71,7 +63,7 @@ OLDER = "older-than-what-is-known"
 _UNSURE = "unsure-who-said-it"
 """Why what was said waits: the store could not tell whether an agent had said it before."""
 _TRIES = 20
-_STRENGTH = {"DELETE": 3, "UPDATE": 2, "ADD": 1, "NONE": 0}
+_STRENGTH: Mapping[Event | None, int] = {"DELETE": 3, "UPDATE": 2, "ADD": 1, "NONE": 0, None: 0}
 _AGREED: tuple[Kind, ...] = ("domain-facts", "user-profile", "identity")
 _MOST_DENIED = 8  # sentences
 
@@ -131,10 +123,8 @@ def place(
                 raise
             said = replace(said, verbatim=kept, is_repeated=True)
             continue
-        results = (
-            replace(result, saved=result.saved and done.saved, applied=done.applied)
-            for result in draft.results
-        )
+        is_saved, is_applied = done.saved, done.applied
+        results = (replace(r, saved=r.saved and is_saved, applied=is_applied) for r in draft.results)
         added = tuple(change.record.namespace for change in draft.changes if change.expects is None)
         return replace(said, results=tuple(results), added=added)
 
@@ -161,7 +151,7 @@ def normalised(asked: Iterable[Candidate], *, known: Collection[str]) -> tuple[C
     kept: dict[tuple[str, str], Candidate] = {}
     for nth, candidate in enumerate(asked):
         key = _request(candidate, nth, known)
-        if key is not None and (key not in kept or _strength(candidate) > _strength(kept[key])):
+        if key is not None and (key not in kept or _STRENGTH[candidate.event] > _STRENGTH[kept[key].event]):
             kept[key] = candidate
     return tuple(kept.values())
 
@@ -172,10 +162,6 @@ def _request(candidate: Candidate, nth: int, known: Collection[str]) -> tuple[st
     if candidate.target is None:
         return "any", str(nth)
     return ("id", candidate.target) if candidate.target in known else None
-
-
-def _strength(candidate: Candidate) -> int:
-    return _STRENGTH[candidate.event or "NONE"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +212,7 @@ def _drafted(
         draft.insert(replace(record, expires_at=until), reason="verbatim")
     for reason in said.skipped:
         if is_new():
-            draft.refuse(reason)
+            draft.leave(reason, saved=False)
     if said.unkept and (event_id := next(id_of_next)) not in repeated:
         draft.leave_out(said.unkept, event_id)
     return draft
@@ -236,10 +222,8 @@ def _not_there_yet(records: Sequence[Record], view: Deciding) -> list[Record]:
     """Verbatim records that are new; a turn that runs again brings the same ids."""
     if not records:
         return []
-    ids = tuple(record.id for record in records)
-    there = {
-        r.id for r in view.list(Filter(user_id=records[0].user_id, ids=ids, statuses=None), limit=len(ids))
-    }
+    where = Filter(records[0].user_id, ids=tuple(record.id for record in records), statuses=None)
+    there = {record.id for record in view.list(where, limit=len(records))}
     return [record for record in records if record.id not in there]
 
 
@@ -260,17 +244,16 @@ def _placed_or_held(candidate: Candidate, vector: "Vector | None", draft: Draft,
     if said.note is not None and candidate.source.source_class != "user":
         candidate = without_told_lines(candidate, said.note)
     new = rules.record(candidate)
-    changes, status = trial.changed_since(draft), trial.results[-1].status
-    why = doubts(
+    status = trial.results[-1].status
+    doubted = doubts(
         candidate,
-        new.family,
+        new,
         status,
-        changes,
+        trial.changed_since(draft),
         view.settings,
-        user_id=new.user_id,
         is_denied=lambda: _is_denied(candidate, vector, draft, rules),
     )
-    why = tuple(dict.fromkeys((*held, *why)))
+    why = tuple(dict.fromkeys((*held, *doubted)))
     if not why and (status == "skipped" or new.source.source_class == "user"):
         return trial
     proposal = proposed(new, candidate, why)
@@ -313,7 +296,10 @@ def _place(candidate: Candidate, vector: "Vector | None", draft: Draft, rules: _
         return _follow(taken_back, candidate, rivals.new, draft, rules)
     same = rivals.same_words
     if said.note is not None and candidate.source.source_class != "user":
-        if told := _repeated(candidate, said.note, said, view, is_known=same is not None):
+        told = repeated_from_note(candidate, said.note)
+        if told is None and same is None:  # its own words of an earlier turn are a duplicate, no echo
+            told = repeated_from_store(candidate, said, view)
+        if told is not None:
             return _follow(Skip(told, "recalled-text"), candidate, rivals.new, draft, rules)
         own = without_told_lines(candidate, said.note)
         if own is not candidate:
@@ -406,10 +392,14 @@ def _change(
 ) -> None:
     """Draft the outcome for a record and a new one about the same thing."""
     view = rules.view
+    is_of_another = isinstance(decision, Append) and _trust(new) != _trust(old)
     if not old.is_visible(view.now):
         draft.take_over(old, new, "added", "expired-before")
-    elif _stand_apart(decision, old, new, candidate):
-        _insert_beside(new, old, draft)
+    elif isinstance(decision, Add) or is_of_another or candidate.strategy == KEEP_BOTH:
+        if old.content_hash == new.content_hash:
+            return draft.skip(old, "duplicate")
+        # Without a subject, for there is one active record for each.
+        draft.insert(replace(new, subject=None, attribute=None), reason="kept-beside")
     elif _trust(new) > _trust(old):
         draft.take_over(old, new, "updated", "more-trusted-source")
     elif is_same:
@@ -423,19 +413,6 @@ def _change(
         draft.skip(old, OLDER)
     else:
         draft.change(old, changed(old, new, new.content), "updated", decision.reason)
-
-
-def _stand_apart(decision: Decision, old: Record, new: Record, candidate: Candidate) -> bool:
-    """Whether both are kept: they are two, were asked to be, or are steps of two parties."""
-    is_of_another = isinstance(decision, Append) and _trust(new) != _trust(old)
-    return isinstance(decision, Add) or is_of_another or candidate.strategy == KEEP_BOTH
-
-
-def _insert_beside(new: Record, old: Record, draft: Draft) -> None:
-    """A record of its own; without a subject, for there is one active record for each."""
-    if old.content_hash == new.content_hash:
-        return draft.skip(old, "duplicate")
-    return draft.insert(replace(new, subject=None, attribute=None), reason="kept-beside")
 
 
 def _retract(old: Record, new: Record, reason: str, draft: Draft) -> None:
@@ -487,11 +464,3 @@ def _merge(
 
 def _trust(record: Record) -> int:
     return TRUST[record.source.source_class]
-
-
-def _repeated(
-    candidate: Candidate, note: Note, said: Remembering, view: Deciding, *, is_known: bool
-) -> Record | None:
-    """What an agent merely repeats. Its own words of an earlier turn are no echo but a duplicate."""
-    found = repeated_from_note(candidate, note)
-    return found if found or is_known else repeated_from_store(candidate, said, view)

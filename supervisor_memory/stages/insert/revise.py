@@ -7,7 +7,7 @@ from typing import Any, Final
 from supervisor_memory.model.arguments import as_importance, as_tags
 from supervisor_memory.model.records import AuditEvent, Record, Source, check_content, content_hash
 from supervisor_memory.ports import Deciding
-from supervisor_memory.stages.insert.draft import expiry
+from supervisor_memory.stages.insert.draft import embedded, expiry
 from supervisor_memory.stages.insert.merge import strategy_for
 from supervisor_memory.stages.pre_insert.extract import STEPS, describe
 from supervisor_memory.stores.protocol import Change, Commit
@@ -53,9 +53,7 @@ def revision(
         expires_at=expiry(old.kind, kept, view.now, view.settings) if "ttl" in metadata else old.expires_at,
     )
     if new.embedded_text != old.embedded_text:
-        [vector] = view.embed([new.embedded_text])
-        embedder = view.embedder if vector is not None else None
-        new = replace(new, vector=vector, embedder=embedder.fingerprint if embedder else None)
+        new = embedded(new, view)
     if text != old.content:
         by = source if source is not None and old.source.source_class == "user" else old.source
         new = replace(_about(new, old, given=metadata), valid_from=view.now, source=by)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from supervisor_memory.flow import Recalling
 from supervisor_memory.language.terms import language
 from supervisor_memory.language.unseen import visible
-from supervisor_memory.model.records import Hit, Hits, Kind, Note
+from supervisor_memory.model.records import Hit, Kind, Note
 from supervisor_memory.ports import NoStore, ReadStore
 
 __all__ = ["FENCE", "clean", "format_note", "strip_notes"]
@@ -53,17 +53,12 @@ def format_note(plan: Recalling, view: ReadStore) -> Recalling:
     chosen, text, tokens = _fitting(plan.hits.items, language(plan.turn.text), view)
     ids = tuple(hit.record.id for hit in chosen)
     note = Note(text=text, ids=ids, tokens=tokens, reasons=plan.route.reasons)
-    told = plan.keeping(chosen, others="over-budget")
-    return replace(told, hits=_with_leftovers(told.hits, len(plan.hits), view), note=note)
-
-
-def _with_leftovers(hits: Hits, before: int, view: NoStore) -> Hits:
-    """The hits of a note, with a remark on the number of records over budget."""
-    if not (left := before - len(hits)):
-        return hits
-    most = view.settings.max_context_tokens
-    told = f"{left} of {before} records did not fit into the note: MEMORY_MAX_CONTEXT_TOKENS={most}"
-    return replace(hits, notes=(*hits.notes, told))
+    kept = plan.keeping(chosen, others="over-budget")
+    before, most = len(plan.hits), view.settings.max_context_tokens
+    if left := before - len(kept.hits):
+        told = f"{left} of {before} records did not fit into the note: MEMORY_MAX_CONTEXT_TOKENS={most}"
+        kept = replace(kept, hits=replace(kept.hits, notes=(*kept.hits.notes, told)))
+    return replace(kept, note=note)
 
 
 def _fitting(hits: Sequence[Hit], tongue: str, view: NoStore) -> tuple[Sequence[Hit], str, int]:

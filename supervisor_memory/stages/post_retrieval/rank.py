@@ -198,11 +198,11 @@ def _redated(hit: Hit, asked: Sequence[DateRange], query: Query) -> Hit:
     fit = closeness(asked, _named_dates(hit.record.content, hit.record.created_at))
     if fit is None:
         return hit
-    date, before = FACT_DATED * fit, hit.parts.get("date", 0.0)
-    parts = {name: value for name, value in hit.parts.items() if name != "date"} | (
-        {"date": date} if date else {}
-    )
-    return replace(hit, parts={**parts, "match": hit.parts["match"] + query.weights.date * (date - before)})
+    parts = dict(hit.parts)
+    gained = FACT_DATED * fit - parts.pop("date", 0.0)
+    if fit:
+        parts["date"] = FACT_DATED * fit
+    return replace(hit, parts={**parts, "match": parts["match"] + query.weights.date * gained})
 
 
 def _told(hit: Hit, asked: frozenset[str], calibration: "Calibration | None") -> Hit:
@@ -212,13 +212,8 @@ def _told(hit: Hit, asked: frozenset[str], calibration: "Calibration | None") ->
     named = bool(subject) and subject <= asked
     covered = coverage(asked, record)
     sim = calibration.relevance(hit.parts["cosine"]) if calibration and "cosine" in hit.parts else None
-    evidence = relevance(
-        sim,
-        covered,
-        named=named,
-        context=hit.parts.get("context", 0.0),
-        dated=hit.parts.get("date", 0.0),
-    )
+    context, dated = hit.parts.get("context", 0.0), hit.parts.get("date", 0.0)
+    evidence = relevance(sim, covered, named=named, context=context, dated=dated)
     if hit.found is not None:
         evidence = max(evidence, hit.parts.get("relevance", 0.0))  # what the operator says of it
     parts = {**hit.parts, "relevance": evidence, "coverage": covered}
@@ -273,13 +268,8 @@ def gate(plan: Recalling, view: ReadStore) -> Recalling:
         edge = knee((_match(hit) for hit in passed.hits if hit.found is None), share=settings.knee)
         before = (hit for hit in passed.hits if _is_sure(hit) or _match(hit) >= edge)
         passed = passed.keeping(before, others="after-knee")
-    most = (
-        turn.limit
-        if turn.limit is not None
-        else settings.top_k
-        if turn.purpose == "hits"
-        else settings.max_notes
-    )
+    usual = settings.top_k if turn.purpose == "hits" else settings.max_notes
+    most = usual if turn.limit is None else turn.limit
     standing_first = sorted(passed.hits, key=lambda hit: "standing" not in hit.parts)
     chosen = standing_first if turn.purpose == "hits" else _needed_first(standing_first)
     ids = {hit.record.id for hit in chosen[:most]}
@@ -290,9 +280,7 @@ def gate(plan: Recalling, view: ReadStore) -> Recalling:
 def _needed_first(hits: Sequence[Hit]) -> Sequence[Hit]:
     """Standing preferences, the best answer, definitions of the question's words, then the others."""
     best = next((hit for hit in hits if "standing" not in hit.parts), None)
-    return sorted(
-        hits, key=lambda hit: ("standing" not in hit.parts, hit is not best, "named" not in hit.parts)
-    )
+    return sorted(hits, key=lambda h: ("standing" not in h.parts, h is not best, "named" not in h.parts))
 
 
 def knee(matches: Iterable[float], *, share: float) -> float:

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
 
 from supervisor_memory.errors import InvalidContent
-from supervisor_memory.model.records import KINDS, Kind, check_content
+from supervisor_memory.model.records import Kind, check_content
 from supervisor_memory.understand.statements import normal
 
-__all__ = ["MAX_CLAIM", "Claim", "Unusable", "read_claim"]
+__all__ = ["MAX_CLAIM", "Unusable", "read_claim"]
 
 MAX_CLAIM = 2_000
 """Characters of one statement."""
@@ -20,18 +20,11 @@ _USUAL_CONFIDENCE = 0.8
 
 
 class Unusable(ValueError):
-    """Why an item is not taken: a code for the audit, and in words."""
-
-    def __init__(self, code: str, told: str) -> None:
-        super().__init__(told)
-        self.code, self.told = code, told
+    """An item is not taken; the error's text is a code for the audit."""
 
 
 def _kind(given: object) -> object:
-    kind = given.strip().casefold().replace("_", "-") if isinstance(given, str) else given
-    if kind not in KINDS:
-        raise ValueError(f"unknown kind {str(kind)[:40]!r}")
-    return kind
+    return given.strip().casefold().replace("_", "-") if isinstance(given, str) else given
 
 
 def _name(given: object) -> str | None:
@@ -80,16 +73,7 @@ def read_claim(item: Mapping[Any, Any]) -> Claim:
         claim = Claim.model_validate(plain)
         return claim.model_copy(update={"content": check_content(claim.content)})
     except ValidationError as error:
-        raise _unusable(error) from error
+        is_too_long = error.errors(include_url=False)[0]["type"] == "string_too_long"
+        raise Unusable("too-long" if is_too_long else "malformed") from error
     except InvalidContent as error:
-        raise Unusable("malformed", str(error)) from error
-
-
-def _unusable(error: ValidationError) -> Unusable:
-    """The first thing that is wrong, with nothing of what was said."""
-    wrong = error.errors(include_url=False, include_input=False)[0]
-    field = str(wrong["loc"][0]) if wrong["loc"] else "item"
-    if wrong["type"] == "string_too_long":
-        return Unusable("too-long", f"content over {MAX_CLAIM:,} characters")
-    told = {"string_type": "not text", "missing": "not text", "string_unicode": "not text"}.get(wrong["type"])
-    return Unusable("malformed", f"{field} is {told}" if told else wrong["msg"].removeprefix("Value error, "))
+        raise Unusable("malformed") from error

@@ -14,13 +14,7 @@ from typing import Any
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.arguments import WHOLE_NUMBERS
-from supervisor_memory.model.records import (
-    Candidate,
-    Kind,
-    Message,
-    Source,
-    content_hash,
-)
+from supervisor_memory.model.records import Candidate, Kind, Message, Source, content_hash
 from supervisor_memory.stages.pre_insert.claim import MAX_CLAIM, Unusable, read_claim
 from supervisor_memory.understand.rejection import informing
 from supervisor_memory.understand.sql import one_query, query_of
@@ -31,20 +25,15 @@ from supervisor_memory.understand.statements import (
     masked,
     normal,
     read_statements,
+    without_address,
 )
 from supervisor_memory.understand.subject import About, about_preference, properties_of
 
 __all__ = [
     "ARTIFACT",
-    "EXTRACTED",
     "EXTRACT_PROMPT",
     "STEPS",
-    "Extracted",
-    "Sifted",
     "describe",
-    "from_agent",
-    "from_llm",
-    "from_user",
     "noted",
     "read_agent",
     "read_user",
@@ -82,17 +71,8 @@ _LEAST_TERMS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Sifted:
-    """What was usable of a model's answer, and why each other item was dropped: in words, and as codes."""
-
-    candidates: tuple[Candidate, ...] = ()
-    dropped: tuple[str, ...] = ()
-    codes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Extracted:
-    """The candidates of a text, and a code for each sentence that may not be remembered."""
+    """The candidates of a text, and a code for each sentence or item that may not be remembered."""
 
     candidates: tuple[Candidate, ...] = ()
     unkept: tuple[str, ...] = ()
@@ -126,17 +106,12 @@ def noted(
 # --- the user ------------------------------------------------------------------------------------------
 
 
-def from_user(message: Message, *, source: Source = Source()) -> list[Candidate]:  # noqa: B008 - frozen
+def read_user(message: Message, *, source: Source = Source()) -> Extracted:  # noqa: B008 - frozen
     """One candidate for each sentence in which the user states something lasting, or takes it back.
 
     Args:
         source: Where the turn came from; the message's id and name are added.
     """
-    return list(read_user(message, source=source).candidates)
-
-
-def read_user(message: Message, *, source: Source = Source()) -> Extracted:  # noqa: B008 - frozen
-    """As `from_user`, with the reasons why the other sentences are not kept."""
     if message.role != "user":
         return Extracted()
     said = replace(source, source_class="user", message_id=message.id, speaker=message.name)
@@ -159,14 +134,6 @@ def _why_not(statement: Statement, refusal: str) -> str:
 
 _LEXICON, _WISHES, _SENTENCES = map(lexicon, ("answers", "wishes", "sentences"))
 _STANDING = _WISHES.pattern("preferences.standing-instruction")
-_ABOUT_THE_USER = _WISHES.pattern("about_the_user")
-_TAG = _SENTENCES.pattern("tag")
-_POLITE = _SENTENCES.pattern("polite")
-_POLITE_WISH = _SENTENCES.pattern("polite_wish")
-_ADDRESS = _SENTENCES.pattern("address")
-_REMEMBER_THAT = _SENTENCES.pattern("remember_that")
-_INSTRUCTION = _SENTENCES.pattern("instruction")
-_WHOLE = _LEXICON.pattern("whole")
 _CONFIDENCE = {"decision": 0.75, "correction": 0.75, "house-rule": 0.75, "personal-fact": 0.85, "habit": 0.8}
 """How sure a rule is; the others are made of words that announce a wish or a definition."""
 _USUAL_CONFIDENCE, _OF_AN_AGENT = 0.9, 0.7
@@ -188,7 +155,7 @@ def _of_statement(statement: Statement, source: Source) -> Candidate:
 def _taken_back(statement: Statement, what: str, kind: Kind, source: Source) -> Candidate:
     told = describe(what)
     about = About(told.subject, told.attribute, told.value) if told.subject else about_preference(what)
-    if _WHOLE.match(what):
+    if _LEXICON["whole"].match(what):
         kind = told.kind  # where a write of these words would have put them
     found = _candidate(what, kind, source, about=about, evidence=statement.text)
     return replace(found, event="DELETE")
@@ -196,13 +163,11 @@ def _taken_back(statement: Statement, what: str, kind: Kind, source: Source) -> 
 
 def _trimmed(text: str) -> str:
     """The sentence without greeting, politeness and announcement at its ends."""
-    text = _TAG.sub("", text.strip())
-    if polite := _POLITE.match(text):
+    text = _SENTENCES["tag"].sub("", text.strip())
+    if polite := _SENTENCES["polite"].match(text):
         rest = polite["rest"] or polite["rest_zh"] or ""
-        text = rest if _POLITE_WISH.search(rest) or _STANDING.search(rest) else text
-    for lead in (_ADDRESS, _REMEMBER_THAT, _ADDRESS):
-        text = lead.sub("", text, count=1)
-    return text.strip(" ,，、:：").strip()
+        text = rest if _SENTENCES["polite_wish"].search(rest) or _STANDING.search(rest) else text
+    return without_address(text).strip(" ,，、:：").strip()
 
 
 def _about(text: str, kind: Kind, definition: Definition | None) -> About:
@@ -216,14 +181,13 @@ def _about(text: str, kind: Kind, definition: Definition | None) -> About:
     return About(definition.term, f"includes-{_object(definition.value)}", value)
 
 
-_OBJECT_EDGES = _LEXICON.pattern("object_edges")
 _MAX_OBJECT = 80
 
 
 def _object(value: str) -> str:
     """What is included or excluded, short enough to compare."""
     first = re.split(r"[,;。]", normal(value).casefold())[0]
-    return _OBJECT_EDGES.sub("", first).replace(" ", "-")[:_MAX_OBJECT] or "it"
+    return _LEXICON["object_edges"].sub("", first).replace(" ", "-")[:_MAX_OBJECT] or "it"
 
 
 def _candidate(
@@ -259,9 +223,7 @@ def _candidate(
 def taken_back(content: str, *, source: Source = Source()) -> Candidate | None:  # noqa: B008 - frozen
     """The deleting candidate of a text with exactly one sentence, a retraction; else None."""
     told = read_statements(content).all
-    if len(told) != 1 or not told[0].retracts:
-        return None
-    return _of_statement(told[0], source)
+    return _of_statement(told[0], source) if len(told) == 1 and told[0].retracts else None
 
 
 def describe(
@@ -274,13 +236,14 @@ def describe(
     """What an explicit write is: its kind when none is given, its subject, attribute and value.
 
     A preference is `user-profile`, a path or SQL `tool-effects`, anything else `domain-facts`. Unlike
-    `from_user` it refuses nothing: who writes explicitly means it.
+    `read_user` it refuses nothing: who writes explicitly means it.
     """
     stated = next((s for s in read_statements(content).all if s.kind is not None), None)
     definition = stated.definition if stated else None
     if kind is None:
         kind = _kind_of(content, stated)
-    if kind == "tool-effects" and (effect := _effect(content, source)):
+    effects = _effects([content] if query_of(content) else [], content, source)
+    if kind == "tool-effects" and (effect := next(effects, None)):
         about = About(effect.subject, effect.attribute)
     else:
         about = _about(content, kind, definition)
@@ -292,36 +255,11 @@ def _kind_of(content: str, stated: Statement | None) -> Kind:
         return stated.kind
     if query_of(content) or (_PATH.search(content) and len(content) <= _MAX_PATH):
         return "tool-effects"
-    return "user-profile" if _ABOUT_THE_USER.search(masked(normal(content[:_MAX_PATH]))) else "domain-facts"
+    is_about_the_user = _WISHES["about_the_user"].search(masked(normal(content[:_MAX_PATH])))
+    return "user-profile" if is_about_the_user else "domain-facts"
 
 
 # --- an agent ------------------------------------------------------------------------------------------
-
-
-def from_agent(
-    *,
-    agent_id: str,
-    final_answer: str | None = None,
-    conclusion: object | None = None,
-    side_effects: Sequence[Mapping[str, Any] | str] = (),
-    source: Source = Source(),  # noqa: B008 - frozen
-) -> list[Candidate]:
-    """An agent's conclusion (or else its final answer) as task-traces, its files and SQL as tool-effects.
-
-    Args:
-        conclusion: A text, or an object or mapping that has one as `conclusion`. Its question and
-            evidence are kept in the metadata.
-        side_effects: Mappings with `path` or `sql` (and `type`, `rows`), or plain paths and SQL.
-    """
-    return list(
-        read_agent(
-            agent_id=agent_id,
-            final_answer=final_answer,
-            conclusion=conclusion,
-            side_effects=side_effects,
-            source=source,
-        ).candidates
-    )
 
 
 def read_agent(
@@ -332,7 +270,13 @@ def read_agent(
     side_effects: Sequence[Mapping[str, Any] | str] = (),
     source: Source = Source(),  # noqa: B008 - frozen
 ) -> Extracted:
-    """As `from_agent`, with the reason why its answer is not kept."""
+    """An agent's conclusion (or else its final answer) as task-traces, its files and SQL as tool-effects.
+
+    Args:
+        conclusion: A text, or an object or mapping that has one as `conclusion`. Its question and
+            evidence are kept in the metadata.
+        side_effects: Mappings with `path` or `sql` (and `type`, `rows`), or plain paths and SQL.
+    """
     agent = replace(source, source_class="agent", agent_id=agent_id)
     tool = replace(source, source_class="tool", agent_id=agent_id)
     concluded, why_not = _concluded(conclusion, final_answer, agent)
@@ -343,7 +287,6 @@ def read_agent(
 
 
 _EVIDENCE_FIELDS = ("question", "evidence", "figures", "sql", "csv_path", "chart_path")
-_EMPTY_ANSWER = _LEXICON.pattern("empty_answer")
 
 
 def _concluded(
@@ -369,15 +312,14 @@ def _concluded(
     content = _cut(text)
     if content != text:
         metadata |= {"cut": True, "full_length": len(text)}
-    return [
-        _candidate(content, "task-traces", source, about=About(), evidence=content, metadata=metadata)
-    ], ()
+    found = _candidate(content, "task-traces", source, about=About(), evidence=content, metadata=metadata)
+    return [found], ()
 
 
 def _telling(text: str) -> tuple[str, str | None]:
     """What of an answer tells something; and else why nothing does."""
     head = text[:MAX_CONCLUSION]
-    if _EMPTY_ANSWER.search(head):
+    if _LEXICON["empty_answer"].search(head):
         return "", "apology"
     if head.rstrip().endswith(("?", "？")):
         return "", "question"
@@ -397,9 +339,7 @@ def _cut(text: str) -> str:
 
 
 def _field(thing: object | None, name: str) -> object | None:
-    if isinstance(thing, Mapping):
-        return thing.get(name)
-    return getattr(thing, name, None)
+    return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
 
 
 def _plain(value: object, depth: int = 0) -> Any:
@@ -461,7 +401,7 @@ def _of_effect(effect: object, source: Source) -> Iterator[Candidate]:
     if isinstance(path, str) and _is_path(path):
         yield _of_file(path.strip(), effect, source)
     if isinstance(sql, str) and sql.strip() and not _LOOKS_AT_SCHEMA.search(sql[:_MAX_SQL]):
-        yield _of_sql(sql, effect, source)
+        yield _of_sql(sql, source)
 
 
 def _is_path(text: str) -> bool:
@@ -480,13 +420,12 @@ def _of_file(path: str, effect: Mapping[str, Any], source: Source) -> Candidate:
     return _of_artifact(content, path, metadata, source)
 
 
-def _of_sql(sql: str, effect: Mapping[str, Any], source: Source) -> Candidate:
+def _of_sql(sql: str, source: Source) -> Candidate:
     line = " ".join(sql.split()).rstrip("; ")
     key = hashlib.sha256(one_query(sql).encode(errors="replace")).hexdigest()[:16]
     shown = line if len(line) <= _MAX_SQL else line[:_MAX_SQL] + " …"
-    return _of_artifact(
-        f"SQL: {shown}", f"sql:{key}", {"sql": sql.strip()[: 4 * _MAX_SQL], "type": "sql"}, source
-    )
+    metadata = {"sql": sql.strip()[: 4 * _MAX_SQL], "type": "sql"}
+    return _of_artifact(f"SQL: {shown}", f"sql:{key}", metadata, source)
 
 
 def _of_artifact(content: str, subject: str, metadata: Mapping[str, Any], source: Source) -> Candidate:
@@ -505,45 +444,30 @@ def _mentioned(answer: str | None) -> Iterator[str]:
     yield from (match[0] for match in _PATH.finditer(text))
 
 
-def _effect(content: str, source: Source) -> Candidate | None:
-    return next(_effects([content] if query_of(content) else [], content, source), None)
-
-
 # --- a model ---------------------------------------------------------------------------------------------
 
 
-def from_llm(reply: object, *, source: Source = Source("agent")) -> list[Candidate]:  # noqa: B008 - frozen
-    """The usable items of a model's answer; see `sift` for the reasons of the others."""
-    return list(sift(reply, source=source).candidates)
-
-
-def sift(reply: object, *, source: Source = Source("agent")) -> Sifted:  # noqa: B008 - frozen
+def sift(reply: object, *, source: Source = Source("agent")) -> Extracted:  # noqa: B008 - frozen
     """Check a model's answer like a stranger's input. Never raises.
 
     Args:
         reply: Parsed JSON or a pydantic object: a list of {content, kind, subject?, attribute?, value?,
             confidence?}, alone or under one key.
     """
-    kept: list[Candidate] = []
-    dropped: list[str] = []
+    kept: dict[str, Candidate] = {}
     codes: list[str] = []
-    hashes: set[str] = set()
     for number, item in enumerate(_items(reply), 1):
         if len(kept) == MAX_ITEMS or number > MOST_READ:
-            dropped.append(f"item {number} and later: over {MAX_ITEMS}")
             codes.append(f"over-{MAX_ITEMS}-items")
             break
-        checked = _checked(_mapping(item), source)
-        if isinstance(checked, Unusable):
-            dropped.append(f"item {number}: {checked.told}")
-            codes.append(checked.code)
-        elif (digest := content_hash(checked.content)) in hashes:
-            dropped.append(f"item {number}: said twice")
-            codes.append("duplicate")
+        try:
+            found = _checked(_mapping(item), source)
+        except Unusable as error:
+            codes.append(str(error))
         else:
-            hashes.add(digest)
-            kept.append(checked)
-    return Sifted(tuple(kept), tuple(dropped), tuple(codes))
+            if kept.setdefault(content_hash(found.content), found) is not found:
+                codes.append("duplicate")
+    return Extracted(tuple(kept.values()), tuple(codes))
 
 
 def _items(reply: object) -> Iterable[object]:
@@ -565,16 +489,13 @@ def _mapping(item: object) -> Mapping[Any, Any] | None:
     return data if isinstance(data, Mapping) else None
 
 
-def _checked(item: Mapping[Any, Any] | None, source: Source) -> Candidate | Unusable:
-    """The candidate, or why there is none."""
+def _checked(item: Mapping[Any, Any] | None, source: Source) -> Candidate:
+    """The candidate of an item, or the error `Unusable`."""
     if item is None:
-        return Unusable("malformed", "not an object")
-    try:
-        claim = read_claim(item)
-    except Unusable as error:
-        return error
-    if _INSTRUCTION.search(masked(normal(claim.content))):
-        return Unusable("instruction-like", "an instruction to the assistant")
+        raise Unusable("malformed")
+    claim = read_claim(item)
+    if _SENTENCES["instruction"].search(masked(normal(claim.content))):
+        raise Unusable("instruction-like")
     told = describe(claim.content, claim.kind, source=source)
     named: dict[str, Any] = claim.named
     return replace(told, **named, confidence=claim.confidence)

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from supervisor_memory.flow import Gathering, Remembering
 from supervisor_memory.model.arguments import LONGEST_READ
-from supervisor_memory.model.records import Candidate, Message, Source, content_hash
+from supervisor_memory.model.records import Message, Source, content_hash
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.format import strip_notes
 from supervisor_memory.stages.pre_insert import extract
@@ -54,11 +54,12 @@ def extracting(extractor: Extractor, *, name: str | None = None) -> Gathering:
         sifted = extract.sift(_with_kinds(answer), source=source)
         known = {content_hash(each.content) for each in said.candidates}
         new = (each for each in sifted.candidates if content_hash(each.content) not in known)
-        found = (extract.noted(_capped(each), by=called) for each in by_their_speaker(new, told))
+        sure = (replace(each, confidence=max(each.confidence, _LEAST_SURE)) for each in new)
+        found = (extract.noted(each, by=called) for each in by_their_speaker(sure, told))
         return replace(
             said,
             candidates=(*said.candidates, *storable(found)),
-            unkept=(*said.unkept, *(f"{called}:{code}" for code in sifted.codes)),
+            unkept=(*said.unkept, *(f"{called}:{code}" for code in sifted.unkept)),
         )
 
     return operator
@@ -88,7 +89,3 @@ def _item(each: object) -> object:
         return each
     short = each[: extract.MAX_CONCLUSION]
     return {"content": each, "kind": extract.describe(short).kind if short.strip() else "domain-facts"}
-
-
-def _capped(candidate: Candidate) -> Candidate:
-    return replace(candidate, confidence=max(candidate.confidence, _LEAST_SURE))

@@ -50,7 +50,6 @@ __all__ = [
     "own_words",
     "repeated_from_note",
     "repeated_from_store",
-    "session_message_id",
     "sharpen",
     "storable",
     "with_metadata",
@@ -68,7 +67,6 @@ _MOST_READ = 8_000
 # --- our own messages, and those of handoffs -------------------------------------------------------------
 
 _LEXICON = lexicon("answers")
-_BOOKKEEPING = _LEXICON.pattern("bookkeeping")
 _CLASSES = "|".join(name for name in errors.__all__ if re.search(r"[a-z][A-Z]", name))
 _FROM_US = re.compile(
     rf"\b(?:{_CLASSES})\b[\"'`]?:|\bMemoryAccessDenied\b|\bmemory tools belong to the supervisor\b"
@@ -77,7 +75,7 @@ _FROM_US = re.compile(
 
 def is_bookkeeping(text: str) -> bool:
     """Whether a text is a graph's remark on a handoff, like "Transferring back to supervisor"."""
-    return _BOOKKEEPING.fullmatch(text.strip()) is not None
+    return _LEXICON["bookkeeping"].fullmatch(text.strip()) is not None
 
 
 def own_words(text: str) -> str:
@@ -229,7 +227,6 @@ def _covered(said: _Words, told: _ToldText) -> set[int]:
 # --- words -------------------------------------------------------------------------------------------------
 
 _LEADS_IN = _LEXICON.words("leads")
-_LEADS_IN_ZH = _LEXICON.pattern("leads_in_zh")
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+")
 _BEFORE = ",;:、。\"'`“”‘’([{【《*|•·"  # what stands before a number may be its sign or its point
 _AFTER = ".,;:!?、。\"'`“”‘’()[]{}【】《》*|•·"
@@ -248,8 +245,7 @@ def _sentences_of(text: str) -> frozenset[_Words]:
 
 
 def _split(text: str) -> Sequence[str]:
-    plain = _MARKER.sub("", _TAG.sub(" ", text))
-    return list(sentences(plain))
+    return list(sentences(_MARKER.sub("", _TAG.sub(" ", text))))
 
 
 def _words(text: str) -> _Words:
@@ -266,7 +262,7 @@ def _announces(text: str) -> bool:
 def _leads_in(words: Sequence[str], frame: frozenset[str]) -> bool:
     """Whether words around a repeated sentence only lead to it."""
     others = [word for word in words if word not in _LEADS_IN and word not in frame]
-    return not others or _LEADS_IN_ZH.fullmatch("".join(others)) is not None
+    return not others or _LEXICON["leads_in_zh"].fullmatch("".join(others)) is not None
 
 
 _EVENTS = uuid.UUID("0b6e4c1e-5c39-5a57-8d1a-6f0c5b1f9d42")
@@ -280,8 +276,8 @@ def event_ids(said: Remembering) -> list[str | None]:
 
     None: any, it is no turn's.
     """
-    left_out = [("left-out", None, tally(said.unkept))] if said.unkept else []
-    told = [*map(_of_candidate, said.candidates), *map(_of_skipped, said.skipped), *left_out]
+    told = [*map(_of_candidate, said.candidates), *(("skipped", None, code) for code in said.skipped)]
+    told += [("left-out", None, tally(said.unkept))] if said.unkept else []
     if said.turn_id is None:
         return [None] * len(told)
     return [str(uuid.uuid5(_EVENTS, key)) for key in _numbered(_key(said, *what) for what in told)]
@@ -315,10 +311,6 @@ def _of_candidate(candidate: Candidate) -> _Told:
     source = candidate.source
     place = source.message_id if source.source_class == "user" else None
     return source.source_class, place, f"{candidate.kind} {content_hash(candidate.content)}"
-
-
-def _of_skipped(code: str) -> _Told:
-    return "skipped", None, code
 
 
 def _numbered(keys: Iterable[str]) -> Iterator[str]:
@@ -382,9 +374,8 @@ def sharpen(said: Remembering, view: ReadStore) -> Remembering:
     """Candidates that the model finds beyond the rules. Its nonsense is dropped, never an error."""
     if said.is_given:
         return said
-    text = "\n".join(
-        f"{m.role}: {_read(m.content)}" for m in said.messages if m.role in ("user", "assistant")
-    )
+    spoken = (m for m in said.messages if m.role in ("user", "assistant"))
+    text = "\n".join(f"{m.role}: {_read(m.content)}" for m in spoken)
     prompt = extract.EXTRACT_PROMPT.format(conversation=text[:LONGEST_READ])
     reply = view.complete(prompt) if text else None
     if reply is None:
@@ -401,7 +392,7 @@ def sharpen(said: Remembering, view: ReadStore) -> Remembering:
     return replace(
         said,
         candidates=(*said.candidates, *storable(with_message)),
-        unkept=(*said.unkept, *(f"model:{code}" for code in sifted.codes)),
+        unkept=(*said.unkept, *(f"model:{code}" for code in sifted.unkept)),
     )
 
 
@@ -515,9 +506,6 @@ def storable(found: Iterable[Candidate]) -> Iterator[Candidate]:
 _LONGEST_WORDS = 2_000
 _LATEST = 20  # messages of a session, among which is the one that is answered
 _TASKS = lexicon("tasks")
-_NAMED = _TASKS.pattern("named")
-
-_SEVERAL = _TASKS.pattern("several")
 
 
 def of_their_tasks(said: Remembering, view: ReadStore) -> Remembering:
@@ -533,17 +521,17 @@ def _of_its_task(candidate: Candidate, task: str | None) -> Candidate:
         return candidate
     if task is None and candidate.source.source_class == "user":
         task = issue_key([candidate.content])
-    return (
-        candidate if task is None else replace(candidate, subject=task, attribute=extract.STEPS, value=None)
-    )
+    if task is None:
+        return candidate
+    return replace(candidate, subject=task, attribute=extract.STEPS, value=None)
 
 
 def issue_key(words: Iterable[str]) -> str | None:
     """The issue key (`AIR-12`, `#12`) that the user's words are about; None: there is none, or several."""
     texts = [unicodedata.normalize("NFKC", text[:_LONGEST_WORDS]) for text in words]
-    named = (match for text in texts for match in _NAMED.finditer(text))
+    named = (match for text in texts for match in _TASKS["named"].finditer(text))
     found = {key.casefold() for match in named for key in match.groups() if key is not None}
-    if any(map(_SEVERAL.search, texts)):
+    if any(map(_TASKS["several"].search, texts)):
         return None
     return found.pop() if len(found) == 1 else None
 

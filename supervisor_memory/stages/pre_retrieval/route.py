@@ -29,10 +29,7 @@ _CROSS_SESSION = lexicon("sentences").pattern("cross_session")
 
 
 def route(
-    text: str,
-    *,
-    agent_id: str | None = None,
-    prefixes: Mapping[str, str] = MappingProxyType({}),
+    text: str, *, agent_id: str | None = None, prefixes: Mapping[str, str] = MappingProxyType({})
 ) -> Route:
     """A route: the families to read for a text, and the statements to write.
 
@@ -92,16 +89,17 @@ def route_turn(plan: Recalling, view: NoStore) -> Recalling:
     turn = plan.turn
     if turn.purpose == "hits":
         return plan
-    return replace(
-        plan, route=route(turn.text, agent_id=turn.scope.agent_id, prefixes=view.settings.namespaces)
-    )
+    decided = route(turn.text, agent_id=turn.scope.agent_id, prefixes=view.settings.namespaces)
+    return replace(plan, route=decided)
 
 
 def write_query(plan: Recalling, view: NoStore) -> Recalling:
     """The question in words and, where an embedder works, as a vector."""
     if not plan.route.should_read:
         return plan
-    turn, text = plan.turn, _encodable(plan.turn.text[:_QUERY_CHARACTERS]).strip()
+    turn = plan.turn
+    # Without lone surrogates, which no embedder takes.
+    text = turn.text[:_QUERY_CHARACTERS].encode("utf-8", "replace").decode().strip()
     vector = view.embed_query(text) if text else None
     embedder = view.embedder if vector is not None else None
     query = Query(
@@ -119,15 +117,6 @@ def write_query(plan: Recalling, view: NoStore) -> Recalling:
             tasks=turn.scope.tasks,
         ),
     )
-    return replace(plan, query=query, hits=Hits(notes=_notes(len(turn.text))))
-
-
-def _encodable(text: str) -> str:
-    """The text without lone surrogates, which no embedder takes."""
-    return text.encode("utf-8", "replace").decode()
-
-
-def _notes(characters: int) -> tuple[str, ...]:
-    if characters <= _QUERY_CHARACTERS:
-        return ()
-    return (f"the question has {characters:,} characters; the first {_QUERY_CHARACTERS:,} were read",)
+    told = f"the question has {len(turn.text):,} characters; the first {_QUERY_CHARACTERS:,} were read"
+    notes = (told,) if len(turn.text) > _QUERY_CHARACTERS else ()
+    return replace(plan, query=query, hits=Hits(notes=notes))

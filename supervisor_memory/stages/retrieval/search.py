@@ -1,8 +1,8 @@
-"""Fetch candidates: what resembles the question, and what the user wants whatever the question."""
+"""Fetch candidates: what resembles the question, what the user wants whatever it is, and the newest."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 
 from supervisor_memory.flow import Recalling, Turn
 from supervisor_memory.model.records import FAMILIES, Filter, Hit, Hits, Query, Record, Wanted
@@ -10,7 +10,7 @@ from supervisor_memory.ports import ReadStore
 from supervisor_memory.settings import Settings
 from supervisor_memory.understand.statements import read_statements
 
-__all__ = ["add_standing", "least_relevance", "search_store"]
+__all__ = ["add_standing", "least_relevance", "newest", "search_store"]
 
 _CANDIDATES = 20  # of each signal, at least; ranking chooses among them
 _MOST = 1_000
@@ -55,12 +55,8 @@ def add_standing(plan: Recalling, view: ReadStore) -> Recalling:
     family = FAMILIES["user-profile"]
     if plan.hits.namespaces == 0 and family in (plan.query.where.families or (family,)):
         return plan  # the search has just looked there
-    where = Filter(
-        user_id=plan.turn.scope.user_id,
-        families=(family,),
-        tasks=plan.turn.scope.tasks,
-        kinds=("user-profile",),
-    )
+    scope = plan.turn.scope
+    where = Filter(scope.user_id, families=(family,), tasks=scope.tasks, kinds=("user-profile",))
     standing = {record.id: record for record in _standing(where, most, view)}
     found = [
         replace(hit, parts={**hit.parts, "standing": 1.0}) if hit.record.id in standing else hit
@@ -78,15 +74,8 @@ def _standing(where: Filter, most: int, view: ReadStore) -> Sequence[Record]:
     known = {record.id: record for record in newest if record.is_visible(view.now)}
     pinned = [record for record in known.values() if record.metadata.get("pinned") is True]
     wishes = (record for record in known.values() if _is_wish(record))
-    return list(islice(_each_once(chain(pinned, wishes, known.values())), most))
-
-
-def _each_once(records: Iterable[Record]) -> Iterator[Record]:
-    seen: set[str] = set()
-    for record in records:
-        if record.id not in seen:
-            seen.add(record.id)
-            yield record
+    in_order = {record.id: record for record in chain(pinned, wishes, known.values())}
+    return list(in_order.values())[:most]
 
 
 _NO_WISHES = ("identity", "personal-fact")
@@ -98,3 +87,31 @@ def _is_wish(record: Record) -> bool:
         return record.subject != "user" or record.attribute in _WISHED_OF_THE_USER
     said = read_statements(record.content).all
     return any(each.kind == "user-profile" and each.reason not in _NO_WISHES for each in said)
+
+
+_SPARE = 10  # some of the newest may be past their time
+
+
+def newest(plan: Recalling, view: ReadStore) -> Recalling:
+    """The pinned records, marked `pinned`, then the others; both the last updated first."""
+    if plan.query is None:
+        return plan
+    wanted, where = plan.turn.limit or view.settings.top_k, plan.query.where
+    pinned = _visible(replace(where, metadata=(*(where.metadata or ()), _PINNED)), wanted, view)
+    known = {record.id for record in pinned}
+    others = [record for record in _visible(where, wanted + len(known), view) if record.id not in known]
+    found = [Hit(record, parts={"pinned": 1.0}) for record in pinned] + [Hit(record) for record in others]
+    return replace(plan, hits=Hits(tuple(found[:wanted])))
+
+
+def _visible(where: Filter, most: int, view: ReadStore) -> Sequence[Record]:
+    """The newest records that have not expired."""
+    found: list[Record] = []
+    start, page = 0, most + _SPARE
+    while len(found) < most:
+        listed = view.list(where, limit=page, offset=start)
+        found += [record for record in listed if record.is_visible(view.now)]
+        start += page
+        if len(listed) < page:
+            break
+    return found[:most]

@@ -31,13 +31,13 @@ def by_rules(event: Event) -> Remembering | None:
     """The files and SQL of a tool's result; None without any, and for messages, which were read before."""
     if event.source_class != "tool":
         return None
-    found = extract.from_agent(
+    found = extract.read_agent(
         agent_id=event.scope.agent_id or "",
         final_answer="\n".join(line for line in event.text.splitlines() if _LEFT_BEHIND.search(line)),
         side_effects=event.effects,
         source=_source(event),
     )
-    return _remembering(event, [each for each in found if each.kind == "tool-effects"])
+    return _remembering(event, [each for each in found.candidates if each.kind == "tool-effects"])
 
 
 def prompt(events: Sequence[Event]) -> str:
@@ -53,7 +53,7 @@ def by_model(events: Sequence[Event], items: list[object]) -> Iterator[Rememberi
     for candidate in sifted.candidates:
         event = _origin(candidate, events)
         found[event.id] += _as_of(event, extract.noted(candidate, by="model"))
-    left_out = tuple(f"model:{code}" for code in sifted.codes)
+    left_out = tuple(f"model:{code}" for code in sifted.unkept)
     for event in events:
         if (said := _remembering(event, found[event.id], left_out)) is not None:
             yield said

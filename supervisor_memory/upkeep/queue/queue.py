@@ -14,9 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from supervisor_memory.bridge import twin
 from supervisor_memory.errors import BackendError, DeadlineExceeded, WasErased
 from supervisor_memory.flow import Remembering
-from supervisor_memory.model.records import AuditEvent, Message, Record, Scope, SourceClass, new_id
+from supervisor_memory.model.records import AuditEvent, Message, Scope, SourceClass, new_id
 from supervisor_memory.ports import Ports, Services, guarded
 from supervisor_memory.stages.post_retrieval.format import strip_notes
 from supervisor_memory.stages.pre_insert.reply import listed
@@ -26,7 +27,7 @@ from supervisor_memory.upkeep.queue.event import Event, event_id
 from supervisor_memory.upkeep.queue.tables import QUEUE_FILE_NAME, Batch, Gate, QueueFile, Waiting
 from supervisor_memory.wiring.trail import Trail
 
-__all__ = ["LEFT_OVER_SECONDS", "Queue"]
+__all__ = ["Queue"]
 
 LEFT_OVER_SECONDS: Final = 600.0
 """The longest an event waits for a gate; then the user's next message has it read."""
@@ -53,7 +54,7 @@ class Queue:
     ) -> None:
         settings = services.settings
         patient = settings.model_copy(update={"llm_timeout_ms": settings.queue_llm_timeout_ms})
-        self._services = replace(services, settings=patient)
+        self.services = replace(services, settings=patient)
         self._settings, self._bridge, self._clock = settings, services.bridge, services.clock
         self._trail, self._insert = trail, insert
         self._capture = Capture(settings, redact)
@@ -115,20 +116,11 @@ class Queue:
 
         return guarded(read_all, otherwise=lambda error: False)
 
-    async def awaiting(self, *, user_id: str | None = None, limit: int = 100) -> list[Waiting]:
-        return await self._bridge.run(self.waiting, user_id=user_id, limit=limit)
-
-    async def adead(self, *, user_id: str | None = None, limit: int = 100) -> list[Waiting]:
-        return await self._bridge.run(self.dead, user_id=user_id, limit=limit)
-
-    async def aretry(self, ids: Sequence[str] | None = None) -> int:
-        return await self._bridge.run(self.retry, ids)
-
-    async def acounts(self) -> Mapping[str, int]:
-        return await self._bridge.run(self.counts)
-
-    async def aflush(self, *, seconds: float = 60.0) -> bool:
-        return await self._bridge.run(self.flush, seconds=seconds)
+    awaiting = twin(waiting)
+    adead = twin(dead)
+    aretry = twin(retry)
+    acounts = twin(counts)
+    aflush = twin(flush)
 
     # --- what comes
 
@@ -178,7 +170,7 @@ class Queue:
         Args:
             said, done: The turn as it came, and as the rules remembered it.
         """
-        if self._services.complete is None:
+        if self.services.complete is None:
             return
         events = self._said(said, done, at)
         guarded(lambda: self._add(events), otherwise=lambda error: self._missed(said.scope, error))
@@ -201,23 +193,17 @@ class Queue:
         guarded(look, otherwise=lambda error: None)
 
     def _said(self, said: Remembering, done: Remembering, at: float) -> list[Event]:
-        kept: dict[tuple[SourceClass, str], Record] = {
-            (record.source.source_class, record.content): record for record in done.verbatim
-        }
+        kept = {(record.source.source_class, record.content): record.id for record in done.verbatim}
         seen: Counter[str] = Counter()
-        told: list[tuple[SourceClass, Message]] = [
-            ("user" if m.role == "user" else "agent", m)
-            for m in said.messages
-            if m.role in ("user", "assistant")
-        ]
+        told = [message for message in said.messages if message.role in ("user", "assistant")]
         if said.outcome.final_answer:
-            told.append(("agent", Message("assistant", said.outcome.final_answer)))
+            told.append(Message("assistant", said.outcome.final_answer))
         events = []
-        for source_class, message in told:
+        for message in told:
+            source_class: SourceClass = "user" if message.role == "user" else "agent"
             text = masked(strip_notes(message.content), self._capture.redact).strip()
             if not text:
                 continue
-            record = kept.get((source_class, strip_notes(message.content).strip()))
             place = (source_class == "user" and message.id) or said.turn_id
             seen[text] += 1
             same = (place, source_class, text, str(seen[text]))
@@ -229,7 +215,7 @@ class Queue:
                     created_at=at,
                     turn_id=said.turn_id,
                     message_id=message.id,
-                    ref_id=record.id if record else None,
+                    ref_id=kept.get((source_class, strip_notes(message.content).strip())),
                     id=event_id(said.scope, *same) if said.turn_id else new_id(),
                 )
             )
@@ -268,7 +254,7 @@ class Queue:
         """Read a user's events until no more have come."""
         while True:
             guarded(
-                lambda: self._read_user(file, user_id, until=self._run_until(), tried=set(), is_forced=False),
+                lambda: self._read_user(file, user_id, until=self._run_until(), is_forced=False),
                 otherwise=lambda error: None,
             )
             with self._lock:
@@ -281,25 +267,19 @@ class Queue:
         before = self._clock() - LEFT_OVER_SECONDS
         until = self._run_until()
         guarded(
-            lambda: self._read_user(file, user_id, until=until, tried=set(), is_forced=True, before=before),
+            lambda: self._read_user(file, user_id, until=until, is_forced=True, before=before),
             otherwise=lambda error: None,
         )
 
     def _read_all(self, file: QueueFile, users: Collection[str], *, until: float) -> None:
         for user_id in users:
-            self._read_user(file, user_id, until=until, tried=set(), is_forced=True)
+            self._read_user(file, user_id, until=until, is_forced=True)
 
     def _read_user(
-        self,
-        file: QueueFile,
-        user_id: str,
-        *,
-        until: float,
-        tried: set[int],
-        is_forced: bool,
-        before: float | None = None,
+        self, file: QueueFile, user_id: str, *, until: float, is_forced: bool, before: float | None = None
     ) -> None:
         """Read a user's batches, each event once, while there are any and time is left."""
+        tried: set[int] = set()
         while time.monotonic() < until:
             batch = file.lease(
                 user_id, now=self._clock(), gate=self._gate, is_forced=is_forced, before=before, tried=tried
@@ -328,7 +308,7 @@ class Queue:
         for event in batch.events:
             if (said := reading.by_rules(event)) is not None and not self._keep(file, batch, said):
                 return
-        if self._services.complete is not None:
+        if self.services.complete is not None:
             data = self._asked(file, batch, seconds)
             for said in () if data is None else reading.by_model(batch.events, data):
                 if not self._keep(file, batch, said):
@@ -352,11 +332,11 @@ class Queue:
         """
         if batch.reply is not None:
             return listed(batch.reply)
-        ports = Ports(self._services, seconds=seconds, now=self._clock())
+        ports = Ports(self.services, seconds=seconds, now=self._clock())
         began = time.monotonic()
         reply = ports.no_store().complete(reading.prompt(batch.events))
         if reply is None:
-            had_its_time = time.monotonic() - began >= self._services.settings.llm_timeout_ms / 1000
+            had_its_time = time.monotonic() - began >= self.services.settings.llm_timeout_ms / 1000
             is_late = ports.reasons == "model:DeadlineExceeded"
             raise (_CutShortError if is_late and not had_its_time else _UnreadError)(ports.reasons)
         if (data := listed(reply)) is None:
@@ -374,7 +354,7 @@ class Queue:
     @property
     def _gate(self) -> Gate | None:
         """The limit on calls of the model; None without a model."""
-        if self._services.complete is None:
+        if self.services.complete is None:
             return None
         return Gate(self._settings.queue_min_events, self._settings.queue_cooldown_s)
 
@@ -434,18 +414,8 @@ class Queue:
         reason: str,
         detail: Mapping[str, str | int] | None = None,
     ) -> None:
-        self._trail.report(
-            AuditEvent(
-                op,
-                user_id=scope.user_id,
-                outcome=outcome,
-                reason=reason,
-                agent_id=scope.agent_id,
-                session_id=scope.session_id,
-                run_id=scope.run_id,
-                detail=dict(detail or {}),
-            )
-        )
+        event = AuditEvent.by(scope, op, outcome=outcome, reason=reason, detail=dict(detail or {}))
+        self._trail.report(event)
 
 
 class _UnreadError(Exception):

@@ -224,9 +224,8 @@ class QueueFile:
             )
             # So that the gate does not refuse the same events as "the same as last time".
             connection.execute("UPDATE gates SET hash = '' WHERE user_id = ?", (batch.user_id,))
-            return _selected(
-                connection, "state = 'dead' AND id IN (SELECT value FROM json_each(?)) ORDER BY seq", ids
-            )
+            dead = "state = 'dead' AND id IN (SELECT value FROM json_each(?)) ORDER BY seq"
+            return _selected(connection, dead, ids)
 
     # --- looking
 
@@ -279,12 +278,10 @@ class QueueFile:
         The file may hold traces until `scrub`.
         """
         with self.database.writing() as connection:
-            connection.execute(
-                "INSERT OR IGNORE INTO done SELECT id, ? FROM events WHERE user_id = ?", (at, user_id)
-            )
-            gone = connection.execute(
-                "DELETE FROM events WHERE user_id = ? RETURNING seq", (user_id,)
-            ).fetchall()
+            done = "INSERT OR IGNORE INTO done SELECT id, ? FROM events WHERE user_id = ?"
+            connection.execute(done, (at, user_id))
+            remove = "DELETE FROM events WHERE user_id = ? RETURNING seq"
+            gone = connection.execute(remove, (user_id,)).fetchall()
             for table in ("batches", "gates"):
                 connection.execute(f"DELETE FROM {table} WHERE user_id = ?", (user_id,))
             connection.execute("INSERT INTO unclean VALUES(?)", (at,))
@@ -340,9 +337,8 @@ class _Taking:
         Failed events are tried again in smaller batches, so that one bad event does not fail the others.
         """
         limit = max(BATCH >> (2 * first.attempts), 1)
-        return self._free(
-            "task IS ?5 AND attempts = ?6", (first.event.scope.task, first.attempts), limit=limit
-        )
+        alike = (first.event.scope.task, first.attempts)
+        return self._free("task IS ?5 AND attempts = ?6", alike, limit=limit)
 
     def passes(self, gate: Gate, digest: str = "") -> bool:
         """Whether all conditions of a gate hold.
@@ -365,9 +361,8 @@ class _Taking:
         lease = (batch_id, self.user_id, token, _holder(), self.now + LEASE_SECONDS, reply)
         self._rows("INSERT OR REPLACE INTO batches VALUES(?, ?, ?, ?, ?, ?)", *lease)
         numbers = json.dumps([each.seq for each in found])
-        self._rows(
-            "UPDATE events SET batch = ? WHERE seq IN (SELECT value FROM json_each(?))", batch_id, numbers
-        )
+        take = "UPDATE events SET batch = ? WHERE seq IN (SELECT value FROM json_each(?))"
+        self._rows(take, batch_id, numbers)
         return Batch(batch_id, token, self.user_id, tuple(found), reply)
 
     @property
