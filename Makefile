@@ -16,7 +16,7 @@ help:
 	@echo "make chat   talk to the demo team yourself"
 	@echo "make test   the tests"
 	@echo "make test-browser  the dashboard in a real browser; installs Playwright, and Chromium where it may"
-	@echo "make slow   the longest tests: Qdrant's own engine, a hundred users to erase, more kills"
+	@echo "make slow   all tests at full length: every case, Qdrant's own engine, a hundred users to erase, more kills"
 	@echo "make faults thousands of kills, full disks, damaged files, and the table of what was counted: 15 minutes"
 	@echo "make lint   ruff, mypy --strict, import-linter, docstrings that are riddles"
 	@echo "make bench  what is found, what it costs beside peers; rewrites the tables and plots of docs/benchmarks.md"
@@ -46,7 +46,7 @@ test-browser: $(READY)
 	BROWSER_TESTS=1 $(PYTEST) tests/browser
 
 slow: $(READY)
-	TMPDIR=$(DISK) SLOW=1 QDRANT_ENGINE_TESTS=1 EXAMPLES=400 ERASE_USERS=100 ERASE_KILLS=40 MOVING_KILLS=15 JOURNAL_KILLS=140 STORE_EXAMPLES=9800 THREAT_EXAMPLES=2500 THREAT_AUDIT_ROWS=100000 SEARCH_QUERIES=50000 SCHEMATHESIS_CASES=1000 $(PYTEST) -n auto tests/stores tests/moving tests/threats tests/host/test_store_model.py tests/host/test_store_langgraph.py tests/host/test_echo.py tests/test_linear_inputs.py tests/embedding tests/benchmarks tests/test_erase.py tests/test_searching.py tests/redact tests/stages tests/compare tests/understand tests/signals tests/examples tests/interfaces/http tests/interfaces/mcp tests/test_end_to_end.py tests/test_docs.py tests/test_host_pages.py tests/test_two_processes.py
+	TMPDIR=$(DISK) SLOW=1 QDRANT_ENGINE_TESTS=1 EXAMPLES=400 ERASE_USERS=100 ERASE_KILLS=40 MOVING_KILLS=15 JOURNAL_KILLS=140 STORE_EXAMPLES=9800 THREAT_EXAMPLES=2500 THREAT_AUDIT_ROWS=100000 SEARCH_QUERIES=50000 SCHEMATHESIS_CASES=1000 $(PYTEST) -n auto
 
 faults: $(READY)
 	TMPDIR=$(DISK) FAULTS=long ERASE_KILLS=100 $(PYTEST) -n auto tests/faults tests/audit/test_verify.py tests/stores/test_erase.py

@@ -3,7 +3,10 @@
 import gc
 import os
 import shutil
+import sys
 import tempfile
+from collections import Counter
+from copy import copy
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,8 @@ settings.load_profile("any-machine")
 
 MEMORY = Path("/dev/shm")
 ROOM = 4 * 2**30
+GOLDEN = (5**0.5 - 1) / 2
+"""Steps of this share of the whole come by all parts of it, whatever the order of the cases repeats."""
 
 
 def _files_lie_in_memory() -> None:
@@ -27,15 +32,34 @@ def _files_lie_in_memory() -> None:
 _files_lie_in_memory()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests marked `slow` run where SLOW is set, as `make slow` does."""
-    if not os.environ.get("SLOW"):
-        for item in items:
-            if item.get_closest_marker("slow"):
-                item.add_marker(pytest.mark.skip(reason="takes long: `make slow` runs it"))
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With SLOW, as in `make slow`, all tests run. Else those marked `slow` are left out, and of the cases of
+    what is marked `one_in(n)` one of n runs: of a function its parameters, of a class its tests.
+    """
+    if os.environ.get("SLOW"):
+        return
+    seen: Counter[str] = Counter()
+    left: set[pytest.Item] = set()
+    for item in items:
+        if item.get_closest_marker("slow"):
+            left.add(item)
+        for node, mark in item.iter_markers_with_node("one_in"):
+            name = node.nodeid.split("[")[0]
+            if (seen[name] + mark.kwargs.get("shift", 0)) * GOLDEN % 1 >= 1 / mark.args[0]:
+                left.add(item)
+            seen[name] += 1
+    if left:
+        config.hook.pytest_deselected(items=[item for item in items if item in left])
+        items[:] = [item for item in items if item not in left]
 
 
 def pytest_collection_finish() -> None:
-    """What was imported stays to the end; without this, each full collection of garbage walks all of it."""
+    """What was imported stays to the end; without this, each full collection of garbage walks all of it.
+
+    A client of Qdrant copies the schemas of all its models, to add those of its caller's, of which there are
+    none here. That took 10 ms of each of a thousand clients.
+    """
+    if schemas := sys.modules.get("qdrant_client.embed.schema_parser"):
+        vars(schemas)["deepcopy"] = copy
     gc.collect()
     gc.freeze()

@@ -51,7 +51,7 @@ WITH_PROGRAMS = (
     "searching",
 )
 PROGRAMS = [
-    (page, number)
+    pytest.param(page, number, marks=pytest.mark.slow if page == READMES[1] else ())
     for page in (*READMES, *(f"docs/{name}.md" for name in WITH_PROGRAMS))
     for number in range(len(blocks(page, "python")))
 ]

@@ -152,6 +152,7 @@ def ways_and_units() -> list[Any]:
     return [pytest.param(way, unit, id=f"{way}-{unit}") for way in WAYS for unit in UNITS]
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(("way", "unit"), ways_and_units())
 def test_one_long_text_of_a_user_or_an_agent(way: str, unit: str) -> None:
     def long(memory: SupervisorMemory, size: int) -> None:
@@ -163,6 +164,7 @@ def test_one_long_text_of_a_user_or_an_agent(way: str, unit: str) -> None:
 WRITTEN = ("words", "Chinese", "dashes", "figures", "code fences")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "unit",
     [
@@ -190,7 +192,7 @@ def test_many_messages_of_a_conversation_that_is_added() -> None:
     def add(memory: SupervisorMemory, count: int) -> None:
         memory.add([("user", f"Remember that {text}") for text in findings(count)], user_id="ada")
 
-    assert_linear(add, 100)
+    assert_linear(add, 40)
 
 
 def test_many_messages_of_which_nothing_is_kept() -> None:
@@ -211,7 +213,7 @@ def test_many_messages_that_are_remembered_of_one_turn() -> None:
     def remember(memory: SupervisorMemory, count: int) -> None:
         memory.remember([("user", f"Remember that {text}") for text in findings(count)], ADA)
 
-    assert_linear(remember, 50)
+    assert_linear(remember, 30)
 
 
 def test_a_long_thread_that_is_recalled_for() -> None:
@@ -258,7 +260,7 @@ def of_lines(memory: SupervisorMemory, count: int, line: str) -> str:
     return memory.add_many([lines(count, line)], user_id="ada")[0].id
 
 
-LINES = ["x", "表", *(pytest.param(line, marks=pytest.mark.slow) for line in ("a b", "- a", "1", "a: b"))]
+LINES = ["表", *(pytest.param(line, marks=pytest.mark.slow) for line in ("x", "a b", "- a", "1", "a: b"))]
 
 
 @pytest.mark.parametrize("line", LINES)
@@ -311,4 +313,4 @@ def test_a_body_of_many_messages_is_no_more_work_than_its_size() -> None:
         for path, body in bodies(count):
             assert client("POST", path, json=body).status_code < 500
 
-    assert_linear(post, 100)
+    assert_linear(post, 40)

@@ -33,6 +33,7 @@ from supervisor_memory.reading.topics import Topic
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests.breadth import examples
 
 DAY = 86_400.0
 
@@ -484,7 +485,7 @@ NAMES = st.sampled_from(
 FAMILIES = st.sampled_from([None, "a", "ab", "a.b", "a-b", "a_b", "user_profile", "session_messages"])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.tuples(NAMES, FAMILIES, st.none() | NAMES, st.integers(0, 3)), min_size=2, max_size=12),
     NAMES,

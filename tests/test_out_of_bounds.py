@@ -14,6 +14,7 @@ from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.errors import InvalidContent, SupervisorMemoryError
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.testing.ports import record
+from tests.breadth import examples
 from tests.interfaces.http.conftest import Client, client, make_client, memory
 
 __all__ = ["client", "make_client", "memory"]
@@ -173,12 +174,13 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(metadata=st.dictionaries(st.text(min_size=1, max_size=5), json_values, max_size=4))
 def test_any_metadata_is_refused_or_goes_round(metadata: dict[str, Any]) -> None:
     assert goes_round(metadata)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("as_list", [False, True], ids=["objects", "lists"])
 @pytest.mark.parametrize("depth", [600, 1_000, 20_000])
 def test_metadata_that_is_too_deep_is_the_callers_fault(depth: int, as_list: bool) -> None:
@@ -201,6 +203,7 @@ def deep_text(depth: int, *, as_list: bool) -> str:
     return opening * depth + "1" + closing * depth
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("as_list", [False, True], ids=["objects", "lists"])
 @pytest.mark.parametrize("depth", [300, 600, 1_000, 5_000, 50_000])
 def test_a_body_that_is_too_deep_is_answered_4xx(client: Client, depth: int, as_list: bool) -> None:

@@ -53,6 +53,7 @@ def snippets(page: str) -> list[str]:
 PAGES = pytest.mark.parametrize("page", ["README.md", "README.zh-CN.md"])
 
 
+@pytest.mark.one_in(2)
 @PAGES
 def test_the_first_snippet_runs_as_it_stands_where_only_the_package_is_installed(
     tmp_path: Path, page: str

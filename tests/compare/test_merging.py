@@ -268,9 +268,8 @@ def test_duplicates_are_merged_rivals_kept_apart_and_no_contradiction_is_left(la
 @pytest.mark.parametrize(
     "answer",
     [
-        joins,
         makes_figures_up,
-        *(pytest.param(each, marks=pytest.mark.slow) for each in (forgets_the_old, refuses, fails)),
+        *(pytest.param(each, marks=pytest.mark.slow) for each in (joins, forgets_the_old, refuses, fails)),
     ],
 )
 @pytest.mark.parametrize("language", READERS)

@@ -85,6 +85,7 @@ BOTH_HOLD = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("one", "other"), BOTH_HOLD)
 def test_what_may_hold_beside_another_is_kept_beside_it(

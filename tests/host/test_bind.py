@@ -111,6 +111,7 @@ async def test_the_original_is_untouched(memory: SupervisorMemory, how: str) -> 
     assert kept(memory) == []
 
 
+@pytest.mark.one_in(3)
 @HOW
 @pytest.mark.parametrize("mode", [*MODES, MODES], ids=[*MODES, "all"])
 @pytest.mark.parametrize("subgraphs", [True, False])

@@ -92,6 +92,7 @@ async def say(graph: Any, how: str, text: str, thread: str) -> Any:
     return await graph.ainvoke(*given) if how == "async" else graph.invoke(*given)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("how", "way"), [("async", "all of it"), *(("sync", way) for way in WAYS)])
 @pytest.mark.parametrize("tongue", ["en", pytest.param("zh", marks=pytest.mark.slow)])
 async def test_fifty_turns_of_echo_add_nothing(how: str, way: str, tongue: str) -> None:

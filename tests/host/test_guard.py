@@ -333,6 +333,7 @@ def store_rows(memory: SupervisorMemory) -> list[dict[str, Any]]:
     return [row for row in audit_of(memory) if row["op"] == "store"]
 
 
+@pytest.mark.one_in(2)
 @HOST
 @HOW
 async def test_whoever_is_not_a_memory_tool_of_the_supervisor_is_denied_and_named(
@@ -348,6 +349,7 @@ async def test_whoever_is_not_a_memory_tool_of_the_supervisor_is_denied_and_name
     assert {row["agent_id"] for row in rows} == {"worker" if host in WORKERS else "rogue"}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("way", [by_annotation, by_runtime, in_a_thread], ids=lambda way: way.__name__)
 @pytest.mark.parametrize("host", [worker_of_the_package, worker_as_a_tool], ids=lambda host: host.__name__)
 @HOW
@@ -400,6 +402,7 @@ async def test_a_nodes_own_code_is_no_memory_tool_not_even_the_supervisors(
     assert {row["agent_id"] for row in store_rows(memory)} == {"supervisor", "worker"}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", ["memory_search", "memory_write", "manage_memory"])
 @pytest.mark.parametrize("host", [worker_as_a_tool, supervisors_tool], ids=lambda host: host.__name__)
 @HOW
@@ -486,6 +489,7 @@ async def test_langmems_tools_work_on_the_supervisor_under_any_name(
     assert store_rows(memory) == []
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["keep", "look"])
 @pytest.mark.parametrize("host", [worker_as_a_tool, worker_of_a_worker, worker_nobody_can_see])
 @HOW
@@ -535,6 +539,7 @@ class Meeting(InMemoryStore):
         return InMemoryStore.batch(self, ops)
 
 
+@pytest.mark.one_in(3)
 @LEAD
 @HOW
 @pytest.mark.parametrize("order", [["look", "rogue"], ["rogue", "look"]])
@@ -573,6 +578,7 @@ async def test_the_right_of_a_memory_tool_never_reaches_the_tool_beside_it(
     assert {row["agent_id"] for row in store_rows(memory)} == {"rogue"}
 
 
+@pytest.mark.one_in(3)
 @LEAD
 @HOW
 async def test_two_users_at_once_keep_their_own(

@@ -396,6 +396,7 @@ def test_langchain_refuses_two_middlewares_of_memory(memory: SupervisorMemory) -
 TEAMS = by(hosts.last_message, hosts.as_tools, hosts.deep, hosts.functions, hosts.swarm)
 
 
+@pytest.mark.one_in(2)
 @HOW
 @TEAMS
 async def test_without_anybody_named_memory_is_off_and_the_audit_says_so(
@@ -411,6 +412,7 @@ async def test_without_anybody_named_memory_is_off_and_the_audit_says_so(
     assert set(outcomes(memory, "identity")) == {("denied", "MissingUser")}
 
 
+@pytest.mark.one_in(3)
 @HOW
 @TEAMS
 async def test_a_thread_without_a_user_has_an_anonymous_one(
@@ -423,6 +425,7 @@ async def test_a_thread_without_a_user_has_an_anonymous_one(
     assert new[0].user_id.startswith("anon:")
 
 
+@pytest.mark.one_in(3)
 @HOW
 @TEAMS
 async def test_a_user_may_be_an_address(memory: SupervisorMemory, how: str, build: Build) -> None:
@@ -451,6 +454,7 @@ FAULTS: dict[str, Callable[[], Callable[..., Any]]] = {
 METHODS = ("search", "list", "get", "write", "update", "batch", "count")
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 @HOW
 @TEAMS

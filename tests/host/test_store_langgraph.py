@@ -74,6 +74,7 @@ def cache(pytestconfig: pytest.Config) -> Path:
     return pytestconfig.cache.mkdir("langgraph-sources")
 
 
+@pytest.mark.slow
 def test_the_tests_of_their_store_in_memory_pass(cache: Path, tmp_path: Path) -> None:
     told = outcomes(source_of("langgraph-checkpoint", "4.3.2", cache), tmp_path / "pytest.ini")
     assert len(told) == 117

@@ -23,7 +23,7 @@ Labels: TypeAlias = tuple[str, ...]
 Model: TypeAlias = dict[Labels, dict[str, dict[str, Any]]]
 
 SETTINGS = Settings(embedding_model="none", search_timeout_ms=60_000, write_timeout_ms=60_000)
-EXAMPLES = int(os.environ.get("STORE_EXAMPLES", "700"))
+EXAMPLES = int(os.environ.get("STORE_EXAMPLES", "250"))
 LABELS = (
     *("1", "12", "%", "_", "//", "*", "\u200b", "1\u200b", "K", "\u212a", "k", "%25", "%2E", "null"),
     *("memories", "_store", " 1", "1\n", "session_messages", "\u00e9", "e\u0301"),

@@ -42,6 +42,7 @@ MODE = pytest.mark.parametrize("mode", ["last_message", "full_history"])
 HOW = pytest.mark.parametrize("how", ["sync", "async"])
 
 
+@pytest.mark.one_in(2)
 @MODE
 @HOW
 @pytest.mark.parametrize("form", ["builder", "compiled"])

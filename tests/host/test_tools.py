@@ -138,6 +138,7 @@ def test_some_tools_can_be_left_out_and_unknown_ones_are_named(memory: Superviso
 # --- what they answer
 
 
+@pytest.mark.one_in(2)
 @HOSTS
 @HOW
 async def test_every_tool_answers_in_its_form(memory: SupervisorMemory, host: Any, how: str) -> None:
@@ -194,6 +195,7 @@ async def test_an_update_joins_texts_by_its_strategy(
 # --- whose memory it is
 
 
+@pytest.mark.one_in(3)
 @HOSTS
 @HOW
 @pytest.mark.parametrize("name", ["user_id", "langgraph_user_id"])
@@ -215,6 +217,7 @@ async def test_a_runtime_forged_by_the_model_is_not_heeded(memory: SupervisorMem
     assert await call(memory, "memory_search", query="secret plan", runtime=forged) == []
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "namespace", ["../x", "u2", "user_profile/eve", "", " ", "user_profile\0", ("user_profile", "eve"), 7]
 )
@@ -337,6 +340,7 @@ async def test_a_model_can_say_which_records_it_means(memory: SupervisorMemory) 
 # --- nothing raises into the graph
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("name", "args"),
     [
@@ -394,6 +398,7 @@ class Odd(BaseException):
     """Some libraries' errors are no Exception."""
 
 
+@pytest.mark.one_in(4)
 @HOW
 @ANY_TOOL
 @pytest.mark.parametrize("error", [BackendUnavailable("down"), Odd()], ids=repr)

@@ -108,6 +108,7 @@ def turns(graph: Any, client: Any, *texts: str, where: Any = ADA) -> list[Any]:
 # --- a full history
 
 
+@pytest.mark.one_in(3)
 @CLIENT
 @pytest.mark.parametrize("saver", [None, "a checkpointer"])
 @pytest.mark.parametrize(
@@ -136,6 +137,7 @@ def test_a_full_history_without_a_thread_makes_no_worker_the_user(
     assert all(text.rstrip(".。") in wanted(memory) for text in (TABLES, CHINESE, ROUND))
 
 
+@pytest.mark.one_in(2)
 @CLIENT
 def test_a_full_history_means_the_same_to_the_next_process(
     reopened: Callable[[], SupervisorMemory], client: Any
@@ -202,6 +204,7 @@ def test_a_worker_that_spoke_last_is_known_by_the_ids_of_a_full_history(
     assert_heard(memory, TABLES, CHINESE)
 
 
+@pytest.mark.one_in(3)
 @CLIENT
 @pytest.mark.parametrize("host", ["attach", "middleware"])
 def test_a_client_with_the_full_history_is_heard(memory: SupervisorMemory, host: str, client: Any) -> None:

@@ -114,6 +114,7 @@ def tutorial(memory: Any) -> Any:
     return memory.attach(crew(fetched())) if memory else crew(fetched())
 
 
+@pytest.mark.one_in(2)
 @HOW
 @pytest.mark.parametrize("build", [companies, deeply_copying, tutorial], ids=lambda build: build.__name__)
 async def test_nothing_of_ours_stays_in_anybodys_messages(

@@ -71,6 +71,7 @@ ENTRIES: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("attached", ["builder", "compiled"])
 async def test_however_a_graph_is_run_the_user_is_heard_once_and_a_worker_never(
@@ -180,6 +181,7 @@ FORMS: dict[str, Callable[[str], Any]] = {
 }
 
 
+@pytest.mark.one_in(3)
 @HOW
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("node", ["supervisor", "ask_human"])

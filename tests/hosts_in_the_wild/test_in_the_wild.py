@@ -57,6 +57,7 @@ def memory() -> Any:
         yield memory
 
 
+@pytest.mark.one_in(2)
 @EVERY
 async def test_messages_updates_interrupts_and_state_are_as_without_memory(
     memory: SupervisorMemory, host: Host, how: How
@@ -68,6 +69,7 @@ async def test_messages_updates_interrupts_and_state_are_as_without_memory(
     assert FENCE not in str(attached.streams + attached.states)
 
 
+@pytest.mark.one_in(2, shift=1)
 @EVERY
 async def test_every_model_call_that_a_person_would_expect_holds_the_note(
     memory: SupervisorMemory, host: Host, how: How
@@ -81,6 +83,7 @@ async def test_every_model_call_that_a_person_would_expect_holds_the_note(
             assert (role, notes) == (role, [(0, 0) if role in host.untold else (1, 1)] * len(calls))
 
 
+@pytest.mark.one_in(2)
 @EVERY
 async def test_the_prompts_say_what_they_said_and_the_note(
     memory: SupervisorMemory, host: Host, how: How
@@ -97,6 +100,7 @@ async def test_the_prompts_say_what_they_said_and_the_note(
             assert "".join(systems).startswith("".join(str(m.text) for m in without if m.type == "system"))
 
 
+@pytest.mark.one_in(2, shift=1)
 @EVERY
 async def test_what_the_user_says_is_heard_and_is_the_users(
     memory: SupervisorMemory, host: Host, how: How

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.errors import ContentTooLarge, InvalidContent, InvalidMetadata
+from tests.breadth import examples
 
 NAMED = ("strategy", "ttl", "tags", "importance", "pinned", "use_when")
 values = st.recursive(
@@ -40,7 +41,7 @@ def moved(memory: SupervisorMemory) -> SupervisorMemory:
     return again
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     metadata=st.dictionaries(st.text(max_size=5).filter(lambda name: name not in NAMED), values, max_size=3)
 )

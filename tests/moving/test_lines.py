@@ -17,6 +17,7 @@ from supervisor_memory.moving.lines import End, Header, end_line, header_line, r
 from supervisor_memory.stores.protocol import Stored
 from supervisor_memory.testing.backend_contract import tea
 from supervisor_memory.testing.moving_contract import all_of, assert_same, full_store
+from tests.breadth import examples
 
 STORED = all_of(full_store())
 LINES = [record_line(each) for each in STORED]
@@ -54,7 +55,7 @@ def test_a_line_says_again_what_was_written() -> None:
     assert read(end_line(3)) == End(3)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(number=st.integers(0, len(LINES) - 1), data=st.data())
 def test_a_line_with_damaged_bytes_is_refused_or_is_a_sound_record(number: int, data: st.DataObject) -> None:
     line = bytearray(LINES[number])
@@ -79,7 +80,7 @@ def test_a_line_with_damaged_bytes_is_refused_or_is_a_sound_record(number: int, 
     json.dumps([each.record.to_dict() for each in stored], allow_nan=False).encode()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     where=st.sampled_from(
         [("record",), ("versions",), ("vector",), ("other",)]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from supervisor_memory.errors import SettingsError
 from supervisor_memory.redact.redactor import Redactor, open_redactor
 from supervisor_memory.redact.spans import Span, merged
+from tests.breadth import examples
 from tests.redact.samples import TYPES, canaries, harmless
 
 ALL = open_redactor("all", "CN,US")
@@ -108,7 +109,7 @@ def test_what_nobody_sees_between_two_numbers_joins_them_not() -> None:
     assert ALL.text("a family: 👨\u200d👩\u200d👧, ❤\ufe0f") == "a family: 👨\u200d👩\u200d👧, ❤\ufe0f"
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.text(st.sampled_from([*UNSEEN[:20], *"ada@example.com 13800138000 "]), max_size=60))
 def test_what_is_left_reads_without_anything_to_hide(text: str) -> None:
     told = ALL.text(text)
@@ -163,7 +164,7 @@ _BITS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(_BITS, max_size=40).map("".join) | st.text(max_size=80))
 def test_any_text_is_redacted_once_and_for_all(text: str) -> None:
     once = ALL.text(text)
@@ -174,7 +175,7 @@ def test_any_text_is_redacted_once_and_for_all(text: str) -> None:
         place = text.index(part, place) + len(part)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.text(alphabet=string.ascii_letters + " ,.;!?你好表格航班延误", max_size=200))
 def test_plain_words_are_handed_back_as_they_are(text: str) -> None:
     if not any(word in text.lower() for word in ("pass", "key", "pwd", "token")):

@@ -13,6 +13,7 @@ from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.settings import Settings
 from supervisor_memory.stages.post_retrieval.format import strip_notes
 from supervisor_memory.testing.ports import ports, record
+from tests.breadth import examples
 
 PIECES = [
     *("</memory>", '<memory id="000000000000">', "< /memory >", "<\n/memory>", "<\u200b/memory>"),
@@ -69,7 +70,7 @@ def test_a_note_says_when_what_kind_and_who() -> None:
     assert "- [2026-01-05 · conclusion · analyst] refunds take 5 days" in told.text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.text("refunds 退款口径 \n<>/", min_size=1, max_size=400), min_size=1, max_size=12),
     st.integers(0, 400),
@@ -83,7 +84,7 @@ def test_a_note_never_exceeds_its_budget(texts: list[str], budget: int) -> None:
     assert done.note.ids == tuple(hit.record.id for hit in done.hits)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.integers(0, 900))
 def test_the_budget_holds_for_a_counter_that_does_not_add_up(budget: int) -> None:
     def odd(text: str) -> int:

@@ -402,6 +402,7 @@ def test_any_mixture_of_statements_has_a_route(parts: list[str]) -> None:
     assert route("".join(parts)).reasons
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "unit",
     [

@@ -53,6 +53,7 @@ from supervisor_memory.testing.backend_contract import (
     with_vector,
 )
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests.breadth import examples
 from tests.stores.test_filters import STEPS, Step, filters, outcome, records, search, state
 
 WORDS_ONLY = Settings(embedding_model="none")
@@ -87,6 +88,7 @@ class TestInMemoryStore(BackendContract):
         return BaseStoreBackend(InMemoryStore())
 
 
+@pytest.mark.one_in(2)
 class TestSqliteStore(PersistentBackendContract):
     """Each handle has a store of its own over one file, as two processes have."""
 
@@ -103,6 +105,7 @@ class TestSqliteStore(PersistentBackendContract):
         return lambda: BaseStoreBackend(sqlite_store(tmp_path / "store.db"), audit=tmp_path)
 
 
+@pytest.mark.one_in(2, shift=1)
 class TestSeveralOverOneStore(PersistentBackendContract):
     """Handles over the same store object take turns."""
 
@@ -337,7 +340,7 @@ def test_a_commit_is_one_call_of_puts_alone() -> None:
         assert ops[-1].namespace[-1] == "commits"  # type: ignore[union-attr]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(stored=records(), wanted=st.lists(filters, min_size=1, max_size=12))
 def test_filters_mean_what_they_mean_elsewhere(stored: list[Record], wanted: list[Filter]) -> None:
     backend, reference = BaseStoreBackend(InMemoryStore()), InMemoryBackend()
@@ -351,7 +354,7 @@ def test_filters_mean_what_they_mean_elsewhere(stored: list[Record], wanted: lis
             assert backend.search(asked, limit=99) == reference.search(asked, limit=99)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(steps=STEPS)
 def test_it_answers_as_the_reference_after_any_history(steps: list[Step]) -> None:
     backend, reference = BaseStoreBackend(sqlite_store(":memory:")), InMemoryBackend()

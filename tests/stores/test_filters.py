@@ -20,6 +20,7 @@ from supervisor_memory.stores.memory.json_file import JsonBackend
 from supervisor_memory.stores.protocol import Change, Commit, MemoryBackend
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.backend_contract import direction, tea
+from tests.breadth import examples
 
 USERS = ("alice", "Alice", "%", "1", "12", "a\x00b")
 FAMILIES = ("user_profile", "user", SESSION_FAMILY)
@@ -141,7 +142,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     return (base / str(number) for number in range(10**9))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(60)
+)
 @given(stored=records(), wanted=st.lists(filters | usual, min_size=1, max_size=12))
 def test_sql_agrees_with_the_meaning_of_a_filter(
     place: Iterator[Path], stored: list[Record], wanted: list[Filter]
@@ -191,7 +194,7 @@ STEPS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(steps=STEPS)
 def test_the_backends_answer_alike_after_any_history(place: Iterator[Path], steps: list[Step]) -> None:
     with ExitStack() as stack:

@@ -30,6 +30,7 @@ class TestAroundMemory(BackendContract):
             yield backend
 
 
+@pytest.mark.one_in(3)
 class TestAroundQdrantInMemory(BackendContract):
     @pytest.fixture
     def backend(self) -> Iterator[MemoryBackend]:
@@ -37,6 +38,7 @@ class TestAroundQdrantInMemory(BackendContract):
             yield backend
 
 
+@pytest.mark.one_in(3, shift=1)
 class TestAroundABaseStore(BackendContract):
     @pytest.fixture
     def backend(self) -> Iterator[MemoryBackend]:
@@ -44,6 +46,7 @@ class TestAroundABaseStore(BackendContract):
             yield backend
 
 
+@pytest.mark.one_in(3, shift=2)
 class _Persistent(PersistentBackendContract):
     @pytest.fixture
     def backend(self, reopen: Callable[[], MemoryBackend]) -> Iterator[MemoryBackend]:

@@ -90,6 +90,7 @@ def test_a_turn_is_in_time_and_saved_and_says_that_it_is_degraded(
     assert not memory.recall("what does GMV mean?", ALICE).degraded
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("fault", EVERY)
 @pytest.mark.parametrize("method", ["search", "list", "get", "batch"])
 def test_a_method_that_breaks_alone_loses_nothing(

@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from supervisor_memory.stores import matrix as matrix_module
 from supervisor_memory.stores import sieve
 from supervisor_memory.stores.matrix import Matrix
+from tests.breadth import examples
 
 pytest.importorskip("numkong")
 
@@ -84,6 +85,7 @@ def sparse(count: int) -> Vectors:
     return units(values)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("made_by", [random, clustered, nearly_the_same, narrow, sparse])
 @pytest.mark.usefixtures("read")
 def test_the_nearest_rows_are_the_nearest_whatever_the_vectors(made_by: Callable[[int], Vectors]) -> None:
@@ -99,6 +101,7 @@ def test_the_nearest_rows_are_the_nearest_whatever_the_vectors(made_by: Callable
         assert (np.diff(values) <= 0).all()
 
 
+@pytest.mark.one_in(2, shift=1)
 @pytest.mark.usefixtures("read")
 @pytest.mark.parametrize("made_by", [random, clustered, nearly_the_same, narrow, sparse])
 def test_approximate_cosines_keep_their_bound_and_their_place_below_the_best(
@@ -354,4 +357,4 @@ class LikeADictionary(RuleBasedStateMachine):
 
 
 TestLikeADictionary = LikeADictionary.TestCase
-TestLikeADictionary.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestLikeADictionary.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)

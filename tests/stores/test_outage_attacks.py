@@ -24,6 +24,7 @@ from supervisor_memory.stores.journal.link import Link, OutOfReach
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.testing.backend_contract import EMBEDDER, NOW, contents, query, tea, with_vector
+from tests.breadth import examples
 from tests.stores.test_outage import (
     DELAYED,
     comes_back,
@@ -547,7 +548,7 @@ def _commits(done: Sequence[tuple[Any, ...]]) -> Iterator[Commit]:
         yield Commit((Change(new, expects=old.version),))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     done=_DONE,
     passed=st.integers(0, 14),
@@ -673,4 +674,4 @@ class Outages(RuleBasedStateMachine):
 
 
 TestOutages = Outages.TestCase
-TestOutages.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+TestOutages.settings = settings(max_examples=examples(25), stateful_step_count=25, deadline=None)

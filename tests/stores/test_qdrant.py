@@ -34,6 +34,7 @@ from supervisor_memory.testing.backend_contract import (
     tea,
     with_vector,
 )
+from tests.breadth import examples
 from tests.stores.test_filters import (
     STEPS,
     Step,
@@ -57,12 +58,14 @@ class TestInMemory(BackendContract):
         return QdrantBackend(QdrantClient(":memory:"))
 
 
+@pytest.mark.one_in(3)
 class TestACollectionForEachNamespace(BackendContract):
     @pytest.fixture
     def backend(self) -> MemoryBackend:
         return QdrantBackend(QdrantClient(":memory:"), collections="namespace")
 
 
+@pytest.mark.one_in(3, shift=1)
 class TestLocalPath(PersistentBackendContract):
     """Only one client at a time can open a path: the handles share it, and take turns."""
 
@@ -90,7 +93,7 @@ class TestLocalPath(PersistentBackendContract):
 # As the others
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(
     stored=records(),
     wanted=st.lists(filters | usual, min_size=1, max_size=12),
@@ -132,7 +135,7 @@ def test_what_was_written_before_points_said_what_they_hold_is_found_by_it() -> 
     assert not backend.audit.tail(9, op="search")
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(steps=STEPS)
 def test_it_answers_as_the_others_after_any_history(steps: list[Step]) -> None:
     backends: list[MemoryBackend] = [InMemoryBackend(), in_memory(), in_memory(collections="namespace")]

@@ -27,6 +27,7 @@ from supervisor_memory.testing.backend_contract import (
     direction,
     tea,
 )
+from tests.breadth import examples
 from tests.stores.qdrant_double import Asked, QdrantDouble, running
 from tests.stores.test_filters import filters, of_what_it_holds, records, usual
 from tests.stores.test_qdrant_server import TestServer, client_of, doing, once
@@ -231,7 +232,9 @@ class TestEngine(PersistentBackendContract):
 del TestServer  # its tests are in its own module
 
 
-@settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=examples(8), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(stored=records(), wanted=st.lists(filters | usual, min_size=1, max_size=8))
 def test_filters_mean_what_they_mean_elsewhere(
     double: QdrantDouble, stored: list[Record], wanted: list[Filter]

@@ -42,8 +42,8 @@ from tests.canaries import traces
 from tests.stores.qdrant_double import Answer, Asked, QdrantDouble, running
 from tests.stores.test_qdrant_server import client_of
 
-STEP = 1 if "QDRANT_ENGINE_TESTS" in os.environ else 4
-"""Whether the server is lost at every call, or at every fourth one."""
+STEP = 1 if "QDRANT_ENGINE_TESTS" in os.environ else 8
+"""Whether the server is lost at every call, or at every eighth one."""
 
 
 @pytest.fixture
@@ -76,6 +76,7 @@ class TestLocalPath(SharedErasingContract):
         return lambda: QdrantBackend(client, audit=tmp_path)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("division", ["family", "namespace"])
 class TestServer(SharedErasingContract):
     """Each handle is an instance with an audit log of its own: only the server tells of tombstones."""
@@ -246,6 +247,7 @@ def works_again(server: Direct) -> None:
     server.before = server.after = lambda: None
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("division", ["family", "namespace"])
 @pytest.mark.parametrize("is_applied", [False, True])
 def test_a_server_that_is_lost_at_any_call_leaves_it_pending_and_it_is_completed(
@@ -382,6 +384,7 @@ WRITINGS: dict[str, Writing] = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("division", ["family", "namespace"])
 @pytest.mark.parametrize("how", WRITINGS)
 def test_what_another_instance_writes_while_a_user_is_erased_leaves_nothing(division: str, how: str) -> None:

@@ -57,6 +57,7 @@ def double() -> Iterator[QdrantDouble]:
         yield server
 
 
+@pytest.mark.one_in(2)
 class TestServer(PersistentBackendContract):
     """Each handle is an instance of its own, as in another process, over one audit log."""
 
@@ -209,6 +210,7 @@ def test_an_async_client_is_refused() -> None:
 # What the server does
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("answer", "error", "says"),
     [

@@ -42,6 +42,7 @@ from supervisor_memory.testing.backend_contract import (
     tea,
     with_vector,
 )
+from tests.breadth import examples
 
 CYCLES = 20
 ID_LENGTH = 36
@@ -229,7 +230,7 @@ def test_after_closing_it_says_so(tmp_path: Path) -> None:
         max_size=30,
     )
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_no_query_fails(queries: list[str]) -> None:
     with tempfile.TemporaryDirectory() as directory, closing(SqliteBackend(Path(directory))) as backend:
         backend.write([tea("likes green tea 绿茶")])

@@ -17,6 +17,7 @@ def memory_at(backend: MemoryBackend, clock: FixedClock) -> SupervisorMemory:
     return SupervisorMemory(Settings(embedding_model="none"), backend=backend, clock=clock)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("years", [-50, -10, 0, 10, 1_000])
 def test_a_record_of_another_time_is_found_with_a_score_in_bounds(backend: MemoryBackend, years: int) -> None:
     clock = FixedClock()

@@ -61,6 +61,7 @@ def memory() -> SupervisorMemory:
     return SupervisorMemory(Settings(embedding_model="none"))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_none_leaves_the_fence_of_a_note(memory: SupervisorMemory, payload: str) -> None:
     user = f"reader-{abs(hash(payload))}"
@@ -80,6 +81,7 @@ def test_none_leaves_the_fence_of_a_note(memory: SupervisorMemory, payload: str)
     assert strip_notes(f"before {note} after") == "before  after"
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_none_of_an_agent_or_a_tool_becomes_a_statement(memory: SupervisorMemory, payload: str) -> None:
     user = f"asker-{abs(hash(payload))}"

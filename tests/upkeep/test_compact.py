@@ -11,6 +11,7 @@ from supervisor_memory.model.records import MAX_CONTENT_BYTES, Record
 from supervisor_memory.testing.clock import MONDAY
 from supervisor_memory.testing.ports import record
 from supervisor_memory.upkeep.compact import marks, summaries
+from tests.breadth import examples
 
 CHATTER = "It went well in the end. Everybody was rather pleased with how things had turned out."
 CHATTER_ZH = "最后一切顺利。大家对结果都比较满意。"
@@ -128,7 +129,7 @@ def test_numbers_names_and_identifiers_are_marks_in_both_languages() -> None:
     assert not marks("It went well in the end")
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(contents=st.lists(texts, min_size=2, max_size=40), most=st.integers(10, 300))
 def test_no_mark_of_a_record_is_lost_and_no_limit_passed(contents: list[str], most: int) -> None:
     records = traces(*contents)

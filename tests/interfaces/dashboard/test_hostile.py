@@ -98,7 +98,7 @@ def paths(ids: list[str]) -> Iterator[str]:
     yield f"/dashboard/records/{ids[0]}/delete"
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("language", ["en", pytest.param("zh", marks=pytest.mark.slow)])
 def test_every_page_shows_hostile_texts_as_texts(
     app: object, visitor: Visitor, hostile: list[str], language: str
 ) -> None:
@@ -124,6 +124,7 @@ ASKED = {
 """What each page reads of its address, and one thing that it does not."""
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_what_an_address_says_is_shown_as_text(visitor: Visitor, payload: str) -> None:
     for page, names in ASKED.items():
@@ -132,6 +133,7 @@ def test_what_an_address_says_is_shown_as_text(visitor: Visitor, payload: str) -
     harmless(visitor, "/dashboard/preview", user="ada", agent="x", question=payload)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_what_a_form_says_is_shown_as_text(
     visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str], payload: str
