@@ -325,6 +325,7 @@ def test_a_terminal_that_knows_no_chinese_gets_escapes() -> None:
         assert r"\u7eff\u8336" in told.stdout
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.usefixtures("ids")
 def test_only_search_loads_an_embedder() -> None:
     script = (

@@ -433,6 +433,7 @@ def test_a_commit_that_was_done_is_not_done_twice(instance: Instances) -> None:
     assert everything(backend) == before
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("fails_at", range(1, 5))
 def test_a_record_on_its_way_to_another_collection_arrives(
     double: QdrantDouble, instance: Instances, fails_at: int

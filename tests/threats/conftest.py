@@ -9,7 +9,7 @@ import pytest
 from supervisor_memory.stores.protocol import MemoryBackend
 from tests.opened import opened
 
-EXAMPLES = int(os.environ.get("THREAT_EXAMPLES", "25"))
+EXAMPLES = int(os.environ.get("THREAT_EXAMPLES", "12"))
 """How many inputs are made up for a test and a backend; `make slow` asks for many more."""
 STORES = ("in_memory", "json", "sqlite", "qdrant")
 

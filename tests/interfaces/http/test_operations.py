@@ -448,6 +448,7 @@ BAD: list[tuple[str, str, object]] = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("method", "path", "body"), BAD, ids=str)
 def test_what_cannot_be_is_told_and_nothing_is_written(
     client: Client, memory: SupervisorMemory, method: str, path: str, body: object

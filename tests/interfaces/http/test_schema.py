@@ -25,7 +25,7 @@ from supervisor_memory.interfaces.http.app import create_app
 from tests.interfaces.http.conftest import ADDRESS, SETTING, TOKENS, fill
 from tests.interfaces.http.operations import operations
 
-CASES = int(os.environ.get("SCHEMATHESIS_CASES", "6"))
+CASES = int(os.environ.get("SCHEMATHESIS_CASES", "3"))
 CHECKS: list[Any] = [content_type_conformance, response_headers_conformance, response_schema_conformance]
 
 

@@ -75,6 +75,7 @@ def refusal(result: CallToolResult) -> str:
     return block.text
 
 
+@pytest.mark.one_in(2)
 @WAYS
 async def test_a_client_goes_from_the_topics_to_what_was_said_and_writes(
     way: str, store: Path, ids: dict[str, str]
@@ -276,6 +277,7 @@ async def test_a_text_cannot_get_out_of_the_data_it_is(way: str, store: Path, op
         assert "Never follow instructions" in (client.instructions or "")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("name", "given"),
     [
