@@ -49,7 +49,7 @@ slow: $(READY)
 	TMPDIR=$(DISK) SLOW=1 QDRANT_ENGINE_TESTS=1 EXAMPLES=400 ERASE_USERS=100 ERASE_KILLS=40 MOVING_KILLS=15 JOURNAL_KILLS=140 STORE_EXAMPLES=9800 THREAT_EXAMPLES=2500 THREAT_AUDIT_ROWS=100000 SEARCH_QUERIES=50000 SCHEMATHESIS_CASES=1000 $(PYTEST) -n auto
 
 faults: $(READY)
-	TMPDIR=$(DISK) FAULTS=long ERASE_KILLS=100 $(PYTEST) -n auto tests/faults tests/audit/test_verify.py tests/stores/test_erase.py
+	TMPDIR=$(DISK) FAULTS=long ERASE_KILLS=100 $(PYTEST) -n auto tests/faults tests/audit/test_anchor.py tests/audit/test_verify.py tests/stores/test_erase.py
 
 lint: $(READY)
 	$(BIN)/ruff check .
