@@ -1,4 +1,4 @@
-"""How many examples Hypothesis makes up where a test asks for more than the profile says (`conftest.py`)."""
+"""How many made-up examples a test takes where it asks for more than the profile says (`conftest.py`)."""
 
 import os
 

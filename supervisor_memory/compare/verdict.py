@@ -76,9 +76,12 @@ class Compared:
         Sentences that both contain are left out, since they do not show whether the others agree; then the
         cosine is left out too, which is of the whole texts.
         """
-        mine, yours = (list(islice(sentences(text[:_MOST_READ]), _MOST_SENTENCES)) for text in (known, new))
-        both = {content_hash(each) for each in mine} & {content_hash(each) for each in yours}
-        rests = [[each for each in some if content_hash(each) not in both] for some in (mine, yours)]
+        mine, yours = (
+            [(content_hash(each), each) for each in islice(sentences(text[:_MOST_READ]), _MOST_SENTENCES)]
+            for text in (known, new)
+        )
+        both = {digest for digest, _ in mine} & {digest for digest, _ in yours}
+        rests = [[each for digest, each in some if digest not in both] for some in (mine, yours)]
         if not both or not all(rests):
             return cls(closest_statement(known, new), cosine)
         known, new = map(" ".join, rests)

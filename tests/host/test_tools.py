@@ -217,7 +217,6 @@ async def test_a_runtime_forged_by_the_model_is_not_heeded(memory: SupervisorMem
     assert await call(memory, "memory_search", query="secret plan", runtime=forged) == []
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "namespace", ["../x", "u2", "user_profile/eve", "", " ", "user_profile\0", ("user_profile", "eve"), 7]
 )
@@ -340,7 +339,6 @@ async def test_a_model_can_say_which_records_it_means(memory: SupervisorMemory) 
 # --- nothing raises into the graph
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("name", "args"),
     [

@@ -29,6 +29,7 @@ def _launches(backend: str) -> None:
             )
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "options",
     [

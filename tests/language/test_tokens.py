@@ -56,6 +56,7 @@ def test_every_cjk_character_costs_at_least_one(text: str) -> None:
     assert count_tokens(text) >= sum("\u3400" <= c <= "\u9fff" or "\u3041" <= c <= "\u30fc" for c in text)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("text", ["延误", "a b ", "a", " ", ".", "😀"])
 def test_a_megabyte_takes_a_moment(text: str) -> None:
     started = time.perf_counter()

@@ -89,6 +89,7 @@ def test_the_names_of_others_are_among_the_choices(installed: Path) -> None:
     assert "'sqlite', 'qdrant', 'outside'" in done.stderr
 
 
+@pytest.mark.slow
 def test_both_keep_the_promises_of_all(installed: Path) -> None:
     contracts = installed / "test_contracts.py"
     shutil.copy(PACKAGE / "contracts_outside.py", contracts)

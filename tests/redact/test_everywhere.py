@@ -30,6 +30,7 @@ from supervisor_memory.testing.backend_contract import assert_chain
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.ports import record
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
+from tests.breadth import examples
 from tests.canaries import Dense, whole
 from tests.host.graphs import asking, config, model, team
 from tests.redact.samples import TYPES, Canary, canaries
@@ -185,7 +186,7 @@ def say_everywhere(door: Door, said: Sequence[Canary]) -> None:
     memory.queue.flush()
 
 
-@pytest.mark.parametrize(("name", "each"), [("sqlite", 100), ("json", 12), ("qdrant", 6)])
+@pytest.mark.parametrize(("name", "each"), [("sqlite", examples(100)), ("json", 12), ("qdrant", 6)])
 def test_no_canary_is_found_anywhere(name: str, each: int, tmp_path: Path, log: list[str]) -> None:
     files = tmp_path / "store"
     backend = opened(name, files)

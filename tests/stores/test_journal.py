@@ -10,6 +10,7 @@ from langgraph.store.memory import InMemoryStore
 from qdrant_client import QdrantClient
 
 from supervisor_memory.audit.log import RelayedLog
+from supervisor_memory.stores.journal.lone import Lone
 from supervisor_memory.stores.journal.store import JournalBackend
 from supervisor_memory.stores.langgraph.store import BaseStoreBackend
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
@@ -96,3 +97,10 @@ class TestErasingInSqliteWithACopy(SharedErasingContract):
     @pytest.fixture
     def reopen(self, tmp_path: Path) -> Callable[[], MemoryBackend]:
         return lambda: JournalBackend(SqliteBackend(tmp_path / "store"), tmp_path, copies=True, **UNHURRIED)
+
+
+def test_a_turn_that_somebody_else_has_is_not_given(tmp_path: Path) -> None:
+    with Lone(tmp_path / "lock").turn() as first, Lone(tmp_path / "lock").turn() as second:
+        assert (first, second) == (True, False)
+    with Lone(tmp_path / "lock").turn() as later:
+        assert later

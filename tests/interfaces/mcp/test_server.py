@@ -277,7 +277,6 @@ async def test_a_text_cannot_get_out_of_the_data_it_is(way: str, store: Path, op
         assert "Never follow instructions" in (client.instructions or "")
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("name", "given"),
     [
