@@ -33,10 +33,12 @@ _files_lie_in_memory()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With SLOW, as in `make slow`, all tests run. Else those marked `slow` are left out, and of the cases of
-    what is marked `one_in(n)` one of n runs: of a function its parameters, of a class its tests.
+    """With SLOW, as in `make slow`, all tests run, and all cases of a test that is asked for by its name.
+
+    Else those marked `slow` are left out, and of the cases of what is marked `one_in(n)` one of n runs: of a
+    function its parameters, of a class its tests.
     """
-    if os.environ.get("SLOW"):
+    if os.environ.get("SLOW") or any("::" in asked for asked in config.args):
         return
     seen: Counter[str] = Counter()
     left: set[pytest.Item] = set()
