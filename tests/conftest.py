@@ -58,6 +58,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """What was imported stays to the end; without this, each full collection of garbage walks all of it.
 
+    Garbage is looked for less often than Python does, which took 40 s of the processor of a run.
+
     A client of Qdrant copies the schemas of all its models, to add those of its caller's, of which there are
     none here. That took 10 ms of each of a thousand clients.
     """
@@ -65,3 +67,4 @@ def pytest_collection_finish() -> None:
         vars(schemas)["deepcopy"] = copy
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
