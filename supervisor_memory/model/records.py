@@ -195,7 +195,7 @@ class Weights:
     """The weight of each signal; 0: the signal is not computed. Measured, see docs/ranking.md.
 
     The first three are direct: only their proportions count, and they make a value from 0 to 1. The others
-    are added to it.
+    are added to it, but `reply`, which is taken from an assistant's words.
 
     Raises:
         ValueError: a weight is outside [0, 1000], or no direct signal has one.
@@ -210,6 +210,7 @@ class Weights:
     speaker: float = 0.15
     date: float = 0.7
     information: float = 1.25
+    reply: float = 0.25
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -254,7 +255,8 @@ SESSION_FAMILY = "session_messages"
 MAX_CONTENT_BYTES = 64 * 1024
 MAX_NAME_BYTES = 128
 _TASK_SEGMENTS = 3
-_ROLES = frozenset({"user", "human", "assistant", "ai", "agent", "system", "tool"})
+_ASSISTANTS = frozenset({"assistant", "ai", "agent"})
+_ROLES = frozenset({"user", "human", *_ASSISTANTS, "system", "tool"})
 
 # Cc control, Co private use, Cn unassigned, Zl/Zp separators; what nobody sees is in `unseen.py`
 _NOT_IN_NAMES = frozenset({"Cc", "Co", "Cn", "Zl", "Zp"})
@@ -541,6 +543,12 @@ class Record:
         return speaker if speaker and speaker.lower() not in _ROLES else None
 
     @property
+    def is_reply(self) -> bool:
+        """Whether an assistant said it, word for word, in a conversation."""
+        by_role = (self.source.speaker or "").lower() in _ASSISTANTS or self.source.source_class == "agent"
+        return self.layer == "history" and self.spoken_by is None and by_role
+
+    @property
     def embedded_text(self) -> str:
         """The text to embed: `use_when` if there is one, else the content with its speaker."""
         return self.use_when or self._told
@@ -691,7 +699,7 @@ class Query:
     """A search. `terms` come from `supervisor_memory.language.terms`; `vector` may be missing.
 
     `unrelated` is the cosine up to which texts have nothing in common, by the embedder's calibration.
-    `weights` are the weights of the signals.
+    `weights` are the weights of the signals. `parts` are the questions of a text that asks several.
     """
 
     text: str
@@ -702,6 +710,7 @@ class Query:
     now: float = 0.0
     unrelated: float = 0.0
     weights: Weights = DEFAULT
+    parts: tuple["Query", ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

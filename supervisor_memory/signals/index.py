@@ -192,7 +192,7 @@ GAP_SECONDS = 1_800.0
 """Silence after which another episode begins."""
 
 _FIRST_ROWS = 16
-_NONE = -1
+_NONE, _AN_ASSISTANT = -1, -2
 _ASKS = ("?", "？")
 _FEW_DEAD = 64
 _BYTES_A_ROW = 8 + 8 + 4 * 6 + 2 + 100  # the columns, and a key and a row in a dictionary
@@ -209,6 +209,7 @@ class Entry:
         stream: The conversation that it was said in; None: it is a fact by itself.
         speaker: Who said it there, where it is somebody with a name.
         asks: Whether it is a question to others there.
+        is_reply: Whether an assistant said it there.
     """
 
     terms: Collection[str]
@@ -216,6 +217,7 @@ class Entry:
     stream: str | None = None
     speaker: str | None = None
     asks: bool = False
+    is_reply: bool = False
 
 
 def entry_of(record: Record) -> Entry:
@@ -228,6 +230,7 @@ def entry_of(record: Record) -> Entry:
         stream=(source.session_id or "") if is_said else None,
         speaker=record.spoken_by,
         asks=end.endswith(_ASKS),
+        is_reply=record.is_reply,
     )
 
 
@@ -250,6 +253,7 @@ class Index:
         self.episodes = np.full(_FIRST_ROWS, _NONE, dtype=np.int32)
         self.rarity = np.zeros(_FIRST_ROWS, dtype=np.float32)
         self.asks = np.zeros(_FIRST_ROWS, dtype=np.bool_)
+        self.replies = np.zeros(_FIRST_ROWS, dtype=np.bool_)
         self._names: dict[str, int] = {}
         self._spoken: list[int] = []
         self.total_terms = 0
@@ -274,6 +278,20 @@ class Index:
         return bool(self._stream_of)
 
     @property
+    def by_roles(self) -> npt.NDArray[np.bool_]:
+        """Which rows were said in a conversation by nobody with a name: by a user or an assistant."""
+        found: npt.NDArray[np.bool_] = (self.episodes[: self.size] >= 0) & (
+            self.speakers[: self.size] == _NONE
+        )
+        return found
+
+    @property
+    def voices(self) -> _Numbers:
+        """A number for each row's speaker: of a name, or one for all users and one for all assistants."""
+        roles = np.where(self.replies[: self.size], _AN_ASSISTANT, _NONE)
+        return np.where(self.by_roles, roles, self.speakers[: self.size]).astype(np.int32)
+
+    @property
     def names(self) -> dict[str, int]:
         """The speakers, with their numbers in `speakers`."""
         return {name: number for name, number in self._names.items() if self._spoken[number]}
@@ -291,7 +309,7 @@ class Index:
         self.drop(key)
         row = self._new_row(key)
         self.said_at[row], self.lengths[row] = entry.said_at, len(entry.terms)
-        self.asks[row], self.speakers[row] = False, _NONE
+        self.asks[row], self.replies[row], self.speakers[row] = False, False, _NONE
         self.total_terms += len(entry.terms)
         self._postings.add(row, entry.terms)
         records = len(self._row_of)
@@ -359,7 +377,7 @@ class Index:
             self._weigh()
 
     def _place(self, row: int, entry: Entry, stream: str) -> None:
-        self._stream_of[row], self.asks[row] = stream, entry.asks
+        self._stream_of[row], self.asks[row], self.replies[row] = stream, entry.asks, entry.is_reply
         if entry.speaker is not None:
             self.speakers[row] = self._number(entry.speaker)
 
@@ -467,7 +485,7 @@ class Index:
 _MANY_TERMS = 54
 _COLUMNS = (
     *("alive", "keys", "said_at", "lengths", "speakers", "before", "after", "episodes"),
-    *("rarity", "asks"),
+    *("rarity", "asks", "replies"),
 )
 
 

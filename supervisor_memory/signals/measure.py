@@ -10,6 +10,7 @@ from supervisor_memory.model.records import DEFAULT, Weights
 from supervisor_memory.signals.index import Floats, Index, Rows, bm25, idf, information
 from supervisor_memory.understand.dates import DAY, FACT_DATED, OTHER_YEAR, YEAR, DateRange, named_dates
 from supervisor_memory.understand.names import named_people
+from supervisor_memory.understand.questions import asks_for_a_reply
 
 __all__ = [
     "Asked",
@@ -133,9 +134,9 @@ def neighbours(index: Index, scores: Floats) -> Floats:
 
 
 def answers(index: Index, scores: Floats) -> Floats:
-    """The score of the row said just before, where it asks a question: this row may answer it; else 0."""
-    before = index.before[: index.size]
-    is_answer = (before >= 0) & index.asks[before]
+    """The score of the row said just before, where somebody else asks a question in it; else 0."""
+    before, voices = index.before[: index.size], index.voices
+    is_answer = (before >= 0) & index.asks[before] & (voices != voices[before])
     return np.where(is_answer, scores[before], np.float32(0))
 
 
@@ -149,6 +150,10 @@ def taken(scores: Floats, rows: npt.NDArray[np.int32]) -> Floats:
 Cosines = tuple[Rows, Floats]
 """Rows of an index, and their cosines with the question."""
 _ABSENT = np.float32(-2.0)
+_LEAST = np.float32(1e-6)
+_BY_ROLES = {"neighbour": 0.5, "answer": 0.0, "information": 0.0}
+"""The share of a signal that counts where a user speaks to an assistant, or nobody is named. A request
+follows an answer there as often as it asks for one, and the longest turns are the assistant's."""
 _MOST_SPEAKERS = 500
 _NAMES_WITHIN = 1_000  # characters of a question in which names are looked for
 
@@ -227,7 +232,13 @@ def measure(
         "date": _joined(_dated(index, ranges, asked.now) for index in indexes),
         "information": _joined(map(information, indexes)),
     }
+    by_roles = np.concatenate([index.by_roles for index in indexes])
+    for name, share in _BY_ROLES.items():
+        added[name] = np.where(by_roles, added[name] * np.float32(share), added[name])
     total = fused + sum(np.float32(getattr(weights, name)) * values for name, values in added.items())
+    if weights.reply and not asks_for_a_reply(asked.text):
+        replies = np.concatenate([index.replies[: index.size] for index in indexes])
+        total = np.where(replies, np.fmax(total - np.float32(weights.reply), _LEAST), total)
     alive = np.concatenate([index.alive[: index.size] for index in indexes])
     related = fused + added["neighbour"] + added["answer"] + added["date"]
     has_vector = cosine > _ABSENT

@@ -6,10 +6,12 @@ from supervisor_memory.signals import measure as context
 from supervisor_memory.signals.index import Entry, Index
 
 
-def spoken(*texts: str, gap: float = 60.0) -> Index:
+def spoken(*texts: str, gap: float = 60.0, speakers: str = "AB") -> Index:
+    """What two people say by turns, or what is said by the speakers that are given, again and again."""
     index = Index()
     for key, text in enumerate(texts):
-        index.put(key, Entry(text.strip("?").split(), key * gap, "s", asks=text.endswith("?")))
+        speaker = speakers[key % len(speakers)]
+        index.put(key, Entry(text.strip("?").split(), key * gap, "s", speaker, asks=text.endswith("?")))
     index.settle()
     return index
 
@@ -24,6 +26,13 @@ def test_only_what_follows_a_question_may_be_its_answer() -> None:
     scores = np.ones(4, dtype=np.float32)
     assert context.answers(spoken("where?", "here", "when?", "now"), scores).tolist() == [0, 1, 0, 1]
     assert context.answers(spoken("where", "here"), np.ones(2, dtype=np.float32)).tolist() == [0, 0]
+
+
+def test_nobody_answers_their_own_question() -> None:
+    assert context.answers(spoken("where?", "here", speakers="A"), np.ones(2, dtype=np.float32)).tolist() == [
+        0,
+        0,
+    ]
 
 
 def test_after_a_silence_nothing_is_an_answer_any_more() -> None:

@@ -1,5 +1,6 @@
 """All signals of a question over the records of some namespaces."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -28,6 +29,10 @@ def said(text: str, seconds: float = 0.0, *, session: str = "s1", speaker: str |
     return record(text, layer="history", now=MONDAY + seconds, source=source)
 
 
+def chat(*talk: str, apart: float, speakers: tuple[str, ...] = ("Ann", "Bob")) -> list[Record]:
+    return [said(text, apart * n, speaker=speakers[n % len(speakers)]) for n, text in enumerate(talk)]
+
+
 def asked(text: str, *indexes: Index, cosines: list[list[float] | None] | None = None) -> Measured:
     known: list[Cosines | None] = [None] * len(indexes)
     if cosines is not None:
@@ -54,7 +59,7 @@ def order(measured: Measured) -> list[int]:
     ],
 )
 def test_an_answer_is_found_by_the_question_before_it(question: str, talk: list[str]) -> None:
-    measured = asked(question, index_of(*(said(text, 30.0 * n) for n, text in enumerate(talk))))
+    measured = asked(question, index_of(*chat(*talk, apart=30.0)))
     assert 1 in order(measured)[:2]
     assert measured.added["answer"].tolist() == [0.0, 1.0, 0.0, 0.0]
     assert measured.context[1] > 0
@@ -119,9 +124,45 @@ def test_what_was_said_in_the_month_that_is_asked_for_comes_first() -> None:
 
 def test_asides_come_after_what_tells_something() -> None:
     talk = ["tea", "tea from Fujian with jasmine flowers and honey in the morning"]
-    measured = asked("tea", index_of(*(said(text, 4_000.0 * n) for n, text in enumerate(talk))))
+    measured = asked("tea", index_of(*chat(*talk, apart=4_000.0)))
     assert measured.added["information"][0] < measured.added["information"][1] < 1
     assert asked("tea", index_of(record("tea"))).added["information"].tolist() == [1.0]
+
+
+def test_to_an_assistant_neither_length_nor_the_place_behind_a_question_speaks_for_a_turn() -> None:
+    talk = ["Is our tea from Fujian?", "It is; " + "steep the leaves in hot water for a while. " * 5]
+    measured = asked("tea from Fujian", index_of(*chat(*talk, apart=30.0, speakers=("user", "assistant"))))
+    assert measured.added["information"].tolist() == measured.added["answer"].tolist() == [0.0, 0.0]
+    assert order(measured)[0] == 0
+
+
+def test_a_stream_may_change_from_people_to_an_assistant_midway() -> None:
+    people, dialogue = (
+        chat("Tea?", "Yes, tea.", apart=30.0),
+        chat("Tea?", "Here.", apart=30.0, speakers=("user", "ai")),
+    )
+    later = [replace(each, created_at=each.created_at + 90.0) for each in dialogue]
+    measured = asked("tea", index_of(*people, *later))
+    assert [value > 0 for value in measured.added["information"]] == [True, True, False, False]
+    assert [value > 0 for value in measured.added["answer"]] == [False, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("Which hotel in Lisbon?", 0),
+        ("Which hotel in Lisbon did you recommend?", 1),
+        ("里斯本的酒店", 0),
+        ("你推荐过的里斯本的酒店", 1),
+    ],
+)
+def test_the_users_words_come_first_unless_the_assistants_are_asked_for(question: str, first: int) -> None:
+    pair = ("I booked a hotel in Lisbon", "I recommend a hotel in Lisbon")
+    if not question.isascii():
+        pair = ("我订了里斯本的酒店", "推荐里斯本的酒店")
+    index = index_of(*chat(*pair, apart=4_000.0, speakers=("user", "assistant")))
+    measured = asked(question, index)
+    assert order(measured)[0] == first
 
 
 TEXTS = st.sampled_from(

@@ -49,6 +49,29 @@ def test_the_best_come_before_what_merely_fills() -> None:
     assert hits[0].record.content == "the answer is refunds"
 
 
+@pytest.mark.parametrize(
+    ("question", "short", "long"),
+    [
+        (
+            "Who leads payments? Also, when is the offsite with sailing, archery and grilled fish?",
+            "Ada leads payments",
+            "the offsite has sailing, archery and grilled fish",
+        ),
+        (
+            "谁负责支付组？另外，有帆船、射箭和烤鱼的那次团建是什么时候？",
+            "支付组由小艾负责",
+            "那次团建有帆船、射箭和烤鱼",
+        ),
+    ],
+)
+def test_a_question_of_two_parts_finds_what_answers_the_short_one(
+    question: str, short: str, long: str
+) -> None:
+    talk = [record(f"{long} {n}") for n in range(6)]
+    hits = found(question, [record(short), *talk], limit=3, threshold=0.0).hits
+    assert short in [hit.record.content for hit in hits]
+
+
 def test_standing_preferences_come_first_whatever_the_question() -> None:
     wish = record("answers as tables please", kind="user-profile", now=MONDAY - 9e6)
     fact = record("GMV excludes refunds")

@@ -164,7 +164,7 @@ def rank(plan: Recalling, view: ReadStore) -> Recalling:
         return plan
     embedder = view.embedder if plan.query.vector is not None else None
     calibration = embedder.calibration if embedder else None
-    asked = frozenset(plan.query.terms)
+    asked = [frozenset(each.terms) for each in (plan.query, *plan.query.parts)]
     weighed = [_told(hit, asked, calibration) for hit in _dated_by_their_texts(plan.hits, plan.query)]
     matches = _matches(weighed, plan.query)
     best_match, best_relevance = max(matches), max(hit.parts["relevance"] for hit in weighed)
@@ -205,12 +205,16 @@ def _redated(hit: Hit, asked: Sequence[DateRange], query: Query) -> Hit:
     return replace(hit, parts={**parts, "match": parts["match"] + query.weights.date * gained})
 
 
-def _told(hit: Hit, asked: frozenset[str], calibration: "Calibration | None") -> Hit:
-    """The hit with its relevance and the parts of its relevance."""
+def _told(hit: Hit, asked: Sequence[frozenset[str]], calibration: "Calibration | None") -> Hit:
+    """The hit with its relevance and the parts of its relevance.
+
+    Args:
+        asked: The terms of the question, then those of each of its parts; the best counts.
+    """
     record = hit.record
     subject = _term_set(record.subject) if record.subject and record.kind == "domain-facts" else frozenset()
-    named = bool(subject) and subject <= asked
-    covered = coverage(asked, record)
+    named = bool(subject) and subject <= asked[0]
+    covered = max(coverage(each, record) for each in asked)
     sim = calibration.relevance(hit.parts["cosine"]) if calibration and "cosine" in hit.parts else None
     context, dated = hit.parts.get("context", 0.0), hit.parts.get("date", 0.0)
     evidence = relevance(sim, covered, named=named, context=context, dated=dated)

@@ -15,6 +15,7 @@ from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import FAMILIES, Hits, Kind, Query, Route, family_for
 from supervisor_memory.ports import NoStore
+from supervisor_memory.understand.questions import parts_of_question
 from supervisor_memory.understand.statements import SMALL_TALK, Statements, normal, read_statements
 
 __all__ = ["route", "route_turn", "write_query"]
@@ -94,20 +95,14 @@ def route_turn(plan: Recalling, view: NoStore) -> Recalling:
 
 
 def write_query(plan: Recalling, view: NoStore) -> Recalling:
-    """The question in words and, where an embedder works, as a vector."""
+    """The question and each of its parts, in words and, where an embedder works, as a vector."""
     if not plan.route.should_read:
         return plan
     turn = plan.turn
     # Without lone surrogates, which no embedder takes.
     text = turn.text[:_QUERY_CHARACTERS].encode("utf-8", "replace").decode().strip()
-    vector = view.embed_query(text) if text else None
-    embedder = view.embedder if vector is not None else None
-    query = Query(
-        text=text,
-        terms=terms(text),
-        vector=vector,
-        embedder=embedder.fingerprint if embedder else None,
-        unrelated=embedder.calibration.unrelated if embedder else 0.0,
+    empty = Query(
+        text="",
         now=view.now,
         weights=view.settings.match_weights,
         where=replace(
@@ -117,6 +112,23 @@ def write_query(plan: Recalling, view: NoStore) -> Recalling:
             tasks=turn.scope.tasks,
         ),
     )
+    query = replace(
+        _asking(text, empty, view), parts=tuple(_asking(p, empty, view) for p in parts_of_question(text))
+    )
     told = f"the question has {len(turn.text):,} characters; the first {_QUERY_CHARACTERS:,} were read"
     notes = (told,) if len(turn.text) > _QUERY_CHARACTERS else ()
     return replace(plan, query=query, hits=Hits(notes=notes))
+
+
+def _asking(text: str, empty: Query, view: NoStore) -> Query:
+    """The query for a text, everything else as in an empty one."""
+    vector = view.embed_query(text) if text else None
+    embedder = view.embedder if vector is not None else None
+    return replace(
+        empty,
+        text=text,
+        terms=terms(text),
+        vector=vector,
+        embedder=embedder.fingerprint if embedder else None,
+        unrelated=embedder.calibration.unrelated if embedder else 0.0,
+    )

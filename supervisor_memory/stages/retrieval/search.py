@@ -1,6 +1,6 @@
 """Fetch candidates: what resembles the question, what the user wants whatever it is, and the newest."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -24,7 +24,10 @@ def search_store(plan: Recalling, view: ReadStore) -> Recalling:
     if plan.query is None:
         return plan
     wanted = plan.turn.limit or view.settings.top_k
-    hits = view.search(plan.query, limit=max(_CANDIDATES, min(4 * wanted, _MOST), wanted))
+    limit = max(_CANDIDATES, min(4 * wanted, _MOST), wanted)
+    hits = view.search(plan.query, limit=limit)
+    if plan.query.parts:
+        hits = _with_parts(hits, [view.search(part, limit=limit) for part in plan.query.parts])
     if plan.turn.purpose == "hits" and not least_relevance(plan.turn, view.settings) and len(hits) < wanted:
         hits = _filled(hits, plan.query, wanted, view)
     return replace(plan, hits=replace(hits, notes=(*plan.hits.notes, *hits.notes)))
@@ -33,6 +36,19 @@ def search_store(plan: Recalling, view: ReadStore) -> Recalling:
 def least_relevance(turn: Turn, settings: Settings) -> float:
     """The threshold of a turn, in [0, 1]."""
     return settings.min_score if turn.threshold is None else turn.threshold
+
+
+def _with_parts(whole: Hits, parts: Iterable[Hits]) -> Hits:
+    """The hits of a question and of its parts, each record as where it matches best.
+
+    Signals are scaled within a search, so that a long part of a question would hide what answers a short one.
+    """
+    found: dict[str, Hit] = {}
+    for hit in chain(whole, *parts):
+        known = found.get(hit.record.id)
+        if known is None or known.parts.get("match", 0.0) < hit.parts.get("match", 0.0):
+            found[hit.record.id] = hit
+    return replace(whole, items=tuple(found.values()))
 
 
 def _filled(hits: Hits, query: Query, wanted: int, view: ReadStore) -> Hits:

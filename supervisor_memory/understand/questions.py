@@ -1,0 +1,31 @@
+"""The parts of a text that asks several things, and whether a question is about what an assistant said."""
+
+from typing import Final
+
+from supervisor_memory.language.lexicon import lexicon
+from supervisor_memory.language.terms import terms
+from supervisor_memory.understand.statements import sentences
+
+__all__ = ["asks_for_a_reply", "parts_of_question"]
+
+_SENTENCES = lexicon("sentences")
+_LONGEST: Final = 2_000  # characters, beyond which a text is no question but what it is about
+_LEAST_TERMS: Final = 2  # of a part that can be searched for by itself
+_MOST_PARTS: Final = 4
+
+
+def parts_of_question(text: str) -> tuple[str, ...]:
+    """The questions of a text that asks two or more, each without "also"; empty for one question."""
+    if len(text) > _LONGEST:
+        return ()
+    asked = (
+        sentence for sentence in sentences(text) if sentence.rstrip("\"'”’」』)） ").endswith(("?", "？"))
+    )
+    parts = (part.strip() for sentence in asked for part in _SENTENCES["adds_a_question"].split(sentence))
+    found = tuple(part for part in parts if len(set(terms(part))) >= _LEAST_TERMS)
+    return found[:_MOST_PARTS] if len(found) > 1 else ()
+
+
+def asks_for_a_reply(text: str) -> bool:
+    """Whether a question is about what the assistant has said, such as "what did you recommend?"."""
+    return _SENTENCES["asks_for_a_reply"].search(text[:_LONGEST]) is not None
