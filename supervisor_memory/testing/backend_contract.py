@@ -768,10 +768,27 @@ class BackendContract:
         hits = backend.search(query(vector=direction(0)), limit=4)
         assert max(hits, key=lambda hit: hit.parts["match"]).record.content == "both, of tea"
 
+    def test_of_two_alike_the_users_words_match_better_than_an_assistants(
+        self, backend: MemoryBackend
+    ) -> None:
+        def said(text: str, seconds: float, source: Source) -> Record:
+            return tea(
+                text, layer="history", source=source, created_at=NOW + seconds, updated_at=NOW + seconds
+            )
+
+        agent = Source("agent", session_id="s1")
+        spoken = [said("tea from Lisbon", 60, agent), said("tea of Lisbon", 9_000, Source(session_id="s1"))]
+        backend.write(
+            [*spoken, said("some tea in Lisbon", 20_000, Source(session_id="s2", speaker="assistant"))]
+        )
+        found = {hit.record.content: hit.parts["match"] for hit in backend.search(query("Lisbon"), limit=9)}
+        assert max(found, key=found.__getitem__) == "tea of Lisbon"
+        assert found["tea of Lisbon"] - found["tea from Lisbon"] == pytest.approx(0.25, abs=0.01)
+
     def test_an_answer_is_found_by_the_question_before_it(self, backend: MemoryBackend) -> None:
-        def said(text: str, seconds: float, session: str = "s1") -> Record:
+        def said(text: str, seconds: float, session: str = "s1", speaker: str = "Ann") -> Record:
             when = NOW - 1e6 + seconds
-            where = Source(session_id=session, speaker="Ann")
+            where = Source(session_id=session, speaker=speaker)
             vector = direction(0) if "Lisbon" in text else direction(3)
             return with_vector(
                 tea(text, layer="history", source=where, created_at=when, updated_at=when), vector
@@ -780,7 +797,7 @@ class BackendContract:
         backend.write(
             [
                 said("Where in Lisbon did you stay?", 0),
-                said("At a little inn by the river.", 60),
+                said("At a little inn by the river.", 60, speaker="Bob"),
                 said("An aunt has room for us.", 30, session="s2"),
                 said("Nothing much, to be honest.", 7_200),
             ]

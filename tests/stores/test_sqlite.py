@@ -28,7 +28,7 @@ from supervisor_memory.errors import (
     ReadOnlyStore,
 )
 from supervisor_memory.language.terms import terms
-from supervisor_memory.model.records import AuditEvent, Filter, Query, Record
+from supervisor_memory.model.records import AuditEvent, Filter, Query, Record, Source
 from supervisor_memory.stores.protocol import Change, MemoryBackend
 from supervisor_memory.stores.sqlite import store as sqlite
 from supervisor_memory.stores.sqlite.namespaces import Namespaces
@@ -99,7 +99,7 @@ def test_the_directory_is_for_its_owner_alone(store: Path) -> None:
 
 def test_the_file_is_set_up_to_keep_what_it_acknowledged(store: Path) -> None:
     assert peek(store, "PRAGMA journal_mode") == "wal"
-    assert peek(store, "PRAGMA user_version") == 2
+    assert peek(store, "PRAGMA user_version") == 3
     with closing(SqliteBackend(store)) as backend, backend.database.writing() as connection:
         assert connection.pragma("synchronous") == 2
         assert connection.pragma("secure_delete") == 1
@@ -133,8 +133,21 @@ def test_a_store_of_the_first_format_is_taken_to_the_present_one(tmp_path: Path)
     with closing(SqliteBackend(tmp_path)) as backend:
         assert [record.content for record in found(backend, "hills")] == ["tea of the hills"]
         assert not found(backend, "plains")
-    assert peek(tmp_path, "PRAGMA user_version") == 2
+    assert peek(tmp_path, "PRAGMA user_version") == 3
     assert peek(tmp_path, "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'fts%'") == 0
+
+
+def test_a_store_of_the_second_format_learns_who_is_an_assistant(tmp_path: Path) -> None:
+    said = Source("agent", session_id="s1")
+    with closing(SqliteBackend(tmp_path)) as backend:
+        backend.write([tea("tea of the hills", layer="history", source=said)])
+        with backend.database.writing() as connection:
+            connection.execute("ALTER TABLE entries DROP COLUMN is_reply")
+            connection.execute("PRAGMA user_version=2")
+    with closing(SqliteBackend(tmp_path)) as backend:
+        assert found(backend, "hills")
+    assert peek(tmp_path, "SELECT is_reply FROM entries") == 1
+    assert peek(tmp_path, "PRAGMA user_version") == 3
 
 
 def found(backend: SqliteBackend, word: str) -> list[Record]:
@@ -187,7 +200,7 @@ def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_store_of_a_newer_release_is_refused(store: Path) -> None:
     connection = apsw.Connection(str(store / "memory.db"))
-    connection.pragma("user_version", 3)
+    connection.pragma("user_version", 4)
     connection.close()
     with pytest.raises(BackendUnavailable, match="newer release"):
         SqliteBackend(store)

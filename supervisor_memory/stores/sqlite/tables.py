@@ -137,21 +137,23 @@ def _can_be_stored(text: str) -> bool:
 
 ENTRIES_TABLE: Final = """CREATE TABLE entries(
     namespace TEXT NOT NULL, key INTEGER NOT NULL, said_at REAL NOT NULL, stream TEXT, speaker TEXT,
-    asks INTEGER NOT NULL, terms TEXT NOT NULL, PRIMARY KEY(namespace, key)) WITHOUT ROWID"""
+    asks INTEGER NOT NULL, is_reply INTEGER NOT NULL, terms TEXT NOT NULL,
+    PRIMARY KEY(namespace, key)) WITHOUT ROWID"""
 
 
 def put_entry(connection: apsw.Connection, key: int, entry: Entry, *, namespace: str) -> None:
     """Add the entry of a record that has none."""
-    said = (entry.said_at, entry.stream, entry.speaker, entry.asks, " ".join(entry.terms))
-    connection.execute("INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?)", (namespace, key, *said))
+    said = (entry.said_at, entry.stream, entry.speaker, entry.asks, entry.is_reply, " ".join(entry.terms))
+    connection.execute("INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?, ?)", (namespace, key, *said))
 
 
 def load_entries(connection: apsw.Connection, namespace: str) -> Iterator[tuple[int, Entry]]:
     """The keys of a namespace's active records in rising order, and the entry of each."""
-    select = "SELECT key, terms, said_at, stream, speaker, asks FROM entries WHERE namespace = ? ORDER BY key"
+    said = "terms, said_at, stream, speaker, asks, is_reply"
+    select = f"SELECT key, {said} FROM entries WHERE namespace = ? ORDER BY key"
     rows: Iterable[Any] = connection.execute(select, (namespace,))
-    for key, terms, said_at, stream, speaker, asks in rows:
-        yield key, Entry(terms.split(), said_at, stream, speaker, bool(asks))
+    for key, terms, said_at, stream, speaker, asks, is_reply in rows:
+        yield key, Entry(terms.split(), said_at, stream, speaker, bool(asks), bool(is_reply))
 
 
 SCHEMA: Final = (
@@ -373,18 +375,23 @@ def _values(record: Record, revision: int) -> tuple[str | int | float | None, ..
     )
 
 
-def _entries_instead_of_words(connection: apsw.Connection) -> None:
+def _without_words(connection: apsw.Connection) -> None:
     """Step to format 2: format 1 had the terms in tables of FTS5, which are slow to read."""
     words = "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE fts\\___ %' ESCAPE '\\'"
     for (table,) in connection.execute(words).fetchall():
         connection.execute(f"DROP TABLE {table}")
     for column in ("indexed", "terms"):
         connection.execute(f"ALTER TABLE namespaces DROP COLUMN {column}")
+
+
+def _entries_anew(connection: apsw.Connection) -> None:
+    """Step to format 3: format 2 had entries that did not say whether an assistant spoke."""
+    connection.execute("DROP TABLE IF EXISTS entries")
     connection.execute(ENTRIES_TABLE)
     active = connection.execute("SELECT key, namespace, data FROM records WHERE status = 'active'")
     for key, namespace, data in active:
         put_entry(connection, int(key), entry_of(record_of(str(data))), namespace=str(namespace))
 
 
-STEPS: Final[tuple[Step, ...]] = (_entries_instead_of_words,)
+STEPS: Final[tuple[Step, ...]] = (_without_words, _entries_anew)
 """The steps from each format to the next. A change of SCHEMA needs a step here."""
