@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH := build/bench
 DISK := $(or $(TMPDIR),/tmp)
+# One more than there are cores, since tests also wait: for locks, for clocks, for other processes.
+export PYTEST_XDIST_AUTO_NUM_WORKERS := $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
 # What is compiled is kept, whatever the environment says: the tests start many programs that import the same.
 PYTEST := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/$(VENV)/bytecode" $(BIN)/python -m pytest
 
