@@ -66,7 +66,6 @@ _FIRST = 4  # terms that open a text: mostly what it is about
 # --- one text ------------------------------------------------------------------------------------------
 
 _LEXICON = lexicon("pairs")
-_TOKEN = _LEXICON.pattern("token")
 _EMPTY = _LEXICON.words("particles") | STOP_WORDS
 _EMPTY_ZH = _LEXICON.words("empty_zh")
 _SORTS = dict.fromkeys(("min", "day", "week", "month", "year"), "time") | dict.fromkeys(
@@ -75,30 +74,9 @@ _SORTS = dict.fromkeys(("min", "day", "week", "month", "year"), "time") | dict.f
 _SORTS |= dict.fromkeys(("yuan", "usd", "eur"), "money")
 _MEASURES = dict(_LEXICON.patterns("measures"))
 _NUMERALS = _LEXICON.words("numerals")
-_CHANGES = _LEXICON.pattern("changes")
-_ENDS = _LEXICON.pattern("ends")
-_HANDED_OVER = _LEXICON.pattern("handed_over")
 _OTHER_SIDES = frozenset(map(frozenset, _LEXICON.listed("other_sides")))
-_STATES_ONE = _LEXICON.pattern("states_one")
-
-_SEVERAL = _LEXICON.pattern("several")
-_DEFINES = _LEXICON.pattern("defines")
-_MEANS = _LEXICON.pattern("means")
-_CALENDAR = _LEXICON.pattern("calendar")
-_HAVE = _LEXICON.pattern("have")
-_NAMES_SOMEBODY = _LEXICON.pattern("names_somebody")
-_SUBJECT = _LEXICON.pattern("subject")
-
-_TOPIC = _LEXICON.pattern("topic")
-_DONE_BY = _LEXICON.pattern("done_by")
-
-_IS_NAMED = _LEXICON.pattern("is_named")
-_LIKES = _LEXICON.pattern("likes")
-_HATES = _LEXICON.pattern("hates")
-_CARES_NOT = _LEXICON.pattern("cares_not")
 
 
-_ATTITUDES = _LEXICON.pattern("attitudes")
 _FEELING = _LEXICON.words("feeling")
 
 
@@ -134,7 +112,7 @@ class Reading:
 
     @cached_property
     def tokens(self) -> tuple[str, ...]:
-        return _tokens(_CHANGES.sub(" ", self.text) or self.text)[:_MOST_TOKENS]
+        return _tokens(_LEXICON["changes"].sub(" ", self.text) or self.text)[:_MOST_TOKENS]
 
     @cached_property
     def subject(self) -> int:
@@ -154,15 +132,15 @@ class Reading:
 
     @cached_property
     def announces(self) -> bool:
-        return _CHANGES.search(self.text) is not None
+        return _LEXICON["changes"].search(self.text) is not None
 
     @cached_property
     def ends(self) -> bool:
-        return _ENDS.search(self.text) is not None
+        return _LEXICON["ends"].search(self.text) is not None
 
     @cached_property
     def states_one(self) -> bool:
-        return _STATES_ONE.search(self.text) is not None
+        return _LEXICON["states_one"].search(self.text) is not None
 
     @cached_property
     def attitude(self) -> int | None:
@@ -170,7 +148,10 @@ class Reading:
 
     @cached_property
     def liked(self) -> frozenset[str]:
-        return frozenset(_tokens(_ATTITUDES.sub(" ", _CHANGES.sub(" ", self.text)))) - _FEELING
+        return (
+            frozenset(_tokens(_LEXICON["attitudes"].sub(" ", _LEXICON["changes"].sub(" ", self.text))))
+            - _FEELING
+        )
 
     @cached_property
     def people(self) -> People:
@@ -189,32 +170,34 @@ def read(text: str) -> Reading:
 
 def _tokens(text: str) -> tuple[str, ...]:
     kept = cased_words(text)
-    words = (match[0] if match[0] in kept else match[0].casefold() for match in _TOKEN.finditer(text))
+    words = (
+        match[0] if match[0] in kept else match[0].casefold() for match in _LEXICON["token"].finditer(text)
+    )
     return tuple(stem(word) for word in words if word not in _EMPTY)
 
 
 def _opening(text: str) -> int:
     """The length of a text's opening, up to its verb if that is known, else the first third."""
-    found = _SUBJECT.match(text)
+    found = _LEXICON["subject"].match(text)
     return found.end() if found else max(_LEAST_OPENING, int(_HEAD * len(text)))
 
 
 def _subject(text: str) -> int:
-    found = _SUBJECT.match(text)
-    return len(_tokens(_CHANGES.sub(" ", found["told"] or found["zh"]))) if found else 0
+    found = _LEXICON["subject"].match(text)
+    return len(_tokens(_LEXICON["changes"].sub(" ", found["told"] or found["zh"]))) if found else 0
 
 
 def _topic(text: str) -> frozenset[str]:
-    found = _TOPIC.match(text)
+    found = _LEXICON["topic"].match(text)
     return frozenset(_tokens(found["en"] or found["zh"])) if found else frozenset()
 
 
 def _attitude(text: str) -> int | None:
-    if _CARES_NOT.search(text):
+    if _LEXICON["cares_not"].search(text):
         return 0
-    if _HATES.search(text):
+    if _LEXICON["hates"].search(text):
         return -1
-    return 1 if _LIKES.search(text) else None
+    return 1 if _LEXICON["likes"].search(text) else None
 
 
 # --- two texts -----------------------------------------------------------------------------------------
@@ -355,7 +338,7 @@ def _of_two(pair: Pair) -> str:
     """The codes that keep texts apart even if the later one announces a change."""
     old, new = pair.old.slots, pair.new.slots
     is_late = len(pair.replaced) == 1 and not pair.replaced[0].is_at_head
-    handed_over = is_late and pair.announces and _HANDED_OVER.search(pair.new.text)
+    handed_over = is_late and pair.announces and _LEXICON["handed_over"].search(pair.new.text)
     if (of_another(pair.old.people, pair.new.people) and not handed_over) or _begins_with_somebody(pair):
         return "person"
     if old.labels and new.labels and not old.labels & new.labels and not _moves_to_label(pair):
@@ -430,7 +413,7 @@ def _are_of_each_other(pair: Pair) -> bool:
 
 def _is_done_otherwise(pair: Pair) -> bool:
     """Whether different acts are done to the same thing: the export is read by Ada, written by Bob."""
-    mine, yours = (_DONE_BY.search(each.text) for each in (pair.old, pair.new))
+    mine, yours = (_LEXICON["done_by"].search(each.text) for each in (pair.old, pair.new))
     return mine is not None and yours is not None and stem(mine["what"]) != stem(yours["what"])
 
 
@@ -462,7 +445,7 @@ def _begins_with_somebody(pair: Pair) -> bool:
         (new, pair.old, [each.mine for each in pair.exchanges if not each.start_mine]),
     ):
         if one.subject in ("i", "we") and other.people.subject == "" and any(words):
-            return _NAMES_SOMEBODY.match(other.text) is not None
+            return _LEXICON["names_somebody"].match(other.text) is not None
     return False
 
 
@@ -534,7 +517,7 @@ def _defines_another(pair: Pair) -> bool:
 
 def _defined(text: str) -> frozenset[str]:
     """The words of the term that a text defines; empty if it defines none."""
-    match = _DEFINES.match(text) or _MEANS.match(text)
+    match = _LEXICON["defines"].match(text) or _LEXICON["means"].match(text)
     return frozenset(_tokens(match["what"] or match["zh"])) if match else frozenset()
 
 
@@ -545,7 +528,7 @@ def _is_one_of_many(pair: Pair, replaced: Sequence[Exchange]) -> bool:
         and len(pair.exchanges) == 1
         and not _is_of_numbers(replaced[0])
         and not (pair.old.slots.dates and pair.new.slots.dates)
-        and not (pair.old.states_one and pair.new.states_one and not _SEVERAL.match(pair.new.text))
+        and not (pair.old.states_one and pair.new.states_one and not _LEXICON["several"].match(pair.new.text))
     )
 
 
@@ -558,7 +541,9 @@ def _does_another(pair: Pair) -> bool:
         return False
     verb = next((n for n, (a, b) in enumerate(zip(old.tokens, new.tokens, strict=False)) if a != b), _SHORT)
     mine, yours = old.tokens[verb:], new.tokens[verb:]
-    is_verb = verb > (old.tokens[:1] == ("我",)) or bool(_HAVE.match(old.text) and _HAVE.match(new.text))
+    is_verb = verb > (old.tokens[:1] == ("我",)) or bool(
+        _LEXICON["have"].match(old.text) and _LEXICON["have"].match(new.text)
+    )
     return is_verb and bool(mine and yours) and mine[0] not in yours and yours[0] not in mine
 
 
@@ -599,7 +584,7 @@ def turns(pair: Pair) -> bool:
 
 def _is_renamed(pair: Pair) -> bool:
     """Whether the later text gives the same thing a new name: our auditor is Mazars since January."""
-    mine, yours = (_IS_NAMED.fullmatch(each.text) for each in (pair.old, pair.new))
+    mine, yours = (_LEXICON["is_named"].fullmatch(each.text) for each in (pair.old, pair.new))
     if not pair.announces or mine is None or yours is None:
         return False
     same = mine["what"].casefold() == yours["what"].casefold()
@@ -615,7 +600,7 @@ def shares_words(pair: Pair) -> bool:
     less shows a paraphrase."""
     common = pair.old.terms & pair.new.terms
     return any(
-        not _is_number(term) and not _CALENDAR.fullmatch(term) and not _EMPTY_ZH.issuperset(term)
+        not _is_number(term) and not _LEXICON["calendar"].fullmatch(term) and not _EMPTY_ZH.issuperset(term)
         for term in common
     )
 
@@ -630,7 +615,7 @@ def shares_a_figure_alone(pair: Pair) -> bool:
 
 
 def _is_of_figures(term: str) -> bool:
-    return _is_number(term) or term in UNIT_TERMS or _CALENDAR.fullmatch(term) is not None
+    return _is_number(term) or term in UNIT_TERMS or _LEXICON["calendar"].fullmatch(term) is not None
 
 
 def things_in_common(pair: Pair, *, most: int) -> int:
@@ -641,7 +626,7 @@ def things_in_common(pair: Pair, *, most: int) -> int:
         if not block.size:
             break
         run = mine[block.a : block.a + block.size]
-        found += not all(_is_number(word) or _CALENDAR.fullmatch(word) for word in run)
+        found += not all(_is_number(word) or _LEXICON["calendar"].fullmatch(word) for word in run)
         del mine[block.a : block.a + block.size]
         del yours[block.b : block.b + block.size]
     return found
@@ -651,7 +636,7 @@ def exchanges_two(pair: Pair) -> bool:
     """Whether a figure or day was exchanged along with a word: hay on Mondays, oats on Fridays."""
 
     def kinds(words: Sequence[str]) -> set[bool]:
-        return {bool(_is_number(word) or _CALENDAR.fullmatch(word)) for word in words}
+        return {bool(_is_number(word) or _LEXICON["calendar"].fullmatch(word)) for word in words}
 
     mine = [word for each in pair.replaced for word in each.mine]
     yours = [word for each in pair.replaced for word in each.yours]
@@ -673,7 +658,7 @@ def is_told_otherwise(pair: Pair) -> bool:
         any(shared)
         or pair.announces
         or (old.attitude is not None and new.attitude is not None)
-        or any(_DEFINES.match(each.text) is not None for each in (old, new))
+        or any(_LEXICON["defines"].match(each.text) is not None for each in (old, new))
     )
 
 
@@ -722,7 +707,7 @@ def _is_of_units(each: Exchange) -> bool:
 def _is_of_another_time(each: Exchange) -> bool:
     """Whether a time was exchanged together with a word: delays in July, cancellations in February."""
     return all(
-        {_CALENDAR.fullmatch(word) is None for word in some} == {True, False}
+        {_LEXICON["calendar"].fullmatch(word) is None for word in some} == {True, False}
         for some in (each.mine, each.yours)
     )
 

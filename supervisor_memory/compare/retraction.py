@@ -17,12 +17,8 @@ __all__ = ["exchanges", "fit"]
 
 _LEXICON = lexicon("retractions")
 _WISH = _LEXICON.words("wish_stems")
-_WISH_ZH = _LEXICON.pattern("wish_zh")
 _FACTS = frozenset({"personal-fact", "identity", "definition", "decision", "correction", "house-rule"})
-_IS_STATEMENT = _LEXICON.pattern("is_statement")
-_WORD = _LEXICON.pattern("word")
 _EMPTY = _LEXICON.words("particles") | STOP_WORDS
-_CALLING = _LEXICON.pattern("calling")
 _LEAST_STEM = 5
 _ONE_MISSING_OF = 5
 _HEAD_NOUN = 2  # characters
@@ -37,7 +33,7 @@ def fit(named: str, text: str) -> float:
     """
     said = closest_statement(text, named)
     asked, known = read(named), read(said)
-    if _IS_STATEMENT.match(named) and not _same_attitude(asked, known):
+    if _LEXICON["is_statement"].match(named) and not _same_attitude(asked, known):
         return 0.0
     mine = _without_wishes(asked.text, said) or _words(asked.text)
     yours = _words(known.text)
@@ -61,14 +57,16 @@ def _same_attitude(asked: Reading, known: Reading) -> bool:
 
 def _without_wishes(named: str, known: str) -> Sequence[str]:
     """The named words without those of wishing ("I want"); for a fact, all words count."""
-    if _IS_STATEMENT.match(named) and judge(known).reason in _FACTS:
+    if _LEXICON["is_statement"].match(named) and judge(known).reason in _FACTS:
         return _words(named)
-    return tuple(word for word in _words(_WISH_ZH.sub(" ", named)) if word not in _WISH)
+    return tuple(word for word in _words(_LEXICON["wish_zh"].sub(" ", named)) if word not in _WISH)
 
 
 def _words(text: str) -> Sequence[str]:
     """The stems of words, and Chinese characters, without function words."""
-    found = (match[0] for match in _WORD.finditer(_CALLING.sub("call", text).casefold()))
+    found = (
+        match[0] for match in _LEXICON["word"].finditer(_LEXICON["calling"].sub("call", text).casefold())
+    )
     return tuple(stem(word) for word in found if word not in _EMPTY)
 
 

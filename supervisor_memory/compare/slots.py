@@ -30,12 +30,7 @@ __all__ = [
 ]
 
 _LEXICON = lexicon("slots")
-_FRACTION = _LEXICON.pattern("fraction")
-_HALF = _LEXICON.pattern("half")
-_MINUS = _LEXICON.pattern("minus")
-_BELOW = _LEXICON.pattern("below")
 _HOURS_ZH = _LEXICON.table("hours_zh")
-_CLOCK = _LEXICON.pattern("clock")
 _MORNING_ZH = _LEXICON.words("morning_zh")
 _NOON = 12
 
@@ -45,10 +40,10 @@ def plain(text: str) -> str:
 
     Times with a known half of the day become 21:00, negatives -5, fractions 0.5.
     """
-    text = _FRACTION.sub(_decimal, text)
+    text = _LEXICON["fraction"].sub(_decimal, text)
     text = " ".join(unicodedata.normalize("NFKC", text).replace("’", "'").split())
-    text = _BELOW.sub(r"-\1", _MINUS.sub(_signed, _HALF.sub("0.5 ", text)))
-    return _CLOCK.sub(_of_day, text)
+    text = _LEXICON["below"].sub(r"-\1", _LEXICON["minus"].sub(_signed, _LEXICON["half"].sub("0.5 ", text)))
+    return _LEXICON["clock"].sub(_of_day, text)
 
 
 def _decimal(match: re.Match[str]) -> str:
@@ -95,13 +90,13 @@ class Slots:
     """
 
     def __init__(self, text: str) -> None:
-        self._quoted, rest = _taken(_QUOTED, plain(text[:MAX_LENGTH]))
-        self._labels, rest = _taken(_LABEL, rest)
+        self._quoted, rest = _taken(_LEXICON["quoted"], plain(text[:MAX_LENGTH]))
+        self._labels, rest = _taken(_LEXICON["label"], rest)
         self._codes, self._dated = _codes(rest)
 
     @cached_property
     def _undated(self) -> str:
-        return _DATE.sub(" ", self._dated)
+        return _LEXICON["date"].sub(" ", self._dated)
 
     @cached_property
     def _counted(self) -> tuple[list[Number], str]:
@@ -113,15 +108,15 @@ class Slots:
 
     @cached_property
     def dates(self) -> frozenset[str]:
-        return _set(_date(match) for match in _DATE.finditer(self._dated))
+        return _set(_date(match) for match in _LEXICON["date"].finditer(self._dated))
 
     @cached_property
     def is_negative(self) -> bool:
-        return _is_negative(_DIRECTION.sub(" ", self._undated))
+        return _is_negative(_LEXICON["direction"].sub(" ", self._undated))
 
     @cached_property
     def directions(self) -> frozenset[str]:
-        return _set(match.lastgroup or "" for match in _DIRECTION.finditer(self._undated))
+        return _set(match.lastgroup or "" for match in _LEXICON["direction"].finditer(self._undated))
 
     @cached_property
     def sides(self) -> frozenset[str]:
@@ -248,27 +243,31 @@ def _taken(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:
 # --- identifiers -----------------------------------------------------------------------------------------
 
 
-_QUOTED = _LEXICON.pattern("quoted")
-_CODE = _LEXICON.pattern("code")
-_ACRONYM = _LEXICON.pattern("acronym")
 _NAME = _LEXICON.pattern("name")
 _SQL_WORDS = _LEXICON.words("sql")
 
 
 def _codes(text: str) -> tuple[list[str], str]:
     """Code words, and the text without them; Q3 is a date."""
-    found = [word for match in _CODE.finditer(text) if not _DATE_LIKE.fullmatch(word := match[0])]
-    return found, _CODE.sub(lambda match: match[0] if _DATE_LIKE.fullmatch(match[0]) else " ", text)
+    found = [
+        word
+        for match in _LEXICON["code"].finditer(text)
+        if not _LEXICON["date_like"].fullmatch(word := match[0])
+    ]
+    return found, _LEXICON["code"].sub(
+        lambda match: match[0] if _LEXICON["date_like"].fullmatch(match[0]) else " ", text
+    )
 
 
 def _identifiers(quoted: list[str], codes: list[str], rest: str) -> Iterator[str]:
     yield from (text.strip("`\"'“”「」『』 ").casefold() for text in quoted)
     yield from (code.casefold() for code in codes)
-    yield from (word for match in _ACRONYM.finditer(rest) if (word := match[0].casefold()) not in _SQL_WORDS)
+    yield from (
+        word
+        for match in _LEXICON["acronym"].finditer(rest)
+        if (word := match[0].casefold()) not in _SQL_WORDS
+    )
     yield from (match[0].casefold() for match in _NAME.finditer(rest))
-
-
-_LABEL = _LEXICON.pattern("label")
 
 
 # --- dates -----------------------------------------------------------------------------------------------
@@ -277,8 +276,6 @@ _MONTHS = _LEXICON.text("months").split("|")
 _DAYS = _LEXICON.text("days").split("|")
 _QUARTERS = _LEXICON.listed("quarters")
 _NTHS_ZH = _LEXICON.table("nths_zh")
-_DATE_LIKE = _LEXICON.pattern("date_like")
-_DATE = _LEXICON.pattern("date")
 
 
 def _date(match: re.Match[str]) -> str:
@@ -310,15 +307,11 @@ def _nth_day(day: str) -> int:
     return int(day) if day.isdigit() else int(_of_chinese(day))
 
 
-_MORNING = _LEXICON.pattern("morning")
-_AFTERNOON = _LEXICON.pattern("afternoon")
-
-
 def _halves(text: str) -> Iterator[str]:
     """The halves of the day of all unambiguous times: 09:30 and 14:00, not 9:30."""
-    if _MORNING.search(text):
+    if _LEXICON["morning"].search(text):
         yield "am"
-    if _AFTERNOON.search(text):
+    if _LEXICON["afternoon"].search(text):
         yield "pm"
 
 
@@ -363,14 +356,12 @@ _LEXICON.give(
     latin_units=alternatives(unit for unit in _UNITS if unit.isascii() and unit.isalpha()),
     chinese_units=alternatives(unit for unit in _UNITS if not unit.isascii()),
 )
-_NUMBER = _LEXICON.pattern("number")
-_NOT_NUMBERS = _LEXICON.pattern("not_numbers")
 
 
 def _numbers(text: str) -> tuple[list[Number], str]:
-    text = _NOT_NUMBERS.sub(" ", text)
-    found = [number for match in _NUMBER.finditer(text) if (number := _number(match))]
-    return found, _NUMBER.sub(lambda match: " " if match["digits"] else match[0], text)
+    text = _LEXICON["not_numbers"].sub(" ", text)
+    found = [number for match in _LEXICON["number"].finditer(text) if (number := _number(match))]
+    return found, _LEXICON["number"].sub(lambda match: " " if match["digits"] else match[0], text)
 
 
 def _number(match: re.Match[str]) -> Number | None:
@@ -453,11 +444,6 @@ def _of_words(text: str) -> Fraction:
 
 # --- direction, negation, opposites ----------------------------------------------------------------------
 
-_DIRECTION = _LEXICON.pattern("direction")
-
-_CONTRAST = _LEXICON.pattern("contrast")
-_NEGATION = _LEXICON.pattern("negation")
-_NOT_NEGATIONS = _LEXICON.pattern("not_negations")
 
 _RATES = (
     *(
@@ -491,4 +477,7 @@ def _sides(text: str) -> Iterable[str]:
 
 
 def _is_negative(text: str) -> bool:
-    return _NEGATION.search(_NOT_NEGATIONS.sub(" ", _CONTRAST.sub(" ", text))) is not None
+    return (
+        _LEXICON["negation"].search(_LEXICON["not_negations"].sub(" ", _LEXICON["contrast"].sub(" ", text)))
+        is not None
+    )

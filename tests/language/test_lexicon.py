@@ -20,7 +20,7 @@ CHINESE = re.compile("[\u4e00-\u9fff]")
 LONGEST_CALCULATED_WITH = 2
 """Characters: 万 and 中午 stand in functions that calculate with them."""
 REPEATED_IN_REPEATED = {
-    "supervisor_memory.compare.slots:_CODE",
+    "supervisor_memory.compare.slots:code",
     "supervisor_memory.stages.pre_insert.gather:several",
     "supervisor_memory.understand.statements:edges",
 }
