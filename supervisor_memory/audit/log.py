@@ -455,9 +455,9 @@ class AuditLog:
         """
         if not (erasures := self._tombstones.unfinished()):
             return ()
-        if obstacle := self._database.scrub(seconds=seconds):
-            return (obstacle,)
         try:
+            if obstacle := self._database.scrub(seconds=seconds):
+                return (obstacle,)
             with self._database.writing():
                 done = self._tombstones.finish(erasures)
                 told = [AuditEvent("erase.done", actor="operator", detail={"erasure": each}) for each in done]
