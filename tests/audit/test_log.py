@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from supervisor_memory.audit.log import GENESIS, Access, AuditLog, AuditRow, commitment, row_hash
 from supervisor_memory.disk.database import Database
-from supervisor_memory.errors import BackendError, Conflict
+from supervisor_memory.errors import BackendError, Conflict, WasErased
 from supervisor_memory.model.records import AuditEvent, Reads, new_id
+from supervisor_memory.testing.backend_contract import tea
 
 NOW = 1_767_571_200.25
 
@@ -298,3 +299,21 @@ def test_how_often_and_when_last_a_record_was_read_is_known_up_to_a_hundred_time
         "never": Reads(),
     }
     assert log.reads([]) == {}
+
+
+def test_no_read_begins_within_another_where_erased_records_are_refused(
+    log: AuditLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fork waits for the reads that have begun, and a read that begins then waits for the fork."""
+    said = tea(layer="history", created_at=NOW)
+    log.erase("alice", [said], at=NOW)
+    take = Database.take_reader
+
+    def alone(database: Database) -> Any:
+        assert not database.is_read
+        return take(database)
+
+    monkeypatch.setattr(Database, "take_reader", alone)
+    for refused in (said, tea(created_at=NOW - 1)):
+        with pytest.raises(WasErased):
+            log.refuse_erased([refused, tea(created_at=NOW + 1)])
