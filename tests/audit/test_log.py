@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -317,3 +318,15 @@ def test_no_read_begins_within_another_where_erased_records_are_refused(
     for refused in (said, tea(created_at=NOW - 1)):
         with pytest.raises(WasErased):
             log.refuse_erased([refused, tea(created_at=NOW + 1)])
+
+
+def test_a_row_costs_no_look_at_the_schema(log: AuditLog, database: Database) -> None:
+    event = AuditEvent("memory.write", user_id="alice", record_id="r1", after="green tea", version_after=1)
+    log.append([event], at=NOW)
+    asked: list[str] = []
+    connection = database._writer_connection()
+    connection.set_exec_trace(lambda _cursor, sql, _bindings: asked.append(sql) or True)  # type: ignore[func-returns-value]
+    log.append([replace(event, id=new_id())], at=NOW)
+    connection.set_exec_trace(None)
+    assert any("INSERT INTO audit" in sql for sql in asked)
+    assert not any("sqlite_schema" in sql for sql in asked)
