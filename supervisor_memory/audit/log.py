@@ -447,17 +447,22 @@ class AuditLog:
     def is_read_only(self) -> bool:
         return self._database.read_only
 
-    def finish_erasures(self, *, at: float, seconds: float | None = None) -> tuple[str, ...]:
+    def finish_erasures(
+        self, erasures: Sequence[str] | None = None, *, at: float, seconds: float | None = None
+    ) -> tuple[str, ...]:
         """Remove the last traces of erased users from the log's file; `seconds` as in `Database.scrub`.
 
+        Args:
+            erasures: Those with nothing left elsewhere; None: all that are begun.
+
         Returns:
-            What is in the way, as sentences; empty: the erasures begun are done.
+            What is in the way, as sentences; empty: the erasures are done.
         """
-        if not (erasures := self._tombstones.unfinished()):
+        if not (erasures := self._tombstones.unfinished() if erasures is None else erasures):
             return ()
-        if obstacle := self._database.scrub(seconds=seconds):
-            return (obstacle,)
         try:
+            if obstacle := self._database.scrub(seconds=seconds):
+                return (obstacle,)
             with self._database.writing():
                 done = self._tombstones.finish(erasures)
                 told = [AuditEvent("erase.done", actor="operator", detail={"erasure": each}) for each in done]

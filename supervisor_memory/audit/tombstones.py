@@ -61,14 +61,13 @@ class Tombstones:
         """
         if not records:
             return
-        with self._database.reading():
-            times = {user_id: self.erased_at(user_id) for user_id in {each.user_id for each in records}}
-            refused = [
-                record
-                for record in records
-                if (at := times[record.user_id]) is not None
-                and (record.created_at < at or self._is_said_again(record))
-            ]
+        times = {user_id: self.erased_at(user_id) for user_id in {each.user_id for each in records}}
+        refused = [
+            record
+            for record in records
+            if (at := times[record.user_id]) is not None
+            and (record.created_at < at or self._is_said_again(record))
+        ]
         if refused:
             raise was_erased(refused, records)
 

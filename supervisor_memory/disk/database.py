@@ -744,7 +744,12 @@ def has_table(connection: apsw.Connection, name: str) -> bool:
 
 def select(connection: apsw.Connection, table: str, sql: str, *bindings: Any) -> Sequence[tuple[Any, ...]]:
     """The answer to a query of a table; empty where the file lacks it, never opened for writing since."""
-    return connection.execute(sql, bindings).fetchall() if has_table(connection, table) else ()
+    try:
+        return connection.execute(sql, bindings).fetchall()
+    except apsw.SQLError:  # asked first, each row of the log would cost a look at the schema
+        if has_table(connection, table):
+            raise
+        return ()
 
 
 def _look_at(connection: apsw.Connection) -> tuple[int, list[str]]:

@@ -1,12 +1,10 @@
 """Show what the chat models of a graph would read for an input, without calling any."""
 
 import asyncio
-import contextvars
 import copy
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
@@ -14,6 +12,7 @@ from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel.remote import RemoteGraph
 
+from supervisor_memory.bridge import Bridge
 from supervisor_memory.errors import GraphError
 from supervisor_memory.host.prompts import Explained, capturing
 from supervisor_memory.host.run.state import with_input
@@ -22,6 +21,7 @@ from supervisor_memory.host.ways_in.observing import is_tools
 __all__ = ["Prompt", "explained"]
 
 AGENT = "__supervisor_memory_agent__"
+_LONGEST: Final = 86_400.0  # seconds that an async node may take
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,7 @@ def _run_async(graph: Any, given: Any, config: RunnableConfig | None) -> None:
         async for _ in graph.astream(given, config):
             break
 
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(contextvars.copy_context().run, asyncio.run, first()).result()
+    Bridge().within(_LONGEST, asyncio.run, first())
 
 
 def _with_thread(graph: Any, input: Any, config: RunnableConfig | None) -> Any:

@@ -150,7 +150,7 @@ class RemoteErasing(ABC):
             self._tell_log(tombstones)
             self._is_caught_up = not self._remove_erased(tombstones)
             if self._is_caught_up:
-                self._finish_log(seconds=0)
+                _warn(self._finish_log(seconds=0))
         except BackendError as error:
             _log.warning("an erasure could not be completed, the next commit tries again: %s", error)
 
@@ -323,8 +323,12 @@ class RemoteErasing(ABC):
     def _finish_log_of_before(self) -> None:
         """Do so when a backend is opened, where only the log is unfinished. The store is not asked."""
         if not self._audit.is_read_only and not self._audit.tombstones.not_removed():
-            for obstacle in self._audit.finish_erasures(at=self._clock(), seconds=0):
-                _log.warning("an erasure could not be completed, the next one tries again: %s", obstacle)
+            _warn(self._audit.finish_erasures(at=self._clock(), seconds=0))
+
+
+def _warn(obstacles: Iterable[str]) -> None:
+    for each in obstacles:
+        _log.warning("an erasure could not be completed, the next one tries again: %s", each)
 
 
 def _is_erased_now() -> BackendUnavailable:

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from hypothesis import strategies as st
 
 from supervisor_memory.audit.log import GENESIS, Access, AuditLog, AuditRow, commitment, row_hash
 from supervisor_memory.disk.database import Database
-from supervisor_memory.errors import BackendError, Conflict
+from supervisor_memory.errors import BackendError, Conflict, WasErased
 from supervisor_memory.model.records import AuditEvent, Reads, new_id
+from supervisor_memory.testing.backend_contract import tea
 
 NOW = 1_767_571_200.25
 
@@ -298,3 +300,33 @@ def test_how_often_and_when_last_a_record_was_read_is_known_up_to_a_hundred_time
         "never": Reads(),
     }
     assert log.reads([]) == {}
+
+
+def test_no_read_begins_within_another_where_erased_records_are_refused(
+    log: AuditLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fork waits for the reads that have begun, and a read that begins then waits for the fork."""
+    said = tea(layer="history", created_at=NOW)
+    log.erase("alice", [said], at=NOW)
+    take = Database.take_reader
+
+    def alone(database: Database) -> Any:
+        assert not database.is_read
+        return take(database)
+
+    monkeypatch.setattr(Database, "take_reader", alone)
+    for refused in (said, tea(created_at=NOW - 1)):
+        with pytest.raises(WasErased):
+            log.refuse_erased([refused, tea(created_at=NOW + 1)])
+
+
+def test_a_row_costs_no_look_at_the_schema(log: AuditLog, database: Database) -> None:
+    event = AuditEvent("memory.write", user_id="alice", record_id="r1", after="green tea", version_after=1)
+    log.append([event], at=NOW)
+    asked: list[str] = []
+    connection = database._writer_connection()
+    connection.set_exec_trace(lambda _cursor, sql, _bindings: asked.append(sql) or True)  # type: ignore[func-returns-value]
+    log.append([replace(event, id=new_id())], at=NOW)
+    connection.set_exec_trace(None)
+    assert any("INSERT INTO audit" in sql for sql in asked)
+    assert not any("sqlite_schema" in sql for sql in asked)

@@ -251,6 +251,12 @@ async def test_what_waits_for_the_user_is_remembered_when_it_has_gone_on(
     assert kept(memory) == [("worker", LONG)]
 
 
+def test_a_resolver_reads_an_empty_state_where_the_kept_one_cannot_be_read(memory: SupervisorMemory) -> None:
+    bound: Any = memory.bind_agent(worker()[1], identity=lambda state, config: state.get("user_id", "ada"))
+    visit = bound._enter(Command(resume="yes"), config())  # without a checkpointer nothing is kept
+    assert visit.scope.user_id == "ada"
+
+
 @HOW
 async def test_a_run_that_fails_is_not_remembered(memory: SupervisorMemory, how: str) -> None:
     def fail(_messages: Any) -> AIMessage:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import threading
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -217,6 +218,21 @@ async def test_explain_prompt_shows_what_each_model_would_read_without_calling_a
     assert f"{CANARY} worker" in str(prompts[1].messages)
     graph.invoke(asking(), config(user_id="ada"))
     assert plain(prompts[0].messages) == plain(boss.calls[0])
+
+
+def test_explain_prompt_leaves_no_thread_that_keeps_the_process_from_ending(memory: Any) -> None:
+    daemons: list[bool] = []
+
+    async def only(_: Any) -> dict[str, Any]:
+        daemons.append(threading.current_thread().daemon)
+        return {}
+
+    builder = Graph(Team)
+    builder.add_node("only", only)
+    builder.add_edge(START, "only")
+    graph = memory.attach(builder, supervisor="only").compile()
+    memory.explain_prompt(graph, asking(), config(user_id="ada"))
+    assert daemons == [True]
 
 
 def test_explain_prompt_keeps_nothing(memory: Any) -> None:

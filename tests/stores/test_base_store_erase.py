@@ -7,9 +7,13 @@ import pytest
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
+from supervisor_memory.audit.tombstones import Tombstones
+from supervisor_memory.disk.database import Database
+from supervisor_memory.errors import BackendError, BackendUnavailable
 from supervisor_memory.stores.langgraph.store import BaseStoreBackend
 from supervisor_memory.stores.protocol import MemoryBackend
-from supervisor_memory.testing.erasing_contract import SharedErasingContract
+from supervisor_memory.testing.backend_contract import tea
+from supervisor_memory.testing.erasing_contract import LATER, SharedErasingContract
 from tests.stores.test_base_store import sqlite_store
 
 
@@ -41,3 +45,41 @@ class TestSqliteStore(SharedErasingContract):
     @pytest.fixture
     def reopen(self, tmp_path: Path) -> Callable[[], MemoryBackend]:
         return lambda: BaseStoreBackend(sqlite_store(tmp_path / "store.db"), audit=tmp_path)
+
+
+def _unavailable(*_: object, **_options: object) -> str:
+    raise BackendUnavailable("waited for other threads")
+
+
+def test_an_instance_tells_that_its_log_still_holds_who_was_erased_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object) -> None:
+        raise BackendError("no room left; nothing was saved: free some space")
+
+    store = InMemoryStore()
+    one, other = BaseStoreBackend(store), BaseStoreBackend(store, audit=tmp_path)
+    other.write([tea()])
+    one.erase("alice", at=LATER)
+    with monkeypatch.context() as broken:
+        broken.setattr(Tombstones, "finish", full)
+        other.write([tea("a later tea", created_at=LATER)])
+        assert "an erasure could not be completed" in caplog.text
+        assert "no room left" in caplog.text
+    other.close()
+    caplog.clear()
+    BaseStoreBackend(store, audit=tmp_path).close()
+    assert caplog.text == ""
+
+
+def test_a_log_that_cannot_be_had_is_told_and_stops_no_opening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = InMemoryStore()
+    backend = BaseStoreBackend(store, audit=tmp_path)
+    backend.write([tea()])
+    monkeypatch.setattr(Database, "scrub", _unavailable)
+    assert backend.erase("alice", at=LATER).pending == ("waited for other threads",)
+    backend.close()
+    BaseStoreBackend(store, audit=tmp_path).close()
+    assert "an erasure could not be completed" in caplog.text

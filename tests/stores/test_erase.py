@@ -15,11 +15,12 @@ import apsw
 import pytest
 
 from supervisor_memory.audit.log import Access
-from supervisor_memory.errors import ReadOnlyStore
+from supervisor_memory.disk.database import Database
+from supervisor_memory.errors import BackendUnavailable, ReadOnlyStore
 from supervisor_memory.model.records import Source
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.memory.json_file import JsonBackend
-from supervisor_memory.stores.protocol import Change, MemoryBackend
+from supervisor_memory.stores.protocol import Change, Erases, MemoryBackend
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.backend_contract import (
     NOW,
@@ -144,6 +145,26 @@ def test_what_is_pending_is_completed_when_the_store_is_opened(tmp_path: Path, n
         with closing(OPENINGS[name](tmp_path)) as other:
             assert _begun_and_done(other) == (1, 1)
             assert traces(tmp_path, ["canarycanary"], []) == []
+
+
+@pytest.mark.parametrize("opening", [*OPENINGS.values(), lambda _: InMemoryBackend()])
+def test_a_log_that_cannot_be_had_makes_it_pending_and_stops_no_opening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opening: Callable[[Path], MemoryBackend]
+) -> None:
+    def busy(*_: object, **_options: object) -> str:
+        raise BackendUnavailable("waited for other threads")
+
+    with closing(opening(tmp_path)) as backend:
+        backend.write([tea(), tea(user="bo")])
+        with monkeypatch.context() as broken:
+            broken.setattr(Database, "scrub", busy)
+            assert isinstance(backend, Erases)
+            assert backend.erase("alice", at=LATER).pending == ("waited for other threads",)
+            assert left_of(backend, "alice") == []
+            opening(tmp_path).close()
+        assert _begun_and_done(backend)[0] == 1
+        assert backend.erase("bo", at=LATER).pending == ()
+        assert _begun_and_done(backend) == (2, 2)
 
 
 def test_a_json_file_left_beside_by_a_crash_goes_as_well(tmp_path: Path) -> None:

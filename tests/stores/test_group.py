@@ -11,7 +11,7 @@ import pytest
 from supervisor_memory.errors import Conflict
 from supervisor_memory.model.records import AuditEvent, Filter, Record, new_id
 from supervisor_memory.stores.protocol import Change, Commit, Committed
-from supervisor_memory.stores.sqlite.store import Group, SqliteBackend
+from supervisor_memory.stores.sqlite.store import Group, SqliteBackend, _Request
 
 
 def record(text: str, user: str = "ada") -> Record:
@@ -156,3 +156,18 @@ def test_inside_a_transaction_a_commit_is_part_of_it(backend: SqliteBackend) -> 
     with pytest.raises(RuntimeError, match="undo"):
         undone()
     assert backend.count(Filter(user_id="ada")) == 0
+
+
+def test_an_interrupt_right_behind_an_answer_stays_an_interrupt(
+    backend: SqliteBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = _Request.call
+
+    def interrupted(request: _Request) -> None:
+        monkeypatch.setattr(_Request, "call", call)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_Request, "call", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        backend.batch(adding("fact"))
+    assert backend.count(Filter(user_id="ada")) == 1

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from supervisor_memory.stores.journal.store import JournalBackend
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.testing.backend_contract import tea
+from supervisor_memory.testing.erasing_contract import LATER
 from tests import programs
 from tests.stores.unreliable import Unreliable
 
@@ -527,6 +528,33 @@ def test_what_waited_of_a_user_does_not_come_back_after_the_erasure(
     copying.write(DELAYED, user_id="alice")
     comes_back(store, copying)
     assert texts(store) == [DELAYED]
+
+
+def test_an_erasure_that_begins_while_another_is_finished_is_not_called_done(
+    store: Unreliable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away = Unreliable(store.behind)
+    journal, other = (journal_around(each, tmp_path, replays=False) for each in (store, away))
+    journal.write([tea(), tea(user="bob")])
+    away.how = "refuses"
+    entries = journal._place.entries
+    look = entries.erasures
+
+    def and_another_begins() -> Mapping[str, float]:
+        found = look()
+        monkeypatch.setattr(entries, "erasures", look)
+        assert other.erase("bob", at=LATER).pending
+        return found
+
+    monkeypatch.setattr(entries, "erasures", and_another_begins)
+    assert journal.erase("alice", at=LATER).pending == ()
+    told = [row.op for row in journal.audit.tail(99)]
+    assert (told.count("erase.begin"), told.count("erase.done")) == (2, 1)
+    assert journal.replay()
+    assert not journal.audit.tombstones.unfinished()
+    assert not store.behind.list(Filter(user_id="bob", statuses=None), limit=9)
+    journal.close()
+    other.close()
 
 
 # A backlog

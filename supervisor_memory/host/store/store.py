@@ -94,7 +94,7 @@ class MemoryStore(BaseStore):
     The namespace `("memories", label_for(user))` holds the records that `memory.search(user_id=user)` finds
     in the family `memories`; a third label is a task. Any other namespace works too, and belongs to no user.
     An item is found by its `content`, or by all of its value; a record that memory wrote is the item
-    `{"kind": Memory, "content": {"content": text}, "supervisor_memory": {…}}` with its id as key, and a
+    `{"kind": "Memory", "content": {"content": text}, "supervisor_memory": {…}}` with its id as key, and a
     put there changes its text and keeps the rest.
 
     It knows nothing of rights: whoever holds it reads and writes every user's records.

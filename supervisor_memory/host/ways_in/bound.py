@@ -153,7 +153,7 @@ class Bound(CompiledStateGraph[Any, Any, Any, Any]):
             return Visit(led.scope)
         state = input
         if not _is_asked(input):  # it continues after an interrupt, from the kept state
-            state = guarded(lambda: self.get_state(config).values, otherwise=lambda error: None)
+            state = guarded(lambda: self.get_state(config).values, otherwise=lambda error: {})
         return self.hooks.enter(state, config, self.agent)
 
     def _leave(self, input: Any, output: "_Output", visit: Visit, config: RunnableConfig) -> None:

@@ -280,8 +280,9 @@ class Replay:
 
     def finish_erasures(self) -> tuple[str, ...]:
         """Remove the last traces of erased users from the file; returns what is in the way, as sentences."""
+        begun = self._place.audit.tombstones.unfinished()  # before the look: others may begin one meanwhile
         if not self._place.entries.erasures():
-            return self._place.audit.finish_erasures(at=self._place.clock())
+            return self._place.audit.finish_erasures(begun, at=self._place.clock())
         obstacle = self._place.database.scrub()
         return (obstacle,) if obstacle else ()
 

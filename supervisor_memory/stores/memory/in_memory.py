@@ -62,9 +62,9 @@ class InMemoryBackend(StateBackend):
             removed = self._state.counted(user_id)
             removed |= self._audit.erase(user_id, self._state.of_user(user_id), at=at, actor=actor)
             self._state = self._state.without([user_id])
-            self._audit.finish_erasures(at=self._clock())
+            pending = self._audit.finish_erasures(at=self._clock())
         forget_texts()
-        return Erased(removed)
+        return Erased(removed, pending)
 
     def health(self) -> Health:
         return Health(

@@ -174,7 +174,8 @@ class _Request:
         self.call()
 
     def failed(self, error: BaseException) -> None:
-        self._answer.set_exception(error)
+        if not self.is_answered:  # else an interrupt came right behind the answer
+            self._answer.set_exception(error)
         self.call()
 
     def answer(self) -> Committed:
