@@ -27,6 +27,8 @@ TITLES: Final = {
     "zh.json": "Chinese dialogues",
     "facts_en.json": "English facts",
     "facts_zh.json": "Chinese facts",
+    "assistant_en.json": "English dialogues with an assistant",
+    "assistant_zh.json": "Chinese dialogues with an assistant",
 }
 
 Row: TypeAlias = Mapping[str, Any]
