@@ -4,7 +4,8 @@ Run: python benchmarks/tune.py [--data FILE …] [--embedder NAME]
 
 A file has the shape of `benchmarks/quality/*.json`: conversations or collections of facts, each with
 questions and the ids of the turns that answer them; `benchmarks/quality/corpus.py` describes it. There must
-be two or more, for weights are judged on what they were not chosen by. Without --data our own sets are read.
+be two or more, for weights are judged on what they were not chosen by. Without --data our own sets are read, but
+not the dialogues with an assistant, which no weight was chosen by.
 A file whose name ends in "zh" is read with multilingual-e5-small, others with all-MiniLM-L6-v2, unless
 --embedder names one for all.
 
@@ -173,7 +174,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="how often all weights are gone through")
     options = parser.parse_args()
     logging.getLogger("supervisor_memory").setLevel(logging.ERROR)
-    corpora = read(options.data or sorted(OWN.glob("*.json")), options.embedder)
+    own = sorted(file for file in OWN.glob("*.json") if not file.stem.startswith("assistant"))
+    corpora = read(options.data or own, options.embedder)
     if len(corpora) < 2:
         raise SystemExit("one corpus is not enough: weights are judged on another than they were chosen by")
     count = sum(len(corpus.questions) for corpus in corpora)
