@@ -4,8 +4,8 @@ Run: python benchmarks/tune.py [--data FILE …] [--embedder NAME]
 
 A file has the shape of `benchmarks/quality/*.json`: conversations or collections of facts, each with
 questions and the ids of the turns that answer them; `benchmarks/quality/corpus.py` describes it. There must
-be two or more, for weights are judged on what they were not chosen by. Without --data our own sets are read, but
-not the dialogues with an assistant, which no weight was chosen by.
+be two or more, for weights are judged on what they were not chosen by. Without --data our own sets are read,
+but not the dialogues with an assistant, which no weight was chosen by.
 A file whose name ends in "zh" is read with multilingual-e5-small, others with all-MiniLM-L6-v2, unless
 --embedder names one for all.
 
