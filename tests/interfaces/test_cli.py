@@ -202,6 +202,19 @@ def test_show_finds_a_deleted_record_too(run: Run, ids: dict[str, str]) -> None:
     assert run("show", ids["gone"], "--json").json["record"]["status"] == "deleted"
 
 
+def test_a_record_that_is_deleted_is_found_no_more_and_can_be_brought_back(
+    run: Run, ids: dict[str, str]
+) -> None:
+    told = run("delete", ids["delayed"])
+    assert (told.code, told.stdout.split(";")[0]) == (0, f"deleted {ids['delayed']}")
+    assert ids["delayed"] not in run("list", "-u", "ada").stdout
+    assert run("delete", ids["delayed"]).stdout.startswith("there was nothing to delete of")
+    assert run("delete", "nope").stderr.startswith("error: there is no record 'nope'")
+    assert run("review", "restore", ids["delayed"]).code == 0
+    assert ids["delayed"] in run("list", "-u", "ada").stdout
+    assert run("delete", ids["delayed"], "--json").json == {"id": ids["delayed"], "deleted": 1}
+
+
 @pytest.mark.usefixtures("ids")
 def test_show_of_an_unknown_id_fails_in_one_line(run: Run) -> None:
     told = run("show", "nope")

@@ -81,6 +81,7 @@ _COMMANDS: Final[dict[str, Callable[..., None]]] = {
     "search": records.search,
     "list": records.list_,
     "show": records.show,
+    "delete": records.delete,
     "erase": upkeep.erase,
     "reembed": upkeep.reembed,
     "serve": serve,

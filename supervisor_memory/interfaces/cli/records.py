@@ -22,7 +22,7 @@ from supervisor_memory.interfaces.cli.where import (
 from supervisor_memory.interfaces.present import audit_rows, hits_told
 from supervisor_memory.interfaces.printable import one_line
 
-__all__ = ["diff", "history", "list_", "search", "show", "topics"]
+__all__ = ["delete", "diff", "history", "list_", "search", "show", "topics"]
 
 _ROWS: Final = 20
 Family = Annotated[
@@ -107,6 +107,17 @@ def list_(
     tables.show_records(records, user=user)
     if len(records) == limit:
         say(f"these are the latest {limit}; --limit shows more")
+
+
+def delete(id: RecordId, *, json: Json = False, env_file: EnvFile = None) -> None:
+    """Delete one record: it is found no more, and its history stays. `review restore` brings it back."""
+    with opened(env_file) as memory:
+        deleted = memory.delete(id)
+    if json:
+        print_json({"id": id, "deleted": deleted})
+    else:
+        done = "deleted" if deleted else "there was nothing to delete of"
+        typer.echo(f"{done} {id}; `supervisor-memory review restore {id}` brings it back")
 
 
 def show(id: RecordId, *, json: Json = False, env_file: EnvFile = None) -> None:
