@@ -37,7 +37,7 @@ WITHOUT_TEXTS = {
     "supervisor_memory.wiring.models",
     "supervisor_memory.host.ways_in.inside",
     "supervisor_memory.interfaces.dashboard.visit",
-    "supervisor_memory.disk.database",
+    "supervisor_memory.disk.files",
 }
 
 

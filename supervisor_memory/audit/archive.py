@@ -16,7 +16,7 @@ from supervisor_memory.audit.chain import line_of, live_rows, wrong_with
 from supervisor_memory.audit.log import GENESIS, AuditLog
 from supervisor_memory.audit.segments import ARCHIVE, KEEP, Segment
 from supervisor_memory.audit.verify import verified
-from supervisor_memory.disk.database import sync_directory
+from supervisor_memory.disk.files import sync_directory
 from supervisor_memory.errors import BackendError, Conflict, SettingsError
 
 __all__ = ["archive", "oldest", "refuse_existing"]

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import cached_property, lru_cache
 
+from supervisor_memory.compare.reading import Reading, is_number, tokens_of
 from supervisor_memory.compare.slots import (
     OPPOSITE,
     UNIT_TERMS,
@@ -20,18 +20,15 @@ from supervisor_memory.compare.slots import (
     dates_differ,
     numbers_differ,
     one_thing,
-    plain,
 )
 from supervisor_memory.language.lexicon import lexicon
-from supervisor_memory.language.terms import STOP_WORDS, stem, terms
-from supervisor_memory.model.records import cased_words
-from supervisor_memory.understand.subject import People, Stated, of_another, people, same_attribute, stated
+from supervisor_memory.language.terms import stem
+from supervisor_memory.understand.subject import of_another, same_attribute
 
 __all__ = [
     "Evidence",
     "Exchange",
     "Pair",
-    "Reading",
     "apart",
     "beside",
     "evidence",
@@ -39,7 +36,6 @@ __all__ = [
     "is_told_otherwise",
     "nearness",
     "rarity",
-    "read",
     "shares_a_figure_alone",
     "shares_words",
     "takes_place",
@@ -52,155 +48,20 @@ Evidence = Mapping[str, float]
 _TEMPLATE = 0.5
 """The share of common words, in order, from which two texts count as one sentence with words exchanged."""
 _ONE_SENTENCE = 0.75  # the share from which nothing but a word or two was exchanged
-_MOST_TOKENS = 400
 _QUALIFIER = 2  # words, or Chinese characters
 _SAME_OBJECT = 0.6  # the share of words in common from which one thing is liked and disliked
 _TURNED = 2  # words exchanged with it, up to which a sentence is only turned into its opposite
 _HEAD = 0.34
 _SHORT = 7  # tokens of a sentence that says one thing
 _DOTS = 3  # in an address of a network
-_LEAST_OPENING = 4  # characters
-_FIRST = 4  # terms that open a text: mostly what it is about
-
-
-# --- one text ------------------------------------------------------------------------------------------
-
 _LEXICON = lexicon("pairs")
-_EMPTY = _LEXICON.words("particles") | STOP_WORDS
 _EMPTY_ZH = _LEXICON.words("empty_zh")
 _SORTS = dict.fromkeys(("min", "day", "week", "month", "year"), "time") | dict.fromkeys(
     ("mile", "km"), "length"
 )
 _SORTS |= dict.fromkeys(("yuan", "usd", "eur"), "money")
 _MEASURES = dict(_LEXICON.patterns("measures"))
-_NUMERALS = _LEXICON.words("numerals")
 _OTHER_SIDES = frozenset(map(frozenset, _LEXICON.listed("other_sides")))
-
-
-_FEELING = _LEXICON.words("feeling")
-
-
-class Reading:
-    """A text with the traits for comparing it; each trait is found when it is first asked for.
-
-    `attitude` is 1 for a liking, -1 for a dislike, 0 for indifference, None without any of them; `liked` are
-    the other words then: the liked thing, and who likes it.
-    `subject` is the number of leading tokens that name the sentence's subject, `numbered` the numbers among
-    them; `topic` are the tokens before the verb.
-    `announces` says that the text announces a change, `ends` that something no longer holds.
-    """
-
-    def __init__(self, text: str) -> None:
-        self._said = text
-        self.text = plain(text)
-
-    @cached_property
-    def slots(self) -> Slots:
-        return Slots(self.text)
-
-    @cached_property
-    def opening(self) -> Slots:
-        return Slots(self.text[: _opening(self.text)])
-
-    @cached_property
-    def terms(self) -> frozenset[str]:
-        return frozenset(terms(self.text))
-
-    @cached_property
-    def first(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(terms(self.text)))[:_FIRST]
-
-    @cached_property
-    def tokens(self) -> tuple[str, ...]:
-        return _tokens(_LEXICON["changes"].sub(" ", self.text) or self.text)[:_MOST_TOKENS]
-
-    @cached_property
-    def subject(self) -> int:
-        return _subject(self.text)
-
-    @property
-    def numbered(self) -> tuple[str, ...]:
-        return tuple(filter(_is_number, self.tokens[: self.subject]))
-
-    @cached_property
-    def counts(self) -> Mapping[str, int]:
-        return Counter(self.tokens)
-
-    @cached_property
-    def topic(self) -> frozenset[str]:
-        return _topic(self.text)
-
-    @cached_property
-    def announces(self) -> bool:
-        return _LEXICON["changes"].search(self.text) is not None
-
-    @cached_property
-    def ends(self) -> bool:
-        return _LEXICON["ends"].search(self.text) is not None
-
-    @cached_property
-    def states_one(self) -> bool:
-        return _LEXICON["states_one"].search(self.text) is not None
-
-    @cached_property
-    def attitude(self) -> int | None:
-        return _attitude(self.text)
-
-    @cached_property
-    def liked(self) -> frozenset[str]:
-        return (
-            frozenset(_tokens(_LEXICON["attitudes"].sub(" ", _LEXICON["changes"].sub(" ", self.text))))
-            - _FEELING
-        )
-
-    @cached_property
-    def people(self) -> People:
-        return people(self._said)
-
-    @cached_property
-    def stated(self) -> Stated | None:
-        return stated(self._said)
-
-
-@lru_cache(maxsize=1_024)
-def read(text: str) -> Reading:
-    """Read a text for comparing it; equal texts may give the same object."""
-    return Reading(text)
-
-
-def _tokens(text: str) -> tuple[str, ...]:
-    kept = cased_words(text)
-    words = (
-        match[0] if match[0] in kept else match[0].casefold() for match in _LEXICON["token"].finditer(text)
-    )
-    return tuple(stem(word) for word in words if word not in _EMPTY)
-
-
-def _opening(text: str) -> int:
-    """The length of a text's opening, up to its verb if that is known, else the first third."""
-    found = _LEXICON["subject"].match(text)
-    return found.end() if found else max(_LEAST_OPENING, int(_HEAD * len(text)))
-
-
-def _subject(text: str) -> int:
-    found = _LEXICON["subject"].match(text)
-    return len(_tokens(_LEXICON["changes"].sub(" ", found["told"] or found["zh"]))) if found else 0
-
-
-def _topic(text: str) -> frozenset[str]:
-    found = _LEXICON["topic"].match(text)
-    return frozenset(_tokens(found["en"] or found["zh"])) if found else frozenset()
-
-
-def _attitude(text: str) -> int | None:
-    if _LEXICON["cares_not"].search(text):
-        return 0
-    if _LEXICON["hates"].search(text):
-        return -1
-    return 1 if _LEXICON["likes"].search(text) else None
-
-
-# --- two texts -----------------------------------------------------------------------------------------
 
 
 def rarity(readings: Collection[Reading]) -> Mapping[str, float]:
@@ -285,8 +146,8 @@ def beside(old: Reading, new: Reading) -> Pair:
 
 def _own(words: Sequence[str], others: Collection[str], *, beside: Sequence[str]) -> tuple[str, ...]:
     """Drop the words that merely moved; a number in place of another number stays."""
-    is_exchanged = any(map(_is_number, beside))
-    return tuple(word for word in words if word not in others or (is_exchanged and _is_number(word)))
+    is_exchanged = any(map(is_number, beside))
+    return tuple(word for word in words if word not in others or (is_exchanged and is_number(word)))
 
 
 def evidence(pair: Pair, *, near: float | None, lead: float, weights: Mapping[str, float]) -> Evidence:
@@ -518,7 +379,7 @@ def _defines_another(pair: Pair) -> bool:
 def _defined(text: str) -> frozenset[str]:
     """The words of the term that a text defines; empty if it defines none."""
     match = _LEXICON["defines"].match(text) or _LEXICON["means"].match(text)
-    return frozenset(_tokens(match["what"] or match["zh"])) if match else frozenset()
+    return frozenset(tokens_of(match["what"] or match["zh"])) if match else frozenset()
 
 
 def _is_one_of_many(pair: Pair, replaced: Sequence[Exchange]) -> bool:
@@ -550,7 +411,7 @@ def _does_another(pair: Pair) -> bool:
 def _exchanged_much(pair: Pair, *, another_number: bool) -> str:
     old, new, replaced = pair.old.slots, pair.new.slots, pair.replaced
     mine, yours = [w for each in replaced for w in each.mine], [w for each in replaced for w in each.yours]
-    if min(sum(map(_is_number, mine)), sum(map(_is_number, yours))) > 1 or any(map(_is_of_units, replaced)):
+    if min(sum(map(is_number, mine)), sum(map(is_number, yours))) > 1 or any(map(_is_of_units, replaced)):
         return "two-values"
     if any(map(_is_of_another_time, replaced)):
         return "two-values"
@@ -600,7 +461,7 @@ def shares_words(pair: Pair) -> bool:
     less shows a paraphrase."""
     common = pair.old.terms & pair.new.terms
     return any(
-        not _is_number(term) and not _LEXICON["calendar"].fullmatch(term) and not _EMPTY_ZH.issuperset(term)
+        not is_number(term) and not _LEXICON["calendar"].fullmatch(term) and not _EMPTY_ZH.issuperset(term)
         for term in common
     )
 
@@ -615,7 +476,7 @@ def shares_a_figure_alone(pair: Pair) -> bool:
 
 
 def _is_of_figures(term: str) -> bool:
-    return _is_number(term) or term in UNIT_TERMS or _LEXICON["calendar"].fullmatch(term) is not None
+    return is_number(term) or term in UNIT_TERMS or _LEXICON["calendar"].fullmatch(term) is not None
 
 
 def things_in_common(pair: Pair, *, most: int) -> int:
@@ -626,7 +487,7 @@ def things_in_common(pair: Pair, *, most: int) -> int:
         if not block.size:
             break
         run = mine[block.a : block.a + block.size]
-        found += not all(_is_number(word) or _LEXICON["calendar"].fullmatch(word) for word in run)
+        found += not all(is_number(word) or _LEXICON["calendar"].fullmatch(word) for word in run)
         del mine[block.a : block.a + block.size]
         del yours[block.b : block.b + block.size]
     return found
@@ -636,7 +497,7 @@ def exchanges_two(pair: Pair) -> bool:
     """Whether a figure or day was exchanged along with a word: hay on Mondays, oats on Fridays."""
 
     def kinds(words: Sequence[str]) -> set[bool]:
-        return {bool(_is_number(word) or _LEXICON["calendar"].fullmatch(word)) for word in words}
+        return {bool(is_number(word) or _LEXICON["calendar"].fullmatch(word)) for word in words}
 
     mine = [word for each in pair.replaced for word in each.mine]
     yours = [word for each in pair.replaced for word in each.yours]
@@ -695,12 +556,12 @@ def _share_a_name(pair: Pair) -> bool:
 
 
 def _is_of_numbers(each: Exchange) -> bool:
-    return any(map(_is_number, each.mine)) and any(map(_is_number, each.yours))
+    return any(map(is_number, each.mine)) and any(map(is_number, each.yours))
 
 
 def _is_of_units(each: Exchange) -> bool:
     """Whether numbers were exchanged together with words beside them: 14 days in place of 24 lessons."""
-    words = ([word for word in some if not _is_number(word)] for some in (each.mine, each.yours))
+    words = ([word for word in some if not is_number(word)] for some in (each.mine, each.yours))
     return _is_of_numbers(each) and all(words)
 
 
@@ -714,7 +575,7 @@ def _is_of_another_time(each: Exchange) -> bool:
 
 def _is_qualifier(each: Exchange) -> bool:
     """Whether one or two words were added at the head of the sentence: "early readmission"."""
-    is_short = 0 < len(each.yours) <= _QUALIFIER and not any(map(_is_number, each.yours))
+    is_short = 0 < len(each.yours) <= _QUALIFIER and not any(map(is_number, each.yours))
     return each.is_at_head and is_short
 
 
@@ -842,14 +703,10 @@ def _what(replaced: Sequence[Exchange]) -> str:
     return "number" if any(map(_is_of_numbers, replaced)) else "word"
 
 
-def _is_number(word: str) -> bool:
-    return word.lstrip("-−")[:1].isdigit() or word in _NUMERALS
-
-
 def _is_code(word: str) -> bool:
-    if word.count(".") == _DOTS and _is_number(word):
+    if word.count(".") == _DOTS and is_number(word):
         return True  # 10.0.0.1
-    return not _is_number(word) and any(c in "_/." or c.isdigit() for c in word)
+    return not is_number(word) and any(c in "_/." or c.isdigit() for c in word)
 
 
 def _told_changes(old: Reading, new: Reading) -> dict[str, float]:

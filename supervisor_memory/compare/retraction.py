@@ -7,7 +7,8 @@ with the manager Dana, nor "靠窗座位" the record "靠过道的位子".
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from supervisor_memory.compare.evidence import Reading, beside, read
+from supervisor_memory.compare.evidence import beside
+from supervisor_memory.compare.reading import Reading, read
 from supervisor_memory.compare.verdict import closest_statement
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import STOP_WORDS, has_cjk, stem

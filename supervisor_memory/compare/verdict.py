@@ -23,13 +23,13 @@ from supervisor_memory.compare.evidence import (
     names_in_common,
     nearness,
     rarity,
-    read,
     shares_a_figure_alone,
     shares_words,
     takes_place,
     things_in_common,
     turns,
 )
+from supervisor_memory.compare.reading import read
 from supervisor_memory.language.terms import has_cjk, terms
 from supervisor_memory.model.records import content_hash
 from supervisor_memory.understand.statements import sentences

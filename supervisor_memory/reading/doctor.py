@@ -16,7 +16,7 @@ from typing import Any, Final
 import apsw
 
 from supervisor_memory.bridge import Bridge
-from supervisor_memory.disk.database import refuse_network_file_system
+from supervisor_memory.disk.files import refuse_network_file_system
 from supervisor_memory.embedding.languages import reads
 from supervisor_memory.embedding.open import open_embedder
 from supervisor_memory.errors import SettingsError, SupervisorMemoryError

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from supervisor_memory.disk.database import refuse_network_file_system
+from supervisor_memory.disk.files import refuse_network_file_system
 from supervisor_memory.errors import (
     BackendError,
     BackendUnavailable,

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from supervisor_memory.audit.log import AUDIT_FILE_NAME, AuditLog
-from supervisor_memory.disk.database import LOCK_SECONDS, Database, refuse_network_file_system, sync_directory
+from supervisor_memory.disk.database import LOCK_SECONDS, Database
+from supervisor_memory.disk.files import refuse_network_file_system, sync_directory
 from supervisor_memory.errors import BackendError, BackendUnavailable, CorruptStore, ReadOnlyStore
 from supervisor_memory.stores.arrival import as_commit, staged_in
 from supervisor_memory.stores.caches import forget_texts

@@ -17,7 +17,8 @@ import apsw
 
 from supervisor_memory.audit.log import AUDIT_FILE_NAME, AuditLog
 from supervisor_memory.audit.verify import LOST, verified
-from supervisor_memory.disk.database import Database, has_table, log_of, sync_directory
+from supervisor_memory.disk.database import Database, has_table
+from supervisor_memory.disk.files import log_of, sync_directory
 from supervisor_memory.errors import BackendError, BackendUnavailable, Conflict, WasErased
 from supervisor_memory.model.records import AuditEvent, Record
 from supervisor_memory.stores.memory import json_file

@@ -4,7 +4,8 @@ The same subject and attribute, or about the same thing (`compare/verdict.py`): 
 same, replaced when the later one says something else.
 """
 
-from supervisor_memory.compare.evidence import apart, beside, exchanges_two, read
+from supervisor_memory.compare.evidence import apart, beside, exchanges_two
+from supervisor_memory.compare.reading import read
 from supervisor_memory.compare.slots import Slots, same_slots
 from supervisor_memory.compare.verdict import INSTEAD_FROM, Compared, verdicts
 from supervisor_memory.language.terms import terms

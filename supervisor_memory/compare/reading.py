@@ -1,0 +1,148 @@
+"""What one text says, as far as comparing it with another needs: each trait is read at its first use."""
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
+
+from supervisor_memory.compare.slots import Slots, plain
+from supervisor_memory.language.lexicon import lexicon
+from supervisor_memory.language.terms import STOP_WORDS, stem, terms
+from supervisor_memory.model.records import cased_words
+from supervisor_memory.understand.subject import People, Stated, people, stated
+
+__all__ = ["Reading", "is_number", "read", "tokens_of"]
+
+_MOST_TOKENS = 400
+_HEAD = 0.34
+_LEAST_OPENING = 4  # characters
+_FIRST = 4  # terms that open a text: mostly what it is about
+_LEXICON = lexicon("pairs")
+_EMPTY = _LEXICON.words("particles") | STOP_WORDS
+_NUMERALS = _LEXICON.words("numerals")
+
+
+_FEELING = _LEXICON.words("feeling")
+
+
+class Reading:
+    """A text with the traits for comparing it; each trait is found when it is first asked for.
+
+    `attitude` is 1 for a liking, -1 for a dislike, 0 for indifference, None without any of them; `liked` are
+    the other words then: the liked thing, and who likes it.
+    `subject` is the number of leading tokens that name the sentence's subject, `numbered` the numbers among
+    them; `topic` are the tokens before the verb.
+    `announces` says that the text announces a change, `ends` that something no longer holds.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._said = text
+        self.text = plain(text)
+
+    @cached_property
+    def slots(self) -> Slots:
+        return Slots(self.text)
+
+    @cached_property
+    def opening(self) -> Slots:
+        return Slots(self.text[: _opening(self.text)])
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        return frozenset(terms(self.text))
+
+    @cached_property
+    def first(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(terms(self.text)))[:_FIRST]
+
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        return tokens_of(_LEXICON["changes"].sub(" ", self.text) or self.text)[:_MOST_TOKENS]
+
+    @cached_property
+    def subject(self) -> int:
+        return _subject(self.text)
+
+    @property
+    def numbered(self) -> tuple[str, ...]:
+        return tuple(filter(is_number, self.tokens[: self.subject]))
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        return Counter(self.tokens)
+
+    @cached_property
+    def topic(self) -> frozenset[str]:
+        return _topic(self.text)
+
+    @cached_property
+    def announces(self) -> bool:
+        return _LEXICON["changes"].search(self.text) is not None
+
+    @cached_property
+    def ends(self) -> bool:
+        return _LEXICON["ends"].search(self.text) is not None
+
+    @cached_property
+    def states_one(self) -> bool:
+        return _LEXICON["states_one"].search(self.text) is not None
+
+    @cached_property
+    def attitude(self) -> int | None:
+        return _attitude(self.text)
+
+    @cached_property
+    def liked(self) -> frozenset[str]:
+        return (
+            frozenset(tokens_of(_LEXICON["attitudes"].sub(" ", _LEXICON["changes"].sub(" ", self.text))))
+            - _FEELING
+        )
+
+    @cached_property
+    def people(self) -> People:
+        return people(self._said)
+
+    @cached_property
+    def stated(self) -> Stated | None:
+        return stated(self._said)
+
+
+@lru_cache(maxsize=1_024)
+def read(text: str) -> Reading:
+    """Read a text for comparing it; equal texts may give the same object."""
+    return Reading(text)
+
+
+def tokens_of(text: str) -> tuple[str, ...]:
+    kept = cased_words(text)
+    words = (
+        match[0] if match[0] in kept else match[0].casefold() for match in _LEXICON["token"].finditer(text)
+    )
+    return tuple(stem(word) for word in words if word not in _EMPTY)
+
+
+def _opening(text: str) -> int:
+    """The length of a text's opening, up to its verb if that is known, else the first third."""
+    found = _LEXICON["subject"].match(text)
+    return found.end() if found else max(_LEAST_OPENING, int(_HEAD * len(text)))
+
+
+def _subject(text: str) -> int:
+    found = _LEXICON["subject"].match(text)
+    return len(tokens_of(_LEXICON["changes"].sub(" ", found["told"] or found["zh"]))) if found else 0
+
+
+def _topic(text: str) -> frozenset[str]:
+    found = _LEXICON["topic"].match(text)
+    return frozenset(tokens_of(found["en"] or found["zh"])) if found else frozenset()
+
+
+def _attitude(text: str) -> int | None:
+    if _LEXICON["cares_not"].search(text):
+        return 0
+    if _LEXICON["hates"].search(text):
+        return -1
+    return 1 if _LEXICON["likes"].search(text) else None
+
+
+def is_number(word: str) -> bool:
+    return word.lstrip("-−")[:1].isdigit() or word in _NUMERALS
