@@ -19,8 +19,6 @@ _FIRST = 4  # terms that open a text: mostly what it is about
 _LEXICON = lexicon("pairs")
 _EMPTY = _LEXICON.words("particles") | STOP_WORDS
 _NUMERALS = _LEXICON.words("numerals")
-
-
 _FEELING = _LEXICON.words("feeling")
 
 
@@ -92,10 +90,8 @@ class Reading:
 
     @cached_property
     def liked(self) -> frozenset[str]:
-        return (
-            frozenset(tokens_of(_LEXICON["attitudes"].sub(" ", _LEXICON["changes"].sub(" ", self.text))))
-            - _FEELING
-        )
+        lasting = _LEXICON["changes"].sub(" ", self.text)
+        return frozenset(tokens_of(_LEXICON["attitudes"].sub(" ", lasting))) - _FEELING
 
     @cached_property
     def people(self) -> People:
@@ -113,6 +109,7 @@ def read(text: str) -> Reading:
 
 
 def tokens_of(text: str) -> tuple[str, ...]:
+    """The words of a text that say something, stemmed; those whose case counts keep it."""
     kept = cased_words(text)
     words = (
         match[0] if match[0] in kept else match[0].casefold() for match in _LEXICON["token"].finditer(text)
@@ -145,4 +142,5 @@ def _attitude(text: str) -> int | None:
 
 
 def is_number(word: str) -> bool:
+    """Whether a word begins with a digit, or is a numeral."""
     return word.lstrip("-−")[:1].isdigit() or word in _NUMERALS

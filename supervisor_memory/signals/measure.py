@@ -236,8 +236,8 @@ def measure(
     for name, share in _BY_ROLES.items():
         added[name] = np.where(by_roles, added[name] * np.float32(share), added[name])
     total = fused + sum(np.float32(getattr(weights, name)) * values for name, values in added.items())
-    if weights.reply and not asks_for_a_reply(asked.text):
-        replies = np.concatenate([index.replies[: index.size] for index in indexes])
+    replies = np.concatenate([index.replies[: index.size] for index in indexes])
+    if weights.reply and replies.any() and not asks_for_a_reply(asked.text):
         total = np.where(replies, np.fmax(total - np.float32(weights.reply), _LEAST), total)
     alive = np.concatenate([index.alive[: index.size] for index in indexes])
     related = fused + added["neighbour"] + added["answer"] + added["date"]

@@ -362,7 +362,7 @@ def _read_of(record: Record | None) -> tuple[object, ...] | None:
     """The values that a record's entry is made from; None: the record has no entry."""
     if record is None or record.status != "active":
         return None
-    said = (record.created_at, record.source.session_id, record.source.speaker)
+    said = (record.created_at, record.source.session_id, record.source.speaker, record.is_reply)
     return (record.namespace, record.searched_text, record.layer, *said)
 
 
