@@ -21,8 +21,6 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from supervisor_memory.errors import DeadlineExceeded
 
-__all__ = ["Bridge", "finished", "holding", "passed_on", "seconds_left", "twin"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 D = TypeVar("D")

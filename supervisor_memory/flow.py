@@ -40,19 +40,6 @@ from supervisor_memory.redact.redactor import (
     redacted_text,
 )
 
-__all__ = [
-    "Judge",
-    "Outcome",
-    "Recalling",
-    "Recipe",
-    "Remembering",
-    "Turn",
-    "in_parts",
-    "recall",
-    "redacted",
-    "remember",
-]
-
 _TOGETHER = 16
 F = TypeVar("F")
 V = TypeVar("V")

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from supervisor_memory.host.ways_in.middleware import MemoryMiddleware
     from supervisor_memory.host.ways_in.turn import HostTurn
 
-__all__ = ["SupervisorMemory"]
-
 G = TypeVar("G")
 
 

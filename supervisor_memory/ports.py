@@ -31,18 +31,6 @@ if TYPE_CHECKING:
     from supervisor_memory.model.records import Vector
     from supervisor_memory.telemetry import Telemetry
 
-__all__ = [
-    "Complete",
-    "Deciding",
-    "Fault",
-    "Maintaining",
-    "NoStore",
-    "Ports",
-    "ReadStore",
-    "Services",
-    "guarded",
-]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 Complete = Callable[[str], str]

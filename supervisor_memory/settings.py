@@ -26,8 +26,6 @@ from supervisor_memory.errors import SettingsError
 from supervisor_memory.model.records import Kind, SourceClass, Weights, check_family, check_name
 from supervisor_memory.redact.types import read_regions, read_types
 
-__all__ = ["Origin", "Settings"]
-
 Origin = Literal["argument", "environment", ".env", "default"]
 
 

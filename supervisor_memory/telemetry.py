@@ -18,18 +18,6 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol, 
 if TYPE_CHECKING:
     from supervisor_memory.model.records import Hit, Hits, Note, WriteResult
 
-__all__ = [
-    "Telemetry",
-    "Told",
-    "of_many",
-    "of_one",
-    "of_recall",
-    "of_search",
-    "of_write",
-    "open_telemetry",
-    "spanned",
-]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 Value: TypeAlias = str | int | float | bool | Sequence[str]

@@ -19,8 +19,6 @@ from typing import Any
 from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.errors import BackendError, SettingsError
 
-__all__ = ["Anchor", "anchored", "append_to", "read_from"]
-
 
 @dataclass(frozen=True, slots=True)
 class Anchor:

@@ -19,8 +19,6 @@ from supervisor_memory.audit.verify import verified
 from supervisor_memory.disk.files import sync_directory
 from supervisor_memory.errors import BackendError, Conflict, SettingsError
 
-__all__ = ["archive", "oldest", "refuse_existing"]
-
 _AT_ONCE: Final = 2_000
 _PAUSE_SECONDS: Final = 0.01
 """The pause between two removals, in which others write."""

@@ -15,8 +15,6 @@ from supervisor_memory.audit.log import GENESIS, AuditLog, AuditRow, row_hash
 from supervisor_memory.audit.segments import Segment
 from supervisor_memory.errors import BackendError
 
-__all__ = ["Piece", "beginning", "event_of", "line_of", "live_rows", "pieces", "pieces_of", "wrong_with"]
-
 COLUMNS: Final = ("seq", "event_id", "ts_us", "op", "outcome", "record_id", "subject")
 """The values of an event that its row has in columns of their own."""
 _PAGE: Final = 1_000

@@ -40,20 +40,6 @@ from supervisor_memory.disk.database import Database, has_table, select
 from supervisor_memory.errors import BackendError, Conflict
 from supervisor_memory.model.records import AuditEvent, Reads, Record
 
-__all__ = [
-    "AUDIT_FILE_NAME",
-    "GENESIS",
-    "USED",
-    "Access",
-    "AccessRow",
-    "AuditLog",
-    "AuditRow",
-    "RelayedLog",
-    "commitment",
-    "open_log",
-    "row_hash",
-]
-
 _log = logging.getLogger("supervisor_memory")
 T = TypeVar("T", str, str | None)
 _Values: TypeAlias = tuple[str | int | None, ...]

@@ -18,8 +18,6 @@ from supervisor_memory.audit.verify import LOST
 from supervisor_memory.errors import BackendError, RecordNotFound
 from supervisor_memory.model.records import Record
 
-__all__ = ["ERASED", "Remembered", "Replay", "replayed"]
-
 ERASED: Final = "erased"
 _DELETED: Final = "deleted"
 _DELETIONS: Final = frozenset({"delete", "reject", "memory.delete", "store.delete"})

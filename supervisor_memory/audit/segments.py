@@ -16,8 +16,6 @@ from supervisor_memory.disk.database import select
 from supervisor_memory.errors import Conflict
 from supervisor_memory.model.records import AuditEvent
 
-__all__ = ["ARCHIVE", "ID", "KEEP", "TABLES", "Segment", "listed", "put", "remove"]
-
 ARCHIVE: Final = "audit.archive"
 """The operation of events that note a segment."""
 KEEP: Final = 100_000

@@ -9,8 +9,6 @@ from supervisor_memory.disk.database import Database, select
 from supervisor_memory.errors import WasErased
 from supervisor_memory.model.records import Record
 
-__all__ = ["TABLES", "Tombstones", "was_erased"]
-
 TABLES: Final = (
     "CREATE TABLE IF NOT EXISTS tombstones(user TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS erased_verbatim(id TEXT PRIMARY KEY) WITHOUT ROWID",

@@ -17,19 +17,6 @@ if TYPE_CHECKING:
 
     from supervisor_memory.model.records import Considered, Hit, Scope
 
-__all__ = [
-    "TABLES",
-    "Given",
-    "Injection",
-    "Shown",
-    "Turn",
-    "given",
-    "grouped",
-    "injections",
-    "keep",
-    "row_of",
-]
-
 TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS notes(
         seq INTEGER PRIMARY KEY, id TEXT NOT NULL, ts_us INTEGER NOT NULL, subject TEXT, op TEXT NOT NULL,

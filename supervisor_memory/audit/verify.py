@@ -30,8 +30,6 @@ from supervisor_memory.audit.segments import ARCHIVE, Segment
 from supervisor_memory.errors import BackendError, CorruptStore
 from supervisor_memory.model.records import Record
 
-__all__ = ["LOST", "Fault", "FaultKind", "Verified", "verified", "verified_exports", "verified_latest"]
-
 FaultKind: TypeAlias = Literal["chain", "truncated", "state", "content"]
 """The kinds of fault.
 

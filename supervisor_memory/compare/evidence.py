@@ -25,24 +25,6 @@ from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import stem
 from supervisor_memory.understand.subject import of_another, same_attribute
 
-__all__ = [
-    "Evidence",
-    "Exchange",
-    "Pair",
-    "apart",
-    "beside",
-    "evidence",
-    "exchanges_two",
-    "is_told_otherwise",
-    "nearness",
-    "rarity",
-    "shares_a_figure_alone",
-    "shares_words",
-    "takes_place",
-    "things_in_common",
-    "turns",
-]
-
 Evidence = Mapping[str, float]
 
 _TEMPLATE = 0.5

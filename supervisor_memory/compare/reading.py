@@ -10,8 +10,6 @@ from supervisor_memory.language.terms import STOP_WORDS, stem, terms
 from supervisor_memory.model.records import cased_words
 from supervisor_memory.understand.subject import People, Stated, people, stated
 
-__all__ = ["Reading", "is_number", "read", "tokens_of"]
-
 _MOST_TOKENS = 400
 _HEAD = 0.34
 _LEAST_OPENING = 4  # characters

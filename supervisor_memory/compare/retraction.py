@@ -14,8 +14,6 @@ from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import STOP_WORDS, has_cjk, stem
 from supervisor_memory.understand.statements import judge
 
-__all__ = ["exchanges", "fit"]
-
 _LEXICON = lexicon("retractions")
 _WISH = _LEXICON.words("wish_stems")
 _FACTS = frozenset({"personal-fact", "identity", "definition", "decision", "correction", "house-rule"})

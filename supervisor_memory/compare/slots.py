@@ -15,20 +15,6 @@ from typing import Any, Final, TypeAlias, TypeVar
 from supervisor_memory.language.lexicon import alternatives, lexicon
 from supervisor_memory.language.terms import terms
 
-__all__ = [
-    "OPPOSITE",
-    "UNIT_TERMS",
-    "WAYS",
-    "Slots",
-    "dates_differ",
-    "difference",
-    "holds",
-    "numbers_differ",
-    "one_thing",
-    "plain",
-    "same_slots",
-]
-
 _LEXICON = lexicon("slots")
 _HOURS_ZH = _LEXICON.table("hours_zh")
 _MORNING_ZH = _LEXICON.words("morning_zh")

@@ -37,8 +37,6 @@ from supervisor_memory.understand.statements import sentences
 if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Calibration
 
-__all__ = ["INSTEAD_FROM", "Compared", "Verdict", "chance", "closest_statement", "verdicts"]
-
 INSTEAD_FROM = 0.5
 """The chance from which a text about the same thing replaces the other."""
 

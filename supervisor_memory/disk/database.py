@@ -18,16 +18,6 @@ import apsw
 from supervisor_memory.disk.files import log_of, prepare
 from supervisor_memory.errors import BackendError, BackendUnavailable, CorruptStore, ReadOnlyStore
 
-__all__ = [
-    "Database",
-    "File",
-    "Opened",
-    "Step",
-    "file_at",
-    "has_table",
-    "select",
-]
-
 File: TypeAlias = tuple[int, int]
 """Device and inode: the same for a file through every write, until another file replaces it."""
 

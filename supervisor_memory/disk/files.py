@@ -10,8 +10,6 @@ import apsw
 
 from supervisor_memory.errors import BackendUnavailable, CorruptStore
 
-__all__ = ["log_of", "prepare", "refuse_network_file_system", "sync_directory"]
-
 _HEADER: Final = b"SQLite format 3\x00"
 _SPACE: Final = "\\040"  # as /proc/mounts writes one
 _NETWORK: Final = ("nfs", "cifs", "smb", "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "afs", "ceph")

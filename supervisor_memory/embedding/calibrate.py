@@ -24,8 +24,6 @@ from supervisor_memory.embedding.pairs import PAIRS
 from supervisor_memory.embedding.protocol import Calibration, Embedder
 from supervisor_memory.errors import EmbedderNotInstalled
 
-__all__ = ["calibrate", "main"]
-
 SHOWN = 0.3  # the default of MEMORY_MIN_SCORE
 OURS = ("all-MiniLM-L6-v2", "multilingual-e5-small")
 

@@ -7,8 +7,6 @@ import numpy as np
 from supervisor_memory.embedding.pairs import PAIRS
 from supervisor_memory.embedding.protocol import Calibration, Embedder, Matrix, Vector, check_matrix
 
-__all__ = ["Centred", "common_directions"]
-
 
 class Centred:
     """Wraps an embedder with vectors that crowd into one corner, in another corner for each language.

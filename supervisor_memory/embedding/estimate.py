@@ -10,8 +10,6 @@ from supervisor_memory.embedding.pairs import PAIRS, Pair
 from supervisor_memory.embedding.per_process import PerProcess
 from supervisor_memory.embedding.protocol import Calibration, Embedder
 
-__all__ = ["Estimating", "Measured", "estimate", "measure"]
-
 UNRELATED_PERCENTILE = 75
 PAIRS_FOR_AN_ESTIMATE = 6  # in each language; every query may be one paid call to a server
 NARROWEST = 0.01

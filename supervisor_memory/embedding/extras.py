@@ -8,8 +8,6 @@ from typing import Any
 
 from supervisor_memory.errors import EmbedderNotInstalled
 
-__all__ = ["check_weights", "is_installed", "load", "require"]
-
 
 def is_installed(*modules: str) -> bool:
     """Whether these top-level modules can be found; none of them is imported."""

@@ -10,8 +10,6 @@ import numpy as np
 from supervisor_memory.embedding.protocol import Calibration, Matrix, Vector, check_vector, prepare
 from supervisor_memory.errors import SettingsError
 
-__all__ = ["CALIBRATION", "HashingEmbedder"]
-
 CHARACTERS = 20_000
 SMALLEST_DIMENSION = 16
 PIECE = 3  # characters

@@ -17,8 +17,6 @@ from supervisor_memory.embedding.protocol import (
 )
 from supervisor_memory.errors import EmbeddingError
 
-__all__ = ["LangChainEmbedder"]
-
 CHARACTERS = 16_000  # the common limit of 8,192 tokens, at two characters each
 NAMES = ("model", "model_name", "model_id", "deployment", "deployment_name")
 

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Embedder
 
-__all__ = ["Reader", "hint", "is_chinese", "reads"]
-
 HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 LETTER = re.compile(r"[^\W\d_]")
 KANA_OR_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")

@@ -7,8 +7,6 @@ from supervisor_memory.embedding.extras import check_weights, load, require
 from supervisor_memory.embedding.onnx import Encoder, OnnxEmbedder, allowed_threads, open_session, word_pieces
 from supervisor_memory.embedding.protocol import Calibration
 
-__all__ = ["CALIBRATION", "MiniLM"]
-
 NAME = "all-MiniLM-L6-v2@int8-1.0.0"
 DIMENSION = 384
 TOKENS = 256  # as sentence-transformers cuts it

@@ -16,8 +16,6 @@ from supervisor_memory.embedding.per_process import PerProcess
 from supervisor_memory.embedding.protocol import Calibration, Matrix, Vector, check_vector, prepare
 from supervisor_memory.errors import EmbeddingError, SettingsError
 
-__all__ = ["Encoder", "OnnxEmbedder", "OnnxFolder", "onnx_file", "word_pieces"]
-
 CHARACTERS_PER_TOKEN = 32  # generous: even long technical words stay under it
 THREADS_AT_MOST = 2
 

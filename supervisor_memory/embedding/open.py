@@ -11,8 +11,6 @@ from supervisor_memory.embedding.protocol import Embedder
 from supervisor_memory.embedding.st import SentenceTransformersEmbedder
 from supervisor_memory.errors import EmbedderNotInstalled, SettingsError
 
-__all__ = ["open_embedder"]
-
 MINILM = "all-MiniLM-L6-v2"
 E5 = "multilingual-e5-small"
 

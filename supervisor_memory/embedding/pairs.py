@@ -12,8 +12,6 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
-__all__ = ["PAIRS", "Pair"]
-
 Pair = tuple[str, str]
 
 PAIRS: Mapping[str, Sequence[Pair]] = {

@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from supervisor_memory.errors import BadVector
 
-__all__ = ["Calibration", "Embedder", "Matrix", "Vector", "check_matrix", "check_vector", "prepare"]
-
 Vector = npt.NDArray[np.float32]  # shape (dimension,), unit length
 Matrix = npt.NDArray[np.float32]  # shape (n, dimension), unit rows
 

@@ -14,8 +14,6 @@ from supervisor_memory.embedding.per_process import PerProcess
 from supervisor_memory.embedding.protocol import Calibration, Matrix, Vector, check_matrix, prepare
 from supervisor_memory.errors import EmbeddingError
 
-__all__ = ["SentenceTransformersEmbedder"]
-
 CHARACTERS = 32_768
 E5_PREFIXES = ("query: ", "passage: ")
 

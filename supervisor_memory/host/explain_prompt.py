@@ -18,8 +18,6 @@ from supervisor_memory.host.prompts import Explained, capturing
 from supervisor_memory.host.run.state import with_input
 from supervisor_memory.host.ways_in.observing import is_tools
 
-__all__ = ["Prompt", "explained"]
-
 AGENT = "__supervisor_memory_agent__"
 _LONGEST: Final = 86_400.0  # seconds that an async node may take
 

@@ -40,8 +40,6 @@ from supervisor_memory.model.records import AuditEvent, Filter, Note, Scope
 from supervisor_memory.ports import guarded
 from supervisor_memory.wiring.trail import event_of
 
-__all__ = ["Hooks", "Visit", "notice_unguarded", "outcome_of"]
-
 _MOST_CALLS = 1024
 _log = logging.getLogger("supervisor_memory")
 

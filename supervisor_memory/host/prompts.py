@@ -23,24 +23,6 @@ from supervisor_memory.host.run.state import without_calls
 from supervisor_memory.host.ways_in.inside import runs_an_agent
 from supervisor_memory.model.records import Note
 
-__all__ = [
-    "NO_NOTE",
-    "Captured",
-    "Explained",
-    "Placement",
-    "Telling",
-    "capturing",
-    "check_placement",
-    "install",
-    "is_explaining",
-    "is_left_alone",
-    "placed",
-    "silent",
-    "telling",
-    "tells",
-    "uninstall",
-]
-
 Placement: TypeAlias = Literal["system", "last_user", "state"]
 _PLACEMENTS: Final = ("system", "last_user", "state")
 NO_NOTE: Final = Note()

@@ -18,8 +18,6 @@ from supervisor_memory.host.run.identity import Resolver, scope_of
 from supervisor_memory.ports import guarded
 from supervisor_memory.review.proposal import Proposal
 
-__all__ = ["ASK", "decide", "question", "review_node"]
-
 ASK: Final = "memory-review"
 """The value of `"ask"` in the interrupt, by which a client knows this kind of question."""
 _log = logging.getLogger("supervisor_memory")

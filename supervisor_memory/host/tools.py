@@ -44,8 +44,6 @@ from supervisor_memory.model.records import (
 from supervisor_memory.ports import guarded
 from supervisor_memory.wiring.trail import event_of
 
-__all__ = ["build_tools"]
-
 T = TypeVar("T")
 _STRANGER = (
     "MemoryAccessDenied: nobody knows who calls. The host gives memory to this graph by "

@@ -4,8 +4,6 @@ import difflib
 import re
 from typing import Final, Literal, NamedTuple
 
-__all__ = ["Piece", "differences", "marked"]
-
 _HAN: Final = r"\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"
 _TOKEN: Final = re.compile(rf"[{_HAN}]|\s+|[^\W{_HAN}]+|[^\w\s]")
 _MOST: Final = 3_000

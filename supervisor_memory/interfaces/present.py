@@ -10,8 +10,6 @@ from supervisor_memory.model.explain import REASONS, why
 from supervisor_memory.model.records import Hit, Hits, Record
 from supervisor_memory.reading.audit import AuditRow, Injection, Shown
 
-__all__ = ["audit_rows", "erased", "hits_told", "notes_of", "notes_told", "to_be_erased"]
-
 
 def hits_told(hits: Hits, *, explain: bool) -> dict[str, Any]:
     """The hits as JSON has them, and with `explain` every candidate."""

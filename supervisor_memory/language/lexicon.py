@@ -23,8 +23,6 @@ from typing import Any, TypeAlias, cast
 
 from supervisor_memory.language.terms import CJK, HAN
 
-__all__ = ["Lexicon", "LexiconError", "Rules", "alternatives", "lexicon"]
-
 Rules: TypeAlias = tuple[tuple[str, "re.Pattern[str]"], ...]
 """Pairs of a rule's name and its pattern, in the order of the file."""
 

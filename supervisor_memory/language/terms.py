@@ -13,8 +13,6 @@ from typing import Literal
 
 from snowballstemmer.english_stemmer import EnglishStemmer  # type: ignore[import-untyped]  # it ships no types
 
-__all__ = ["has_cjk", "language", "stem", "terms"]
-
 HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 CJK = HAN + "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u1100-\u11ff\uac00-\ud7a3"
 """Han, kana and hangul as the inside of a character class: written without spaces, so cut into bigrams."""

@@ -6,8 +6,6 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeAlias
 
-__all__ = ["COUNTERS", "TokenCounter", "count_tokens"]
-
 TokenCounter: TypeAlias = Callable[[str], int]
 
 _RUNS = re.compile(

@@ -14,8 +14,6 @@ agents, tasks and sessions; a user's id may hold none.
 import re
 from typing import Final
 
-__all__ = ["HIDDEN", "UNSEEN", "visible"]
-
 _CHARACTERS: Final = (
     "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160"
     "\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff"

@@ -8,8 +8,6 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-__all__ = ["same_marks", "tells"]
-
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+")
 _EDGES = ".,;:!?、。\"'`“”‘’()[]{}【】《》"
 _MOST_INSERTIONS = 3

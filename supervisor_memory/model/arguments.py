@@ -38,38 +38,6 @@ from supervisor_memory.model.records import (
     new_id,
 )
 
-__all__ = [
-    "DEEPEST",
-    "FIRST_MOMENT",
-    "LAST_MOMENT",
-    "LONGEST_READ",
-    "WHOLE_NUMBERS",
-    "Item",
-    "MessagesLike",
-    "Moment",
-    "as_epoch",
-    "as_families",
-    "as_filter",
-    "as_importance",
-    "as_messages",
-    "as_metadata",
-    "as_moment",
-    "as_tags",
-    "check_amount",
-    "check_backend",
-    "check_kind",
-    "check_login",
-    "check_scope",
-    "check_shape",
-    "check_source_class",
-    "check_threshold",
-    "last_user_text",
-    "read_conversation",
-    "read_items",
-    "readable",
-    "verbatim",
-]
-
 LONGEST_READ = 65_536
 """Characters of a message that are read at most; the rest is ignored."""
 

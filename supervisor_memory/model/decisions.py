@@ -7,8 +7,6 @@ from typing import TypeAlias, overload
 
 from supervisor_memory.model.records import Kind, Record
 
-__all__ = ["Add", "Append", "Decision", "Hold", "Merge", "Replace", "Retract", "Rival", "Rivals", "Skip"]
-
 
 @dataclass(frozen=True, slots=True)
 class Rival:

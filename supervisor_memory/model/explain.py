@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-__all__ = ["REASONS", "Row", "counted", "table", "why"]
-
 REASONS: Mapping[str, str] = MappingProxyType(
     {
         "kept": "handed out",

@@ -27,50 +27,6 @@ if TYPE_CHECKING:
 
     Vector: TypeAlias = npt.NDArray[np.float32]
 
-__all__ = [
-    "DEFAULT",
-    "FAMILIES",
-    "KINDS",
-    "MAX_CONTENT_BYTES",
-    "SESSION_FAMILY",
-    "AuditEvent",
-    "Candidate",
-    "Considered",
-    "Event",
-    "Filter",
-    "FrozenDict",
-    "FrozenList",
-    "Hit",
-    "Hits",
-    "Kind",
-    "Layer",
-    "Message",
-    "Namespace",
-    "Note",
-    "Query",
-    "Reads",
-    "Record",
-    "Route",
-    "Scope",
-    "Source",
-    "SourceClass",
-    "Status",
-    "Wanted",
-    "Weights",
-    "WriteResult",
-    "WriteStatus",
-    "check_content",
-    "check_name",
-    "content_hash",
-    "family_for",
-    "frozen",
-    "is_hash_of",
-    "is_id",
-    "new_id",
-    "spelled",
-    "thawed",
-]
-
 
 def _refuse(self: object, *_: object, **__: object) -> NoReturn:
     kind = type(self).__bases__[0].__name__

@@ -12,8 +12,6 @@ from typing import Any, Final, TypeVar
 
 from supervisor_memory.model.records import Record, Status
 
-__all__ = ["Version", "lifetimes", "read_from_message", "valid_at"]
-
 V = TypeVar("V", bound=Record)
 _NEVER: Final[frozenset[Status]] = frozenset({"deleted", "pending", "quarantined"})
 

@@ -10,8 +10,6 @@ from supervisor_memory.moving.files import Line
 from supervisor_memory.moving.lines import End, Header
 from supervisor_memory.stores.protocol import Stored, Taken
 
-__all__ = ["Arrival", "Moved", "Reading", "Refused", "Tally"]
-
 _TAKEN_TOGETHER: Final = 5_000  # large: `json` writes its whole file each time
 _TAKEN_BYTES: Final = 32 * 1024 * 1024
 _NAMED: Final = 1_000

@@ -14,8 +14,6 @@ from supervisor_memory.errors import BackendUnavailable, InvalidContent, Supervi
 from supervisor_memory.moving.lines import MOST_BYTES, End, Header, end_line, header_line, read, record_line
 from supervisor_memory.stores.protocol import Stored
 
-__all__ = ["PART", "File", "Line", "Output", "lines_of", "opened", "output"]
-
 File: TypeAlias = str | Path | BinaryIO
 """A path, or a file that is open in binary mode."""
 PART: Final = ".part"

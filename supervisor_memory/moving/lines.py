@@ -27,18 +27,6 @@ from supervisor_memory.model.records import (
 )
 from supervisor_memory.stores.protocol import Stored
 
-__all__ = [
-    "FORMAT",
-    "MOST_BYTES",
-    "NUMBER",
-    "End",
-    "Header",
-    "end_line",
-    "header_line",
-    "read",
-    "record_line",
-]
-
 FORMAT: Final = "supervisor-memory"
 NUMBER: Final = 1
 MOST_BYTES: Final = 8 * 1024 * 1024

@@ -15,8 +15,6 @@ from supervisor_memory.redact.redactor import Redactor, redacted_record
 from supervisor_memory.stores.protocol import MemoryBackend, Moves, Stored, Taken
 from supervisor_memory.wiring.trail import Trail
 
-__all__ = ["Mover", "Progress"]
-
 Progress: TypeAlias = Callable[[int, int], None]
 """Called now and then with the amount done and the whole amount (0: unknown), in records or bytes."""
 

@@ -31,8 +31,6 @@ from supervisor_memory.stores.protocol import Journals, MemoryBackend
 from supervisor_memory.upkeep.forget import RUN
 from supervisor_memory.upkeep.reembed import waiting_for
 
-__all__ = ["Diagnosis", "decay_buries", "diagnose", "settings_shown", "versions"]
-
 _CHINESE: Final = "以后默认用表格"
 _LOADING_SECONDS: Final = 120.0
 _LATEST: Final = 1_000

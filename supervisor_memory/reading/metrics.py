@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from supervisor_memory.audit.log import AccessRow, AuditLog, AuditRow
     from supervisor_memory.audit.turns import Injection
 
-__all__ = ["Figures", "Metrics", "exposition", "measure"]
-
 _DECISIONS: Final = frozenset({"add", "merge", "update", "append", "propose", "skip"})
 _APPROVALS: Final = frozenset({"approve", "edit"})
 _NOTE: Final = "inject"

@@ -16,8 +16,6 @@ from supervisor_memory.stages.post_retrieval.format import clean
 from supervisor_memory.stages.post_retrieval.rank import importance
 from supervisor_memory.understand.statements import MAX_SENTENCE, sentences
 
-__all__ = ["Topic", "table_of_contents"]
-
 _Key: TypeAlias = tuple[Kind, frozenset[str]]
 
 _QUOTED: Final = 3  # records of a topic whose beginnings describe it

@@ -8,8 +8,6 @@ from supervisor_memory.stages.pre_insert.gather import gather, keep_messages, sh
 from supervisor_memory.stages.pre_retrieval.route import route_turn, write_query
 from supervisor_memory.stages.retrieval.search import add_standing, newest, search_store
 
-__all__ = ["DEFAULT", "RECENT"]
-
 RECENT = Recipe(
     name="recent",
     pre_retrieval=(write_query,),

@@ -23,8 +23,6 @@ from supervisor_memory.stages.insert.draft import record_of
 from supervisor_memory.stages.post_retrieval.rerank import reranked
 from supervisor_memory.stores.protocol import Change, Commit
 
-__all__ = ["GENERATIVE_AGENTS", "IN_THE_CODE", "Weights", "generative_agents", "retrieval_scores"]
-
 HOURLY_DECAY: Final = 0.995  # paper, section 4.1
 REFLECTS_AT: Final = 150.0  # paper, section 4.2; scratch.py: importance_trigger_max
 MOST_EVIDENCE: Final = 5  # reflect.py: insights of a reflection

@@ -26,8 +26,6 @@ from supervisor_memory.stages.insert.place import deciding
 from supervisor_memory.stages.post_retrieval.rerank import reranked
 from supervisor_memory.understand.names import identifiers
 
-__all__ = ["MEM0", "by_words", "entity_boost", "fused", "only_add"]
-
 LEAST_SIMILARITY: Final = 0.1  # main.py: threshold, before the fusion
 LEAST_POOL: Final = 60  # main.py: internal_limit = max(limit * 4, 60)
 POOL_OF_EACH: Final = 4

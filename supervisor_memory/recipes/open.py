@@ -11,8 +11,6 @@ from supervisor_memory.flow import Recipe
 from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.stores.protocol import MemoryBackend
 
-__all__ = ["GROUP", "known_recipes", "open_recipe"]
-
 GROUP: Final = "supervisor_memory.recipes"
 """The group of entry points under which other packages publish recipes: name = module:RECIPE."""
 _OURS: Final[Mapping[str, str]] = MappingProxyType(

@@ -11,8 +11,6 @@ from supervisor_memory.redact.spans import FINDERS, Before, Label, Read, Span
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["Phones", "emails"]
-
 # --- e-mail
 
 _LONGEST_LOCAL: Final = 64

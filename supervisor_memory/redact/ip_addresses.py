@@ -7,8 +7,6 @@ from typing import Final
 
 from supervisor_memory.redact.spans import FINDERS, Label, Read, Span
 
-__all__ = ["ips"]
-
 _LABEL: Final = Label(FINDERS.listed("ip_words"))
 _VERSION: Final = Label(FINDERS.listed("version_words"))
 _PRODUCT: Final = re.compile(r"(?:^|[\s(;,])[A-Za-z][A-Za-z0-9_.-]*/$")  # Chrome/120.0.0.0, no part of a path

@@ -6,8 +6,6 @@ from typing import Final
 
 from supervisor_memory.redact.spans import FINDERS, Read, Span, is_placeholder
 
-__all__ = ["secrets"]
-
 _TOKENS: Final = FINDERS.compiled(
     rf"(?<![A-Za-z0-9_])(?:{'|'.join(FINDERS.listed('tokens'))})(?![A-Za-z0-9_])", "tokens"
 )

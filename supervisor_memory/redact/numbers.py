@@ -9,8 +9,6 @@ from supervisor_memory.redact.spans import FINDERS, Label, Read, Span
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["NationalIds", "cards", "cn_ids", "ibans", "luhn", "us_ssns"]
-
 _NOT_DIGITS: Final = re.compile(r"[^0-9]")
 
 # --- payment cards, ISO/IEC 7812

@@ -25,18 +25,6 @@ from supervisor_memory.model.records import (
 from supervisor_memory.redact.spans import Read, Span, merged, without_unseen
 from supervisor_memory.redact.types import TYPES, placeholder, read_regions, read_types
 
-__all__ = [
-    "Redact",
-    "Redactor",
-    "counted",
-    "open_redactor",
-    "redacted_candidate",
-    "redacted_message",
-    "redacted_record",
-    "redacted_scope",
-    "redacted_text",
-]
-
 Redact: TypeAlias = Callable[[str], str]
 """A host's own redaction: takes a text, and answers with the text without what must not be kept."""
 Finder: TypeAlias = Callable[[Read], Iterator[Span]]

@@ -9,8 +9,6 @@ from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.unseen import UNSEEN
 from supervisor_memory.redact.types import TYPES
 
-__all__ = ["FINDERS", "Before", "Label", "Read", "Span", "is_placeholder", "merged", "without_unseen"]
-
 FINDERS: Final = lexicon("finders", room=__package__)
 """What the finders look for: words and patterns."""
 _SPECIFIC: Final = ("SECRET", "IBAN", "CN_ID", "NATIONAL_ID", "CARD", "US_SSN", "EMAIL", "PHONE", "IP")

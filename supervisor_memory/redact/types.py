@@ -2,8 +2,6 @@
 
 from typing import Final
 
-__all__ = ["TYPES", "placeholder", "read_regions", "read_types"]
-
 PII: Final = ("EMAIL", "PHONE", "CN_ID", "US_SSN", "NATIONAL_ID", "CARD", "IBAN", "IP")
 SECRETS: Final = ("SECRET",)
 TYPES: Final = (*PII, *SECRETS)

@@ -20,8 +20,6 @@ from supervisor_memory.telemetry import of_one, of_write, spanned
 from supervisor_memory.upkeep.edit import Curator, need_all
 from supervisor_memory.wiring.trail import Trail
 
-__all__ = ["Desk"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 _PATIENCE_MS: Final = 60_000

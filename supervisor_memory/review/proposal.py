@@ -20,8 +20,6 @@ from supervisor_memory.stages.insert.doubt import REVIEW, without_review
 from supervisor_memory.stages.pre_insert.extract import describe
 from supervisor_memory.stores.protocol import Change, Commit, Committed, MemoryBackend
 
-__all__ = ["Approval", "Insert", "Proposal", "event", "foreseen", "unfit"]
-
 Insert = tuple[Inserting, ...]
 
 

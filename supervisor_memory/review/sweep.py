@@ -27,8 +27,6 @@ from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.upkeep.compact import sources_of
 from supervisor_memory.upkeep.edit import need_all
 
-__all__ = ["Action", "Selected", "Step", "Sweep", "Swept", "Which", "quarantine", "release", "roll_back"]
-
 Action: TypeAlias = Literal["quarantined", "released", "withdrawn", "reverted"]
 _PAGE: Final = 500
 _TOGETHER: Final = 200

@@ -14,8 +14,6 @@ from supervisor_memory.stages.insert.draft import embedded
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.upkeep.edit import Curator, again_when_late
 
-__all__ = ["as_before", "decision_on", "restore", "revert", "set_back", "status_before"]
-
 _SAID: Final = (
     "content",
     "kind",

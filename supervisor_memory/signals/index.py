@@ -17,21 +17,6 @@ import numpy.typing as npt
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import Record
 
-__all__ = [
-    "GAP_SECONDS",
-    "K1",
-    "B",
-    "Entry",
-    "Floats",
-    "Index",
-    "Rows",
-    "bm25",
-    "entry_of",
-    "idf",
-    "idfs",
-    "information",
-]
-
 Floats = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.intp]
 

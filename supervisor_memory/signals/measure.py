@@ -12,23 +12,6 @@ from supervisor_memory.understand.dates import DAY, FACT_DATED, OTHER_YEAR, YEAR
 from supervisor_memory.understand.names import named_people
 from supervisor_memory.understand.questions import asks_for_a_reply
 
-__all__ = [
-    "Asked",
-    "Cosines",
-    "Measured",
-    "answers",
-    "base",
-    "date_match",
-    "episode_lengths",
-    "in_episodes",
-    "measure",
-    "neighbours",
-    "scaled",
-    "taken",
-    "with_previous",
-    "with_previous_lengths",
-]
-
 
 def scaled(scores: Floats) -> Floats:
     """Scores from 0 to 1, where the best of the list is 1; negative numbers and NaN count as 0."""

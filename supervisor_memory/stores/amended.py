@@ -7,8 +7,6 @@ from supervisor_memory.model.records import Filter, Hits, Query, Record
 from supervisor_memory.stores.protocol import Commit, Committed, Health, Ids, MemoryBackend
 from supervisor_memory.stores.verbs import Verbs
 
-__all__ = ["Amended"]
-
 
 class Amended(Verbs):
     """Reads like the store behind it. `commit` makes each commit there, changed or not, or refuses it."""

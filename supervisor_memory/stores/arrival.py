@@ -12,8 +12,6 @@ from supervisor_memory.stores.changes import clash, places, plain, unit
 from supervisor_memory.stores.memory.state import Staged, State
 from supervisor_memory.stores.protocol import Change, Commit, Stored, Taken
 
-__all__ = ["Decided", "Refuses", "Shelf", "as_commit", "pages", "staged_in", "take_all"]
-
 
 class Shelf(Protocol):
     """A store as `take_all` sees it: records are looked up and put one by one."""

@@ -14,8 +14,6 @@ from supervisor_memory.stores.protocol import Commit, Committed, Health, MemoryB
 if TYPE_CHECKING:
     from supervisor_memory.model.records import Vector
 
-__all__ = ["AsOf"]
-
 Embed = Callable[[Sequence[str]], "Sequence[Vector | None]"]
 _PAGE: Final = 500
 

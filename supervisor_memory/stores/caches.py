@@ -4,8 +4,6 @@ import functools
 import sys
 from typing import Final
 
-__all__ = ["MODULES_THAT_KEEP_TEXTS", "forget_texts"]
-
 MODULES_THAT_KEEP_TEXTS: Final = (
     "supervisor_memory.stores.sqlite.tables",
     "supervisor_memory.stores.sqlite.namespaces",

@@ -14,22 +14,6 @@ from supervisor_memory.errors import BadVector, Conflict, InvalidContent, Record
 from supervisor_memory.model.records import Namespace, Record, content_hash
 from supervisor_memory.stores.protocol import Change
 
-__all__ = [
-    "Place",
-    "Vector",
-    "as_bytes",
-    "as_stored",
-    "as_text",
-    "brings_a_vector_alone",
-    "clash",
-    "from_bytes",
-    "from_text",
-    "in_order_of_application",
-    "latest_first",
-    "places",
-    "vector_to_store",
-]
-
 Vector: TypeAlias = npt.NDArray[np.float32]
 Place: TypeAlias = tuple[str, Namespace, str, str]
 """A wording, or a subject and attribute: at most one active record of a namespace may hold each.

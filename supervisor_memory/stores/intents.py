@@ -7,8 +7,6 @@ from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.model.records import AuditEvent
 from supervisor_memory.stores.protocol import Commit
 
-__all__ = ["Intents"]
-
 
 class Intents:
     """The intents and outcomes of one store's commits, in its audit log."""

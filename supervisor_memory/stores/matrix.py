@@ -11,8 +11,6 @@ import numpy.typing as npt
 from supervisor_memory.stores.changes import Vector
 from supervisor_memory.stores.sieve import Sieve, kernels
 
-__all__ = ["Keys", "Matrix"]
-
 Keys: TypeAlias = npt.NDArray[np.int64]
 Cosines: TypeAlias = npt.NDArray[np.float32]
 _Array = TypeVar("_Array", npt.NDArray[np.float32], npt.NDArray[np.int64])

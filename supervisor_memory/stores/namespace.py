@@ -17,18 +17,6 @@ from supervisor_memory.signals.measure import Asked, Cosines, Measured, measure
 from supervisor_memory.stores.changes import Vector, unit
 from supervisor_memory.stores.matrix import Matrix
 
-__all__ = [
-    "NamespaceIndex",
-    "Readable",
-    "Space",
-    "Vectors",
-    "chosen",
-    "search",
-    "searched_terms",
-    "searched_user",
-    "searched_vector",
-]
-
 MOST_TERMS = 128
 _FIRST_LOOK: Final = 64
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from supervisor_memory.stores.qdrant.collection_names import Division
 
-__all__ = ["BACKENDS", "CHOICES", "GROUP", "Remote", "open_backend"]
-
 BACKENDS: Final = ("in_memory", "json", "sqlite")
 """Backends that need no more than a directory."""
 CHOICES: Final = (*BACKENDS, "qdrant")

@@ -13,25 +13,6 @@ if TYPE_CHECKING:
     from supervisor_memory.audit.log import AuditLog
     from supervisor_memory.model.records import Vector
 
-__all__ = [
-    "Change",
-    "Commit",
-    "Committed",
-    "Copied",
-    "DecidesAgain",
-    "Erased",
-    "Erases",
-    "Health",
-    "Ids",
-    "Incomplete",
-    "Journals",
-    "MemoryBackend",
-    "Moves",
-    "Reconciled",
-    "Stored",
-    "Taken",
-]
-
 Ids: TypeAlias = Sequence[str]
 
 

@@ -10,8 +10,6 @@ from supervisor_memory.signals.index import Index, entry_of
 from supervisor_memory.signals.measure import Asked, Cosines, measure
 from supervisor_memory.stores.namespace import chosen, searched_terms
 
-__all__ = ["best_of"]
-
 
 def best_of(records: Iterable[Record], query: Query, *, cosines: Mapping[str, float], limit: int) -> Hits:
     """The best records by all signals together, with the very best by meaning alone and by words alone.

@@ -24,8 +24,6 @@ from supervisor_memory.model.records import Record, new_id
 from supervisor_memory.stores.caches import forget_texts
 from supervisor_memory.stores.protocol import Erased
 
-__all__ = ["Answers", "Held", "RemoteErasing", "Tombstone", "is_doomed"]
-
 _TRIES: Final = 3
 _log = logging.getLogger("supervisor_memory")
 

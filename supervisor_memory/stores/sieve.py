@@ -17,8 +17,6 @@ import numpy.typing as npt
 
 from supervisor_memory.stores.changes import Vector
 
-__all__ = ["Kernel", "Kernels", "Sieve", "kernels"]
-
 Codes: TypeAlias = npt.NDArray[np.int8]
 Bytes: TypeAlias = npt.NDArray[Any]  # int8 or uint8
 Sums: TypeAlias = npt.NDArray[np.int32]

@@ -9,8 +9,6 @@ from supervisor_memory.model.records import AuditEvent, Filter, Record, WriteRes
 from supervisor_memory.stores.changes import brings_a_vector_alone
 from supervisor_memory.stores.protocol import Change, Commit, Committed, Health, Ids, MemoryBackend
 
-__all__ = ["EVERYTHING", "Verbs", "health_of_files"]
-
 EVERYTHING = 2**62
 """A limit larger than any store."""
 _TRIES = 20

@@ -56,8 +56,6 @@ from supervisor_memory.model.records import (
 from supervisor_memory.stores.changes import Vector
 from supervisor_memory.stores.protocol import Change, Commit, MemoryBackend
 
-__all__ = ["BackendContract", "Limit", "PersistentBackendContract", "direction", "query", "tea"]
-
 Limit: TypeAlias = Literal["decides across handles", "is whole after a kill"]
 """A promise that not every store can keep.
 

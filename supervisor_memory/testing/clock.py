@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-__all__ = ["FixedClock"]
-
 MONDAY = 1_767_571_200.0
 """2026-01-05 00:00 UTC."""
 

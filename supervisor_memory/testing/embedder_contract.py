@@ -14,8 +14,6 @@ import numpy as np
 from supervisor_memory.embedding.protocol import Embedder, Matrix
 from supervisor_memory.errors import EmbeddingError
 
-__all__ = ["EmbedderContract"]
-
 SENTENCES = ("The user drinks green tea", "用户每天早上喝绿茶", "Deployments happen on Thursdays")
 THREADS = 8
 HUGE = "tea and biscuits 茶 " * 500_000  # about 10 MB

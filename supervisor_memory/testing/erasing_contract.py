@@ -31,8 +31,6 @@ from supervisor_memory.testing.backend_contract import (
     written,
 )
 
-__all__ = ["LATER", "ErasingContract", "SharedErasingContract", "erase", "left_of"]
-
 LATER = NOW + 1
 """When users are erased: after `tea()` was said."""
 

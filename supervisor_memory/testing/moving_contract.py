@@ -34,8 +34,6 @@ from supervisor_memory.testing.backend_contract import (
     written,
 )
 
-__all__ = ["MovingContract", "all_of", "assert_same", "full_store", "take"]
-
 OTHER = "sextant@2/4"
 
 

@@ -15,8 +15,6 @@ from supervisor_memory.testing.clock import MONDAY
 if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Embedder
 
-__all__ = ["ports", "record"]
-
 
 def ports(
     records: Iterable[Record] = (),

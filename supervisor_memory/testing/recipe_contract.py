@@ -24,8 +24,6 @@ from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.testing.clock import FixedClock
 
-__all__ = ["CONVERSATIONS", "RecipeContract", "hold"]
-
 _BUDGET = 120
 ADA, BOB = "ada", "bob"
 

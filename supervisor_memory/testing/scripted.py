@@ -13,8 +13,6 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field
 
-__all__ = ["ScriptedModel", "call_of"]
-
 Reply = str | AIMessage | Callable[[list[BaseMessage]], AIMessage]
 
 

@@ -39,8 +39,6 @@ from supervisor_memory.understand.mentions import (
     unit_of,
 )
 
-__all__ = ["FACT_DATED", "OTHER_YEAR", "DateRange", "asks_when", "closeness", "mentions_time", "named_dates"]
-
 MAX_LENGTH = 8_000
 """Characters that are read; questions are far shorter."""
 MAX_RANGES = 8

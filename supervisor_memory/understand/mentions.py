@@ -14,22 +14,6 @@ from typing import Any, TypeAlias
 
 from supervisor_memory.language.lexicon import lexicon
 
-__all__ = [
-    "FEW",
-    "Annual",
-    "Days",
-    "Mention",
-    "ago",
-    "back",
-    "chosen",
-    "find",
-    "number_of",
-    "plain",
-    "portion",
-    "span",
-    "unit_of",
-]
-
 _LEXICON = lexicon("dates")
 
 Days: TypeAlias = tuple[date, date]

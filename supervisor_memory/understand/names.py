@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterator
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import CJK, HAN, STOP_WORDS
 
-__all__ = ["identifier_match", "identifiers", "named_people"]
-
 MAX_LENGTH = 64_000
 """Characters that are read: a record at its largest."""
 

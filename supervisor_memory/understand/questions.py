@@ -6,8 +6,6 @@ from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import terms
 from supervisor_memory.understand.statements import sentences
 
-__all__ = ["asks_for_a_reply", "parts_of_question"]
-
 _SENTENCES = lexicon("sentences")
 _LONGEST: Final = 2_000  # characters, beyond which a text is no question but what it is about
 _LEAST_TERMS: Final = 2  # of a part that can be searched for by itself

@@ -17,8 +17,6 @@ from supervisor_memory.language.terms import terms
 from supervisor_memory.language.unseen import visible
 from supervisor_memory.understand.statements import SMALL_TALK, masked, normal, sentences
 
-__all__ = ["Progress", "Reason", "informing", "is_instruction", "progress", "tally"]
-
 Progress: TypeAlias = Literal["plan", "status"]
 
 _MOST_READ = 20_000

@@ -11,8 +11,6 @@ from typing import Any
 from supervisor_memory.language.terms import CJK
 from supervisor_memory.model.records import Candidate, Record
 
-__all__ = ["another_query", "one_query", "query_of"]
-
 _LONGEST_PARSED = 8_000
 _BEGINS = re.compile(
     r"with\s+(?:recursive\s+)?[\w\"`]+\s*(?:\([^)]*\)\s*)?as\s*\(|select\s|insert\s+into\s|update\s+\S+\s+set\s|"

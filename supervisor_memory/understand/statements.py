@@ -17,23 +17,6 @@ from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.unseen import UNSEEN
 from supervisor_memory.model.records import Kind
 
-__all__ = [
-    "MASK",
-    "MAX_SENTENCE",
-    "SMALL_TALK",
-    "Definition",
-    "Statement",
-    "Statements",
-    "find_definition",
-    "judge",
-    "masked",
-    "normal",
-    "read_statements",
-    "sentences",
-    "without_address",
-    "without_pasted",
-]
-
 Relation: TypeAlias = Literal["definition", "alias", "includes", "excludes"]
 
 

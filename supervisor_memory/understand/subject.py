@@ -13,19 +13,6 @@ from supervisor_memory.language.lexicon import alternatives, lexicon
 from supervisor_memory.language.terms import has_cjk
 from supervisor_memory.understand.statements import MAX_SENTENCE, judge, masked, normal
 
-__all__ = [
-    "About",
-    "People",
-    "Stated",
-    "about_preference",
-    "is_about_the_user",
-    "of_another",
-    "people",
-    "properties_of",
-    "same_attribute",
-    "stated",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class People:

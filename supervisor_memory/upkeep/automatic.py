@@ -13,8 +13,6 @@ from supervisor_memory.ports import Services, guarded
 from supervisor_memory.upkeep.forget import forget
 from supervisor_memory.upkeep.rules import BY_ITSELF, WITHIN_CAPACITY, Extent
 
-__all__ = ["Rarely"]
-
 _HOUR: Final = 3600.0
 _MOST_USERS: Final = 10_000
 _log = logging.getLogger("supervisor_memory")

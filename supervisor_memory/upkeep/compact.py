@@ -17,8 +17,6 @@ from supervisor_memory.language.terms import CJK
 from supervisor_memory.language.tokens import TokenCounter
 from supervisor_memory.model.records import MAX_CONTENT_BYTES, Record, check_content, content_hash
 
-__all__ = ["COMPRESSED_FROM", "COMPRESSED_INTO", "Summary", "marks", "rebuilt", "sources_of", "summaries"]
-
 COMPRESSED_FROM: Final = "compressed_from"
 """The metadata key of a summary for the ids of its records."""
 COMPRESSED_INTO: Final = "compressed_into"

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from supervisor_memory.moving.files import File
     from supervisor_memory.moving.mover import Mover, Progress
 
-__all__ = ["Upkeep"]
-
 
 class Served(Protocol):
     """A memory, of which a copy takes the backend and the redactor."""

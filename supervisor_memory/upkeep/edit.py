@@ -15,8 +15,6 @@ from supervisor_memory.stores.protocol import Commit
 from supervisor_memory.upkeep.unmerge import back_in_use, taken_out
 from supervisor_memory.wiring.trail import Trail
 
-__all__ = ["Curator", "again_when_late", "in_order", "need_all"]
-
 T = TypeVar("T")
 _PAGE = 500
 _TRIES = 20

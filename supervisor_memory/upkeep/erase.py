@@ -9,8 +9,6 @@ from supervisor_memory.ports import Ports, Services
 from supervisor_memory.stores.protocol import Erases
 from supervisor_memory.upkeep.queue.queue import Queue
 
-__all__ = ["OUT_OF_REACH", "Eraser", "Receipt"]
-
 OUT_OF_REACH: Final = (
     "checkpoints of the graph: delete the user's threads in the checkpointer",
     "a LangGraph store of the host: delete the user's items there",

@@ -45,8 +45,6 @@ from supervisor_memory.upkeep.rules import (
     worth,
 )
 
-__all__ = ["RUN", "Forgotten", "forget"]
-
 RUN: Final = "memory.forget"
 """The operation of the audit row that ends a run, with the number of records for each rule."""
 

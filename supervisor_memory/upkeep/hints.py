@@ -7,8 +7,6 @@ from supervisor_memory.embedding.languages import hint
 from supervisor_memory.model.records import Candidate
 from supervisor_memory.ports import Services, guarded
 
-__all__ = ["Hints"]
-
 _ASKING_SECONDS = 2.0
 _log = logging.getLogger("supervisor_memory")
 

@@ -17,8 +17,6 @@ from supervisor_memory.stores.protocol import Change, Commit
 if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Embedder, Vector
 
-__all__ = ["Progress", "Reembedded", "reembed", "waiting_for"]
-
 Progress = Callable[[int, int], None]
 """Called after each commit with the number of records looked at, and the number that waited at first."""
 

@@ -12,21 +12,6 @@ from supervisor_memory.model.records import Kind, Namespace, Record
 from supervisor_memory.settings import Settings
 from supervisor_memory.stages.post_retrieval.rank import SECONDS_A_DAY, decay, importance, reads, recency
 
-__all__ = [
-    "BY_HAND",
-    "BY_ITSELF",
-    "KEPT_NEWEST",
-    "MERGED_TOGETHER",
-    "WITHIN_CAPACITY",
-    "Extent",
-    "Planned",
-    "Rule",
-    "can_be_merged",
-    "is_kept",
-    "is_worn_out",
-    "worth",
-]
-
 Rule: TypeAlias = Literal["expired", "compressed-for-long", "compacted", "decayed", "over-capacity"]
 """The rules in the order of application; the first that takes a record is the reason in the audit log.
 

@@ -14,8 +14,6 @@ from supervisor_memory.stages.insert.draft import embedded
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.upkeep.compact import COMPRESSED_FROM, COMPRESSED_INTO, rebuilt, sources_of
 
-__all__ = ["back_in_use", "taken_out"]
-
 
 def taken_out(records: Iterable[Record], ports: Ports, *, actor: str) -> Commit:
     """The changes to the summaries of these records; empty if they have none."""

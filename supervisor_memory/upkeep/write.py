@@ -47,8 +47,6 @@ from supervisor_memory.upkeep.hints import Hints
 from supervisor_memory.upkeep.queue.queue import Queue
 from supervisor_memory.wiring.trail import Trail
 
-__all__ = ["Writer", "use_of"]
-
 _CHUNK: Final = 64
 _LONGEST_ANSWER: Final = 8_000
 _LEFT_OUT: Final = WriteResult("", "skipped", saved=False, reason="left-out-by-the-recipe")

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from supervisor_memory.embedding.protocol import Embedder
 
-__all__ = ["as_completion", "as_embedder"]
-
 _LOADING_SECONDS = 20.0
 
 

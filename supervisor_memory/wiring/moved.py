@@ -9,8 +9,6 @@ from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader
 from types import ModuleType
 
-__all__ = ["find_moved_modules"]
-
 _PACKAGE = "supervisor_memory."
 _NEW = {
     "backends": "stores",

@@ -15,8 +15,6 @@ from supervisor_memory.model.records import AuditEvent, Hit, Record, Scope
 from supervisor_memory.ports import Ports, guarded
 from supervisor_memory.stores.protocol import Commit, MemoryBackend
 
-__all__ = ["Trail", "event_of"]
-
 _NOT_THEIRS = "record-of-another-user"
 _GRACE_SECONDS = 0.1
 """The least time to wait for a log, even past the flow's deadline; after that it finishes alone."""

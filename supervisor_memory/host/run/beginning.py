@@ -42,21 +42,6 @@ from supervisor_memory.model.records import (
 )
 from supervisor_memory.ports import guarded
 
-__all__ = [
-    "DIGEST",
-    "KEY",
-    "Beginning",
-    "Beginnings",
-    "Known",
-    "Ledger",
-    "Thread",
-    "beginning_of",
-    "hosting",
-    "new_words",
-    "plain",
-    "texts_in",
-]
-
 DIGEST: Status = "compressed"
 _ROWS = uuid.UUID("4f3c6c2a-90c5-5b34-8d5e-9c1f0a8d7e11")
 _MOST = 2000

@@ -11,8 +11,6 @@ from langchain_core.runnables import RunnableConfig
 from langgraph._internal._constants import CONFIG_KEY_CHECKPOINTER, CONFIG_KEY_DURABILITY
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
-__all__ = ["Checkpoints", "Held"]
-
 _LONGEST_WAIT = 1.0  # seconds until the checkpoint that a run goes on from is written
 _PAUSE = 0.002
 

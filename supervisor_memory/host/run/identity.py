@@ -21,23 +21,6 @@ from supervisor_memory.host.run.state import value_of
 from supervisor_memory.host.store.addresses import user_for
 from supervisor_memory.model.records import Scope, check_name
 
-__all__ = [
-    "Acting",
-    "Resolver",
-    "acting",
-    "acting_as",
-    "acting_scope",
-    "anonymous",
-    "caller_name",
-    "checked",
-    "granted_scope",
-    "granting",
-    "named",
-    "placed_by_host",
-    "scope_of",
-    "users_of",
-]
-
 Resolver: TypeAlias = Callable[[Any, RunnableConfig], str | None]
 """(the node's state, the run's config) → the user id; the first authority when given."""
 

@@ -19,25 +19,6 @@ from pydantic import BaseModel
 
 from supervisor_memory.model.records import Note
 
-__all__ = [
-    "TOOL_NAMES",
-    "WITHOUT_MESSAGES",
-    "as_keys",
-    "is_memory_name",
-    "is_state",
-    "keys_of",
-    "memory_calls",
-    "messages_of",
-    "new_messages",
-    "updates_of",
-    "value_of",
-    "values_of",
-    "with_first",
-    "with_input",
-    "without_calls",
-    "without_first",
-]
-
 TOOL_NAMES = frozenset(
     {"memory_search", "memory_write", "memory_update", "memory_delete", "memory_route", "memory_summarize"}
 )

@@ -15,8 +15,6 @@ from typing import TypeAlias
 from supervisor_memory.errors import IdentityError, InvalidName
 from supervisor_memory.model.records import SESSION_FAMILY, Filter, Namespace, check_family, check_name
 
-__all__ = ["Address", "Labels", "label_for", "scopes", "user_for"]
-
 Labels: TypeAlias = tuple[str, ...]
 """A namespace as LangGraph writes it."""
 

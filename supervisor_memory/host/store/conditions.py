@@ -8,8 +8,6 @@ from langgraph.store.base import MatchCondition
 
 from supervisor_memory.host.store.addresses import Labels
 
-__all__ = ["fits", "matches"]
-
 _ORDERED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
 
 

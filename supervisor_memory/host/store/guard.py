@@ -16,8 +16,6 @@ from supervisor_memory.host.store.addresses import label_for
 from supervisor_memory.model.records import FAMILIES, SESSION_FAMILY, AuditEvent, Scope
 from supervisor_memory.wiring.trail import event_of
 
-__all__ = ["GuardedStore"]
-
 _Touched: TypeAlias = tuple[str, tuple[str, ...]]  # verb and namespace
 _Refusal: TypeAlias = tuple[AuditEvent, MemoryAccessDenied]  # for the audit log, and for the caller
 _VERBS: dict[type, str] = {

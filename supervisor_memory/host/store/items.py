@@ -23,8 +23,6 @@ from supervisor_memory.model.records import MAX_CONTENT_BYTES, Record, check_con
 if TYPE_CHECKING:
     from supervisor_memory.model.records import Vector
 
-__all__ = ["KEPT", "OURS", "Entry", "kept", "plain", "text_of"]
-
 KEPT = "store"
 """The metadata key for the parts of an item: namespace, key, value, ttl, vectors."""
 OURS = "supervisor_memory"

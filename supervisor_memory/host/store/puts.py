@@ -17,8 +17,6 @@ from supervisor_memory.stores.protocol import Change, Commit
 if TYPE_CHECKING:
     from supervisor_memory.model.records import Vector
 
-__all__ = ["SECONDS_A_MINUTE", "Draft", "at", "decided", "draft_of", "event", "named"]
-
 SECONDS_A_MINUTE: Final = 60.0
 _MOST_MINUTES: Final = 1e10
 _SOURCE: Final = Source("agent")

@@ -32,8 +32,6 @@ from supervisor_memory.host.ways_in.rebuild import rebuilt
 from supervisor_memory.host.ways_in.workers import carried, denied_tools, memory_tools_of, undeniable
 from supervisor_memory.ports import guarded
 
-__all__ = ["attach"]
-
 G = TypeVar("G")
 _log = logging.getLogger("supervisor_memory")
 

@@ -19,8 +19,6 @@ from supervisor_memory.host.prompts import install
 from supervisor_memory.host.run.beginning import KEY, Beginning
 from supervisor_memory.host.run.state import with_input
 
-__all__ = ["Attached", "Compiled", "attached", "compiling"]
-
 T = TypeVar("T")
 Compiled: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
 

@@ -28,9 +28,6 @@ from supervisor_memory.host.ways_in.workers import carried, denied_tools, memory
 from supervisor_memory.model.records import check_name
 from supervisor_memory.ports import guarded
 
-__all__ = ["Bound", "bind_agent"]
-
-
 G = TypeVar("G")
 _log = logging.getLogger("supervisor_memory")
 

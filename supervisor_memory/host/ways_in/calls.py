@@ -25,8 +25,6 @@ from supervisor_memory.host.ways_in.workers import is_allowed
 from supervisor_memory.model.records import Scope
 from supervisor_memory.ports import guarded
 
-__all__ = ["ToolCalls"]
-
 _DELEGATES = "subagent_type"  # the argument of deepagents' `task` that names the agent
 
 

@@ -25,8 +25,6 @@ from langgraph.pregel import Pregel
 
 from supervisor_memory.host.ways_in.rebuild import rebuilt
 
-__all__ = ["Change", "Known", "found_in", "graphs_in", "parts_of", "rewritten", "runs_an_agent", "with_tools"]
-
 T = TypeVar("T")
 Change: TypeAlias = Callable[[Any], Any]
 """(a part) → its replacement; returning the same object means: look inside the part."""

@@ -33,8 +33,6 @@ except ImportError as error:
         "other graphs take memory.attach(graph)"
     ) from error
 
-__all__ = ["MemoryMiddleware", "middleware"]
-
 _TOLD: ContextVar[bool] = ContextVar("supervisor_memory_told", default=False)
 """Whether another memory's middleware has put its note into the current model call."""
 

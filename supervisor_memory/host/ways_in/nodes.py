@@ -23,8 +23,6 @@ from supervisor_memory.host.ways_in.calls import ToolCalls
 from supervisor_memory.host.ways_in.inside import parts_of
 from supervisor_memory.host.ways_in.observing import WRAPPED, Observing, is_tools, observed, wrapped
 
-__all__ = ["around", "as_caller", "watched"]
-
 _log = logging.getLogger("supervisor_memory")
 _DEEPEST = 14
 

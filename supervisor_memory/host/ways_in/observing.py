@@ -16,8 +16,6 @@ from supervisor_memory.host.run.identity import acting_scope
 from supervisor_memory.host.ways_in.inside import Known, rewritten, with_tools
 from supervisor_memory.model.records import Scope
 
-__all__ = ["WRAPPED", "Observing", "Result", "Wrapping", "is_tools", "observed", "wrapped"]
-
 Result: TypeAlias = ToolMessage | Command[Any]
 R = TypeVar("R", bound=Runnable[Any, Any])
 WRAPPED = "__supervisor_memory__"

@@ -11,8 +11,6 @@ from langchain_core.runnables import Runnable
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel._utils import validate_timeout_supported
 
-__all__ = ["Wrap", "rebuilt"]
-
 G = TypeVar("G")
 Wrap: TypeAlias = Callable[[str, Runnable[Any, Any]], Runnable[Any, Any]]
 _log = logging.getLogger("supervisor_memory")

@@ -15,8 +15,6 @@ from supervisor_memory.host.run.identity import acting_as
 from supervisor_memory.model.arguments import check_scope
 from supervisor_memory.model.records import Note, Scope
 
-__all__ = ["HostTurn"]
-
 
 class HostTurn:
     """A turn in the host's own code, with the user and their words; get one from `SupervisorMemory.turn`.

@@ -10,16 +10,6 @@ from supervisor_memory.errors import WorkerHasMemoryTools
 from supervisor_memory.host.run.state import TOOL_NAMES, is_memory_name
 from supervisor_memory.host.ways_in.inside import found_in, rewritten
 
-__all__ = [
-    "DENIAL",
-    "carried",
-    "denied_tools",
-    "is_allowed",
-    "is_memory_tool",
-    "memory_tools_of",
-    "undeniable",
-]
-
 _DEEPEST = 14
 _DENIED = "supervisor_memory_denied"
 DENIAL = "MemoryAccessDenied: memory tools belong to the supervisor; answer with the notes you were given."

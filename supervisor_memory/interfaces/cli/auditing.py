@@ -37,8 +37,6 @@ from supervisor_memory.reading.audit import (
     verified_exports,
 )
 
-__all__ = ["EXIT_CODES", "audit", "preview", "why"]
-
 audit = typer.Typer(help="Who changed what, when and why.", no_args_is_help=True)
 EXIT_CODES: Final[dict[FaultKind, int]] = {"chain": 3, "truncated": 4, "state": 5, "content": 6}
 """How `audit verify` ends, by the gravest thing that is wrong: the first of these."""

@@ -19,8 +19,6 @@ from supervisor_memory.interfaces.cli import auditing, moving, queue, records, r
 from supervisor_memory.interfaces.cli.options import FAILED, EnvFile, say, told_settings
 from supervisor_memory.interfaces.mcp.command import mcp
 
-__all__ = ["app", "main"]
-
 WRONG_USAGE: Final = 2
 
 

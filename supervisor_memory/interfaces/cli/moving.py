@@ -30,8 +30,6 @@ from supervisor_memory.settings import Settings
 if TYPE_CHECKING:
     from supervisor_memory.moving.arrival import Moved
 
-__all__ = ["bar", "copy", "export", "import_"]
-
 _Only = Annotated[str | None, for_user("Only this user's records.")]
 _STANDARD = "-"
 

@@ -11,22 +11,6 @@ from supervisor_memory.interfaces.printable import as_json, one_line
 from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.settings import Settings
 
-__all__ = [
-    "FAILED",
-    "EnvFile",
-    "Json",
-    "RecordId",
-    "User",
-    "existing_memory",
-    "for_file",
-    "for_user",
-    "opened",
-    "print_json",
-    "say",
-    "settings_from",
-    "told_settings",
-]
-
 FAILED: Final = 1
 _OPERATOR: Final = "operator"
 """The reader's name in the access log for all commands."""

@@ -22,8 +22,6 @@ from supervisor_memory.interfaces.printable import as_json, counted, moment, one
 if TYPE_CHECKING:
     from supervisor_memory.reading.existing import Waiting
 
-__all__ = ["queue"]
-
 _LINE: Final = 160
 queue = typer.Typer(help="What was observed and is not memory yet.", no_args_is_help=True)
 User = Annotated[str | None, for_user("Only this user's.")]

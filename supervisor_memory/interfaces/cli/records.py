@@ -22,8 +22,6 @@ from supervisor_memory.interfaces.cli.where import (
 from supervisor_memory.interfaces.present import audit_rows, hits_told
 from supervisor_memory.interfaces.printable import one_line
 
-__all__ = ["delete", "diff", "history", "list_", "search", "show", "topics"]
-
 _ROWS: Final = 20
 Family = Annotated[
     list[str] | None,

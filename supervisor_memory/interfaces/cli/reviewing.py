@@ -30,8 +30,6 @@ from supervisor_memory.model.records import WriteResult
 from supervisor_memory.review.proposal import Proposal
 from supervisor_memory.review.sweep import Swept
 
-__all__ = ["review"]
-
 _LINE: Final = 200
 review = typer.Typer(help="What waits for a person, and what a person takes back.", no_args_is_help=True)
 

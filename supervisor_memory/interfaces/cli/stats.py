@@ -11,8 +11,6 @@ from supervisor_memory.interfaces.cli.where import moment_of
 from supervisor_memory.interfaces.printable import counted, one_line
 from supervisor_memory.reading.metrics import Figures, Metrics
 
-__all__ = ["stats"]
-
 _COUNTS: Final = (
     ("turns", "turn", "turns"),
     ("notes", "note", "notes"),

@@ -16,8 +16,6 @@ from supervisor_memory.model.versions import Version, read_from_message
 if TYPE_CHECKING:
     from supervisor_memory.reading.doctor import Diagnosis
 
-__all__ = ["show_audit", "show_diagnosis", "show_explanation", "show_hits", "show_record", "show_records"]
-
 _CONSOLE: Final = Console(highlight=False, soft_wrap=False)
 _LINE: Final = 200
 _MICRO: Final = 1_000_000

@@ -30,8 +30,6 @@ from supervisor_memory.interfaces.printable import counted, one_line
 if TYPE_CHECKING:
     from supervisor_memory.reading.existing import Entry
 
-__all__ = ["backlog", "doctor", "erase", "forget", "reconcile", "reembed", "repair"]
-
 _SOME: Final = 3
 _SHOWN: Final = 100
 OneUser = Annotated[str | None, for_user("Only this user's records.")]

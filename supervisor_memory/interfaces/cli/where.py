@@ -9,8 +9,6 @@ from typer import Option
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.model.arguments import as_filter
 
-__all__ = ["AsOf", "Kinds", "Metadata", "Since", "Tags", "Until", "moment_of", "where_of"]
-
 _TIME = "2026-01-31, 2026-01-31T18:00+08:00, or seconds since 1970"
 Kinds = Annotated[
     list[str] | None,

@@ -19,8 +19,6 @@ from supervisor_memory.model.records import (
     check_family,
 )
 
-__all__ = ["browse"]
-
 _PAGE: Final = 50
 _MOST_PAGES: Final = 100_000
 _STATUSES: Final[tuple[Status, ...]] = get_args(Status)

@@ -7,8 +7,6 @@ from fastapi.responses import Response
 from supervisor_memory.interfaces.dashboard.visit import Visit
 from supervisor_memory.interfaces.http.access import COOKIE, Tokens
 
-__all__ = ["ask", "home", "sign_in", "sign_out"]
-
 _LONGEST: Final = 256
 
 

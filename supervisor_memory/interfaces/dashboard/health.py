@@ -8,8 +8,6 @@ from supervisor_memory.interfaces.dashboard import pictures
 from supervisor_memory.interfaces.dashboard.visit import Visit
 from supervisor_memory.model.records import FAMILIES, KINDS, Filter, Status
 
-__all__ = ["health"]
-
 _LAST_ROWS: Final = 500
 _NOTES: Final = 5_000
 _DAYS: Final = 14

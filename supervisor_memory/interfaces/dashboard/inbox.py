@@ -11,8 +11,6 @@ from supervisor_memory.interfaces.dashboard.visit import Decision, Visit
 from supervisor_memory.model.records import Filter, Record, WriteResult
 from supervisor_memory.review.proposal import Proposal
 
-__all__ = ["approve", "edit", "inbox", "reject", "undo"]
-
 _PAGE: Final = 10
 _MOST_PAGES: Final = 10_000
 _AROUND: Final = 1

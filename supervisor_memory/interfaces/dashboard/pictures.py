@@ -8,8 +8,6 @@ from typing import Final, NamedTuple
 from supervisor_memory.model.versions import Version
 from supervisor_memory.reading.audit import Injection
 
-__all__ = ["Bar", "HandOffs", "bars", "columns", "hand_offs", "parts", "timeline"]
-
 _RAW: Final = frozenset(
     {"cosine", "bm25", "match", "standing", "pinned"}
 )  # of a scale of their own, or flags

@@ -9,8 +9,6 @@ from supervisor_memory.interfaces.dashboard.visit import Visit
 from supervisor_memory.model.arguments import LONGEST_READ
 from supervisor_memory.model.records import Scope
 
-__all__ = ["preview"]
-
 _MOST_TOKENS: Final = 100_000
 _MOST_NOTES: Final = 100
 

@@ -11,8 +11,6 @@ from supervisor_memory.interfaces.present import to_be_erased
 from supervisor_memory.model.records import WriteStatus
 from supervisor_memory.model.versions import read_from_message
 
-__all__ = ["ask_delete", "ask_forget", "delete", "forget", "receipt", "restore", "revert", "show"]
-
 _ROWS: Final = 50
 _VERSIONS: Final = 50
 _AROUND: Final = 2

@@ -26,8 +26,6 @@ from supervisor_memory.interfaces.http.access import Caller
 from supervisor_memory.interfaces.http.problems import Unauthenticated, status_of
 from supervisor_memory.memory import SupervisorMemory
 
-__all__ = ["LOGIN", "OPEN", "router"]
-
 LOGIN: Final = f"{BASE}/sign-in"
 _ASSETS: Final = {
     "dashboard.css": "text/css; charset=utf-8",

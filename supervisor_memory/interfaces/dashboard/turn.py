@@ -9,8 +9,6 @@ from supervisor_memory.interfaces.dashboard.visit import Visit
 from supervisor_memory.model.records import Record
 from supervisor_memory.reading.audit import Injection
 
-__all__ = ["turn", "turns"]
-
 _PAGE: Final = 100
 _MOST_OF_A_TURN: Final = 200
 _LARGEST: Final = 2**31

@@ -27,8 +27,6 @@ from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.model.arguments import as_filter
 from supervisor_memory.model.records import Filter, Record, WriteResult
 
-__all__ = ["BASE", "HEADERS", "LANGUAGE_COOKIE", "Decision", "FormIsOld", "Shelf", "Visit", "asset"]
-
 BASE: Final = "/dashboard"
 LANGUAGE_COOKIE: Final = "supervisor_memory_language"
 HEADERS: Final[Mapping[str, str]] = {

@@ -8,8 +8,6 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from supervisor_memory.model.explain import REASONS
 
-__all__ = ["LANGUAGES", "WORDS", "Language", "preferred", "worded"]
-
 Language: TypeAlias = Literal["en", "zh"]
 LANGUAGES: Final[tuple[Language, ...]] = get_args(Language)
 NAMES: Final[Mapping[Language, str]] = MappingProxyType({"en": "English", "zh": "中文"})

@@ -28,8 +28,6 @@ from supervisor_memory.interfaces.http.problems import Unauthenticated, problem
 from supervisor_memory.interfaces.printable import one_line
 from supervisor_memory.model.records import check_name
 
-__all__ = ["COOKIE", "LOOPBACK", "MOST_BYTES", "Caller", "Guard", "Tokens", "caller_of", "writer_of"]
-
 COOKIE: Final = "supervisor_memory_token"
 """Where a browser keeps its token; it counts outside /v1 alone."""
 LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")

@@ -8,26 +8,6 @@ from pydantic import BaseModel, Field
 from supervisor_memory.model.records import Event, Kind, Layer, SourceClass, Status, WriteResult, WriteStatus
 from supervisor_memory.review.sweep import Action
 
-__all__ = [
-    "Added",
-    "AuditPage",
-    "Beside",
-    "Deleted",
-    "Erased",
-    "Found",
-    "Held",
-    "History",
-    "Proposal",
-    "Proposals",
-    "Record",
-    "Records",
-    "Shown",
-    "Swept",
-    "Turns",
-    "Verified",
-    "Written",
-]
-
 
 class Source(BaseModel):
     source_class: SourceClass

@@ -14,8 +14,6 @@ from supervisor_memory.interfaces.http.access import Guard, Tokens, caller_of
 from supervisor_memory.interfaces.http.problems import PROBLEMS, add_handlers
 from supervisor_memory.memory import SupervisorMemory
 
-__all__ = ["create_app"]
-
 _bearer = HTTPBearer(auto_error=False, description="A token of MEMORY_SERVER_TOKENS.")
 
 

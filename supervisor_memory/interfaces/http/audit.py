@@ -11,8 +11,6 @@ from supervisor_memory.interfaces.http import answers
 from supervisor_memory.interfaces.http.given import Asking, Memory, User
 from supervisor_memory.interfaces.present import audit_rows, notes_of, notes_told
 
-__all__ = ["router"]
-
 router = APIRouter(tags=["audit"])
 _MOST: Final = 2**53
 Limit = Annotated[int, Query(ge=1, le=1000)]

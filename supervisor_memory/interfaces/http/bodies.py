@@ -6,8 +6,6 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from supervisor_memory.model.records import Kind, SourceClass
 
-__all__ = ["Add", "Change", "Edit", "Erase", "Message", "Reject", "Revert", "Search", "Sweep", "Undo"]
-
 _Id = Annotated[str, Field(max_length=200)]
 Time = float | str
 """Seconds since 1970, or ISO 8601."""

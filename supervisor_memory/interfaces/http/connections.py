@@ -5,8 +5,6 @@ from typing import Final
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["BACKLOG", "IDLE_SECONDS", "MOST_WAITING", "Connection"]
-
 IDLE_SECONDS: Final = 15.0
 """How long a connection may take for the head of its next request, from the first byte to the last."""
 MOST_WAITING: Final = 250

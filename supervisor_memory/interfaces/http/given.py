@@ -7,9 +7,6 @@ from fastapi import Depends, Query, Request
 from supervisor_memory.interfaces.http.access import Caller, caller_of, writer_of
 from supervisor_memory.memory import SupervisorMemory
 
-__all__ = ["Asking", "Memory", "OneUser", "User", "Writing"]
-
-
 Asking = Annotated[Caller, Depends(caller_of)]
 
 

@@ -14,8 +14,6 @@ from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.model.records import Filter, Status
 from supervisor_memory.reading.metrics import exposition
 
-__all__ = ["Degraded", "open_router", "router"]
-
 open_router = APIRouter()
 router = APIRouter(tags=["health"])
 _PAGE: Final = 1_000

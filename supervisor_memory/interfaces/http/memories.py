@@ -13,8 +13,6 @@ from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.model.arguments import as_moment
 from supervisor_memory.model.records import Event, Kind, WriteResult, WriteStatus
 
-__all__ = ["router"]
-
 router = APIRouter(tags=["memories"])
 _EVENTS: Final[dict[WriteStatus, Event]] = {
     **{"added": "ADD", "merged": "UPDATE", "updated": "UPDATE", "appended": "UPDATE"},

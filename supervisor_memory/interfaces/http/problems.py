@@ -24,16 +24,6 @@ from supervisor_memory.errors import (
 )
 from supervisor_memory.interfaces.printable import one_line
 
-__all__ = [
-    "PROBLEMS",
-    "PROBLEMS_OF_TEXT",
-    "Problem",
-    "Unauthenticated",
-    "add_handlers",
-    "problem",
-    "status_of",
-]
-
 _SECONDS: Final = 2
 _OF_HTTP: Final = {400: "invalid-request", 404: "no-such-route", 405: "method-not-allowed", 413: "too-large"}
 

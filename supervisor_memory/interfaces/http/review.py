@@ -10,8 +10,6 @@ from supervisor_memory.interfaces.http.access import Caller
 from supervisor_memory.interfaces.http.given import Memory, OneUser, User, Writing
 from supervisor_memory.review.sweep import Swept
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/review", tags=["review"])
 
 

@@ -22,8 +22,6 @@ from supervisor_memory.interfaces.http.connections import BACKLOG, IDLE_SECONDS,
 from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.settings import Settings
 
-__all__ = ["closed_by_sigterm", "hosts_of", "listening_on", "run", "serve", "tokens_of"]
-
 _GRACE_SECONDS: Final = 10
 _MOST_CONNECTIONS: Final = 500
 

@@ -14,8 +14,6 @@ from supervisor_memory.interfaces.http.problems import PROBLEMS_OF_TEXT
 from supervisor_memory.interfaces.present import erased, to_be_erased
 from supervisor_memory.memory import SupervisorMemory
 
-__all__ = ["exported", "router"]
-
 router = APIRouter(prefix="/users/{user_id:path}", tags=["users"])
 _CHUNK = 64 * 1024
 

@@ -12,8 +12,6 @@ from supervisor_memory.settings import Settings
 if TYPE_CHECKING:
     from supervisor_memory.interfaces.http.access import Tokens
 
-__all__ = ["mcp"]
-
 
 def mcp(
     *,

@@ -28,8 +28,6 @@ from supervisor_memory.interfaces.printable import as_json, one_line
 from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.model.records import check_name
 
-__all__ = ["PATH", "create_app", "create_server", "serve_stdio"]
-
 PATH: Final = "/mcp"
 _NAME: Final = "supervisor-memory"
 _STDIO: Final = "mcp"

@@ -15,8 +15,6 @@ from supervisor_memory.interfaces.present import hits_told, notes_of
 from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.model.records import Kind, Source
 
-__all__ = ["TOOLS", "Acting", "Tool"]
-
 _MOST: Final = 200
 G = TypeVar("G", bound="_Given")
 _Id = Annotated[str, Field(min_length=1, max_length=200)]

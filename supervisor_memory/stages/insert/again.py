@@ -16,8 +16,6 @@ from supervisor_memory.stages.insert.draft import embedded
 from supervisor_memory.stages.insert.place import OLDER
 from supervisor_memory.stores.protocol import Change, Commit
 
-__all__ = ["FORGET", "decide_again"]
-
 FORGET: Final = "forget"
 """The audit log's `op` for records set aside by a rule of `upkeep/forget.py`."""
 

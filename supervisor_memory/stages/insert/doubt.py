@@ -26,8 +26,6 @@ from supervisor_memory.understand.rejection import is_instruction
 from supervisor_memory.understand.statements import normal, sentences
 from supervisor_memory.understand.subject import is_about_the_user
 
-__all__ = ["ASKED_FOR", "REVIEW", "TRUST", "doubts", "known_to_reviewers", "proposed", "without_review"]
-
 REVIEW: Final = "review"
 """The key in a proposal's metadata for its doubts and the change it asks for."""
 ASKED_FOR: Final = "asked-for"

@@ -33,18 +33,6 @@ from supervisor_memory.understand.rejection import tally
 if TYPE_CHECKING:
     from supervisor_memory.model.records import Vector
 
-__all__ = [
-    "Draft",
-    "RivalsThere",
-    "changed",
-    "embedded",
-    "expiry",
-    "later",
-    "record_of",
-    "wants_vector",
-    "with_vectors",
-]
-
 _RIVALS = 10
 _EQUALS = 200  # verbatim imports may say the same any number of times
 _OPS: dict[WriteStatus, str] = {

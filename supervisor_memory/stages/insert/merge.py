@@ -14,8 +14,6 @@ from supervisor_memory.model.records import MAX_CONTENT_BYTES, Kind, Record, che
 from supervisor_memory.stages.insert.doubt import REVIEW
 from supervisor_memory.understand.sql import query_of
 
-__all__ = ["BY_KIND", "KEEP_BOTH", "Strategy", "append", "joined", "overwrite", "strategy_for", "summarise"]
-
 Strategy: TypeAlias = Callable[[Record, str, float, Callable[[str], str | None]], str]
 """(the record there is, the new text, when it was said, a model that may answer None) → the text to keep."""
 

@@ -56,8 +56,6 @@ from supervisor_memory.understand.statements import sentences
 if TYPE_CHECKING:
     from supervisor_memory.model.records import Vector
 
-__all__ = ["OLDER", "deciding", "normalised", "place"]
-
 OLDER = "older-than-what-is-known"
 """Why a statement of the past that contradicts a later one is skipped."""
 _UNSURE = "unsure-who-said-it"

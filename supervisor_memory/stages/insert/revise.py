@@ -12,8 +12,6 @@ from supervisor_memory.stages.insert.merge import strategy_for
 from supervisor_memory.stages.pre_insert.extract import STEPS, describe
 from supervisor_memory.stores.protocol import Change, Commit
 
-__all__ = ["SOURCE_WAS", "deletion", "revision"]
-
 SOURCE_WAS: Final = "source-was"
 """The key in an audit row's detail for a record's source class before its words were replaced."""
 

@@ -33,23 +33,6 @@ from supervisor_memory.understand.names import identifier_match, identifiers
 if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Calibration
 
-__all__ = [
-    "SECONDS_A_DAY",
-    "coverage",
-    "decay",
-    "drop_already_said",
-    "gate",
-    "importance",
-    "knee",
-    "parts_of",
-    "rank",
-    "reads",
-    "recency",
-    "relevance",
-    "source",
-    "weighted",
-]
-
 SECONDS_A_DAY = 86_400.0
 _OFTEN = 5.0
 """A record read this many times gets half of the most that reads can add."""

@@ -23,8 +23,6 @@ from supervisor_memory.model.records import Hit
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.rank import rank
 
-__all__ = ["ScoresPairs", "ask_model", "cross_encoder", "mmr", "reranked"]
-
 _EXTRA = "sentence-transformers"
 _LONGEST_QUESTION = 2_000
 _LONGEST_NOTE = 500

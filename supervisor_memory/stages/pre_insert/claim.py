@@ -10,8 +10,6 @@ from supervisor_memory.errors import InvalidContent
 from supervisor_memory.model.records import Kind, check_content
 from supervisor_memory.understand.statements import normal
 
-__all__ = ["MAX_CLAIM", "Unusable", "read_claim"]
-
 MAX_CLAIM = 2_000
 """Characters of one statement."""
 _MAX_NAME = 128

@@ -29,18 +29,6 @@ from supervisor_memory.understand.statements import (
 )
 from supervisor_memory.understand.subject import About, about_preference, properties_of
 
-__all__ = [
-    "ARTIFACT",
-    "EXTRACT_PROMPT",
-    "STEPS",
-    "describe",
-    "noted",
-    "read_agent",
-    "read_user",
-    "sift",
-    "taken_back",
-]
-
 EXTRACT_PROMPT = """From the conversation below, list what is worth remembering in later conversations.
 
 Answer with a JSON list and nothing else. Each item is an object:

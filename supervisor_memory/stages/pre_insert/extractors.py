@@ -19,8 +19,6 @@ from supervisor_memory.stages.post_retrieval.format import strip_notes
 from supervisor_memory.stages.pre_insert import extract
 from supervisor_memory.stages.pre_insert.gather import by_their_speaker, storable
 
-__all__ = ["Extractor", "extracting"]
-
 Extractor: TypeAlias = Callable[[Sequence[Message]], object]
 """From what was said to what is worth remembering: a list of mappings, pydantic objects or texts.
 

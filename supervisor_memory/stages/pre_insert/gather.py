@@ -39,23 +39,6 @@ from supervisor_memory.stages.pre_insert.reply import listed
 from supervisor_memory.understand.rejection import tally
 from supervisor_memory.understand.statements import sentences
 
-__all__ = [
-    "by_their_speaker",
-    "event_ids",
-    "gather",
-    "is_bookkeeping",
-    "issue_key",
-    "keep_messages",
-    "of_their_tasks",
-    "own_words",
-    "repeated_from_note",
-    "repeated_from_store",
-    "sharpen",
-    "storable",
-    "with_metadata",
-    "without_told_lines",
-]
-
 _Words: TypeAlias = tuple[str, ...]
 
 _ALIKE = 10

@@ -14,8 +14,6 @@ from supervisor_memory.stages.pre_insert.extractors import Extractor
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-__all__ = ["Fact", "langmem_extractor"]
-
 _INSTRUCTIONS = (
     "Record what is worth remembering in later conversations: lasting wishes and facts of the user, stable "
     "definitions, conclusions that took work. Use the speaker's words and language, one statement each. "

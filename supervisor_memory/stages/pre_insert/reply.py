@@ -3,8 +3,6 @@
 import json
 from collections.abc import Iterator, Mapping
 
-__all__ = ["listed"]
-
 _MOST_READ = 400_000
 """Characters of an answer; twenty statements need a hundredth of it."""
 _MOST_TRIED = 200

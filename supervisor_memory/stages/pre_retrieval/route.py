@@ -18,8 +18,6 @@ from supervisor_memory.ports import NoStore
 from supervisor_memory.understand.questions import parts_of_question
 from supervisor_memory.understand.statements import SMALL_TALK, Statements, normal, read_statements
 
-__all__ = ["route", "route_turn", "write_query"]
-
 _QUERY_CHARACTERS = 8_000
 """A longer question is read to here; embedders stop far earlier, at 256 tokens."""
 _LONGEST_SMALL_TALK = 80

@@ -10,8 +10,6 @@ from supervisor_memory.ports import ReadStore
 from supervisor_memory.settings import Settings
 from supervisor_memory.understand.statements import read_statements
 
-__all__ = ["add_standing", "least_relevance", "newest", "search_store"]
-
 _CANDIDATES = 20  # of each signal, at least; ranking chooses among them
 _MOST = 1_000
 _PROFILE = 100  # of the newest records about the user, among which the wishes are

@@ -4,8 +4,6 @@ import threading
 import time
 from collections.abc import Callable
 
-__all__ = ["Breaker"]
-
 
 class Breaker:
     """A circuit breaker: closed, open, and half open while a single call tries.

@@ -18,8 +18,6 @@ from supervisor_memory.model.records import AuditEvent, Record
 from supervisor_memory.stores.changes import as_text, from_text
 from supervisor_memory.stores.protocol import Change, Commit
 
-__all__ = ["Entries", "Entry", "Stamp", "State"]
-
 State: TypeAlias = Literal["begun", "waiting", "dead"]
 Stamp: TypeAlias = tuple[int, int]
 """How many entries ever came to wait, and how many no longer do: changes when other entries wait."""

@@ -20,8 +20,6 @@ from supervisor_memory.errors import (
 )
 from supervisor_memory.stores.journal.breaker import Breaker
 
-__all__ = ["Link", "OutOfReach"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 _SHARE: Final = 0.5  # of the caller's time left, so that there is some for doing without the store

@@ -11,8 +11,6 @@ from supervisor_memory.stores.journal.place import Place
 from supervisor_memory.stores.protocol import Commit, Committed, Health, Ids, MemoryBackend
 from supervisor_memory.stores.verbs import Verbs
 
-__all__ = ["Linked"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -17,8 +17,6 @@ from supervisor_memory.model.records import Filter, Hits, Query, Record
 from supervisor_memory.stores.changes import as_bytes, from_bytes, latest_first
 from supervisor_memory.stores.memory.state import State, StoredVector
 
-__all__ = ["LocalCopy"]
-
 _USERS_IN_MEMORY: Final = 8
 _TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS copies(

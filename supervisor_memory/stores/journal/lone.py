@@ -9,8 +9,6 @@ from typing import Final
 
 from supervisor_memory.errors import BackendUnavailable
 
-__all__ = ["Lone"]
-
 _open: Final[set[int]] = set()
 
 

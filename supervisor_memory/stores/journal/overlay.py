@@ -14,8 +14,6 @@ from supervisor_memory.stores.namespace import searched_vector
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.stores.rank_locally import best_of
 
-__all__ = ["Found", "Listed", "Overlay"]
-
 _MOST_MORE: Final = 200
 
 

@@ -13,8 +13,6 @@ from supervisor_memory.stores.journal.entries import Entries
 from supervisor_memory.stores.journal.local_copy import LocalCopy
 from supervisor_memory.stores.protocol import Commit, Committed
 
-__all__ = ["JOURNAL_FILE_NAME", "Place", "told"]
-
 JOURNAL_FILE_NAME: Final = "journal.db"
 
 

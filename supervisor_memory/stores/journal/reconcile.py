@@ -8,8 +8,6 @@ from supervisor_memory.model.records import Record
 from supervisor_memory.stores.journal.local_copy import LocalCopy
 from supervisor_memory.stores.protocol import Reconciled, Stored, Taken
 
-__all__ = ["reconcile"]
-
 _PAGE: Final = 200
 _Take: TypeAlias = Callable[[Sequence[Stored]], Sequence[Taken]]
 _Keep: TypeAlias = Callable[[Iterable[tuple[Record, Any]]], None]

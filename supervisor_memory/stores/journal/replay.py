@@ -26,8 +26,6 @@ from supervisor_memory.stores.journal.place import Place, told
 from supervisor_memory.stores.journal.together import as_one, divided, next_together
 from supervisor_memory.stores.protocol import Change, Commit, Committed, DecidesAgain, Erases
 
-__all__ = ["Replay"]
-
 _ORPHANED_AFTER: Final = 60.0
 _MOST_ORPHANS: Final = 500
 _MOST_ATTEMPTS: Final = 3

@@ -51,8 +51,6 @@ from supervisor_memory.stores.protocol import (
 )
 from supervisor_memory.stores.verbs import EVERYTHING, Verbs
 
-__all__ = ["JournalBackend"]
-
 _CLOSING_SECONDS: Final = 2.0
 _LONG: Final = 240.0
 

@@ -11,8 +11,6 @@ from supervisor_memory.model.records import new_id
 from supervisor_memory.stores.journal.entries import Entries, Entry
 from supervisor_memory.stores.protocol import Commit, Committed
 
-__all__ = ["MOST_TOGETHER", "as_one", "divided", "next_together"]
-
 MOST_TOGETHER: Final = 64
 _MOST_CHANGES: Final = 256
 

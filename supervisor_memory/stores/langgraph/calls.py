@@ -18,8 +18,6 @@ from supervisor_memory.disk.database import LOCK_SECONDS
 from supervisor_memory.errors import BackendError, BackendUnavailable
 from supervisor_memory.model.records import Namespace
 
-__all__ = ["StoreCalls"]
-
 _LOOP_SECONDS: Final = 0.3
 _PAGE: Final = 1_000
 _MOST_GETS: Final = 500

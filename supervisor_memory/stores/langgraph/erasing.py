@@ -13,8 +13,6 @@ from supervisor_memory.stores.langgraph.calls import StoreCalls
 from supervisor_memory.stores.langgraph.items import Found, Layout, put
 from supervisor_memory.stores.remote_erasing import Answers, Held, RemoteErasing, Tombstone, is_doomed
 
-__all__ = ["StoreErasing"]
-
 _OUT_OF_REACH: Final = (
     "the database behind the LangGraph store: its free pages or dead rows until it is vacuumed, its log and "
     "its replicas",

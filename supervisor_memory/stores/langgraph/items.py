@@ -23,8 +23,6 @@ from supervisor_memory.model.records import SESSION_FAMILY, Filter, Namespace, R
 from supervisor_memory.stores.changes import as_text, from_text
 from supervisor_memory.stores.memory.state import Staged, StoredVector
 
-__all__ = ["Found", "Layout", "Owner", "label", "part_of", "parts", "put"]
-
 FORMAT: Final = 1
 _UNSAFE: Final = re.compile(rb"[^A-Za-z0-9-]")
 _END: Final = "~"

@@ -23,8 +23,6 @@ from supervisor_memory.stores.namespace import searched_user
 from supervisor_memory.stores.protocol import Change, Commit, Committed, Erased, Health, Ids, Stored, Taken
 from supervisor_memory.stores.verbs import Verbs
 
-__all__ = ["BaseStoreBackend"]
-
 _History: TypeAlias = list[Record]
 _log = logging.getLogger("supervisor_memory")
 _TAKEN_TOGETHER: Final = 1_000  # records and earlier versions: six values each, of 32,766 in a statement

@@ -13,8 +13,6 @@ from supervisor_memory.stores.memory.reading import StateBackend
 from supervisor_memory.stores.memory.state import State
 from supervisor_memory.stores.protocol import Commit, Committed, Erased, Health, Stored, Taken
 
-__all__ = ["InMemoryBackend"]
-
 
 class InMemoryBackend(StateBackend):
     """Dictionaries behind a lock, with an audit log that is just as volatile.

@@ -10,8 +10,6 @@ from supervisor_memory.stores.memory.state import State
 from supervisor_memory.stores.protocol import Ids, Stored
 from supervisor_memory.stores.verbs import Verbs
 
-__all__ = ["StateBackend"]
-
 
 class StateBackend(Verbs):
     """Reads from a state under a lock; where the state comes from is its subclasses' business."""

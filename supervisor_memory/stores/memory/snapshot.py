@@ -8,8 +8,6 @@ from supervisor_memory.model.records import Record
 from supervisor_memory.stores.changes import as_text, from_text
 from supervisor_memory.stores.memory.state import Staged, State
 
-__all__ = ["FORMAT", "Snapshot", "UnknownFormat", "decoded", "encoded"]
-
 FORMAT: Final = 1
 
 

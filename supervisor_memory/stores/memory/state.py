@@ -24,8 +24,6 @@ from supervisor_memory.stores.changes import (
 from supervisor_memory.stores.namespace import NamespaceIndex, Space, search, searched_user
 from supervisor_memory.stores.protocol import Change, Stored
 
-__all__ = ["Staged", "State", "StoredVector"]
-
 StoredVector: TypeAlias = tuple[str, Vector]
 """The name of the embedder, and the vector."""
 

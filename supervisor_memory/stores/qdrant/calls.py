@@ -29,8 +29,6 @@ from supervisor_memory.stores.qdrant.points import (
     updated_at,
 )
 
-__all__ = ["QdrantCalls", "chunks"]
-
 T = TypeVar("T")
 _PAGE: Final = 1_000
 _MOST_IN_ORDER: Final = 10_000

@@ -20,8 +20,6 @@ from supervisor_memory.errors import SettingsError
 from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record
 from supervisor_memory.stores.memory.state import StoredVector
 
-__all__ = ["CollectionNames", "Division"]
-
 Division: TypeAlias = Literal["family", "namespace"]
 """A collection for each family and embedder, or for each namespace and embedder."""
 

@@ -19,8 +19,6 @@ from supervisor_memory.stores.qdrant.collection_names import CollectionNames
 from supervisor_memory.stores.qdrant.points import READ, found, point_id, upsert
 from supervisor_memory.stores.remote_erasing import Answers, Held, RemoteErasing, Tombstone, is_doomed
 
-__all__ = ["QdrantErasing"]
-
 _SERVER: Final = (
     "Qdrant's files on the server: it marks points as deleted and rewrites their segments when its optimizer "
     "finds enough of them; its write-ahead log and its snapshots hold them until they are replaced",

@@ -11,8 +11,6 @@ from supervisor_memory.stores.qdrant.calls import QdrantCalls
 from supervisor_memory.stores.qdrant.collection_names import CollectionNames
 from supervisor_memory.stores.qdrant.points import Found, found, point_id, version_id
 
-__all__ = ["histories", "stored_page"]
-
 
 def stored_page(
     calls: QdrantCalls, names: CollectionNames, *, after: str | None, limit: int, user_id: str | None

@@ -25,33 +25,6 @@ from supervisor_memory.signals.index import K1, B
 from supervisor_memory.stores.changes import Place, as_text, from_text
 from supervisor_memory.stores.memory.state import StoredVector
 
-__all__ = [
-    "DENSE",
-    "INDEXES",
-    "INDEXES_OF_VERSIONS",
-    "READ",
-    "WORDS",
-    "Found",
-    "Marker",
-    "current",
-    "found",
-    "holders",
-    "is_told_by_server",
-    "of_commit",
-    "of_records",
-    "older",
-    "place_point",
-    "point_id",
-    "record_point",
-    "searched_words",
-    "seen",
-    "updated_at",
-    "upsert",
-    "version_id",
-    "version_point",
-    "visible",
-]
-
 FORMAT: Final = 1
 DENSE: Final = "dense"
 WORDS: Final = "words"

@@ -12,8 +12,6 @@ from supervisor_memory.stores.changes import Vector
 from supervisor_memory.stores.qdrant.points import DENSE, READ, WORDS, searched_words, seen
 from supervisor_memory.stores.rank_locally import best_of
 
-__all__ = ["Candidates", "requests_for"]
-
 _MEANING: Final = "meaning"
 _BY_WORDS: Final = "words"
 _CROSSED: Final = "what was found by words, by meaning"

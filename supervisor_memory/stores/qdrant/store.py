@@ -47,8 +47,6 @@ from supervisor_memory.stores.qdrant.points import (
 from supervisor_memory.stores.qdrant.search import Candidates, requests_for
 from supervisor_memory.stores.verbs import EVERYTHING, Verbs
 
-__all__ = ["QdrantBackend"]
-
 _INSERT: Final = models.UpdateMode.INSERT_ONLY
 _UPDATE: Final = models.UpdateMode.UPDATE_ONLY
 _UPSERT: Final = models.UpdateMode.UPSERT

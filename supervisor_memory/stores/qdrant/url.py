@@ -22,8 +22,6 @@ from qdrant_client import QdrantClient
 
 from supervisor_memory.errors import BackendUnavailable, SettingsError
 
-__all__ = ["IN_MEMORY", "checked_url", "connect", "is_server"]
-
 IN_MEMORY: Final = ":memory:"
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 _IS_DIRECTORY: Final = re.compile(r"(?!.*://)([./~].*|.*[/\\].*)", re.DOTALL)

@@ -12,8 +12,6 @@ from supervisor_memory.stores.changes import from_bytes
 from supervisor_memory.stores.protocol import Stored
 from supervisor_memory.stores.sqlite.tables import Writing, record_of
 
-__all__ = ["TableShelf", "stored_page"]
-
 
 def stored_page(
     connection: apsw.Connection, *, after: str | None, limit: int, user_id: str | None

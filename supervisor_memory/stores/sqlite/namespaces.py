@@ -24,8 +24,6 @@ from supervisor_memory.stores.changes import from_bytes
 from supervisor_memory.stores.namespace import NamespaceIndex
 from supervisor_memory.stores.sqlite.tables import load_entries, record_of, visible
 
-__all__ = ["Answers", "Kept", "Loaded", "Namespaces", "Question", "Readable", "Space"]
-
 MOST_BYTES: Final = 1 << 30
 _READ_TOGETHER: Final = 4_096  # vectors
 _COUNTED_EVERY: Final = 16  # searches

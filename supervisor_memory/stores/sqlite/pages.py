@@ -11,8 +11,6 @@ import struct
 from collections.abc import Generator, Iterator, Sequence
 from typing import Final, TypeAlias
 
-__all__ = ["Pages", "Row", "Value"]
-
 Value: TypeAlias = int | float | str | bytes | None
 Row: TypeAlias = tuple[int | None, Sequence[Value]]
 """The rowid and the values; rowid None in an index, or in a table WITHOUT ROWID."""

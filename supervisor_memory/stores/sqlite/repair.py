@@ -30,8 +30,6 @@ from supervisor_memory.stores.sqlite.pages import Pages
 from supervisor_memory.stores.sqlite.salvage import Salvaged, from_json, from_pages
 from supervisor_memory.stores.sqlite.tables import SCHEMA, STEPS, Writing
 
-__all__ = ["Repaired", "repair_json", "repair_sqlite"]
-
 _FRESH: Final = ".repair"
 _BESIDE: Final = (
     *("subjects", "record_keys", "tombstones", "erased_verbatim"),

@@ -15,8 +15,6 @@ from supervisor_memory.stores.changes import Vector, from_bytes, from_text
 from supervisor_memory.stores.protocol import Stored
 from supervisor_memory.stores.sqlite.pages import Pages, Row, Value
 
-__all__ = ["Salvaged", "from_json", "from_pages"]
-
 _RECORD, _VERSION, _VECTOR, _AUDIT, _ACCESS = 18, 3, 4, 10, 11
 _KEY_BYTES: Final = 32
 _UUID_BYTES: Final = 16

@@ -52,8 +52,6 @@ from supervisor_memory.stores.sqlite.tables import (
 )
 from supervisor_memory.stores.verbs import Verbs, health_of_files
 
-__all__ = ["FILE_NAME", "Group", "SqliteBackend"]
-
 Apply = Callable[[apsw.Connection, Commit], Committed]
 _MOST = 64
 _LONGEST_WAIT = 0.5  # seconds; the thread that should call may have been interrupted

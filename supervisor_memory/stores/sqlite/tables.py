@@ -15,25 +15,6 @@ from supervisor_memory.signals.index import Entry, entry_of
 from supervisor_memory.stores.changes import Vector, as_bytes, as_stored, clash, vector_to_store
 from supervisor_memory.stores.protocol import Change, Stored
 
-__all__ = [
-    "ENTRIES_TABLE",
-    "NOT_SAID_IN_A_SESSION",
-    "SCHEMA",
-    "STEPS",
-    "Condition",
-    "Writing",
-    "counted",
-    "joined",
-    "load_entries",
-    "namespace_text",
-    "of_namespaces",
-    "of_records",
-    "put_entry",
-    "record_of",
-    "remove",
-    "visible",
-]
-
 Condition: TypeAlias = tuple[str, tuple[str | float, ...]]
 """An SQL expression and its bindings."""
 

@@ -12,8 +12,6 @@ from supervisor_memory.redact.redactor import redacted_scope
 from supervisor_memory.settings import Settings
 from supervisor_memory.upkeep.queue.event import MAX_TEXT_BYTES, Event, cut, event_id
 
-__all__ = ["Capture", "masked"]
-
 _WINDOW: Final = 4 * MAX_TEXT_BYTES
 """Characters of a text that are read at most."""
 _ARGUMENT_BYTES: Final = 1_024

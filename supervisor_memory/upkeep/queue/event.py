@@ -9,8 +9,6 @@ from typing import Any, Final
 
 from supervisor_memory.model.records import Scope, SourceClass, content_hash, new_id
 
-__all__ = ["MAX_TEXT_BYTES", "Event", "cut", "event_id"]
-
 MAX_TEXT_BYTES: Final = 4_096
 _EVENTS: Final = uuid.UUID("4b1d0f0a-6a52-5f7e-9d3c-2f9c6a7be0c1")
 _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")

@@ -15,8 +15,6 @@ from supervisor_memory.stages.pre_insert import extract
 from supervisor_memory.stages.pre_insert.gather import storable
 from supervisor_memory.upkeep.queue.event import Event
 
-__all__ = ["by_model", "by_rules", "prompt"]
-
 _OWN_WORDS = 2 / 3
 """The share of a statement's terms that the user must have said for it to count as the user's."""
 _LEFT_BEHIND = re.compile(

@@ -27,8 +27,6 @@ from supervisor_memory.upkeep.queue.event import Event, event_id
 from supervisor_memory.upkeep.queue.tables import QUEUE_FILE_NAME, Batch, Gate, QueueFile, Waiting
 from supervisor_memory.wiring.trail import Trail
 
-__all__ = ["Queue"]
-
 LEFT_OVER_SECONDS: Final = 600.0
 """The longest an event waits for a gate; then the user's next message has it read."""
 _NO_LIST: Final = "the-model-answered-no-json-list"

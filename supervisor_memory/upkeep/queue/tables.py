@@ -23,18 +23,6 @@ from supervisor_memory.disk.database import Database
 from supervisor_memory.model.records import new_id
 from supervisor_memory.upkeep.queue.event import Event
 
-__all__ = [
-    "BATCH",
-    "LEASE_SECONDS",
-    "QUEUE_FILE_NAME",
-    "TRIES",
-    "Batch",
-    "Gate",
-    "QueueFile",
-    "State",
-    "Waiting",
-]
-
 QUEUE_FILE_NAME: Final = "queue.db"
 BATCH: Final = 15
 """The most events that are read together."""

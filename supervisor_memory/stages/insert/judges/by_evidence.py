@@ -16,8 +16,6 @@ from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.pre_insert.extract import ARTIFACT, STEPS
 from supervisor_memory.understand.sql import another_query, query_of
 
-__all__ = ["by_evidence", "in_one_kind", "likeness"]
-
 _ANOTHERS = frozenset(["person", "opposite", "restriction"])  # why one subject is not that of the other text
 _LEAST_TERMS = 3  # under so many, one text holding the other's terms means nothing
 _STATED: tuple[Kind, ...] = ("domain-facts", "user-profile")

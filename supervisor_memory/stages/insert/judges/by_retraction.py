@@ -6,8 +6,6 @@ from supervisor_memory.model.records import KINDS, Candidate, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.insert.judges.by_evidence import in_one_kind
 
-__all__ = ["by_retraction"]
-
 _SURELY, _BY_ITS_VALUE, _PERHAPS = 2.0, 1.5, 0.25
 
 
