@@ -80,17 +80,3 @@ def test_each_verb_has_an_async_twin_of_the_same_signature(verb: str) -> None:
     assert inspect.iscoroutinefunction(twin)
     assert inspect.signature(sync) == inspect.signature(twin)
     assert inspect.getdoc(sync)
-
-
-@pytest.mark.parametrize(
-    "module",
-    ["core", "memory", "flow", "ports", "model.arguments", "upkeep.edit", "upkeep.write",
-     "upkeep.desk", "reading.lookup", "wiring.models", "wiring.trail", "upkeep.hints",
-     "stages.post_retrieval.rank", "stages.retrieval.search", "stages.post_retrieval.format",
-     "reading.audit", "reading.doctor", "reading.existing",
-     "stages.insert.merge", "stages.pre_insert.gather", "stages.insert.revise", "testing.ports"],
-)  # fmt: skip
-def test_what_a_module_promises_it_has(module: str) -> None:
-    loaded = importlib.import_module(f"supervisor_memory.{module}")
-    assert loaded.__doc__
-    assert all(hasattr(loaded, name) for name in loaded.__all__)
