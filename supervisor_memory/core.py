@@ -83,6 +83,8 @@ class Memory:
             names: before anything is kept, embedded, queued or sent to a model; see docs/redaction.md.
         keep_messages: Whether what is said in a scope, a user's session, is kept word for word. None:
             `settings.keep_messages` says so for everybody. Where it fails, nothing is.
+        recall_said: Whether notes in a scope may quote what was said. None: `settings.recall_said` says so
+            for everybody. Where it fails, nothing is quoted.
 
     Safe to share between threads, event loops and users: who is acting comes with each call.
     """
@@ -99,6 +101,7 @@ class Memory:
         count_tokens: Callable[[str], int] | None = None,
         redact: Redact | None = None,
         keep_messages: Callable[[Scope], bool] | None = None,
+        recall_said: Callable[[Scope], bool] | None = None,
     ) -> None:
         self.settings = settings or Settings()
         redactor = open_redactor(self.settings.redact, self.settings.phone_regions, redact)
@@ -133,7 +136,7 @@ class Memory:
         )
         self.hints = Hints(self.services)
         self._rarely = Rarely(self.services)
-        self._keep_messages = keep_messages
+        self._keep_messages, self._recall_said = keep_messages, recall_said
         trail = Trail(self.backend, self.bridge, clock, self.settings.search_timeout_ms / 1000)
         self.queue = Queue(
             self.services,
@@ -163,7 +166,7 @@ class Memory:
         self._writer = Writer(
             services, self.recipe, trail, curator, self.queue, self.hints, self._rarely, self._keep_messages
         )
-        self._reader = Reader(services, self.recipe, curator, trail)
+        self._reader = Reader(services, self.recipe, curator, trail, self._quotes)
         self.review = Desk(services, self.recipe.insert, curator, trail)
         self.upkeep = Upkeep(services, self.queue, trail)
         self.audit = Audit(services, self.queue, trail)
@@ -263,7 +266,13 @@ class Memory:
     # --- the two flows of a graph
 
     def recall(
-        self, messages: MessagesLike, scope: Scope, *, query: str | None = None, explain: bool = False
+        self,
+        messages: MessagesLike,
+        scope: Scope,
+        *,
+        query: str | None = None,
+        said: bool | None = None,
+        explain: bool = False,
     ) -> Note:
         """The note for a model call: what the reader should know of the past. Never raises for memory's sake.
 
@@ -271,15 +280,23 @@ class Memory:
             messages: What the reader sees. What stands there is not repeated in the note.
             scope: `agent_id` is the sub-agent that will read the note; None: the supervisor.
             query: What to look for; None: the latest thing the user said.
+            said: Whether the note may quote what was said in earlier conversations. None: as the memory was
+                made; whoever says no wins.
             explain: Whether the note's `hits` tell what became of each candidate, as in `search`.
         """
-        recalled = self.recalled(messages, scope, query=query, explain=explain)
+        recalled = self.recalled(messages, scope, query=query, said=said, explain=explain)
         recalled.tell(scope)
         return recalled.note
 
     @spanned("search_memory", lambda given, recalled: of_recall(given, recalled.note))
     def recalled(
-        self, messages: MessagesLike, scope: Scope, *, query: str | None = None, explain: bool = False
+        self,
+        messages: MessagesLike,
+        scope: Scope,
+        *,
+        query: str | None = None,
+        said: bool | None = None,
+        explain: bool = False,
     ) -> "Recalled":
         """As `recall`, for who does not know yet whether a model will read the note."""
         check_scope(scope)
@@ -291,7 +308,8 @@ class Memory:
         def look() -> Recalled:
             seen = tuple(replace(m, content=m.content[:LONGEST_READ]) for m in readable(messages))
             asked = last_user_text(seen) if query is None else query[:LONGEST_READ]
-            turn = Turn(text=asked, scope=scope, messages=seen, explain=explain)
+            quotes = said is not False and self._quotes(scope)
+            turn = Turn(text=asked, scope=scope, messages=seen, said=quotes, explain=explain)
             found = recall(turn, ports, self.recipe)
 
             def log(scope: Scope) -> None:
@@ -310,6 +328,10 @@ class Memory:
             return Recalled(Note(degraded=True, hits=Hits(degraded=True, notes=(said,))))
 
         return guarded(lambda: self.bridge.within(ports.left(), look), otherwise=without)
+
+    def _quotes(self, scope: Scope) -> bool:
+        asked = self._recall_said
+        return asked is None or guarded(lambda: bool(asked(scope)), otherwise=lambda error: False)
 
     def _insert(
         self, said: Remembering, *, begun: float | None = None, is_given: bool = True

@@ -75,7 +75,8 @@ class Turn:
 
     `purpose` "note" wants a text to inject, so routing, standing preferences and the token budget
     apply; "hits" wants the search alone. None leaves `limit` and `threshold` to the settings. `where` is what
-    is asked of records beside their user, family and task. `explain` also wants to know what became of each
+    is asked of records beside their user, family and task. `said`: whether a note may quote what was said,
+    where the settings do not refuse it. `explain` also wants to know what became of each
     candidate.
     """
 
@@ -87,6 +88,7 @@ class Turn:
     where: Filter = field(default_factory=Filter)
     limit: int | None = None
     threshold: float | None = None
+    said: bool = True
     explain: bool = False
 
 

@@ -161,7 +161,19 @@ class Settings(BaseSettings):
         le=1,
     )
     max_context_tokens: int = _named("MEMORY_MAX_CONTEXT_TOKENS", 800, "Tokens a note may take.", ge=0)
-    max_notes: int = _named("MEMORY_MAX_NOTES", 5, "Records a note may hold.", ge=0, le=100)
+    max_notes: int | None = _named(
+        "MEMORY_MAX_NOTES",
+        None,
+        "Lines a note may hold; unset: as many as its tokens hold.",
+        ge=0,
+        le=100,
+    )
+    recall_said: Literal["auto", "always", "never"] = _named(
+        "MEMORY_RECALL_SAID",
+        "auto",
+        "What notes quote of earlier conversations: auto fills with it what records leave free, always offers "
+        "it a third at least, never quotes nothing.",
+    )
     standing_notes: int = _named(
         "MEMORY_STANDING_NOTES",
         3,
@@ -180,7 +192,7 @@ class Settings(BaseSettings):
         "low confidence), or all. What agents and tools say about the user waits in any case.",
     )
     keep_messages: bool = _named(
-        "MEMORY_KEEP_MESSAGES", True, "Keep what was said as session messages, searched only by name."
+        "MEMORY_KEEP_MESSAGES", True, "Keep what was said, word for word, as session messages."
     )
     redact: str = _named(
         "MEMORY_REDACT",

@@ -249,7 +249,8 @@ class Hooks(Beginnings):
             told_before = begun.notes.get(reader) if begun is not None else None
             if told_before is not None and not self._holds_still(told_before.note, scope):
                 told_before = None
-            recalled = told_before or self.memory.recalled(read, scope, query=query)
+            said = begun.recalls_said if begun is not None else None
+            recalled = told_before or self.memory.recalled(read, scope, query=query, said=said)
             if begun is not None and not recalled.note.degraded:
                 begun.notes[reader] = recalled
             found.append(recalled)

@@ -11,6 +11,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
     {
         "kept": "handed out",
         "standing": "handed out whatever the question: a preference that stands (MEMORY_STANDING_NOTES)",
+        "said": "handed out as an excerpt of what was said (MEMORY_RECALL_SAID)",
         "added": "handed out because an operator of the recipe added it, without a search",
         "below-threshold": "not relevant enough: under the threshold (MEMORY_MIN_SCORE)",
         "after-knee": "the match falls off sharply before it (MEMORY_KNEE)",

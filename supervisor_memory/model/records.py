@@ -675,18 +675,22 @@ class Hit:
 
     `found` names the operator's way to a record that no search found, such as "spread"; None: a search found
     it. The operator vouches for the record: neither threshold nor knee drops it, limit and budget do.
+    `excerpt` are the sentences of a session message that a note quotes; None: the record is told whole.
     """
 
     record: Record
     score: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)
     found: str | None = None
+    excerpt: str | None = None
 
     @property
     def reason(self) -> str:
         """Why the record was handed out, as a code of `supervisor_memory.model.explain`."""
         if "standing" in self.parts:
             return "standing"
+        if self.excerpt is not None:
+            return "said"
         return "kept" if self.found is None else "added"
 
     def __str__(self) -> str:

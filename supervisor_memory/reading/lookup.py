@@ -1,6 +1,6 @@
 """The read path of a memory: the verbs that look things up."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final, Literal
@@ -91,6 +91,8 @@ class Reader:
     recipe: Recipe
     curator: Curator
     trail: Trail
+    quotes: Callable[[Scope], bool]
+    """Whether notes in a scope may quote what was said."""
 
     @spanned("search_memory", of_search)
     def search(
@@ -305,7 +307,8 @@ class Reader:
         if settings:
             services = replace(ports.services, settings=self.services.settings.tried(settings))
             ports = Ports(services, seconds=ports.left(), now=ports.now)
-        turn = Turn(text=question, scope=scope, messages=(Message("user", question),), explain=True)
+        asked = (Message("user", question),)
+        turn = Turn(text=question, scope=scope, messages=asked, said=self.quotes(scope), explain=True)
         found = recall(turn, ports, self.recipe)
         self.trail.accessed("preview", found.hits, scope, by_operator=True, ports=ports)
         return found.note

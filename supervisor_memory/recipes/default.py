@@ -4,6 +4,7 @@ from supervisor_memory.flow import Recipe
 from supervisor_memory.stages.insert.place import place
 from supervisor_memory.stages.post_retrieval.format import format_note
 from supervisor_memory.stages.post_retrieval.rank import drop_already_said, gate, rank
+from supervisor_memory.stages.post_retrieval.said import add_said
 from supervisor_memory.stages.pre_insert.gather import gather, keep_messages, sharpen
 from supervisor_memory.stages.pre_retrieval.route import route_turn, write_query
 from supervisor_memory.stages.retrieval.search import add_standing, newest, search_store
@@ -22,7 +23,7 @@ DEFAULT = Recipe(
     name="default",
     pre_retrieval=(route_turn, write_query),
     retrieval=(search_store, add_standing),
-    post_retrieval=(rank, drop_already_said, gate, format_note),
+    post_retrieval=(rank, drop_already_said, gate, add_said, format_note),
     pre_insert=(gather, keep_messages),
     insert=(place,),
     sharpen=(sharpen,),

@@ -1,11 +1,12 @@
 """All signals of a question over the records of some namespaces, and the match that orders them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import DEFAULT, Weights
 from supervisor_memory.signals.index import Floats, Index, Rows, bm25, idf, information
 from supervisor_memory.understand.dates import DAY, FACT_DATED, OTHER_YEAR, YEAR, DateRange, named_dates
@@ -166,6 +167,7 @@ class Measured:
         bm25: 0 where no term is shared.
         cosine: -2 where there is no vector to compare.
         context: The share of the question's terms in a row and what was said before it, in [0, 1].
+        share: The share of the question's terms in a row, each by its rarity, speakers' names left out.
         added: The signals that add to the base of a match, in [0, 1].
         found: Which rows have anything to do with the question.
     """
@@ -174,12 +176,13 @@ class Measured:
     bm25: Floats
     cosine: Floats
     context: Floats
+    share: Floats
     added: Mapping[str, Floats]
     found: npt.NDArray[np.bool_]
 
     def parts(self, row: int) -> dict[str, float]:
         """The signals of a row by name, without those that are 0 or unknown."""
-        told = {"bm25": self.bm25, "context": self.context, **self.added}
+        told = {"bm25": self.bm25, "context": self.context, "share": self.share, **self.added}
         parts = {name: value for name, values in told.items() if (value := float(values[row])) > 0}
         if self.cosine[row] > _ABSENT:
             parts["cosine"] = float(self.cosine[row])
@@ -206,7 +209,13 @@ def measure(
     alone = np.concatenate([index.episodes[: index.size] < 0 for index in indexes])
     fused = base(direct, weights, alone=alone)
     each_base = np.split(fused, np.cumsum([index.size for index in indexes])[:-1])
-    ranges, people = _named_in(asked, indexes)
+    ranges = named_dates(asked.text, asked.now)
+    speakers = frozenset(name for index in indexes for name in index.names)
+    named = (
+        named_people(asked.text[:_NAMES_WITHIN], speakers) if len(speakers) <= _MOST_SPEAKERS else frozenset()
+    )
+    # Who is asked about two people and knows only these is asked about nobody in particular.
+    people = frozenset() if named == speakers else named
     added = {
         "neighbour": _joined(map(neighbours, indexes, each_base)),
         "answer": _joined(map(answers, indexes, each_base)),
@@ -230,6 +239,7 @@ def measure(
         bm25=direct["words"],
         cosine=cosine,
         context=words.shares(),
+        share=words.worth(without=frozenset(term for name in named for term in terms(name))),
         added=added,
         found=alive & ((related > 0) | has_vector),
     )
@@ -244,6 +254,7 @@ class _Words:
         records = sum(len(index) for index in indexes)
         held = [{term: index.holders(term) for term in asked} for index in indexes]
         counts = {term: sum(len(each[term]) for each in held) for term in asked}
+        self._rarity = {term: idf(records, count) for term, count in counts.items()}
         self._worth = {term: idf(records, count) for term, count in counts.items() if count}
         self._held = [{term: each[term] for term in self._worth} for each in held]
         self._average = sum(index.total_terms for index in indexes) / max(1, records)
@@ -287,6 +298,21 @@ class _Words:
             found.append(share / np.float32(self._asked))
         return _joined(found)
 
+    def worth(self, *, without: Collection[str]) -> Floats:
+        """The share of the question's terms in each row, each by its rarity.
+
+        Args:
+            without: Terms that count on neither side.
+        """
+        asked = {term: rarity for term, rarity in self._rarity.items() if term not in without}
+        found = []
+        for index, each in zip(self._indexes, self._held, strict=True):
+            share = np.zeros(index.size, dtype=np.float32)
+            for term, rows in each.items():
+                share[rows] += np.float32(asked.get(term, 0.0))
+            found.append(share / np.float32(sum(asked.values()) or 1.0))
+        return _joined(found)
+
     def _scores(
         self, postings: Sequence[Mapping[str, Rows]], lengths: Sequence[Floats], average: float
     ) -> Floats:
@@ -294,16 +320,6 @@ class _Words:
             bm25(each, self._worth, lengths=length, average_length=average)
             for each, length in zip(postings, lengths, strict=True)
         )
-
-
-def _named_in(asked: Asked, indexes: Sequence[Index]) -> tuple[Sequence[DateRange], frozenset[str]]:
-    """The times and the people that a question names."""
-    speakers = {name for index in indexes for name in index.names}
-    is_few = 0 < len(speakers) <= _MOST_SPEAKERS
-    people = named_people(asked.text[:_NAMES_WITHIN], speakers) if is_few else frozenset()
-    # Who is asked about two people and knows only these is asked about nobody in particular.
-    people = frozenset() if len(people) == len(speakers) else people
-    return named_dates(asked.text, asked.now), people
 
 
 def _spoken_by(index: Index, people: frozenset[str]) -> Floats:

@@ -52,6 +52,17 @@ def named_people(query: str, speakers: Collection[str]) -> frozenset[str]:
     return frozenset(named)
 
 
+def without_people(text: str, people: Collection[str]) -> str:
+    """The text without the names of some people, whole or in part, possessives included."""
+    forms = {form for name in people for form in (_plain(name).strip(), *_parts(_plain(name).strip()))}
+    text = _plain(text)
+    for form in sorted(filter(None, forms), key=len, reverse=True):
+        name = re.escape(form)
+        whole = name if _ALL_HAN.fullmatch(form) else rf"(?<!{_LETTER}){name}(?:'s)?(?!{_LETTER})"
+        text = re.sub(whole, " ", text, flags=re.IGNORECASE)
+    return " ".join(text.split())
+
+
 def _is_named(name: str, text: str) -> bool:
     if _ALL_HAN.fullmatch(name):
         return len(name) > 1 and name in text

@@ -188,6 +188,7 @@ class Beginning:
         is_unsure: Whether earlier messages could not be looked up; then new records wait for a person.
         forgets: Whether no checkpoint will recognise the user's words later, so that the ledger must.
         keeps_messages: Whether to keep messages word for word; None: as the settings say.
+        recalls_said: Whether notes may quote what was said; None: as the settings say.
     """
 
     scope: Scope | IdentityError
@@ -198,6 +199,7 @@ class Beginning:
     is_unsure: bool = False
     forgets: bool = False
     keeps_messages: bool | None = None
+    recalls_said: bool | None = None
     is_over: bool = False
     """Whether a host's own turn has ended; a copied context may outlive it."""
     notes: dict[tuple[Memory, str | None, str], Recalled] = field(default_factory=dict)
@@ -383,6 +385,7 @@ class Beginnings:
             is_unsure,
             forgets=not found.is_kept,
             keeps_messages=(config.get("configurable") or {}).get("memory_keep_messages"),
+            recalls_said=(config.get("configurable") or {}).get("memory_recall_said"),
         )
 
     def _found(self, snapshot: Snapshot | None, thread: Thread) -> Found:

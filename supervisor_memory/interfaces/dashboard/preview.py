@@ -19,7 +19,7 @@ def preview(visit: Visit) -> Response:
         "max_context_tokens": visit.number(
             "max_tokens", least=0, most=_MOST_TOKENS, otherwise=now.max_context_tokens
         ),
-        "max_notes": visit.number("top_k", least=0, most=_MOST_NOTES, otherwise=now.max_notes),
+        "max_notes": _most_lines(visit),
         "min_score": _threshold(visit),
     }
     user_id, question = visit.user_id, visit.asked("question")[:LONGEST_READ]
@@ -36,6 +36,12 @@ def preview(visit: Visit) -> Response:
         user_id=user_id,
         users=visit.users(),
     )
+
+
+def _most_lines(visit: Visit) -> int | None:
+    if not visit.asked("top_k"):
+        return visit.memory.settings.max_notes
+    return visit.number("top_k", least=0, most=_MOST_NOTES, otherwise=0)
 
 
 def _threshold(visit: Visit) -> float:

@@ -239,7 +239,7 @@ def _by_parts(hits: Sequence[Hit], query: Query) -> list[float]:
 
 _NOTHING_THERE = "nothing found: this user has no memories where it was searched (user, task, families)"
 _NOTHING_ALIKE = "nothing found: no memory that was searched shares a word with the question or is like it"
-_NEARLY_EQUAL = 0.9  # of the match of the one before
+NEARLY_EQUAL = 0.9  # of the match of the one before
 
 
 def gate(plan: Recalling, view: ReadStore) -> Recalling:
@@ -250,18 +250,35 @@ def gate(plan: Recalling, view: ReadStore) -> Recalling:
     """
     turn, settings = plan.turn, view.settings
     least = least_relevance(turn, settings)
-    passed = plan.keeping((hit for hit in plan.hits if _passes(hit, least)), others="below-threshold")
+    enough = turn.purpose == "hits" or not least or answers(plan.hits)
+    passed = plan.keeping(
+        (hit for hit in plan.hits if _passes(hit, least) and (enough or is_sure(hit))),
+        others="below-threshold",
+    )
     if turn.purpose == "note" and least:
         edge = knee((_match(hit) for hit in passed.hits if hit.found is None), share=settings.knee)
-        before = (hit for hit in passed.hits if _is_sure(hit) or _match(hit) >= edge)
+        before = (hit for hit in passed.hits if is_sure(hit) or _match(hit) >= edge)
         passed = passed.keeping(before, others="after-knee")
     usual = settings.top_k if turn.purpose == "hits" else settings.max_notes
     most = usual if turn.limit is None else turn.limit
+    most = len(passed.hits) if most is None else most
     standing_first = sorted(passed.hits, key=lambda hit: "standing" not in hit.parts)
     chosen = standing_first if turn.purpose == "hits" else _needed_first(standing_first)
     ids = {hit.record.id for hit in chosen[:most]}
     done = passed.keeping((hit for hit in standing_first if hit.record.id in ids), others="over-limit")
     return done if passed.hits else _nothing(done, plan, least)
+
+
+_ANSWERS = 0.6
+
+
+def answers(hits: Iterable[Hit]) -> bool:
+    """Whether some hit may answer the question, by meaning and rare words together.
+
+    Where nothing was compared by meaning it cannot be known, and is taken for granted.
+    """
+    evidence = [hit.parts["sim"] + hit.parts.get("share", 0.0) for hit in hits if "sim" in hit.parts]
+    return not evidence or max(evidence) >= _ANSWERS
 
 
 def _needed_first(hits: Sequence[Hit]) -> Sequence[Hit]:
@@ -281,11 +298,11 @@ def knee(matches: Iterable[float], *, share: float) -> float:
     """
     falling = sorted(matches, reverse=True)
     least = share * falling[0] if falling else 0.0
-    apart = (upper for upper, lower in pairwise(falling) if lower < least and lower < _NEARLY_EQUAL * upper)
+    apart = (upper for upper, lower in pairwise(falling) if lower < least and lower < NEARLY_EQUAL * upper)
     return next(apart, 0.0)
 
 
-def _is_sure(hit: Hit) -> bool:
+def is_sure(hit: Hit) -> bool:
     """Whether it stands, defines a word of the question, or was added by an operator: the reader needs it
     beside any better answer."""
     return "standing" in hit.parts or "named" in hit.parts or hit.found is not None

@@ -1,6 +1,6 @@
 """Fetch candidates: what resembles the question, what the user wants whatever it is, and the newest."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -23,9 +23,7 @@ def search_store(plan: Recalling, view: ReadStore) -> Recalling:
         return plan
     wanted = plan.turn.limit or view.settings.top_k
     limit = max(_CANDIDATES, min(4 * wanted, _MOST), wanted)
-    hits = view.search(plan.query, limit=limit)
-    if plan.query.parts:
-        hits = _with_parts(hits, [view.search(part, limit=limit) for part in plan.query.parts])
+    hits = found_by(plan.query, limit=limit, view=view)
     if plan.turn.purpose == "hits" and not least_relevance(plan.turn, view.settings) and len(hits) < wanted:
         hits = _filled(hits, plan.query, wanted, view)
     return replace(plan, hits=replace(hits, notes=(*plan.hits.notes, *hits.notes)))
@@ -36,11 +34,17 @@ def least_relevance(turn: Turn, settings: Settings) -> float:
     return settings.min_score if turn.threshold is None else turn.threshold
 
 
-def _with_parts(whole: Hits, parts: Iterable[Hits]) -> Hits:
+def found_by(query: Query, *, limit: int, view: ReadStore) -> Hits:
     """The hits of a question and of its parts, each record as where it matches best.
 
     Signals are scaled within a search, so that a long part of a question would hide what answers a short one.
+
+    Args:
+        limit: Of each search.
     """
+    whole, *parts = (view.search(each, limit=limit) for each in (query, *query.parts))
+    if not parts:
+        return whole
     found: dict[str, Hit] = {}
     for hit in chain(whole, *parts):
         known = found.get(hit.record.id)
@@ -88,7 +92,7 @@ def _standing(where: Filter, most: int, view: ReadStore) -> Sequence[Record]:
     known = {record.id: record for record in newest if record.is_visible(view.now)}
     pinned = [record for record in known.values() if record.metadata.get("pinned") is True]
     wishes = (record for record in known.values() if _is_wish(record))
-    in_order = {record.id: record for record in chain(pinned, wishes, known.values())}
+    in_order = {record.id: record for record in chain(pinned, wishes)}
     return list(in_order.values())[:most]
 
 

@@ -1,0 +1,112 @@
+"""What was said: excerpts of earlier conversations, beside the records of a note."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+from supervisor_memory.flow import Recalling
+from supervisor_memory.language.terms import terms
+from supervisor_memory.model.records import SESSION_FAMILY, Hit, Record
+from supervisor_memory.ports import ReadStore
+from supervisor_memory.stages.post_retrieval.rank import answers, drop_already_said, rank
+from supervisor_memory.stages.retrieval.search import found_by
+from supervisor_memory.understand.names import named_people, without_people
+from supervisor_memory.understand.statements import sentences
+
+_CANDIDATES = 60  # more than a note of usual size holds
+_ASKED_AGAIN = 20
+_TIMES_THE_NOTE = 3  # as many tokens of excerpts, of which those of most worth are told
+_WHOLE = 150
+"""Tokens up to which a message is quoted whole."""
+_EXCERPT, _SENTENCES = 90, 12
+"""Tokens of the sentences of a longer message, and how many of them are looked at, best first."""
+_LETTERS_A_TOKEN = 8  # or fewer
+
+
+def add_said(plan: Recalling, view: ReadStore) -> Recalling:
+    """Excerpts of what was said, best first, behind the records of a note; none where nothing answers.
+
+    MEMORY_RECALL_SAID, or the turn, may ask for none.
+    """
+    turn = plan.turn
+    if plan.query is None or turn.purpose == "hits" or not turn.said or view.settings.recall_said == "never":
+        return plan
+    where = replace(plan.query.where, families=(SESSION_FAMILY,))
+    parts = tuple(replace(part, where=where) for part in plan.query.parts)
+    query = replace(plan.query, where=where, parts=parts)
+    said = rank(replace(plan, query=query, hits=found_by(query, limit=_CANDIDATES, view=view)), view)
+    heard = (hit for hit in said.hits if _is_heard(hit.record, turn.scope.agent_id))
+    said = drop_already_said(said.keeping(heard, others="left-out"), view)
+    if not answers(_without_speakers(said, view)):
+        said = said.keeping((), others="below-threshold")
+    known = {hit.record.ref_id: hit.record.content for hit in plan.hits if hit.record.ref_id}
+    asked = frozenset(terms(query.text))
+    excerpts: dict[str, Hit] = {}
+    left = _TIMES_THE_NOTE * view.settings.max_context_tokens
+    for hit in said.hits:
+        text = _excerpt(hit.record, known.get(hit.record.id, ""), asked, view) if left > 0 else ""
+        if text:
+            excerpts[hit.record.id] = replace(hit, excerpt=text)
+            left -= view.count_tokens(text)
+    said = said.keeping((hit for hit in said.hits if hit.record.id in excerpts), others="over-budget")
+    items = (*plan.hits, *excerpts.values())
+    return replace(said, query=plan.query, hits=replace(plan.hits, items=items))
+
+
+def _is_heard(message: Record, agent_id: str | None) -> bool:
+    """Whether a reader may be told a message: an agent is told the user's words and its own."""
+    source = message.source
+    return agent_id is None or source.source_class == "user" or source.speaker == agent_id
+
+
+def _without_speakers(said: Recalling, view: ReadStore) -> tuple[Hit, ...]:
+    """The hits of a question, found once more without the speakers that it names.
+
+    A speaker's name is in the vector of each of their messages, so that any question about them resembles
+    any message of theirs.
+    """
+    query = said.query
+    speakers = frozenset(name for hit in said.hits if (name := hit.record.spoken_by))
+    if query is None or query.vector is None or not speakers:
+        return said.hits.items
+    if not (named := named_people(query.text, speakers)):
+        return said.hits.items
+    vector = view.embed_query(without_people(query.text, named))
+    alone = replace(query, vector=vector, parts=())
+    return rank(replace(said, query=alone, hits=view.search(alone, limit=_ASKED_AGAIN)), view).hits.items
+
+
+def _excerpt(message: Record, known: str, asked: frozenset[str], view: ReadStore) -> str:
+    """The sentences of a message that share most with a question, as they stand; "" where none is left.
+
+    Args:
+        known: The text of a record that was read from it and is told anyway.
+        asked: The terms of the question.
+    """
+    content = message.content
+    is_short = len(content) <= _WHOLE * _LETTERS_A_TOKEN and view.count_tokens(content) <= _WHOLE
+    if is_short and not known:
+        return content
+    every = [sentence for sentence in sentences(content) if sentence not in known]
+    left = _WHOLE if is_short else _EXCERPT
+    chosen: list[int] = []
+    by_worth = sorted(range(len(every)), key=lambda place: -_shared(every[place], asked))
+    for place in by_worth if is_short else by_worth[:_SENTENCES]:
+        if (cost := view.count_tokens(every[place])) <= left:
+            chosen.append(place)
+            left -= cost
+    return "".join(_joined(every, sorted(chosen)))
+
+
+def _shared(sentence: str, asked: frozenset[str]) -> float:
+    """How much a sentence has in common with a question for its length."""
+    held = frozenset(terms(sentence))
+    return len(held & asked) / math.sqrt(len(held) or 1)
+
+
+def _joined(every: list[str], places: list[int]) -> Iterator[str]:
+    """The sentences at some places, with an ellipsis where others lay between."""
+    yield from (every[place] for place in places[:1])
+    for before, place in pairwise(places):
+        yield f"{' ' if place == before + 1 else ' … '}{every[place]}"
