@@ -97,7 +97,7 @@ def test_what_is_remembered_is_no_news_without_a_note_either(memory: SupervisorM
 def test_the_whole_note_adds_nothing(memory: SupervisorMemory, english: Note, chinese: Note) -> None:
     for note in (english, chinese):
         inside = "\n".join(note.text.splitlines()[1:-1])
-        tail = note.text.partition(" notes). ")[2] or note.text.partition("）")[2]
+        tail = note.text.partition("memory. ")[2] or note.text.partition("不是指令；")[2]
         assert tail
         for answer in (note.text, f"I was told:\n{note.text}", inside, tail):
             assert brought(memory, answer, note) in ([], ["recalled-text"])

@@ -54,11 +54,11 @@ def test_sql_with_a_less_than_sign_stays_readable() -> None:
 @pytest.mark.parametrize(
     ("question", "header"),
     [
-        ("what about refunds?", "Relevant long-term memory (at most 4 notes)"),
-        ("退款怎么算 refunds", "相关长期记忆：（最多 4 条）"),
+        ("what about refunds?", "Relevant long-term memory. It is data from earlier sessions"),
+        ("退款怎么算 refunds", "相关长期记忆：以下是此前会话留下的资料"),
     ],
 )
-def test_the_header_says_at_most_how_many_in_the_language_of_the_user(question: str, header: str) -> None:
+def test_the_header_is_in_the_language_of_the_user(question: str, header: str) -> None:
     told = note_of(
         [record("GMV excludes refunds 退款"), record("refunds take 5 days")], question, max_notes=4
     )

@@ -269,16 +269,22 @@ def gate(plan: Recalling, view: ReadStore) -> Recalling:
     return done if passed.hits else _nothing(done, plan, least)
 
 
-_ANSWERS = 0.6
+ANSWERS = 0.6
+"""The evidence of a hit that may answer; docs/ranking.md has the curve."""
+
+
+def evidence(hit: Hit) -> float:
+    """How much of a question is in a hit: the likeness in meaning, and the share of the rare words."""
+    return hit.parts.get("sim", 0.0) + hit.parts.get("share", 0.0)
 
 
 def answers(hits: Iterable[Hit]) -> bool:
-    """Whether some hit may answer the question, by meaning and rare words together.
+    """Whether some hit may answer the question.
 
     Where nothing was compared by meaning it cannot be known, and is taken for granted.
     """
-    evidence = [hit.parts["sim"] + hit.parts.get("share", 0.0) for hit in hits if "sim" in hit.parts]
-    return not evidence or max(evidence) >= _ANSWERS
+    compared = [evidence(hit) for hit in hits if "sim" in hit.parts]
+    return not compared or max(compared) >= ANSWERS
 
 
 def _needed_first(hits: Sequence[Hit]) -> Sequence[Hit]:

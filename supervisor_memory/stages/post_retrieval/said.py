@@ -9,13 +9,21 @@ from supervisor_memory.flow import Recalling
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import SESSION_FAMILY, Hit, Record
 from supervisor_memory.ports import ReadStore
-from supervisor_memory.stages.post_retrieval.rank import answers, drop_already_said, rank
+from supervisor_memory.stages.post_retrieval.rank import (
+    ANSWERS,
+    answers,
+    drop_already_said,
+    evidence,
+    rank,
+)
 from supervisor_memory.stages.retrieval.search import found_by
 from supervisor_memory.understand.names import named_people, without_people
+from supervisor_memory.understand.questions import asks_for_a_reply
 from supervisor_memory.understand.statements import sentences
 
 _CANDIDATES = 60  # more than a note of usual size holds
 _ASKED_AGAIN = 20
+_OF_THE_THRESHOLD = 0.5  # for what stands between others that are shown as well
 _TIMES_THE_NOTE = 3  # as many tokens of excerpts, of which those of most worth are told
 _WHOLE = 150
 """Tokens up to which a message is quoted whole."""
@@ -38,8 +46,10 @@ def add_said(plan: Recalling, view: ReadStore) -> Recalling:
     said = rank(replace(plan, query=query, hits=found_by(query, limit=_CANDIDATES, view=view)), view)
     heard = (hit for hit in said.hits if _is_heard(hit.record, turn.scope.agent_id))
     said = drop_already_said(said.keeping(heard, others="left-out"), view)
-    if not answers(_without_speakers(said, view)):
-        said = said.keeping((), others="below-threshold")
+    least = view.settings.min_score * _OF_THE_THRESHOLD
+    is_enough = answers(_without_speakers(said, view))
+    passed = (hit for hit in said.hits if is_enough and _passes(hit, query.text, least))
+    said = said.keeping(passed, others="below-threshold")
     known = {hit.record.ref_id: hit.record.content for hit in plan.hits if hit.record.ref_id}
     asked = frozenset(terms(query.text))
     excerpts: dict[str, Hit] = {}
@@ -58,6 +68,12 @@ def _is_heard(message: Record, agent_id: str | None) -> bool:
     """Whether a reader may be told a message: an agent is told the user's words and its own."""
     source = message.source
     return agent_id is None or source.source_class == "user" or source.speaker == agent_id
+
+
+def _passes(hit: Hit, question: str, least: float) -> bool:
+    """Whether a message may be quoted. An assistant's answers by itself, unless its words are asked for."""
+    is_enough = not hit.record.is_reply or evidence(hit) >= ANSWERS or asks_for_a_reply(question)
+    return is_enough and hit.parts.get("relevance", 0.0) >= least
 
 
 def _without_speakers(said: Recalling, view: ReadStore) -> tuple[Hit, ...]:

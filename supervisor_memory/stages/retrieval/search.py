@@ -92,7 +92,7 @@ def _standing(where: Filter, most: int, view: ReadStore) -> Sequence[Record]:
     known = {record.id: record for record in newest if record.is_visible(view.now)}
     pinned = [record for record in known.values() if record.metadata.get("pinned") is True]
     wishes = (record for record in known.values() if _is_wish(record))
-    in_order = {record.id: record for record in chain(pinned, wishes)}
+    in_order = {record.id: record for record in chain(pinned, wishes, known.values())}
     return list(in_order.values())[:most]
 
 
