@@ -1,17 +1,21 @@
 """What was said: excerpts of earlier conversations, beside the records of a note."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Final
 
 from supervisor_memory.flow import Recalling
 from supervisor_memory.language.terms import terms
-from supervisor_memory.model.records import SESSION_FAMILY, Hit, Record
+from supervisor_memory.model.records import SESSION_FAMILY, Filter, Hit, Record
 from supervisor_memory.ports import ReadStore
+from supervisor_memory.stages.post_retrieval.format import strip_notes
 from supervisor_memory.stages.post_retrieval.rank import answers, drop_already_said, rank
 from supervisor_memory.stages.retrieval.search import found_by
 from supervisor_memory.understand.names import named_people, without_people
+from supervisor_memory.understand.rejection import gives_orders, informing
 from supervisor_memory.understand.statements import sentences
 
 _CANDIDATES = 60  # more than a note of usual size holds
@@ -110,3 +114,63 @@ def _joined(every: list[str], places: list[int]) -> Iterator[str]:
     yield from (every[place] for place in places[:1])
     for before, place in pairwise(places):
         yield f"{' ' if place == before + 1 else ' … '}{every[place]}"
+
+
+SAID_KEPT: Final = "said_kept"
+"""The metadata key for the version of a record that was set aside, while its messages may be told."""
+_ALL: Final = 100_000
+_ECHOES: Final = frozenset({"prompt-echo", "recalled-text"})
+
+
+@dataclass(frozen=True, slots=True)
+class Became:
+    """The ids of messages to leave out, and message id → the ids of visible records that say the same."""
+
+    untold: frozenset[str] = frozenset()
+    read_as: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+def what_became(messages: Sequence[Record], view: ReadStore) -> Became:
+    """What became of a user's session messages, by the records that tell something about them.
+
+    A message is left out as a whole, also where only one of its statements was replaced, retracted, deleted,
+    rejected or quarantined. A statement that waits for review is not known yet, so its message is left out
+    until somebody approves. Records that are expired, forgotten or merged into a summary hide nothing.
+    """
+    if not messages:
+        return Became()
+    asked = frozenset(message.id for message in messages)
+    where = Filter(messages[0].user_id, statuses=None, ref_ids=tuple(sorted(asked)))
+    untold: set[str] = set()
+    read_as: defaultdict[str, set[str]] = defaultdict(set)
+    for record in view.list(where, limit=_ALL):
+        untold.update(record.ref_ids if hides(record) else record.former_ref_ids)
+        for message in record.present_ref_ids if record.is_visible(view.now) else ():
+            read_as[message].add(record.id)
+    told = {message: frozenset(ids) for message, ids in read_as.items() if message in asked}
+    return Became(asked & untold, told)
+
+
+def hides(record: Record) -> bool:
+    """Whether the messages that say a record are left out of notes, by its status."""
+    if record.status in ("stale", "deleted"):
+        return record.metadata.get(SAID_KEPT) != record.version
+    return record.status in ("pending", "quarantined")
+
+
+def with_said_kept(record: Record) -> Record:
+    """The record about to be set aside, so that it hides no message in its next version."""
+    return replace(record, metadata={**record.metadata, SAID_KEPT: record.version + 1})
+
+
+def may_be_told(message: Record, excerpt: str | None = None) -> bool:
+    """Whether a session message may stand in a note, by the checks of records: no orders, no echo of notes.
+
+    Args:
+        excerpt: The part to be told; None: all of it.
+    """
+    text = message.content if excerpt is None else excerpt
+    is_users = message.source.source_class == "user" and not message.is_reply
+    if strip_notes(text) != text or gives_orders([*sentences(text)], by_others=not is_users):
+        return False
+    return is_users or informing(text)[1] not in _ECHOES

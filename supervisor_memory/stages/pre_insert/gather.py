@@ -470,16 +470,17 @@ def _own(text: str) -> str:
 
 
 def storable(found: Iterable[Candidate]) -> Iterator[Candidate]:
-    """What can be stored, each text once."""
-    seen: set[tuple[str, str]] = set()
+    """What can be stored, each text once; the user's once for each message, to know of all that say it."""
+    seen: set[tuple[str, str, str | None]] = set()
     for candidate in found:
         try:
             is_users = candidate.source.source_class == "user"
             content = check_content((strip_notes if is_users else _own)(candidate.content))
         except InvalidContent:
             continue
-        if (candidate.kind, content) not in seen:
-            seen.add((candidate.kind, content))
+        said = (candidate.kind, content, candidate.ref_id if is_users else None)
+        if said not in seen:
+            seen |= {said, (candidate.kind, content, None)}
             yield replace(candidate, content=content)
 
 
