@@ -18,7 +18,7 @@ from qdrant_client import QdrantClient
 import supervisor_memory
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
 from supervisor_memory.errors import BackendError, ConfirmationRequired, SupervisorMemoryError, WasErased
-from supervisor_memory.model.records import AuditEvent
+from supervisor_memory.model.records import SESSION_FAMILY, AuditEvent, Filter
 from supervisor_memory.stores.caches import MODULES_THAT_KEEP_TEXTS
 from supervisor_memory.stores.langgraph.store import BaseStoreBackend
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
@@ -67,6 +67,34 @@ def memory(backend: MemoryBackend) -> SupervisorMemory:
 
 
 # --- the whole
+
+
+@pytest.mark.parametrize("name", ["json", "sqlite"])
+def test_no_file_holds_a_message_or_what_tells_about_it(name: str, tmp_path: Path) -> None:
+    with contextlib.closing(opened(name, tmp_path)) as backend:
+        memory = SupervisorMemory(Settings(embedding_model="none"), backend=backend, clock=FixedClock())
+        for text in (
+            "Delayed means 15 minutes.",
+            "Delayed means 30 minutes.",
+            "Forget that delayed means 30.",
+        ):
+            memory.remember([("user", text)], Scope("ada", session_id="s1"))
+        said = memory.get_all(user_id="ada", families=[SESSION_FAMILY])
+        [one] = backend.list(Filter("ada", statuses=None, ref_ids=tuple(each.id for each in said)), limit=9)
+        assert len(one.ref_ids) == 3
+        words = [each.content.encode() for each in said]
+
+        def held() -> list[bytes]:
+            files = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
+            return [word for word in words if any(word in file for file in files)]
+
+        assert held() == words
+        assert memory.erase(user_id="ada", confirm=True).is_complete
+        assert held() == []
+        assert backend.list(Filter(statuses=None, ref_ids=one.ref_ids), limit=9) == ()
+        if isinstance(backend, SqliteBackend):
+            with backend.database.reading() as connection:
+                assert connection.execute("SELECT count(*) FROM told_of").get == 0
 
 
 @pytest.mark.parametrize("name", ["json", "sqlite"])

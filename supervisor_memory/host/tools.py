@@ -192,19 +192,24 @@ class _Calls:
             Field(description="Instead of id: {'namespace': family} and/or {'kind': kind}."),
         ] = None,
         *,
+        keep_said: bool = False,
         runtime: Runtime = None,
     ) -> dict[str, Any]:
-        """Delete a memory by id, or all of one namespace or kind by filters. Returns {deleted}."""
+        """Delete a memory by id, or all of one namespace or kind by filters. Returns {deleted}.
+
+        Their messages are recalled no more either, unless keep_said is true.
+        """
 
         def call(scope: Scope) -> dict[str, Any]:
+            delete = functools.partial(self._memory.delete, user_id=scope.user_id, keep_said=keep_said)
             if id is not None:
                 self._in_task(id, scope)
-                return {"deleted": self._memory.delete(id, user_id=scope.user_id)}
+                return {"deleted": delete(id)}
             seconds = self._memory.settings.search_timeout_ms / 1000
             where = self._filter(filters, scope)
             listed = self._memory.backend.list
             found = self._memory.bridge.within(seconds, listed, where, limit=_MOST_DELETED)
-            return {"deleted": sum(self._memory.delete(record.id, user_id=scope.user_id) for record in found)}
+            return {"deleted": sum(delete(record.id) for record in found)}
 
         return self._run(runtime, call)
 

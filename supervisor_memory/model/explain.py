@@ -18,6 +18,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "over-limit": "relevant, but beyond the number that is handed out (MEMORY_TOP_K, MEMORY_MAX_NOTES)",
         "over-budget": "relevant, but it does not fit into the note (MEMORY_MAX_CONTEXT_TOKENS)",
         "already-said": "the reader sees it anyway",
+        "untold": "what it says was replaced, taken back, deleted or refused, or waits for review",
         "left-out": "left out by an operator of the recipe",
     }
 )

@@ -8,7 +8,7 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
@@ -443,8 +443,10 @@ class Record:
 
     Times are seconds since 1970 by this machine's clock. `subject` and `attribute` are the topic of a
     statement ("delayed", "definition"): a namespace has one active record for each pair. `ref_id` is the
-    session message it was read from, None if no message was kept. `vector` travels only towards a backend:
-    records that come back have None; an update with `vector=None` and an `embedder` keeps the stored one.
+    session message it was read from, None if no message was kept. `joined_ref_ids` are other messages that
+    say the text or a part of it; `former_ref_ids` are messages that it contradicts, such as those of texts
+    that were replaced. Both hold the newest 50. `vector` travels only towards a backend: records that come
+    back have None; an update with `vector=None` and an `embedder` keeps the stored one.
     """
 
     id: str
@@ -469,6 +471,8 @@ class Record:
     expires_at: float | None = None
     embedder: str | None = None
     vector: "Vector | None" = field(default=None, compare=False, repr=False)
+    joined_ref_ids: tuple[str, ...] = ()
+    former_ref_ids: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.content_hash:
@@ -485,6 +489,33 @@ class Record:
     @property
     def task(self) -> str | None:
         return self.namespace[2] if len(self.namespace) == _TASK_SEGMENTS else None
+
+    @property
+    def present_ref_ids(self) -> tuple[str, ...]:
+        """The messages that say the record's text or a part of it."""
+        return self.joined_ref_ids if self.ref_id is None else (*self.joined_ref_ids, self.ref_id)
+
+    @property
+    def ref_ids(self) -> tuple[str, ...]:
+        """All messages that the record tells something about, each once."""
+        return tuple(dict.fromkeys((*self.former_ref_ids, *self.present_ref_ids)))
+
+    def also_said_in(self, *messages: str | None) -> "Record":
+        """The record with further messages that say its text or a part of it."""
+        joined = _newest(each for each in (*self.joined_ref_ids, *messages) if each != self.ref_id)
+        return replace(self, joined_ref_ids=joined)
+
+    def no_longer_said_in(self, *messages: str | None) -> "Record":
+        """The record with further messages that it contradicts."""
+        return replace(self, former_ref_ids=_newest((*self.former_ref_ids, *messages)))
+
+    def read_anew(self, ref_id: str | None, *, replaces: bool) -> "Record":
+        """The record with the messages of another text, which replaces or includes the present one."""
+        new = replace(self, ref_id=ref_id or self.ref_id)
+        if not replaces:
+            return new.also_said_in(self.ref_id)
+        former = (each for each in (*self.former_ref_ids, *self.present_ref_ids) if each != ref_id)
+        return replace(new, joined_ref_ids=(), former_ref_ids=_newest(former))
 
     @property
     def use_when(self) -> str | None:
@@ -520,9 +551,10 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as a plain dictionary for JSON, without its vector."""
-        values = {name: getattr(self, name) for name in Record.__slots__ if name != "vector"}
+        values = {name: getattr(self, name) for name in Record.__slots__ if name not in _NOT_PLAIN}
         return {
             **values,
+            **{name: list(ids) for name in _REF_IDS if (ids := getattr(self, name))},
             "namespace": list(self.namespace),
             "tags": list(self.tags),
             "metadata": dict(thawed(self.metadata)),
@@ -542,6 +574,7 @@ class Record:
                 "tags": tuple(data["tags"]),
                 "source": Source(**data["source"]),
                 "metadata": frozen(data["metadata"]),
+                **{name: tuple(data[name]) for name in _REF_IDS if name in data},
             }
         )
 
@@ -552,6 +585,15 @@ class Record:
     def has_expired(self, now: float) -> bool:
         """Whether the record's time to live has passed."""
         return self.expires_at is not None and self.expires_at <= now
+
+
+_REF_IDS = ("joined_ref_ids", "former_ref_ids")
+_NOT_PLAIN = frozenset({"vector", *_REF_IDS})
+_MOST_REF_IDS = 50
+
+
+def _newest(messages: Iterable[str | None]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, messages)))[-_MOST_REF_IDS:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -593,7 +635,8 @@ class Filter:
     embedder with this fingerprint. A record must have all of `tags`, and fulfil all of `metadata`.
 
     `since` (inclusive) and `until` (exclusive) are about `created_at`, in seconds since 1970, which a later
-    correction does not change. `expired_by` means records that had expired at that time.
+    correction does not change. `expired_by` means records that had expired at that time. `ref_ids` means
+    records that tell something about any of these messages, see `Record.ref_ids`.
     """
 
     user_id: str | None = None
@@ -613,6 +656,7 @@ class Filter:
     metadata: tuple[Wanted, ...] | None = None
     layers: tuple[Layer, ...] | None = None
     expired_by: float | None = None
+    ref_ids: tuple[str, ...] | None = None
 
     @classmethod
     def beside(cls, record: Record) -> "Filter":
@@ -647,6 +691,7 @@ class Filter:
             and (self.layers is None or record.layer in self.layers)
             and (self.expired_by is None or record.has_expired(self.expired_by))
             and (self.metadata is None or all(each.is_in(record.metadata) for each in self.metadata))
+            and (self.ref_ids is None or not set(self.ref_ids).isdisjoint(record.ref_ids))
         )
 
 

@@ -128,6 +128,7 @@ class _Strict(BaseModel):
 
 
 _Text = Annotated[str, Field(max_length=MAX_CONTENT_BYTES)]
+_Messages = Annotated[list[_Text], Field(max_length=1_000)]
 _Moment = Annotated[float, Field(ge=FIRST_MOMENT, le=LAST_MOMENT)]
 _Time = Annotated[float, Field(ge=-_LATEST, le=_LATEST)]
 
@@ -163,6 +164,8 @@ class _RecordValue(_Strict):
     valid_to: _Time | None = None
     expires_at: _Time | None = None
     embedder: _Text | None = None
+    joined_ref_ids: _Messages = []
+    former_ref_ids: _Messages = []
 
 
 class _VectorValue(_Strict):

@@ -17,6 +17,7 @@ from supervisor_memory.model.records import (
 )
 from supervisor_memory.ports import Ports
 from supervisor_memory.stages.insert.doubt import REVIEW, without_review
+from supervisor_memory.stages.post_retrieval.said import with_said_kept
 from supervisor_memory.stages.pre_insert.extract import describe
 from supervisor_memory.stores.protocol import Change, Commit, Committed, MemoryBackend
 
@@ -123,16 +124,19 @@ class Approval:
             ) from conflict
 
     def _amended(self, commit: Commit, now: float) -> Commit:
-        proposal = self.proposal
+        proposal, was = self.proposal, with_said_kept(self.proposal)
+        if self.content is not None:  # the message says it otherwise
+            was = proposal.no_longer_said_in(*proposal.present_ref_ids)
         new = next((c for c in commit.changes if c.expects is None and c.record.status == "active"), None)
         self._new_id = new.record.id if new else ""
         by_reviewer = (replace(each, actor=self.reviewer) for each in commit.audit)
         if new is None:
-            gone = replace(proposal, status="stale", valid_to=now, updated_at=now)
+            gone = replace(was, status="stale", valid_to=now, updated_at=now)
             changes = [*commit.changes, Change(gone, expects=proposal.version)]
             events = list(by_reviewer)
         else:  # the pending record itself becomes active, since callers know its id
-            became = Change(replace(new.record, id=proposal.id), expects=proposal.version)
+            record = new.record.also_said_in(*was.joined_ref_ids).no_longer_said_in(*was.former_ref_ids)
+            became = Change(replace(record, id=proposal.id), expects=proposal.version)
             changes = [became if change is new else change for change in commit.changes]
             events = [self._renamed(each) for each in by_reviewer]
         after = proposal.content if new is None else new.record.content

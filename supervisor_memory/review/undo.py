@@ -11,6 +11,7 @@ from supervisor_memory.ports import Deciding, Ports
 from supervisor_memory.review.proposal import event
 from supervisor_memory.stages.insert.doubt import REVIEW
 from supervisor_memory.stages.insert.draft import embedded
+from supervisor_memory.stages.post_retrieval.said import SAID_KEPT
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.upkeep.edit import Curator, again_when_late
 
@@ -23,6 +24,8 @@ _SAID: Final = (
     "subject",
     "attribute",
     "ref_id",
+    "joined_ref_ids",
+    "former_ref_ids",
     "source",
 )
 """The fields that a revert takes from the earlier version; the owner and the times stay."""
@@ -130,6 +133,10 @@ def as_before(now: Record, then: Record, view: Deciding) -> Record:
     shall_be = replace(
         now, **said, content_hash=then.content_hash, updated_at=view.now, valid_from=view.now, valid_to=None
     )
+    if then.content_hash == now.content_hash:
+        shall_be = shall_be.also_said_in(*now.present_ref_ids)
+    else:
+        shall_be = shall_be.no_longer_said_in(*(m for m in now.ref_ids if m not in then.present_ref_ids))
     if then.status == "pending":
         return replace(shall_be, status="pending", vector=None, embedder=None)
     return shall_be if shall_be.embedded_text == now.embedded_text else embedded(shall_be, view)
@@ -165,7 +172,7 @@ def status_before(versions: Sequence[Record]) -> Status:
 
 def set_back(now: Record, status: Status, moment: float) -> Record:
     """The record with an earlier status, without the verdict and the times of its end."""
-    metadata = dict(now.metadata)
+    metadata = {name: value for name, value in now.metadata.items() if name != SAID_KEPT}
     if isinstance(told := metadata.get(REVIEW), dict):
         metadata[REVIEW] = {name: each for name, each in told.items() if name not in _VERDICT}
     return replace(

@@ -106,8 +106,12 @@ def _verdict(stored: Stored, current: Record | None, earlier: Callable[[str, int
         what, here = "older", earlier(record.id, record.version)
     elif current.version < record.version:
         what, brought = "replaced", _version(stored.earlier, current.version)
-    # Of the same version of one record the vectors may differ: these are remade.
-    both = [replace(each, embedder=None, content_hash="-") for each in (here, brought) if each is not None]
+    # Of the same version of one record the vectors may differ: these are remade. And so may the messages.
+    both = [
+        replace(each, embedder=None, content_hash="-", joined_ref_ids=(), former_ref_ids=())
+        for each in (here, brought)
+        if each is not None
+    ]
     if len(both) > 1 and both[0] == both[1]:
         return Taken(record.id, what)
     told = f"record {record.id} is here with another history (at version {current.version}, and version "

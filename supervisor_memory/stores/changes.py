@@ -33,7 +33,7 @@ def in_order_of_application(changes: Sequence[Change]) -> Sequence[tuple[int, Ch
 def as_stored(change: Change, current: Record | None) -> Record:
     """The record to store: with its version, wording hash and source, and with values as JSON has them.
 
-    A change that brings a vector and nothing else makes no new version.
+    A change that brings a vector or links to messages, and nothing else, makes no new version.
 
     Raises:
         Conflict: the record should be new and exists, or has changed since it was read.
@@ -45,14 +45,17 @@ def as_stored(change: Change, current: Record | None) -> Record:
         return plain(replace(change.record, version=1))
     source = change.record.source if change.changes_source else current.source
     record = plain(replace(change.record, source=source))
-    return replace(record, version=current.version + (not brings_a_vector_alone(change, current)))
+    return replace(record, version=current.version + (not is_no_new_version(change, current)))
 
 
-def brings_a_vector_alone(change: Change, current: Record) -> bool:
-    """Whether a change brings a vector and leaves everything else of the record unchanged."""
-    record = change.record
-    same = {name: getattr(current, name) for name in ("version", "source", "embedder", "content_hash")}
-    return record.vector is not None and replace(record, **same) == current
+def is_no_new_version(change: Change, current: Record) -> bool:
+    """Whether a change brings a vector or links to messages, and leaves the record unchanged otherwise."""
+    record, brings_vector = change.record, change.record.vector is not None
+    names = ["version", "source", "content_hash", "joined_ref_ids", "former_ref_ids"]
+    names += ["embedder"] if brings_vector else []
+    same = {name: getattr(current, name) for name in names}
+    is_linked = record.ref_ids != current.ref_ids
+    return (brings_vector or is_linked) and replace(record, **same) == current
 
 
 def _check_expectation(change: Change, current: Record | None) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from supervisor_memory.errors import BackendError, ConfirmationRequired, Conflict
 from supervisor_memory.model.records import AuditEvent, Filter, Record, WriteResult
-from supervisor_memory.stores.changes import brings_a_vector_alone
+from supervisor_memory.stores.changes import is_no_new_version
 from supervisor_memory.stores.protocol import Change, Commit, Committed, Health, Ids, MemoryBackend
 
 EVERYTHING = 2**62
@@ -83,7 +83,7 @@ class Verbs(ABC):
         before: Mapping[str, Record] = {r.id: r for r in self.get([change.record.id for change in changes])}
         for change in changes:
             current = before.get(change.record.id)
-            is_same = current is not None and brings_a_vector_alone(change, current)
+            is_same = current is not None and is_no_new_version(change, current)
             version = (change.expects or 0) + (not is_same)
             event = _event("memory.update", before=current, after=change.record, version=version)
             yield replace(event, version_before=change.expects)

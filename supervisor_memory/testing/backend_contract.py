@@ -217,6 +217,8 @@ class BackendContract:
             subject="drink",
             attribute="preference",
             ref_id="r0",
+            joined_ref_ids=("r1", "消息"),
+            former_ref_ids=("r2",),
             valid_from=NOW - 1.5,
             valid_to=NOW + 1e9,
             expires_at=NOW + 0.001,
@@ -394,6 +396,27 @@ class BackendContract:
         self._shows_only(backend, {NOW: ["tea one"], NOW - 10.25: [], NOW + 11: sorted(said)}, "until")
         where = Filter(user_id="alice", since=NOW - 10.25, until=NOW + 10.25)
         assert contents(backend.list(where, limit=9)) == ["tea one", "tea two"]
+
+    def test_records_are_found_by_the_messages_that_they_tell_about(self, backend: MemoryBackend) -> None:
+        told: dict[str, dict[str, Any]] = {
+            "tea one": {"ref_id": "m1"},
+            "tea two": {"ref_id": "m2", "joined_ref_ids": ("m3", "m1")},
+            "tea three": {"former_ref_ids": ("m4", "m3")},
+        }
+        said = tea("said tea", family=SESSION_FAMILY, layer="history", ref_id="m1")
+        first, *others = [embedded(text, **messages) for text, messages in told.items()]
+        backend.write([first, *others, embedded("tea four"), said])
+        expected = {
+            ("m1",): ["tea one", "tea two"],
+            ("m4", "m"): ["tea three"],
+            ("m3", "\ud800"): sorted(told)[1:],
+        }
+        self._shows_only(backend, {**expected, ("m",): [], (): []}, "ref_ids")
+        (done,) = backend.batch(Commit((changed(first, joined_ref_ids=("m5",), vector=None),))).records
+        assert (done.version, backend.versions(first.id)) == (1, (done,))  # a link is no new version
+        self._shows_only(backend, {("m5",): ["tea one"], **expected}, "ref_ids")
+        backend.update([changed(done, content="tea five", ref_id="m6", joined_ref_ids=())])
+        self._shows_only(backend, {("m5",): [], ("m6",): ["tea five"], ("m1",): ["tea two"]}, "ref_ids")
 
     def test_records_whose_time_to_live_has_passed_can_be_listed_and_counted(
         self, backend: MemoryBackend

@@ -57,7 +57,7 @@ def full_store() -> InMemoryBackend:
             tea("said tea", family=SESSION_FAMILY, layer="history", kind="task-traces", source=said),
             tea("said tea", family=SESSION_FAMILY, layer="history", kind="task-traces", source=said),
             tea("tea of a task", family="sql_memories", task="q3", expires_at=NOW + 9, valid_to=NOW + 8),
-            tea("tea to come", status="pending"),
+            tea("tea to come", status="pending", joined_ref_ids=("r1",), former_ref_ids=("r2",)),
             embedded("绿茶比咖啡好", user="用户", axis=2),
             with_vector(tea("green tea", user="用户"), direction(0) * 0.6 + direction(2) * 0.8),
             with_vector(tea("black tea", user="用户"), direction(1, dimension=4), OTHER),

@@ -8,7 +8,7 @@ agents must …") are cut out, and never kept.
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Literal, TypeAlias, cast
 
@@ -146,6 +146,13 @@ def is_instruction(text: str) -> bool:
         return True
     hidden = masked(normal(_WORDS["markup"].sub(" ", text))).strip()
     return any(pattern.search(hidden) for pattern in (_INSTRUCTION, _WORDS["to_others"], _WORDS["orders"]))
+
+
+def gives_orders(told: Sequence[str], *, by_others: bool) -> bool:
+    """Whether one of these sentences is like an instruction. Others than the user may say less."""
+    if by_others and any(map(is_instruction, told)):
+        return True
+    return any(_INSTRUCTION.search(normal(each)) for each in told)  # also quoted: a model reads that too
 
 
 def _reason(sentence: str) -> Reason | None:

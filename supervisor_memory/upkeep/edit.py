@@ -168,7 +168,9 @@ class Curator:
 
         return again_when_late(once)
 
-    def delete(self, id: str, user_id: str | None, *, actor: str | None = None) -> int:
+    def delete(
+        self, id: str, user_id: str | None, *, actor: str | None = None, keep_said: bool = False
+    ) -> int:
         """Delete one record. `actor` None: the operator, or the supervisor for the user."""
         by = actor or _actor(user_id)
 
@@ -176,7 +178,7 @@ class Curator:
             ports = self.writing()
             record = self.own(id, user_id, ports)
             apart = taken_out([record], ports, actor=by)
-            return _deleted([record], by, ports, apart) or len(apart.changes)
+            return _deleted([record], by, ports, apart, keep_said=keep_said) or len(apart.changes)
 
         return again_when_late(once)
 
@@ -251,11 +253,13 @@ def _everything(user_id: str) -> tuple[Filter, Filter]:
     )
 
 
-def _deleted(records: Sequence[Record], actor: str, ports: Ports, beside: Commit = _NOTHING) -> int:
+def _deleted(
+    records: Sequence[Record], actor: str, ports: Ports, beside: Commit = _NOTHING, *, keep_said: bool = False
+) -> int:
     """Delete records together with the changes in `beside`; returns how many were deleted."""
     doomed = [record for record in records if record.status != "deleted"]
     if doomed or beside.changes:
-        done = deletion(doomed, now=ports.now, actor=actor)
+        done = deletion(doomed, now=ports.now, actor=actor, keep_said=keep_said)
         changes, events = (*done.changes, *beside.changes), (*done.audit, *beside.audit)
         ports.deciding().commit(replace(done, changes=changes, audit=events))
     return len(doomed)

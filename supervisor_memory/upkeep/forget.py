@@ -30,6 +30,7 @@ from supervisor_memory.model.records import (
 from supervisor_memory.ports import Deciding, Ports, Services
 from supervisor_memory.stages.insert.again import FORGET
 from supervisor_memory.stages.post_retrieval.rank import SECONDS_A_DAY, importance
+from supervisor_memory.stages.post_retrieval.said import hides, with_said_kept
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.upkeep.compact import COMPRESSED_FROM, COMPRESSED_INTO, Summary, sources_of, summaries
 from supervisor_memory.upkeep.rules import (
@@ -263,9 +264,11 @@ class _Run:
         records = self._as_planned(planned)
         if not records:
             return
+        # To forget a record takes no words back; what was taken back before stays so.
+        kept = (each if hides(each) else with_said_kept(each) for each in records.values())
         changes = tuple(
             Change(replace(r, status="deleted", updated_at=self._now, valid_to=self._now), expects=r.version)
-            for r in records.values()
+            for r in kept
         )
         there = [each for each in planned if each.record_id in records]
         events = tuple(self._event(each, records[each.record_id], "deleted") for each in there)
@@ -345,7 +348,7 @@ class _Run:
             tags=tuple(tags)[:_MOST_TAGS],
             importance=max(record.importance for record in sources),
             source=Source(least, agents.pop() if len(agents) == 1 else None),
-        )
+        ).also_said_in(*(message for record in sources for message in record.present_ref_ids))
 
     def _as_planned(self, planned: Sequence[Planned]) -> dict[str, Record]:
         """The records with the planned version; the others are left."""

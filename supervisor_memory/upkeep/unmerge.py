@@ -57,6 +57,7 @@ def _without(summary: Record, left: Sequence[Record], ports: Ports, view: Decidi
     now = view.now
     if not left:
         metadata = {**summary.metadata, COMPRESSED_FROM: []}
+        summary = replace(summary, joined_ref_ids=())
         return replace(summary, status="deleted", updated_at=now, valid_to=now, metadata=metadata)
     most = 3 * view.settings.max_context_tokens // 4
     text = rebuilt(left, most_tokens=most, count_tokens=ports.services.count_tokens)
@@ -67,7 +68,8 @@ def _without(summary: Record, left: Sequence[Record], ports: Ports, view: Decidi
         metadata={**summary.metadata, COMPRESSED_FROM: [record.id for record in left]},
         updated_at=now,
         valid_from=now,
-    )
+        joined_ref_ids=(),
+    ).also_said_in(*(message for record in left for message in record.present_ref_ids))
     return embedded(new, view)
 
 

@@ -252,13 +252,17 @@ class Writer:
         return self.curator.update(id, user_id, clean, extra, merge=merge, source=source)
 
     @spanned("delete_memory", of_one)
-    def delete(self, id: str, *, user_id: str | None = None) -> int:
+    def delete(self, id: str, *, user_id: str | None = None, keep_said: bool = False) -> int:
         """Delete one record. It is found no more; `history` keeps it, so the deletion can be undone.
+
+        Args:
+            keep_said: Whether notes may still tell the messages that the record was read from. By default
+                they are left out, too, until the deletion is undone.
 
         Raises:
             RecordNotFound: there is no such record, or it is another user's.
         """
-        return self.curator.delete(id, user_id)
+        return self.curator.delete(id, user_id, keep_said=keep_said)
 
     @spanned("delete_memory", of_many(lambda given, count: count))
     def delete_all(self, *, user_id: str, confirm: bool = False) -> int:

@@ -119,7 +119,7 @@ def test_a_model_is_offered_six_tools_and_no_way_to_name_a_user(memory: Supervis
         "memory_search": ["min_score", "namespace", "query", "top_k", "where"],
         "memory_write": ["content", "metadata", "namespace"],
         "memory_update": ["content", "id", "merge", "metadata"],
-        "memory_delete": ["filters", "id"],
+        "memory_delete": ["filters", "id", "keep_said"],
         "memory_route": ["message", "policy"],
         "memory_summarize": ["goal", "items"],
     }
@@ -164,7 +164,8 @@ async def test_every_tool_answers_in_its_form(memory: SupervisorMemory, host: An
         "should_write": True,
         "namespaces": ["user_profile"],
     }
-    assert await use("memory_delete", id=written["id"]) == {"deleted": 1}
+    assert await use("memory_delete", id=written["id"], keep_said=True) == {"deleted": 1}
+    assert memory.get(written["id"]).metadata["said_kept"] == 3
     assert await use("memory_search", query="net sales") == []
     await use("memory_write", content="Gross sales include returns", namespace="domain_facts")
     assert await use("memory_delete", filters={"namespace": "domain_facts"}) == {"deleted": 1}

@@ -215,6 +215,21 @@ def test_a_record_that_is_deleted_is_found_no_more_and_can_be_brought_back(
     assert run("delete", ids["delayed"], "--json").json == {"id": ids["delayed"], "deleted": 1}
 
 
+def test_deleting_says_before_that_the_message_goes_too_and_how_to_keep_it(
+    run: Run, ids: dict[str, str]
+) -> None:
+    said = "the messages it was read from are recalled no more either; --keep-said keeps them\n"
+    with SupervisorMemory.from_env() as memory:
+        memory.remember([("user", "Always answer in French.")], Scope("ada", session_id="s9"))
+        [id_] = [each.id for each in memory.get_all(user_id="ada") if each.ref_id]
+    assert run("delete", ids["delayed"]).stderr == ""  # it came from no message
+    assert run("delete", id_, "--keep-said").stderr == ""
+    assert run("show", id_, "--json").json["record"]["metadata"]["said_kept"] == 2
+    assert run("review", "restore", id_).code == 0
+    assert run("delete", id_).stderr == said
+    assert "said_kept" not in run("show", id_, "--json").json["record"]["metadata"]
+
+
 @pytest.mark.usefixtures("ids")
 def test_show_of_an_unknown_id_fails_in_one_line(run: Run) -> None:
     told = run("show", "nope")

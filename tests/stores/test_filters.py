@@ -53,6 +53,7 @@ VALUES = (
 CONTENTS = ("green tea", "tea", "tea tea cake", "绿茶很好喝", "coffee in the morning", "")
 
 names = st.sampled_from(NAMES)
+messages = st.lists(st.sampled_from((*filter(None, NAMES), "1", "2")), max_size=2, unique=True)
 times = st.sampled_from(TIMES) | st.floats(-1e11, 1e11)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 values = st.sampled_from(VALUES) | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
@@ -94,6 +95,9 @@ def records(draw: st.DrawFn) -> list[Record]:
             subject=draw(names),
             attribute=draw(names),
             source=Source(session_id=draw(names)),
+            ref_id=draw(names),
+            joined_ref_ids=tuple(draw(messages)),
+            former_ref_ids=tuple(draw(messages)),
             updated_at=draw(st.sampled_from((1.0, 2.0))),
             created_at=draw(times),
             tags=tuple(draw(st.lists(st.sampled_from(TAGS[:-1]), max_size=3))),
@@ -130,6 +134,7 @@ filters = st.builds(
     not_embedded_by=st.sampled_from((None, "e", "E", "\ud800")),
     layers=some_of(("history", "abstract")),
     expired_by=st.sampled_from((None, 4.0, 5.0, 49.0, 1e300)),
+    ref_ids=some_of((*filter(None, NAMES), *map(str, range(12)), "\ud800")),
     **BY_CONTENT,
 )
 usual = st.builds(Filter, user_id=st.sampled_from(USERS), **BY_CONTENT)

@@ -37,6 +37,7 @@ from supervisor_memory.stores.sqlite.tables import of_records
 from supervisor_memory.testing.backend_contract import (
     PersistentBackendContract,
     assert_chain,
+    contents,
     direction,
     query,
     tea,
@@ -99,7 +100,7 @@ def test_the_directory_is_for_its_owner_alone(store: Path) -> None:
 
 def test_the_file_is_set_up_to_keep_what_it_acknowledged(store: Path) -> None:
     assert peek(store, "PRAGMA journal_mode") == "wal"
-    assert peek(store, "PRAGMA user_version") == 3
+    assert peek(store, "PRAGMA user_version") == 4
     with closing(SqliteBackend(store)) as backend, backend.database.writing() as connection:
         assert connection.pragma("synchronous") == 2
         assert connection.pragma("secure_delete") == 1
@@ -133,7 +134,7 @@ def test_a_store_of_the_first_format_is_taken_to_the_present_one(tmp_path: Path)
     with closing(SqliteBackend(tmp_path)) as backend:
         assert [record.content for record in found(backend, "hills")] == ["tea of the hills"]
         assert not found(backend, "plains")
-    assert peek(tmp_path, "PRAGMA user_version") == 3
+    assert peek(tmp_path, "PRAGMA user_version") == 4
     assert peek(tmp_path, "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'fts%'") == 0
 
 
@@ -147,7 +148,41 @@ def test_a_store_of_the_second_format_learns_who_is_an_assistant(tmp_path: Path)
     with closing(SqliteBackend(tmp_path)) as backend:
         assert found(backend, "hills")
     assert peek(tmp_path, "SELECT is_reply FROM entries") == 1
-    assert peek(tmp_path, "PRAGMA user_version") == 3
+    assert peek(tmp_path, "PRAGMA user_version") == 4
+
+
+def test_a_store_of_the_third_format_learns_which_messages_its_records_tell_about(tmp_path: Path) -> None:
+    with closing(SqliteBackend(tmp_path)) as backend:
+        replaced, joined, one = tea("hot tea", ref_id="m1"), tea("cold tea", ref_id="m1"), tea(ref_id="m9")
+        backend.write([replaced, joined, one])
+        backend.update([Change(replace(replaced, content="black coffee", ref_id="m2"), 1)])
+        backend.update([Change(replace(joined, content="cold tea. With ice", ref_id="m3"), 1)])
+        with backend.database.writing() as connection:
+            connection.execute("DROP TABLE told_of")
+            connection.execute("PRAGMA user_version=3")
+    with closing(SqliteBackend(tmp_path)) as backend:
+        told = backend.list(Filter("alice", ref_ids=("m1",)), limit=9)
+        assert {each.content: (each.joined_ref_ids, each.former_ref_ids) for each in told} == {
+            "black coffee": ((), ("m1",)),
+            "cold tea. With ice": (("m1",), ()),
+        }
+        assert contents(backend.list(Filter(ref_ids=("m9", "m3")), limit=9)) == [
+            "cold tea. With ice",
+            one.content,
+        ]
+        assert backend.get([one.id]) == (one,)
+
+
+def test_records_are_looked_up_by_message_without_reading_the_others(tmp_path: Path) -> None:
+    where = Filter("alice", statuses=None, ref_ids=tuple(f"m{n}" for n in range(60)))
+    condition, bindings = of_records(where)
+    sql = f"SELECT data FROM records WHERE {condition} ORDER BY updated_at DESC, id DESC LIMIT 9"
+    with closing(SqliteBackend(tmp_path)) as backend:
+        backend.write([tea(f"tea {n}", ref_id=f"m{n}") for n in range(300)])
+        with backend.database.reading() as connection:
+            plan = [str(row[3]) for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", bindings)]
+    assert any("told_of" in step and step.startswith("SEARCH") for step in plan), plan
+    assert any(step.startswith("SEARCH records USING INDEX sqlite_autoindex_records") for step in plan), plan
 
 
 def found(backend: SqliteBackend, word: str) -> list[Record]:
@@ -200,7 +235,7 @@ def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_store_of_a_newer_release_is_refused(store: Path) -> None:
     connection = apsw.Connection(str(store / "memory.db"))
-    connection.pragma("user_version", 4)
+    connection.pragma("user_version", 5)
     connection.close()
     with pytest.raises(BackendUnavailable, match="newer release"):
         SqliteBackend(store)

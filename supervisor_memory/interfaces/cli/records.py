@@ -107,10 +107,20 @@ def list_(
         say(f"these are the latest {limit}; --limit shows more")
 
 
-def delete(id: RecordId, *, json: Json = False, env_file: EnvFile = None) -> None:
-    """Delete one record: it is found no more, and its history stays. `review restore` brings it back."""
+def delete(
+    id: RecordId,
+    *,
+    keep_said: Annotated[
+        bool, Option("--keep-said", help="The messages it was read from may still be recalled.")
+    ] = False,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Delete one record, and recall its messages no more; history stays, `review restore` brings it back."""
     with opened(env_file) as memory:
-        deleted = memory.delete(id)
+        if not keep_said and memory.get(id).ref_ids:
+            say("the messages it was read from are recalled no more either; --keep-said keeps them")
+        deleted = memory.delete(id, keep_said=keep_said)
     if json:
         print_json({"id": id, "deleted": deleted})
     else:

@@ -49,7 +49,8 @@ def ask_delete(visit: Visit) -> Response:
 
 def delete(visit: Visit) -> Response:
     id_ = visit.own(visit.part)
-    done = visit.memory.review.delete(id_, reviewer=visit.asker.name)
+    keep_said = visit.form.get("keep-said") == "yes"
+    done = visit.memory.review.delete(id_, reviewer=visit.asker.name, keep_said=keep_said)
     return visit.go(f"/records/{id_}", said="delete" if done else "skipped")
 
 

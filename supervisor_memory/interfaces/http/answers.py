@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from supervisor_memory.model.records import Event, Kind, Layer, SourceClass, Status, WriteResult, WriteStatus
 from supervisor_memory.review.sweep import Action
@@ -19,7 +19,9 @@ class Source(BaseModel):
 
 
 class Record(BaseModel):
-    """A memory. Times are in seconds since 1970."""
+    """A memory. Times are in seconds since 1970. `joined_ref_ids`, `former_ref_ids`: where there are any."""
+
+    model_config = ConfigDict(extra="allow")
 
     id: str
     namespace: list[str] = Field(description="Family, user and, of a task, its name.")

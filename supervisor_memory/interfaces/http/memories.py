@@ -95,9 +95,12 @@ def update_memory(
 
 
 @router.delete("/memories/{id}")
-def delete_memory(id: str, memory: Memory, caller: Writing, user_id: User) -> answers.Deleted:
-    """Delete a record. It is found no more; `POST /v1/review/undo` brings it back."""
-    return answers.Deleted(id=id, deleted=memory.review.delete(id, reviewer=caller.name, user_id=user_id))
+def delete_memory(
+    id: str, memory: Memory, caller: Writing, user_id: User, *, keep_said: bool = False
+) -> answers.Deleted:
+    """Delete a record, and recall its messages no more; `POST /v1/review/undo` brings it back."""
+    deleted = memory.review.delete(id, reviewer=caller.name, user_id=user_id, keep_said=keep_said)
+    return answers.Deleted(id=id, deleted=deleted)
 
 
 @router.get("/memories/{id}/history")

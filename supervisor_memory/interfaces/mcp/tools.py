@@ -254,9 +254,15 @@ def update(acting: Acting, given: Update) -> dict[str, Any]:
     return asdict(done)
 
 
-def delete(acting: Acting, given: Which) -> dict[str, Any]:
-    """Delete a record by its id. It is found no more; a person can bring it back."""
-    deleted = acting.memory.review.delete(given.id, reviewer=acting.name, user_id=acting.user_id)
+class Delete(Which):
+    keep_said: bool = Field(default=False, description="Whether its messages may still be recalled.")
+
+
+def delete(acting: Acting, given: Delete) -> dict[str, Any]:
+    """Delete a record by its id, and recall the messages it was read from no more. A person can undo it."""
+    deleted = acting.memory.review.delete(
+        given.id, reviewer=acting.name, user_id=acting.user_id, keep_said=given.keep_said
+    )
     return {"id": given.id, "deleted": deleted}
 
 
@@ -275,6 +281,6 @@ TOOLS: Final[Sequence[Tool[Any]]] = (
         is_idempotent=False,
     ),
     Tool(
-        "memory_delete", "Delete a record", Which, answers.Deleted, delete, writes=True, is_destructive=True
+        "memory_delete", "Delete a record", Delete, answers.Deleted, delete, writes=True, is_destructive=True
     ),
 )

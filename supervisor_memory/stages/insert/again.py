@@ -14,6 +14,7 @@ from supervisor_memory.model.records import AuditEvent, Candidate, Filter, Recor
 from supervisor_memory.ports import Deciding
 from supervisor_memory.stages.insert.draft import embedded
 from supervisor_memory.stages.insert.place import OLDER
+from supervisor_memory.stages.post_retrieval.said import hides, with_said_kept
 from supervisor_memory.stores.protocol import Change, Commit
 
 FORGET: Final = "forget"
@@ -67,6 +68,9 @@ def _set_aside(record: Record, now: Record | None, view: Deciding) -> None:
     if now is not None and now.status != record.status:
         since = max(now.updated_at, record.updated_at)
         shall_be = replace(now, status=record.status, valid_to=record.valid_to, updated_at=since)
+        shall_be = shall_be.no_longer_said_in(*record.former_ref_ids)
+        if record.status == "deleted" and not hides(record):
+            shall_be = with_said_kept(shall_be)
         op = "delete" if record.status == "deleted" else "update"
         _commit(Change(shall_be, expects=now.version), op, view)
 
@@ -79,7 +83,7 @@ def _lay_over(record: Record, now: Record, view: Deciding) -> None:
         tags=tuple(dict.fromkeys((*now.tags, *record.tags))),
         expires_at=record.expires_at,
         updated_at=max(now.updated_at, record.updated_at),
-    )
+    ).also_said_in(*record.present_ref_ids)
     if shall_be.embedded_text != now.embedded_text:
         shall_be = embedded(shall_be, view)
     if shall_be != now:

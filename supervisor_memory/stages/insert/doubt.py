@@ -10,7 +10,6 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
-from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.model.records import (
     FAMILIES,
     Candidate,
@@ -22,8 +21,8 @@ from supervisor_memory.model.records import (
 )
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.settings import Settings
-from supervisor_memory.understand.rejection import is_instruction
-from supervisor_memory.understand.statements import normal, sentences
+from supervisor_memory.understand.rejection import gives_orders
+from supervisor_memory.understand.statements import sentences
 from supervisor_memory.understand.subject import is_about_the_user
 
 REVIEW: Final = "review"
@@ -38,7 +37,6 @@ _MOST_SENTENCES: Final = 200
 _ABOUT_THE_USER: Final = frozenset({FAMILIES["user-profile"], FAMILIES["identity"]})
 _SET_ASIDE: Final[tuple[Status, ...]] = ("pending", "quarantined", "deleted")
 _EQUALS: Final = 50
-_INSTRUCTION: Final = lexicon("sentences").pattern("instruction")
 
 
 def doubts(
@@ -68,14 +66,12 @@ def doubts(
     if settings.review == "off":
         return tuple(found)
     told = list(islice(sentences(candidate.content[:_LONGEST_READ]), _MOST_SENTENCES))
-    said = [normal(each) for each in told]
     if is_strange and not found and any(is_about_the_user(each, new.user_id) for each in told):
         found.append(f"about-the-user-by-{by}")
     is_changed = status == "updated" and any(record.source.source_class == "user" for record in changed)
     if is_changed or (is_strange and is_denied()):
         found.append("contradicts-the-user")
-    is_order = is_strange and any(map(is_instruction, told))
-    if is_order or any(map(_INSTRUCTION.search, said)):  # also what is quoted: a model reads that too
+    if gives_orders(told, by_others=is_strange):
         found.append("instruction-like")
     if candidate.confidence < _LEAST_CONFIDENCE:
         found.append("low-confidence")

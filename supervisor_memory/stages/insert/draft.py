@@ -47,10 +47,14 @@ _OPS: dict[WriteStatus, str] = {
 
 @dataclass
 class Draft:
-    """Decisions not yet committed. Later candidates of one batch see what earlier ones became."""
+    """Decisions not yet committed. Later candidates of one batch see what earlier ones became.
+
+    `linked` are records that change in nothing but their messages.
+    """
 
     scope: Scope
     pending: dict[str, Change] = field(default_factory=dict)
+    linked: dict[str, Record] = field(default_factory=dict)
     events: list[AuditEvent] = field(default_factory=list)
     results: list[WriteResult] = field(default_factory=list)
     is_repeated: bool = False
@@ -84,7 +88,8 @@ class Draft:
 
     def trial(self) -> "Draft":
         """A copy to decide in; nothing happens here."""
-        return replace(self, pending=dict(self.pending), events=list(self.events), results=list(self.results))
+        copy = replace(self, pending=dict(self.pending), linked=dict(self.linked))
+        return replace(copy, events=list(self.events), results=list(self.results))
 
     def changed_since(self, before: "Draft") -> list[Record]:
         """The records of the store that are changed here and were not, or otherwise, before."""
@@ -107,7 +112,7 @@ class Draft:
         """The old record steps back, the new one takes its place, with its own source."""
         staged = self.pending.get(old.id)
         if staged and staged.expects is None:  # nobody has seen it yet
-            new = replace(new, id=old.id)
+            new = replace(new, id=old.id).no_longer_said_in(*old.ref_ids)
         else:
             back = replace(old, status="stale", valid_to=new.updated_at, version=old.version + 1)
             self.pending[old.id] = Change(back, expects=staged.expects if staged else old.version)
@@ -135,8 +140,19 @@ class Draft:
         self.pending[old.id] = replace(staged, record=new) if staged else Change(new, expects=old.version)
         self._note(status, old, new, reason)
 
-    def skip(self, old: Record, reason: str) -> None:
+    def skip(self, old: Record, reason: str, *, linked: Record | None = None) -> None:
+        """Leave a record unchanged; `linked` is the same record with a further message."""
+        if linked is not None and linked != old and old.layer != "history":
+            if staged := self.pending.get(old.id):
+                self.pending[old.id] = replace(staged, record=linked)
+            else:
+                self.linked[old.id] = linked
         self._note("skipped", old, old, reason)
+
+    @property
+    def links(self) -> tuple[Change, ...]:
+        linked = (record for id_, record in self.linked.items() if id_ not in self.pending)
+        return tuple(Change(record, expects=record.version) for record in linked)
 
     def _note(
         self,
@@ -317,12 +333,15 @@ def expiry(kind: Kind, metadata: Mapping[str, Any], when: float, settings: Setti
     return None if days is None else when + days * SECONDS_A_DAY
 
 
-def changed(old: Record, new: Record, text: str) -> Record:
-    """The old record with another text: its id, birth and source stay; the old text stays in history."""
+def changed(old: Record, new: Record, text: str, *, replaces: bool = True) -> Record:
+    """The old record with another text: its id, birth and source stay; the old text stays in history.
+
+    `replaces`: the old text no longer holds; else the new text says it, too.
+    """
     is_new = text == new.content
     kept = {name: value for name, value in old.metadata.items() if name != "value" or not is_new}
     return replace(
-        old,
+        old.read_anew(new.ref_id, replaces=replaces),
         content=text,
         content_hash=content_hash(text),
         updated_at=max(new.updated_at, old.updated_at),
@@ -331,7 +350,6 @@ def changed(old: Record, new: Record, text: str) -> Record:
         metadata={**kept, **new.metadata},
         tags=tuple(dict.fromkeys((*old.tags, *new.tags))),
         importance=as_importance(new.metadata, otherwise=old.importance),
-        ref_id=new.ref_id or old.ref_id,
         subject=new.subject or old.subject,
         attribute=new.attribute or old.attribute,
         vector=new.vector if is_new else None,

@@ -19,6 +19,8 @@ Strategy: TypeAlias = Callable[[Record, str, float, Callable[[str], str | None]]
 
 KEEP_BOTH = "keep-both"
 """The strategy that lets a text stand beside the record it is about."""
+JOINING = frozenset({"append", "summarise", "summarize"})
+"""The strategies by which the old text still holds."""
 MOST_LINES = 16
 MOST_BYTES = 2_000
 """The most bytes of a record with appended lines; a single longer line is kept whole."""

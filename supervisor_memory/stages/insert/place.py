@@ -41,7 +41,7 @@ from supervisor_memory.stages.insert.draft import (
 )
 from supervisor_memory.stages.insert.judges.by_evidence import by_evidence, in_one_kind
 from supervisor_memory.stages.insert.judges.by_retraction import by_retraction
-from supervisor_memory.stages.insert.merge import KEEP_BOTH, Strategy, joined
+from supervisor_memory.stages.insert.merge import JOINING, KEEP_BOTH, Strategy, joined
 from supervisor_memory.stages.pre_insert.extract import describe
 from supervisor_memory.stages.pre_insert.gather import (
     event_ids,
@@ -107,7 +107,8 @@ def place(
         if not draft.events:
             return replace(said, results=tuple(draft.results))
         try:
-            done = view.commit(Commit(changes=with_vectors(draft.changes, view), audit=tuple(draft.events)))
+            changes = (*with_vectors(draft.changes, view), *draft.links)
+            done = view.commit(Commit(changes=changes, audit=tuple(draft.events)))
         except Conflict as conflict:
             event_id = conflict.facts.get("event_id")
             if event_id is not None and event_id in ids and event_id not in repeated:
@@ -257,7 +258,7 @@ def _placed_or_held(candidate: Candidate, vector: "Vector | None", draft: Draft,
     proposal = proposed(new, candidate, why)
     staged = draft.find_proposal(proposal)
     if told := (staged, "waits-for-review") if staged else known_to_reviewers(proposal, view):
-        draft.skip(*told)
+        draft.skip(*told, linked=draft.linked.get(told[0].id, told[0]).also_said_in(new.ref_id))
         is_kept = told[0].status == "pending"  # and not rejected, nor quarantined
         draft.results[-1] = replace(draft.results[-1], saved=is_kept)
     elif why:
@@ -359,6 +360,7 @@ def _follow(
         draft.insert(new)  # which stays so where a person has approved it
         return decision.why
     old = _about(decision)
+    old = old and draft.linked.get(old.id, old)
     if old is not None and old.user_id != new.user_id:
         raise StageDenied(
             f"the judge decided on record {old.id} of another user; decide on the rivals it is given",
@@ -368,7 +370,7 @@ def _follow(
         if old is None:
             draft.leave(decision.reason)
         else:
-            draft.skip(old, decision.reason)
+            draft.skip(old, decision.reason, linked=old.also_said_in(new.ref_id))
     elif old is None:
         draft.insert(new)
     elif isinstance(decision, Retract):
@@ -395,7 +397,7 @@ def _change(
         draft.take_over(old, new, "added", "expired-before")
     elif isinstance(decision, Add) or is_of_another or candidate.strategy == KEEP_BOTH:
         if old.content_hash == new.content_hash:
-            return draft.skip(old, "duplicate")
+            return draft.skip(old, "duplicate", linked=old.also_said_in(new.ref_id))
         # Without a subject, for there is one active record for each.
         draft.insert(replace(new, subject=None, attribute=None), reason="kept-beside")
     elif _trust(new) > _trust(old):
@@ -408,36 +410,36 @@ def _change(
     elif not isinstance(decision, Replace):
         _merge(old, new, draft, rules, decision=decision, asked=candidate.strategy)
     elif rules.said.created_at is not None and new.updated_at < old.updated_at:
-        draft.skip(old, OLDER)
+        draft.skip(old, OLDER, linked=old.no_longer_said_in(new.ref_id))
     else:
         draft.change(old, changed(old, new, new.content), "updated", decision.reason)
 
 
 def _retract(old: Record, new: Record, reason: str, draft: Draft) -> None:
-    """The record steps back; history keeps it."""
+    """The record steps back; history keeps it. The message that asks for it is no statement either."""
     if _trust(new) < _trust(old):
         return draft.skip(old, "less-trusted-source")
     back = replace(old, status="stale", updated_at=new.updated_at, valid_to=new.updated_at)
-    return draft.change(old, back, "updated", reason)
+    return draft.change(old, back.no_longer_said_in(new.ref_id), "updated", reason)
 
 
 def _say_again(old: Record, new: Record, draft: Draft, *, is_hidden: bool) -> None:
     """The same words: nothing changes but how long they are known."""
     if is_hidden:
         return _renew(old, new, draft)
-    until = later(old.expires_at, new.expires_at)
+    until, linked = later(old.expires_at, new.expires_at), old.also_said_in(new.ref_id)
     if until == old.expires_at:
-        return draft.skip(old, "duplicate")
-    return draft.change(old, replace(old, expires_at=until), "merged", "lives-longer")
+        return draft.skip(old, "duplicate", linked=linked)
+    return draft.change(old, replace(linked, expires_at=until), "merged", "lives-longer")
 
 
 def _renew(old: Record, new: Record, draft: Draft) -> None:
     """Renew a record with the same redacted text: the hidden value may be new, and holds from now on."""
     if new.updated_at < old.updated_at:
-        return draft.skip(old, OLDER)
+        return draft.skip(old, OLDER, linked=old.no_longer_said_in(new.ref_id))
     until = later(old.expires_at, new.expires_at)
     told = replace(old, updated_at=new.updated_at, valid_from=new.valid_from, expires_at=until)
-    return draft.change(old, told, "updated", "hidden-value")
+    return draft.change(old, told.also_said_in(new.ref_id), "updated", "hidden-value")
 
 
 def _merge(
@@ -454,10 +456,11 @@ def _merge(
         judged=decision.text if isinstance(decision, Merge) else None,
     )
     if text is None:
-        is_hidden = rules.view.hides(new.content)
-        return _renew(old, new, draft) if is_hidden else draft.skip(old, f"{name}:adds-nothing")
+        if rules.view.hides(new.content):
+            return _renew(old, new, draft)
+        return draft.skip(old, f"{name}:adds-nothing", linked=old.also_said_in(new.ref_id))
     status: WriteStatus = "appended" if name == "append" else "merged"
-    return draft.change(old, changed(old, new, text), status, name)
+    return draft.change(old, changed(old, new, text, replaces=name not in JOINING), status, name)
 
 
 def _trust(record: Record) -> int:

@@ -8,7 +8,8 @@ from supervisor_memory.model.arguments import as_importance, as_tags
 from supervisor_memory.model.records import AuditEvent, Record, Source, check_content, content_hash
 from supervisor_memory.ports import Deciding
 from supervisor_memory.stages.insert.draft import embedded, expiry
-from supervisor_memory.stages.insert.merge import strategy_for
+from supervisor_memory.stages.insert.merge import JOINING, strategy_for
+from supervisor_memory.stages.post_retrieval.said import SAID_KEPT, with_said_kept
 from supervisor_memory.stages.pre_insert.extract import STEPS, describe
 from supervisor_memory.stores.protocol import Change, Commit
 
@@ -35,7 +36,7 @@ def revision(
             that it is still the user's. What others said stays theirs.
     """
     asked = metadata.get("strategy", "overwrite") if merge else "overwrite"
-    _, strategy = strategy_for(old.kind, asked)
+    name, strategy = strategy_for(old.kind, asked)
     text = old.content if content is None else strategy(old, check_content(content), view.now, view.complete)
     kept = {**old.metadata, **metadata} if merge else dict(metadata or old.metadata)
     if (text, kept) == (old.content, dict(old.metadata)):
@@ -55,6 +56,7 @@ def revision(
     if text != old.content:
         by = source if source is not None and old.source.source_class == "user" else old.source
         new = replace(_about(new, old, given=metadata), valid_from=view.now, source=by)
+        new = new if name in JOINING else new.read_anew(None, replaces=True)
     change = Change(new, expects=old.version, changes_source=new.source != old.source)
     return Commit((change,), (_event("update", old, actor=actor, after=text, source=new.source),))
 
@@ -70,19 +72,24 @@ def _about(new: Record, old: Record, *, given: Mapping[str, Any]) -> Record:
     return replace(new, metadata=kept, subject=None, attribute=None)
 
 
-def deletion(records: Sequence[Record], *, now: float, actor: str) -> Commit:
-    """The commit that deletes records; history keeps them."""
+def deletion(records: Sequence[Record], *, now: float, actor: str, keep_said: bool = False) -> Commit:
+    """The commit that deletes records; history keeps them. `keep_said`: their messages may still be told."""
+    gone = (replace(each, status="deleted", updated_at=now, valid_to=now) for each in records)
+    beside = {SAID_KEPT: True} if keep_said else None
     return Commit(
-        tuple(
-            Change(replace(r, status="deleted", updated_at=now, valid_to=now), expects=r.version)
-            for r in records
-        ),
-        tuple(_event("delete", record, actor=actor) for record in records),
+        tuple(Change(with_said_kept(r) if keep_said else r, expects=r.version) for r in gone),
+        tuple(_event("delete", record, actor=actor, beside=beside) for record in records),
     )
 
 
 def _event(
-    op: str, old: Record, *, actor: str, after: str | None = None, source: Source | None = None
+    op: str,
+    old: Record,
+    *,
+    actor: str,
+    after: str | None = None,
+    source: Source | None = None,
+    beside: Mapping[str, bool] | None = None,
 ) -> AuditEvent:
     by = old.source if source is None else source
     was = {} if by == old.source else {SOURCE_WAS: old.source.source_class}
@@ -96,5 +103,5 @@ def _event(
         version_after=old.version + 1,
         before=old.content,
         after=after,
-        detail={"kind": old.kind, **was},
+        detail={"kind": old.kind, **was, **(beside or {})},
     )

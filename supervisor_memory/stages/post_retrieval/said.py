@@ -1,14 +1,17 @@
 """What was said: excerpts of earlier conversations, beside the records of a note."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Final
 
 from supervisor_memory.flow import Recalling
 from supervisor_memory.language.terms import terms
-from supervisor_memory.model.records import SESSION_FAMILY, Hit, Record
+from supervisor_memory.model.records import SESSION_FAMILY, Filter, Hit, Record
 from supervisor_memory.ports import ReadStore
+from supervisor_memory.stages.post_retrieval.format import strip_notes
 from supervisor_memory.stages.post_retrieval.rank import (
     ANSWERS,
     answers,
@@ -19,6 +22,7 @@ from supervisor_memory.stages.post_retrieval.rank import (
 from supervisor_memory.stages.retrieval.search import found_by
 from supervisor_memory.understand.names import named_people, without_people
 from supervisor_memory.understand.questions import asks_for_a_reply
+from supervisor_memory.understand.rejection import gives_orders, informing
 from supervisor_memory.understand.statements import sentences
 
 _CANDIDATES = 60  # more than a note of usual size holds
@@ -50,13 +54,17 @@ def add_said(plan: Recalling, view: ReadStore) -> Recalling:
     is_enough = answers(_without_speakers(said, view))
     passed = (hit for hit in said.hits if is_enough and _passes(hit, query.text, least))
     said = said.keeping(passed, others="below-threshold")
-    known = {hit.record.ref_id: hit.record.content for hit in plan.hits if hit.record.ref_id}
-    asked = frozenset(terms(query.text))
+    messages = [hit.record for hit in said.hits]
+    became = what_became(messages, view)
+    untold = became.untold | _confirming(messages, became.untold)
+    said = said.keeping((hit for hit in said.hits if hit.record.id not in untold), others="untold")
+    known = {hit.record.id: hit.record.content for hit in plan.hits}
     excerpts: dict[str, Hit] = {}
     left = _TIMES_THE_NOTE * view.settings.max_context_tokens
     for hit in said.hits:
-        text = _excerpt(hit.record, known.get(hit.record.id, ""), asked, view) if left > 0 else ""
-        if text:
+        told = " ".join(known.get(id_, "") for id_ in became.read_as.get(hit.record.id, ()))
+        text = _excerpt(hit.record, told, frozenset(query.terms), view) if left > 0 else ""
+        if text and may_be_told(hit.record, text):
             excerpts[hit.record.id] = replace(hit, excerpt=text)
             left -= view.count_tokens(text)
     said = said.keeping((hit for hit in said.hits if hit.record.id in excerpts), others="over-budget")
@@ -70,9 +78,13 @@ def _is_heard(message: Record, agent_id: str | None) -> bool:
     return agent_id is None or source.source_class == "user" or source.speaker == agent_id
 
 
+def _is_users(message: Record) -> bool:
+    return message.source.source_class == "user" and not message.is_reply
+
+
 def _passes(hit: Hit, question: str, least: float) -> bool:
     """Whether a message may be quoted. An assistant's answers by itself, unless its words are asked for."""
-    is_enough = not hit.record.is_reply or evidence(hit) >= ANSWERS or asks_for_a_reply(question)
+    is_enough = _is_users(hit.record) or evidence(hit) >= ANSWERS or asks_for_a_reply(question)
     return is_enough and hit.parts.get("relevance", 0.0) >= least
 
 
@@ -126,3 +138,77 @@ def _joined(every: list[str], places: list[int]) -> Iterator[str]:
     yield from (every[place] for place in places[:1])
     for before, place in pairwise(places):
         yield f"{' ' if place == before + 1 else ' … '}{every[place]}"
+
+
+SAID_KEPT: Final = "said_kept"
+"""The metadata key for the version of a record that was set aside, while its messages may be told."""
+_ALL: Final = 100_000
+_SOON: Final = 1_800.0
+_ECHOES: Final = frozenset({"prompt-echo", "recalled-text"})
+
+
+@dataclass(frozen=True, slots=True)
+class Became:
+    """The ids of messages to leave out, and message id → the ids of visible records that say the same."""
+
+    untold: frozenset[str] = frozenset()
+    read_as: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+def what_became(messages: Sequence[Record], view: ReadStore) -> Became:
+    """What became of a user's session messages, by the records that tell something about them.
+
+    A message is left out as a whole, also where only one of its statements was replaced, retracted, deleted,
+    rejected or quarantined. A statement that waits for review is not known yet, so its message is left out
+    until somebody approves. Records that are expired, forgotten or merged into a summary hide nothing.
+    """
+    if not messages:
+        return Became()
+    asked = frozenset(message.id for message in messages)
+    where = Filter(messages[0].user_id, statuses=None, ref_ids=tuple(sorted(asked)))
+    untold: set[str] = set()
+    read_as: defaultdict[str, set[str]] = defaultdict(set)
+    for record in view.list(where, limit=_ALL):
+        untold.update(record.ref_ids if hides(record) else record.former_ref_ids)
+        for message in record.present_ref_ids if record.is_visible(view.now) else ():
+            read_as[message].add(record.id)
+    told = {message: frozenset(ids) for message, ids in read_as.items() if message in asked}
+    return Became(asked & untold, told)
+
+
+def _confirming(messages: Sequence[Record], untold: frozenset[str]) -> frozenset[str]:
+    """The replies that came soon after messages that are left out: they may say the same once more."""
+    ended = [(each.source.session_id, each.created_at) for each in messages if each.id in untold]
+    return frozenset(
+        reply.id
+        for reply in messages
+        if not _is_users(reply)
+        and any(
+            session == reply.source.session_id and 0 <= reply.created_at - at < _SOON for session, at in ended
+        )
+    )
+
+
+def hides(record: Record) -> bool:
+    """Whether the messages that say a record are left out of notes, by its status."""
+    if record.status in ("stale", "deleted"):
+        return record.metadata.get(SAID_KEPT) != record.version
+    return record.status in ("pending", "quarantined")
+
+
+def with_said_kept(record: Record) -> Record:
+    """The record about to be set aside, so that it hides no message in its next version."""
+    return replace(record, metadata={**record.metadata, SAID_KEPT: record.version + 1})
+
+
+def may_be_told(message: Record, excerpt: str | None = None) -> bool:
+    """Whether a session message may stand in a note, by the checks of records: no orders, no echo of notes.
+
+    Args:
+        excerpt: The part to be told; None: all of it.
+    """
+    text = message.content if excerpt is None else excerpt
+    is_users = _is_users(message)
+    if strip_notes(text) != text or gives_orders([*sentences(text)], by_others=not is_users):
+        return False
+    return is_users or informing(text)[1] not in _ECHOES

@@ -149,10 +149,9 @@ def _repeated(candidate: Candidate, told: _ToldText) -> Record | None:
         return next((record for record in same if tells(record.content, candidate.content)), None)
     if not told.records or _says_more(candidate.content, told):
         return None
-    said = _words(candidate.content)
-    overlaps = [(len(set(said) & set(_words(record.content))), record) for record in told.records]
-    shared, record = max(overlaps, key=lambda pair: pair[0])
-    return record if shared else None
+    said = set(_words(candidate.content))
+    covered = any(_covered(_words(sentence), told) for sentence in _split(candidate.content))
+    return max(told.records, key=lambda r: len(said & set(_words(r.content)))) if covered else None
 
 
 def _told(records: Iterable[Record], *texts: str) -> _ToldText:
@@ -470,16 +469,17 @@ def _own(text: str) -> str:
 
 
 def storable(found: Iterable[Candidate]) -> Iterator[Candidate]:
-    """What can be stored, each text once."""
-    seen: set[tuple[str, str]] = set()
+    """What can be stored, each text once; the user's once for each message, to know of all that say it."""
+    seen: set[tuple[str, str, str | None]] = set()
     for candidate in found:
         try:
             is_users = candidate.source.source_class == "user"
             content = check_content((strip_notes if is_users else _own)(candidate.content))
         except InvalidContent:
             continue
-        if (candidate.kind, content) not in seen:
-            seen.add((candidate.kind, content))
+        said = (candidate.kind, content, candidate.ref_id if is_users else None)
+        if said not in seen:
+            seen |= {said, (candidate.kind, content, None)}
             yield replace(candidate, content=content)
 
 

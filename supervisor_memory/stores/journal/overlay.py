@@ -7,7 +7,7 @@ from math import nan
 from typing import Final
 
 from supervisor_memory.model.records import Filter, Hit, Hits, Query, Record, content_hash
-from supervisor_memory.stores.changes import brings_a_vector_alone, latest_first, vector_to_store
+from supervisor_memory.stores.changes import is_no_new_version, latest_first, vector_to_store
 from supervisor_memory.stores.journal.entries import Entries, Entry, Stamp
 from supervisor_memory.stores.memory.state import Staged, State
 from supervisor_memory.stores.namespace import searched_vector
@@ -185,13 +185,13 @@ class Overlay:
 def _as_it_shall_be(change: Change, before: Record | None) -> Record:
     """The record as the store will have it, as far as can be known here.
 
-    Where the record before is unknown, a change that only brings a vector is taken for a new version. A
-    commit built on that mistake is decided again.
+    Where the record before is unknown, a change that only brings a vector or links is taken for a new
+    version. A commit built on that mistake is decided again.
     """
     record, expects, source = change.record, change.expects, change.record.source
     version, embedder = (expects or 0) + 1, record.embedder
     if before is not None:
-        version -= brings_a_vector_alone(change, before)
+        version -= is_no_new_version(change, before)
         source = source if change.changes_source else before.source
     elif expects is None and record.vector is None:
         embedder = None

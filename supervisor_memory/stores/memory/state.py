@@ -1,6 +1,6 @@
 """Records in memory, with indexes to search them. The core of the backends `in_memory` and `json`."""
 
-from collections import ChainMap
+from collections import ChainMap, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -71,8 +71,10 @@ class State:
         self._names: list[str] = []  # record ids; the place of one is its key in matrices
         self._numbers: dict[str, int] = {}
         self._users: dict[str, dict[Namespace, _Indexes]] = {}
+        self._told_of: defaultdict[str, set[str]] = defaultdict(set)  # message → ids of records
         for record in self.records.values():
             self._indexes(record.namespace).ids[record.id] = None
+            self._note_messages(None, record)
 
     def stage(self, changes: Sequence[Change], *, elsewhere: Mapping[str, Record] | None = None) -> Staged:
         """Work out what changes would do, without making them.
@@ -130,6 +132,7 @@ class State:
             self.vectors.pop(record_id, None)
             self._leave_places(record)
             self._indexes(record.namespace).forget(record_id)
+            self._note_messages(record, None)
 
     def holder(self, place: Place, staged: Staged) -> str | None:
         """The id of the record that holds a place once `staged` is applied; None: it is free."""
@@ -157,6 +160,9 @@ class State:
         """The records that match, in no order."""
         if where.ids is not None:
             candidates = [self.records[i] for i in dict.fromkeys(where.ids) if i in self.records]
+        elif where.ref_ids is not None:
+            told = (self._told_of.get(message, ()) for message in where.ref_ids)
+            candidates = [self.records[i] for i in set[str]().union(*told)]
         else:
             candidates = [self.records[i] for indexes in self._searched(where) for i in indexes.ids]
         return (record for record in candidates if where.matches(record))
@@ -230,6 +236,15 @@ class State:
         if before is not None and before.namespace != after.namespace:
             self._indexes(before.namespace).forget(before.id)
         self._indexes(after.namespace).note(after)
+        self._note_messages(before, after)
+
+    def _note_messages(self, before: Record | None, after: Record | None) -> None:
+        if before is not None:
+            for message in before.ref_ids:
+                self._told_of[message].discard(before.id)
+        if after is not None:
+            for message in after.ref_ids:
+                self._told_of[message].add(after.id)
 
     def _indexes(self, namespace: Namespace) -> "_Indexes":
         of_user = self._users.setdefault(namespace[1], {})

@@ -46,7 +46,7 @@ _INTEGER: Final = models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER
 _NUMBER: Final = models.FloatIndexParams(type=models.FloatIndexType.FLOAT, enable_hnsw=False)
 _KEYWORDS: Final = (
     *("commit", "family", "task", "kind", "status", "layer"),
-    *("session", "content_hash", "subject", "attribute", "embedder", "held"),
+    *("session", "content_hash", "subject", "attribute", "embedder", "held", "messages"),
 )
 INDEXES: Final[Mapping[str, Any]] = {
     "user": _keyword(is_tenant=True),
@@ -184,10 +184,10 @@ def upsert(
 def is_told_by_server(where: Filter) -> bool:
     """Whether the server alone can tell which records match.
 
-    It cannot for tags and metadata: points of earlier releases lack `held`, so the server answers with all
-    of them, and the records have to be compared here.
+    It cannot for tags, metadata and messages: points of earlier releases lack `held` or `messages`, so the
+    server answers with all of them, and the records have to be compared here.
     """
-    return not where.tags and not where.metadata
+    return not where.tags and not where.metadata and where.ref_ids is None
 
 
 def of_records(where: Filter) -> models.Filter | None:
@@ -208,9 +208,10 @@ def of_records(where: Filter) -> models.Filter | None:
         must.append(_within("created_at", gte=where.since, lt=where.until))
     if where.expired_by is not None:
         must.append(_within("expires_at", lte=where.expired_by))
-    if not is_told_by_server(where):
-        untold = models.IsEmptyCondition(is_empty=models.PayloadField(key="held"))
-        must.append(models.Filter(should=[untold, models.Filter(must=_holding(where))]))
+    if where.tags or where.metadata:
+        must.append(_unless_untold("held", models.Filter(must=_holding(where))))
+    if where.ref_ids is not None:
+        must.append(_unless_untold("messages", _in("messages", where.ref_ids)))
     must_not: list[models.Condition] = [_in("status", [_MOVED])]
     if where.not_embedded_by is not None:
         must_not.append(_in("embedder", [where.not_embedded_by]))
@@ -223,6 +224,12 @@ def of_records(where: Filter) -> models.Filter | None:
             return None
         must.append(models.HasIdCondition(has_id=[point_id(i) for i in dict.fromkeys(where.ids)]))
     return models.Filter(must=must, must_not=must_not)
+
+
+def _unless_untold(key: str, condition: models.Condition) -> models.Filter:
+    """The condition, which points of earlier releases without the key fulfil, too."""
+    untold = models.IsEmptyCondition(is_empty=models.PayloadField(key=key))
+    return models.Filter(should=[untold, condition])
 
 
 def visible(where: Filter, *, now: float) -> models.Filter | None:
@@ -330,6 +337,7 @@ def _filtered_by(record: Record) -> dict[str, Any]:
         "task": _task(record.task),
         "session": record.source.session_id,
         "held": _held(record),
+        "messages": ["", *record.ref_ids],  # never empty, to tell it from a missing one
         "updated_at": float(record.updated_at),
         "expires_at": _NEVER_EXPIRES if record.expires_at is None else float(record.expires_at),
     }

@@ -26,8 +26,8 @@ _FEW = 8
 
 def of_records(where: Filter) -> Condition:
     """The condition on rows of `records` that match."""
-    # The plus keeps SQLite from walking all records of a user to find those of some ids.
-    plus = "" if where.ids is None else "+"
+    # The plus keeps SQLite from walking all records of a user to find those of some ids or messages.
+    plus = "" if where.ids is None and where.ref_ids is None else "+"
     return joined([(f"{plus}{sql}", values) for sql, values in _of_namespace(where)] + [*_of_record(where)])
 
 
@@ -70,6 +70,9 @@ def _of_record(where: Filter) -> Iterator[Condition]:
     for column in ("session_id", "content_hash", "subject", "attribute"):
         if (value := getattr(where, column)) is not None:
             yield _is(column, value)
+    if where.ref_ids is not None:
+        told, bindings = _in("message", where.ref_ids)
+        yield f"id IN (SELECT id FROM told_of WHERE {told})", bindings
     if where.expired_by is not None:
         yield "expires_at <= ?", (where.expired_by,)
     if where.not_embedded_by is not None:
@@ -137,6 +140,10 @@ def load_entries(connection: apsw.Connection, namespace: str) -> Iterator[tuple[
         yield key, Entry(terms.split(), said_at, stream, speaker, bool(asks), bool(is_reply))
 
 
+_TOLD_OF_TABLE: Final = """CREATE TABLE told_of(
+    message TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY(message, id)) WITHOUT ROWID"""
+"""The records that tell something about a message, see `Record.ref_ids`."""
+
 SCHEMA: Final = (
     # `data` is the record, whole; the columns beside it are what is searched for.
     """CREATE TABLE records(
@@ -169,6 +176,7 @@ SCHEMA: Final = (
         revision INTEGER NOT NULL, rebuilt INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID""",
     "CREATE INDEX namespaces_by_user ON namespaces(user_id)",
     ENTRIES_TABLE,
+    _TOLD_OF_TABLE,
 )
 _COLUMNS: Final = (
     *("id", "namespace", "family", "user_id", "task", "kind", "layer", "status", "subject", "attribute"),
@@ -229,6 +237,7 @@ class Writing:
         if vector is not None or (current is not None and not keeps):
             self._put_vector(key, record, vector)
         self._put_entry(key, record, current)
+        self._put_messages(record, current)
         return record
 
     def put_stored(self, stored: Stored, current: Record | None) -> None:
@@ -241,6 +250,7 @@ class Writing:
                 self._put_version(each)
         self._put_vector(key, record, stored.vector)
         self._put_entry(key, record, current)
+        self._put_messages(record, current)
 
     def _current(self, record_id: str) -> tuple[int | None, Record | None]:
         row = self._connection.execute("SELECT key, data FROM records WHERE id = ?", (record_id,)).fetchone()
@@ -293,6 +303,13 @@ class Writing:
         if after is not None:
             put_entry(self._connection, key, entry_of(record), namespace=namespace_text(record.namespace))
 
+    def _put_messages(self, record: Record, current: Record | None) -> None:
+        before, after = set(current.ref_ids if current else ()), set(record.ref_ids)
+        for message in before ^ after:
+            gone = "DELETE FROM told_of WHERE message = ? AND id = ?"
+            sql = gone if message in before else "INSERT INTO told_of VALUES(?, ?)"
+            self._connection.execute(sql, (message, record.id))
+
     def _revision(self, namespace: Namespace) -> int:
         """The number of this commit among those of the namespace."""
         if namespace not in self._revisions:
@@ -323,6 +340,8 @@ def remove(connection: apsw.Connection, user_id: str) -> None:
 
     Also changes the schema's number, by which every process knows that its caches may hold an erased user.
     """
+    whose = "id IN (SELECT id FROM records WHERE user_id = ?)"
+    connection.execute(f"DELETE FROM told_of WHERE {whose}", (user_id,))
     for table, whose in reversed(_OF_USER.values()):
         connection.execute(f"DELETE FROM {table} WHERE {whose}", (user_id,))
     whose = "namespace IN (SELECT namespace FROM namespaces WHERE user_id = ?)"
@@ -374,5 +393,21 @@ def _entries_anew(connection: apsw.Connection) -> None:
         put_entry(connection, int(key), entry_of(record_of(str(data))), namespace=str(namespace))
 
 
-STEPS: Final[tuple[Step, ...]] = (_without_words, _entries_anew)
+def _told_of(connection: apsw.Connection) -> None:
+    """Step to format 4: format 3 had the message of the present text alone, and no table to find it by."""
+    connection.execute("DROP TABLE IF EXISTS told_of")
+    connection.execute(_TOLD_OF_TABLE)
+    for (data,) in connection.execute("SELECT data FROM records").fetchall():
+        told = record = record_of(str(data))
+        earlier = "SELECT data FROM versions WHERE record_id = ? ORDER BY version"
+        for (text,) in connection.execute(earlier, (record.id,)).fetchall():
+            before = record_of(str(text))
+            is_told = before.content in record.content
+            told = (told.also_said_in if is_told else told.no_longer_said_in)(before.ref_id)
+        if told != record:
+            connection.execute("UPDATE records SET data = ? WHERE id = ?", (told.to_json(), record.id))
+        Writing(connection)._put_messages(told, None)
+
+
+STEPS: Final[tuple[Step, ...]] = (_without_words, _entries_anew, _told_of)
 """The steps from each format to the next. A change of SCHEMA needs a step here."""

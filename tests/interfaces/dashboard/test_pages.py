@@ -482,6 +482,20 @@ def test_a_record_is_deleted_after_a_question_and_can_be_brought_back(
     assert "Use tables by default." in known("ada")
 
 
+def test_the_question_says_that_the_message_goes_too_and_offers_to_keep_it(
+    visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str]
+) -> None:
+    said = "The messages it was read from are recalled no more either."
+    assert said not in visitor.text(f"/dashboard/records/{ids['tables']}/delete")  # it came from none
+    memory.remember([("user", "Always answer in French.")], Scope("ada", session_id="s9"))
+    [french] = [each.id for each in memory.get_all(user_id="ada") if "French" in each.content]
+    page = visitor.text(f"/dashboard/records/{french}/delete")
+    assert said in page
+    assert "Those messages may still be recalled" in page
+    visitor.post(f"/dashboard/records/{french}/delete", **{"keep-said": "yes"})
+    assert memory.get(french).metadata["said_kept"] == 2
+
+
 def test_what_was_rejected_and_is_brought_back_is_said_to_wait_again(
     visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str]
 ) -> None:

@@ -41,7 +41,8 @@ def test_a_text_is_remembered_found_changed_taken_back_and_deleted(client: Clien
     ]
     assert client.post(f"{record}/revert", {"version": 1}, "ada")["reason"] == "reverted"
     assert client.get(record, "ada")["content"] == "Ada 喜欢绿茶。"
-    assert client("DELETE", record, "ada").json() == {"id": done["id"], "deleted": 1}
+    assert client("DELETE", f"{record}?keep_said=true", "ada").json() == {"id": done["id"], "deleted": 1}
+    assert client.get(record, "ada")["metadata"]["said_kept"] == client.get(record, "ada")["version"]
     assert client.get("/v1/memories", "ada")["records"] == []
     assert client.post("/v1/review/undo", {"id": done["id"]}, "ada")["reason"] == "restored"
     assert [each["id"] for each in client.get("/v1/memories", "ada")["records"]] == [done["id"]]

@@ -104,7 +104,9 @@ async def test_a_client_goes_from_the_topics_to_what_was_said_and_writes(
             "Reports go out on Fridays.",
             "Reports go out on Mondays.",
         ]
-        assert await call("memory_delete", id=written["id"]) == {"id": written["id"], "deleted": 1}
+        gone = await call("memory_delete", id=written["id"], keep_said=True)
+        assert gone == {"id": written["id"], "deleted": 1}
+        assert (await call("memory_get", id=written["id"]))["record"]["metadata"] == {"said_kept": 3}
         assert (await call("memory_search", query="When do reports go out?"))["hits"] == []
 
 
