@@ -1,16 +1,17 @@
 """Embed the records that have no vector by the present embedder.
 
-There are some after a change of EMBEDDING_MODEL, and after an embedder failed during writes. Until they are
-embedded, they are found by words alone: vectors of two embedders are never compared.
+There are some after a change of EMBEDDING_MODEL, and after an embedder failed during writes; session messages
+are all stored without one. Until they are embedded, they are found by words alone, since vectors of two
+embedders are never compared.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from supervisor_memory.embedding.languages import reads
-from supervisor_memory.errors import Conflict, EmbeddingError, RecordNotFound, SettingsError
-from supervisor_memory.model.records import AuditEvent, Filter, Record
+from supervisor_memory.errors import BackendError, Conflict, EmbeddingError, RecordNotFound, SettingsError
+from supervisor_memory.model.records import SESSION_FAMILY, AuditEvent, Filter, Record
 from supervisor_memory.ports import Ports, Services
 from supervisor_memory.stores.protocol import Change, Commit
 
@@ -22,6 +23,8 @@ Progress = Callable[[int, int], None]
 
 _PAGE: Final = 1_000
 _TOGETHER: Final = 128
+_MESSAGES_TOGETHER: Final = 32
+"""A second or two of work, since a process that ends waits for it."""
 _SECONDS: Final = 300.0
 _TRIES: Final = 20
 _ANY_TEXT: Final = "What did we agree on?"
@@ -44,13 +47,18 @@ class Reembedded:
     refused: tuple[str, ...] = ()
 
 
-def waiting_for(fingerprint: str, user_id: str | None = None) -> Filter:
-    """A filter for the records without a vector by an embedder. Session messages never have one."""
-    return Filter(user_id=user_id, not_embedded_by=fingerprint)
+SAID: Final = (SESSION_FAMILY,)
+
+
+def waiting_for(
+    fingerprint: str, user_id: str | None = None, *, families: tuple[str, ...] | None = None
+) -> Filter:
+    """A filter for the records without a vector by an embedder; for session messages where they are named."""
+    return Filter(user_id=user_id, families=families, not_embedded_by=fingerprint)
 
 
 def reembed(services: Services, user_id: str | None, progress: Progress) -> Reembedded:
-    """Embed the records without a vector, a page at a time. It may be cut off at any time and run again.
+    """Embed records and messages without a vector, a page at a time. It may be cut off and run again.
 
     A record keeps its version, its times and its history; only the way it is found changes. If others change
     or delete a record meanwhile, it is read again.
@@ -60,50 +68,90 @@ def reembed(services: Services, user_id: str | None, progress: Progress) -> Reem
         EmbeddingError: it fails on every text; the error's fact `embedded` is the number done before.
         BackendError, DeadlineExceeded: the store failed.
     """
-    view = Ports(services, seconds=_SECONDS, now=services.clock()).no_store()
     if services.embedder is None:
         raise SettingsError("there is no embedder to embed records with; set EMBEDDING_MODEL")
+    embedder = _embedder(services)
+    wheres = [waiting_for(embedder.fingerprint, user_id, families=each) for each in (None, SAID)]
+    return _Reembedding(services, embedder, wheres, user_id).run(progress)
+
+
+def embedding_messages(
+    services: Services, user_id: str | None, *, ids: Collection[str] | None = None
+) -> Iterator[None]:
+    """Embed a user's session messages without a vector, the latest first, with a pause after each commit.
+
+    The audit log gets no event, since nothing that was said changes. `user_id` None: everybody's; `ids` None:
+    all of them.
+
+    Raises:
+        EmbeddingError: it could not be loaded, or fails on every text.
+        BackendError, DeadlineExceeded: the store failed.
+    """
+    embedder = _embedder(services)
+    where = waiting_for(embedder.fingerprint, user_id, families=SAID)
+    where = replace(where, ids=None if ids is None else tuple(ids))
+    yield from _Reembedding(services, embedder, (where,), user_id, is_told=False).steps()
+
+
+def _embedder(services: Services) -> "Embedder":
+    view = Ports(services, seconds=_SECONDS, now=services.clock()).no_store()
     if (embedder := view.embedder) is None:
         raise EmbeddingError("the embedder could not be loaded; see the log, and `supervisor-memory doctor`")
-    return _Reembedding(services, embedder, user_id, progress).run()
+    return embedder
 
 
 @dataclass
 class _Reembedding:
+    """One run over the records of some filters. `is_told`: the audit log gets an event for each commit."""
+
     _services: Services
     _embedder: "Embedder"
+    _wheres: Sequence[Filter]
     _user_id: str | None
-    _progress: Progress
+    is_told: bool = True
 
     def __post_init__(self) -> None:
-        self._where = waiting_for(self._embedder.fingerprint, self._user_id)
         self._seen: set[str] = set()
         self._done = Reembedded(self._embedder.fingerprint)
 
-    def run(self) -> Reembedded:
+    def run(self, progress: Progress) -> Reembedded:
         ports = self._ports()
-        self._total = ports.store(self._services.backend.count, self._where)
-        self._progress(0, self._total)
-        while self._pass():  # because others may have moved or added records meanwhile
-            pass
+        total = sum(ports.store(self._services.backend.count, where) for where in self._wheres)
+        progress(0, total)
+        for _ in self.steps():
+            done = self._done
+            progress(done.embedded + done.unread + len(done.refused), total)
         return self._done
 
-    def _pass(self) -> int:
-        """Go once through the records without a vector; returns how many were embedded."""
-        before, offset = self._done.embedded, 0
-        while page := self._ports().read_store().list(self._where, limit=_PAGE, offset=offset):
+    def steps(self) -> Iterator[None]:
+        """Embed all that wait, with a pause after each commit."""
+        for where in self._wheres:
+            self._where, before = where, -1
+            while before != self._done.embedded:  # because others may have moved or added records meanwhile
+                before = self._done.embedded
+                yield from self._pass()
+
+    def _pass(self) -> Iterator[None]:
+        """Go once through the records without a vector."""
+        offset, together = 0, _TOGETHER if self.is_told else _MESSAGES_TOGETHER
+        while page := self._page(offset):
             fresh = [record for record in page if record.id not in self._seen]
             self._seen.update(record.id for record in fresh)
             embedded = self._done.embedded
             legible = [record for record in fresh if reads(record.embedded_text, embedder=self._embedder)]
             self._done = replace(self._done, unread=self._done.unread + len(fresh) - len(legible))
-            for start in range(0, len(legible), _TOGETHER):
-                some = legible[start : start + _TOGETHER]
+            for start in range(0, len(legible), together):
+                some = legible[start : start + together]
                 self._write(some, self._vectors(some))
-                done = self._done
-                self._progress(done.embedded + done.unread + len(done.refused), self._total)
+                yield
             offset += len(page) - (self._done.embedded - embedded)  # those embedded wait no more
-        return self._done.embedded - before
+
+    def _page(self, offset: int) -> Sequence[Record]:
+        ports = self._ports()
+        page = ports.read_store().list(self._where, limit=_PAGE, offset=offset)
+        if ports.degraded and not self.is_told:
+            raise BackendError("the store is out of reach, so its messages are embedded later")
+        return page
 
     def _vectors(self, records: Sequence[Record]) -> "dict[str, Vector]":
         """Text → vector. If embedding them together fails, each is tried alone: one text may be the cause."""
@@ -111,18 +159,20 @@ class _Reembedding:
         texts = list(dict.fromkeys(record.embedded_text for record in records))
         found = dict(zip(texts, ports.deciding().embed(texts), strict=True))
         if ports.degraded:
+            self._check_embedder()
             for text in texts:
                 alone = replace(ports, seconds=ports.left(), faults=[])
                 (found[text],) = alone.deciding().embed([text])
-        known = {text: vector for text, vector in found.items() if vector is not None}
-        if not known and self._ports().deciding().embed([_ANY_TEXT])[0] is None:
+        return {text: vector for text, vector in found.items() if vector is not None}
+
+    def _check_embedder(self) -> None:
+        if self._ports().deciding().embed([_ANY_TEXT])[0] is None:
             name, embedded = self._embedder.fingerprint, self._done.embedded
             raise EmbeddingError(
                 f"{name} fails on every text; {embedded:,} records were embedded before that and stay so. "
                 "See the log, mend it, and run this again",
                 embedded=embedded,
             )
-        return known
 
     def _write(self, records: Sequence[Record], known: "dict[str, Vector]", *, tries: int = _TRIES) -> None:
         """Write the vectors in one commit; after a conflict, read the records and write them again."""
@@ -156,7 +206,7 @@ class _Reembedding:
         )
         detail: dict[str, str | int] = {"records": len(records), "embedder": name}
         event = AuditEvent("memory.reembed", user_id=self._user_id, actor="operator", detail=detail)
-        return Commit(changes, (event,))
+        return Commit(changes, (event,) if self.is_told else ())
 
     def _ports(self) -> Ports:
         """New ports with more time than a turn has, since many texts are embedded at once."""
