@@ -330,7 +330,7 @@ class Memory:
             return Recalled(Note(degraded=True, hits=Hits(degraded=True, notes=(said,))))
 
         recalled = guarded(lambda: self.bridge.within(ports.left(), look), otherwise=without)
-        self._vectors.after_a_recall(scope.user_id)
+        self._vectors.look_for(scope.user_id)
         return recalled
 
     def _quotes(self, scope: Scope) -> bool:
@@ -357,10 +357,7 @@ class Memory:
     # --- end of life
 
     def flush(self, *, seconds: float = 60.0) -> bool:
-        """Read what waits in the queue, and wait until all is written and session messages are embedded.
-
-        False: the time ran out, or the embedder or the store failed.
-        """
+        """Read what waits in the queue, and embed session messages. False: time ran out, or one failed."""
         until = time.monotonic() + seconds
         return self.queue.flush(seconds=seconds) and self._vectors.flush(seconds=until - time.monotonic())
 

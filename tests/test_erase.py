@@ -18,7 +18,7 @@ from qdrant_client import QdrantClient
 import supervisor_memory
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
 from supervisor_memory.errors import BackendError, ConfirmationRequired, SupervisorMemoryError, WasErased
-from supervisor_memory.model.records import AuditEvent
+from supervisor_memory.model.records import SESSION_FAMILY, AuditEvent
 from supervisor_memory.stores.caches import MODULES_THAT_KEEP_TEXTS
 from supervisor_memory.stores.langgraph.store import BaseStoreBackend
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
@@ -81,6 +81,7 @@ def test_no_file_holds_anything_of_an_erased_user_and_the_others_keep_all(name: 
     assert any(each.startswith("vector") for each in found)
     before = world.of_others()
     victims = left_of(backend, world.victim)
+    assert {each.embedder for each in victims if each.family == SESSION_FAMILY} == {Dense.fingerprint}
     versions = sum(len(backend.versions(each.id)) - 1 for each in victims)
 
     receipt = world.memory.erase(user_id=world.victim, confirm=True)

@@ -11,7 +11,6 @@ from functools import partial
 from math import inf
 from typing import Final
 
-from supervisor_memory.errors import ReadOnlyStore
 from supervisor_memory.model.records import SESSION_FAMILY, Namespace, Record
 from supervisor_memory.ports import Services, guarded
 from supervisor_memory.upkeep.forget import forget
@@ -103,122 +102,97 @@ class Rarely:
             guarded(lambda extent=extent: once(extent), otherwise=lambda error: None)  # type: ignore[misc]
 
 
-_MOST_NOTED: Final = 10_000
-_SECONDS_A_USER: Final = 2.0
-_SECONDS_TO_CLOSE: Final = 1.0
+_SECONDS_A_TURN: Final = 2.0
 _SECONDS_OF_REST: Final = 60.0
 
 
 class MessageVectors:
-    """Embeds session messages: those just kept, and, once a process, all that a user has without a vector.
+    """Embeds session messages in the background: those just kept, and once a process all that a user has.
 
-    The store tells which messages wait. Noted here is only where to look next, so what a process leaves is
-    embedded by the next one that recalls or writes for the user. One thread works; users take turns. After a
-    failure it rests for a minute.
+    The store tells which have no vector. Noted here is only where to look next, so what a process leaves is
+    embedded by the next one that recalls or writes for the user. After a failure it rests for a minute.
+    Nothing here raises.
     """
 
     def __init__(self, services: Services) -> None:
-        self._services = services
-        self._is_closed = False
+        self._services, self._is_closed = services, False
         self._reset()
 
     def _reset(self) -> None:
-        self._pid = os.getpid()
-        self._lock = threading.Condition()
+        self._pid, self._changed = os.getpid(), threading.Condition()
         self._ids: set[str] = set()
         self._users: OrderedDict[str, None] = OrderedDict()
         self._known: set[str] = set()
-        """The users who are among `_users`, or were."""
-        self._is_working = False
-        self._rests_until = -inf
+        self._is_working, self._rests_until = False, -inf
 
-    def after_a_write(self, user_id: str, kept: Sequence[Record]) -> None:
-        """Embed the session messages among these records later; does not wait, and never raises."""
-        if ids := [r.id for r in kept if r.family == SESSION_FAMILY and r.status == "active"]:
-            self._note(user_id, ids)
-
-    def after_a_recall(self, user_id: str) -> None:
-        """Look once for messages that an earlier process left; does not wait, and never raises."""
-        if self._pid != os.getpid() or user_id not in self._known or self._ids or self._users:
-            self._note(user_id)
-
-    def next_message(self, user_id: str) -> None:
-        """Without background workers: embed a user's messages now, in the time of a write."""
-        if not self._services.settings.queue_worker:
-            self._embed_within(self._services.settings.write_timeout_ms / 1000, user_id)
-
-    def flush(self, *, seconds: float) -> bool:
-        """Embed all that wait in the store. False: the time ran out, or the embedder or the store failed."""
-        until = time.monotonic() + seconds
-        self._wait(seconds)
-        return self._embed_within(until - time.monotonic())
-
-    def close(self) -> None:
-        """Wait a second for what was noted, and another for the commit under way; begin nothing more."""
-        for _ in range(2):
-            self._wait(_SECONDS_TO_CLOSE)
-            self._is_closed = True
-
-    def _wait(self, seconds: float) -> None:
-        with self._locked():
-            self._lock.wait_for(lambda: not self._is_working, timeout=seconds)
-
-    def _locked(self) -> threading.Condition:
-        if self._pid != os.getpid():  # threads do not survive a fork, and a lock may have been held
-            self._reset()
-        return self._lock
-
-    def _note(self, user_id: str, ids: Sequence[str] = ()) -> None:
+    def look_for(self, user_id: str, kept: Sequence[Record] = ()) -> None:
+        """Embed later the session messages among records just kept, and once a process all of the user's."""
         if self._services.embedder is None or not self._services.settings.queue_worker:
             return
         with self._locked():
-            if max(len(self._known), len(self._ids)) > _MOST_NOTED:  # the store knows them
-                self._known.clear()
-                self._ids.clear()
-            self._ids.update(ids)
+            if len(self._known) + len(self._ids) > _MOST_USERS:  # the store knows them
+                self._known, self._ids = set(), set()
+            self._ids.update(r.id for r in kept if r.family == SESSION_FAMILY and r.status == "active")
             if user_id not in self._known:
                 self._known.add(user_id)
                 self._users[user_id] = None
-            if self._is_working or not self._may_work():
+            if self._is_working or not self._has_work():
                 return
             self._is_working = True
         self._services.bridge.aside(self._work)
 
-    def _may_work(self) -> bool:
-        return not self._is_closed and time.monotonic() >= self._rests_until
+    def flush(self, *, seconds: float, user_id: str | None = None) -> bool:
+        """Embed all that wait in the store, or a user's. False: time ran out, or embedder or store failed."""
+        until = time.monotonic() + seconds
+        self._wait(seconds)
+        left = until - time.monotonic()
+        embed = partial(self._services.bridge.within, left, self._embed, left, user_id)
+        return left > 0 and guarded(embed, otherwise=lambda error: False)
+
+    def close(self) -> None:
+        """Wait a second for what was noted, and another for the commit under way; begin nothing more."""
+        for _ in range(2):
+            self._wait(1.0)
+            self._is_closed = True
+
+    def _wait(self, seconds: float) -> None:
+        with self._locked():
+            self._changed.wait_for(lambda: not self._is_working, timeout=seconds)
+
+    def _locked(self) -> threading.Condition:
+        if self._pid != os.getpid():  # threads do not survive a fork, and a lock may have been held
+            self._reset()
+        return self._changed
+
+    def _has_work(self) -> bool:
+        may_work = not self._is_closed and time.monotonic() >= self._rests_until
+        return may_work and bool(self._ids or self._users)
 
     def _work(self) -> None:
+        """Embed what was noted: messages just kept first, then a user's at a time."""
         while True:
-            with self._lock:
-                if not self._may_work() or not (self._ids or self._users):
+            with self._changed:
+                if not self._has_work():
                     self._is_working = False
-                    self._lock.notify_all()
+                    self._changed.notify_all()
                     return
                 ids, self._ids = self._ids, set()
-                user_id = None if ids else self._users.popitem(last=False)[0]
-            if not self._embed(_SECONDS_A_USER, user_id, ids):
-                with self._lock:
+                users = {} if ids else {self._users.popitem(last=False)[0]: None}
+            if not self._embed(_SECONDS_A_TURN, next(iter(users), None), ids or None):
+                with self._changed:
                     self._ids |= ids
-                    self._users.update({} if user_id is None else {user_id: None})
+                    self._users.update(users)
 
-    def _embed_within(self, seconds: float, user_id: str | None = None) -> bool:
-        embed = partial(self._embed, seconds, user_id)
-        within = partial(self._services.bridge.within, seconds, embed)
-        return seconds > 0 and guarded(within, otherwise=lambda error: False)
-
-    def _embed(self, seconds: float, user_id: str | None, ids: Collection[str] = ()) -> bool:
+    def _embed(self, seconds: float, user_id: str | None = None, ids: Collection[str] | None = None) -> bool:
         """Whether all were embedded; after so many seconds, only the commit under way is finished."""
         until = time.monotonic() + seconds
 
         def embed() -> bool:
-            for _ in embedding_messages(self._services, user_id, ids=ids or None):
-                if self._is_closed or time.monotonic() >= until:
-                    return False
-            return True
+            steps = embedding_messages(self._services, user_id, ids)
+            return not any(self._is_closed or time.monotonic() >= until for _ in steps)
 
         def failed(error: BaseException) -> bool:
-            rest = inf if isinstance(error, ReadOnlyStore) else _SECONDS_OF_REST
-            self._rests_until = time.monotonic() + rest
+            self._rests_until = time.monotonic() + _SECONDS_OF_REST
             return False
 
         return self._services.embedder is None or guarded(embed, otherwise=failed)

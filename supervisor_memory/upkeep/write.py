@@ -341,7 +341,8 @@ class Writer:
         results = guarded(lambda: services.bridge.within(ports.left(), keep), otherwise=without)
         if "user" in spoke:
             self.queue.next_message(scope.user_id)
-            self.vectors.next_message(scope.user_id)
+            if not services.settings.queue_worker:
+                self.vectors.flush(seconds=services.settings.write_timeout_ms / 1000, user_id=scope.user_id)
         return results
 
     def insert(
@@ -379,7 +380,7 @@ class Writer:
         self.hints.about(done.candidates)
         if any(result.id for result in done.results):
             self.rarely.after_a_write(done.scope.user_id, added=done.added)
-            self.vectors.after_a_write(done.scope.user_id, done.verbatim)
+            self.vectors.look_for(done.scope.user_id, done.verbatim)
 
     def _note_use(self, said: Remembering) -> None:
         """Log how much of a note the answer took up: a number."""
