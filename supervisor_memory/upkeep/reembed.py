@@ -179,7 +179,7 @@ class _Reembedding:
         name = self._embedder.fingerprint
         changes = tuple(
             Change(replace(record, vector=known[record.embedded_text], embedder=name), expects=record.version)
-            for record in records
+            for record in reversed(records)  # the oldest first, as they lie in files
         )
         detail: dict[str, str | int] = {"records": len(records), "embedder": name}
         event = AuditEvent("memory.reembed", user_id=self._user_id, actor="operator", detail=detail)

@@ -161,10 +161,14 @@ def test_without_an_embedder_nothing_is_looked_for() -> None:
 def test_a_failing_embedder_disturbs_no_graph_is_left_alone_for_a_while_and_asked_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    backend, calls = InMemoryBackend(), []
+    backend, calls = InMemoryBackend(), list[str]()
     fails: Callable[[str], object] = failing_on("")
-    embedder = Model("one", before=lambda text: (calls.append(text), fails(text)))
-    memory = memory_over(backend, embedder)
+
+    def ask(text: str) -> None:
+        calls.append(text)
+        fails(text)
+
+    memory = memory_over(backend, Model("one", before=ask))
     graph = memory.attach(team(model(*[AIMessage("It lies in Oslo.")] * 4), {})).compile()
     for number in range(4):
         answer = graph.invoke(asking(f"Where is boat {number}?"), config(user_id="ada", thread=f"t{number}"))
