@@ -330,7 +330,7 @@ class Memory:
             return Recalled(Note(degraded=True, hits=Hits(degraded=True, notes=(said,))))
 
         recalled = guarded(lambda: self.bridge.within(ports.left(), look), otherwise=without)
-        self._vectors.look_for(scope.user_id)
+        guarded(lambda: self._vectors.look_for(scope.user_id), otherwise=lambda error: None)
         return recalled
 
     def _quotes(self, scope: Scope) -> bool:
