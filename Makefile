@@ -66,6 +66,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/node_cost.py
 	$(BIN)/python benchmarks/write_cost.py
 	$(BIN)/python benchmarks/queue_cost.py
+	$(BIN)/python benchmarks/message_vectors.py
 	$(BIN)/python benchmarks/qdrant_cost.py --rounds 10 --block 10
 	$(BIN)/python benchmarks/import_weight.py
 	$(BIN)/python benchmarks/peers.py $(if $(FULL),--full) --json $(BENCH)/peers.jsonl

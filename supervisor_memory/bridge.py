@@ -170,6 +170,10 @@ class Bridge:
             self._pending.add(future)
         future.add_done_callback(self._forget)
 
+    def aside(self, function: Callable[[], object]) -> None:
+        """Run a call later, in its own thread; `drain` does not wait for it."""
+        self._outer.submit(function)
+
     def _forget(self, future: "Future[object]") -> None:
         with self._lock:
             self._pending.discard(future)

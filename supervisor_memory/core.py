@@ -34,7 +34,7 @@ from supervisor_memory.settings import Settings
 from supervisor_memory.stores.open import open_backend
 from supervisor_memory.stores.protocol import Journals, MemoryBackend
 from supervisor_memory.telemetry import of_recall, open_telemetry, spanned
-from supervisor_memory.upkeep.automatic import Rarely
+from supervisor_memory.upkeep.automatic import MessageVectors, Rarely
 from supervisor_memory.upkeep.desk import Upkeep
 from supervisor_memory.upkeep.edit import Curator
 from supervisor_memory.upkeep.erase import Receipt
@@ -136,6 +136,7 @@ class Memory:
         )
         self.hints = Hints(self.services)
         self._rarely = Rarely(self.services)
+        self._vectors = MessageVectors(self.services)
         self._keep_messages, self._recall_said = keep_messages, recall_said
         trail = Trail(self.backend, self.bridge, clock, self.settings.search_timeout_ms / 1000)
         self.queue = Queue(
@@ -163,8 +164,9 @@ class Memory:
             writing=lambda: services.ports(settings.write_timeout_ms),
             trail=trail,
         )
+        by_itself = self._rarely, self._vectors
         self._writer = Writer(
-            services, self.recipe, trail, curator, self.queue, self.hints, self._rarely, self._keep_messages
+            services, self.recipe, trail, curator, self.queue, self.hints, *by_itself, self._keep_messages
         )
         self._reader = Reader(services, self.recipe, curator, trail, self._quotes)
         self.review = Desk(services, self.recipe.insert, curator, trail)
@@ -327,7 +329,9 @@ class Memory:
             said = f"{type(error).__name__}: {error}"
             return Recalled(Note(degraded=True, hits=Hits(degraded=True, notes=(said,))))
 
-        return guarded(lambda: self.bridge.within(ports.left(), look), otherwise=without)
+        recalled = guarded(lambda: self.bridge.within(ports.left(), look), otherwise=without)
+        guarded(lambda: self._vectors.look_for(scope.user_id), otherwise=lambda error: None)
+        return recalled
 
     def _quotes(self, scope: Scope) -> bool:
         asked = self._recall_said
@@ -353,16 +357,19 @@ class Memory:
     # --- end of life
 
     def flush(self, *, seconds: float = 60.0) -> bool:
-        """Read what waits in the queue, and wait until all is written. False when the time ran out."""
-        return self.queue.flush(seconds=seconds)
+        """Read what waits in the queue, and embed session messages. False: time ran out, or one failed."""
+        until = time.monotonic() + seconds
+        return self.queue.flush(seconds=seconds) and self._vectors.flush(seconds=until - time.monotonic())
 
     def close(self) -> None:
         """Read what this process has put into the queue, and let go of files. Closing twice is fine.
 
+        Session messages that wait for a vector are left to the next process.
         Rows of the access log that a full disk does not take are told of in the log; nothing else waits until
         here to be written.
         """
         try:
+            self._vectors.close()
             self.queue.close()
         finally:
             self.backend.close()

@@ -246,7 +246,7 @@ class Settings(BaseSettings):
     queue_worker: bool = _named(
         "MEMORY_QUEUE_WORKER",
         True,
-        "Read events in the background; False: at flush() and with the user's next message alone.",
+        "Read events and embed messages in the background; False: at flush() and a user's next message alone.",
     )
     queue_min_events: int = _named(
         "MEMORY_QUEUE_MIN_EVENTS",

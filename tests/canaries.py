@@ -76,6 +76,7 @@ class World:
             for other in others:
                 world._say(other, number)
             world._say(world.victim, number)
+        assert memory.flush()
         clock.forward(days=1)
         return world
 

@@ -109,6 +109,7 @@ def test_no_file_holds_anything_of_an_erased_user_and_the_others_keep_all(name: 
     assert any(each.startswith("vector") for each in found)
     before = world.of_others()
     victims = left_of(backend, world.victim)
+    assert {each.embedder for each in victims if each.family == SESSION_FAMILY} == {Dense.fingerprint}
     versions = sum(len(backend.versions(each.id)) - 1 for each in victims)
 
     receipt = world.memory.erase(user_id=world.victim, confirm=True)

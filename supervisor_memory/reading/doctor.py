@@ -94,7 +94,8 @@ class FileState:
 class Capacity:
     """`over` are the namespaces with more than `limit` active records; `vectors` counts the fingerprints
     of the newest records, "" for those without a vector. `waiting` are the records that `reembed` would
-    embed; None: there is no embedder. Of those in a language it does not read, the newest are left out.
+    embed, `messages` the session messages; None: there is no embedder. Of those in a language it does not
+    read, the newest are left out.
     `expired` are found no more and not yet set aside; `forgot_at` is when `forget` ran last, or did something
     by itself, in seconds since 1970; None: never, by this machine's log."""
 
@@ -103,6 +104,7 @@ class Capacity:
     over: tuple[tuple[str, int], ...] = ()
     vectors: dict[str, int] = field(default_factory=dict)
     waiting: int | None = None
+    messages: int | None = None
     expired: int = 0
     forgot_at: float | None = None
 
@@ -273,15 +275,16 @@ def _measure(backend: MemoryBackend, settings: Settings, embedder: EmbedderState
         over=tuple((name, size) for name, size in sizes.most_common() if size > settings.capacity),
         vectors=dict(Counter(record.embedder or "" for record in latest)),
         waiting=_waiting(backend, embedder),
+        messages=_waiting(backend, embedder, SESSION_FAMILY),
         expired=sum(backend.count(replace(where, expired_by=now)) for where in everything),
         forgot_at=runs[0].ts_us / _MICRO if runs else None,
     )
 
 
-def _waiting(backend: MemoryBackend, embedder: EmbedderState) -> int | None:
+def _waiting(backend: MemoryBackend, embedder: EmbedderState, *families: str) -> int | None:
     if embedder.fingerprint is None:
         return None
-    where = waiting_for(embedder.fingerprint)
+    where = waiting_for(embedder.fingerprint, None, *families)
     newest = backend.list(where, limit=_LATEST)
     unread = sum(not reads(record.content, embedder=embedder) for record in newest)
     return backend.count(where) - unread
@@ -389,11 +392,13 @@ def _warnings(
             f"{embedder.fingerprint} does not read Chinese: such texts are found by their words only; "
             "set EMBEDDING_MODEL=multilingual-e5-small"
         )
-    if capacity.waiting:
-        yield (
-            f"{capacity.waiting:,} records have no vector of {embedder.fingerprint}, so they are found by "
-            "words alone; `supervisor-memory reembed` embeds them"
-        )
+    unread = (("records", capacity.waiting, 0), ("session messages", capacity.messages, _MANY_MESSAGES))
+    for what, number, few in unread:
+        if number is not None and number > few:
+            yield (
+                f"{number:,} {what} have no vector of {embedder.fingerprint}, so they are found by "
+                "words alone; `supervisor-memory reembed` embeds them"
+            )
     for name, count in capacity.over:
         yield (
             f"namespace {name} holds {count:,} active records, over MEMORY_CAPACITY={capacity.limit:,}; "
@@ -404,6 +409,7 @@ def _warnings(
     yield from _open_to_others(files)
 
 
+_MANY_MESSAGES: Final = 1_000  # more than the background has on its hands
 _ROUNDING: Final = 1e-9  # of products of settings: what is advised is enough
 
 

@@ -33,7 +33,7 @@ class AsOf(StateBackend):
         self._backend = backend
         records: dict[str, Record] = {}
         vectors: dict[str, StoredVector] = {}
-        changed: list[Record] = []  # session messages never do, which have no vectors
+        changed: list[Record] = []  # without a stored vector of the text as it was
         for versions, vector in _histories(backend, user_id):
             now = versions[-1]
             if (then := valid_at(versions, when)) is None:

@@ -327,6 +327,16 @@ class BackendContract:
             assert contents(backend.search(query(**asked), limit=5)) == ["said tea"]
             assert contents(backend.list(Filter(**asked), limit=5)) == ["said tea"]
 
+    def test_a_session_message_is_found_by_meaning_once_it_has_a_vector(self, backend: MemoryBackend) -> None:
+        said = written(backend, tea("said tea", family=SESSION_FAMILY, layer="history"))
+        waiting = Filter(families=(SESSION_FAMILY,), not_embedded_by=EMBEDDER)
+        asked = query("boat", vector=direction(0), families=(SESSION_FAMILY,))
+        assert (backend.count(waiting), len(backend.search(asked, limit=5))) == (1, 0)
+        backend.update([changed(with_vector(said, direction(0)))])
+        assert (backend.count(waiting), ways(backend.search(asked, limit=5))) == (0, {"said tea": {"cosine"}})
+        assert len(backend.search(query("boat", vector=direction(0)), limit=5)) == 0
+        assert backend.versions(said.id) == (replace(said, embedder=EMBEDDER),)
+
     # Filters
 
     def test_lists_begin_with_the_last_updated_and_can_be_paged(self, backend: MemoryBackend) -> None:

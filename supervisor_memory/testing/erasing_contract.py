@@ -58,14 +58,18 @@ class ErasingContract:
         assert isinstance(backend, Erases)
 
     def test_what_is_erased_is_found_in_no_way_and_counted(self, backend: MemoryBackend) -> None:
-        hers, deleted, hello = embedded("green tea", axis=1), tea("white tea"), said()
+        hers, deleted, hello = (
+            embedded("green tea", axis=1),
+            tea("white tea"),
+            with_vector(said(), direction(1)),
+        )
         backend.write([hers, deleted, hello, tea("black tea", user="bo")])
         backend.update([Change(replace(hers, content="green tea, cold"), expects=1)])
         backend.delete([deleted.id])
         told = given("inject", Scope("alice"), at=NOW, hits=[Hit(hers)])
         backend.audit.record_access([Access("search", NOW, "alice", record_id=hers.id), told])
         expected = {
-            "records": 3, "versions": 2, "vectors": 1, "accesses": 1, "record_keys": 3, "notes": 1,
+            "records": 3, "versions": 2, "vectors": 2, "accesses": 1, "record_keys": 3, "notes": 1,
             "pseudonyms": 1,
         }  # fmt: skip
         assert isinstance(backend, Erases)
@@ -77,7 +81,8 @@ class ErasingContract:
         assert backend.get([hers.id, deleted.id, hello.id]) == ()
         assert backend.versions(hers.id) == ()
         assert backend.count(Filter(user_id="alice", statuses=None)) == 0
-        assert len(backend.search(query("tea", vector=direction(1)), limit=9)) == 0
+        for families in (None, (SESSION_FAMILY,)):
+            assert not backend.search(query("tea", vector=direction(1), families=families), limit=9).items
         assert contents(backend.search(query("tea", user="bo"), limit=9)) == ["black tea"]
         assert backend.audit.key(hers.id) is None
         assert backend.audit.accesses(9, record_id=hers.id) == ()

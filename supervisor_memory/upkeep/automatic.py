@@ -1,16 +1,20 @@
-"""Forgetting in the background: after a write, once an hour for each user, or if a namespace may be full."""
+"""Work in the background: forgetting by rule, and the vectors of session messages."""
 
 import logging
+import os
 import threading
+import time
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import inf
 from typing import Final
 
-from supervisor_memory.model.records import Namespace
+from supervisor_memory.model.records import SESSION_FAMILY, Namespace, Record
 from supervisor_memory.ports import Services, guarded
 from supervisor_memory.upkeep.forget import forget
+from supervisor_memory.upkeep.reembed import embedding_messages
 from supervisor_memory.upkeep.rules import BY_ITSELF, WITHIN_CAPACITY, Extent
 
 _HOUR: Final = 3600.0
@@ -96,3 +100,99 @@ class Rarely:
 
         for extent in extents:
             guarded(lambda extent=extent: once(extent), otherwise=lambda error: None)  # type: ignore[misc]
+
+
+_SECONDS_A_TURN: Final = 2.0
+_SECONDS_OF_REST: Final = 60.0
+
+
+class MessageVectors:
+    """Embeds session messages in the background: those just kept, and once a process all that a user has.
+
+    The store tells which have no vector. Noted here is only where to look next, so what a process leaves is
+    embedded by the next one that recalls or writes for the user. After a failure it rests for a minute.
+    Nothing here raises.
+    """
+
+    def __init__(self, services: Services) -> None:
+        self._services, self._is_closed = services, False
+        self._reset()
+
+    def _reset(self) -> None:
+        self._pid, self._changed = os.getpid(), threading.Condition()
+        self._ids: set[str] = set()
+        self._users: OrderedDict[str, None] = OrderedDict()
+        self._known: set[str] = set()
+        self._is_working, self._rests_until = False, -inf
+
+    def look_for(self, user_id: str, kept: Sequence[Record] = ()) -> None:
+        """Embed later the session messages among records just kept, and once a process all of the user's."""
+        if self._services.embedder is None or not self._services.settings.queue_worker:
+            return
+        with self._locked():
+            if len(self._known) + len(self._ids) > _MOST_USERS:  # the store knows them
+                self._known, self._ids = set(), set()
+            self._ids.update(r.id for r in kept if r.family == SESSION_FAMILY and r.status == "active")
+            if user_id not in self._known:
+                self._known.add(user_id)
+                self._users[user_id] = None
+            if self._is_working or not self._has_work():
+                return
+            self._is_working = True
+        self._services.bridge.aside(self._work)
+
+    def flush(self, *, seconds: float, user_id: str | None = None) -> bool:
+        """Embed all that wait in the store, or a user's. False: time ran out, or embedder or store failed."""
+        until = time.monotonic() + seconds
+        self._wait(seconds)
+        left = until - time.monotonic()
+        embed = partial(self._services.bridge.within, left, self._embed, left, user_id)
+        return left > 0 and guarded(embed, otherwise=lambda error: False)
+
+    def close(self) -> None:
+        """Wait a second for what was noted, and another for the commit under way; begin nothing more."""
+        for _ in range(2):
+            self._wait(1.0)
+            self._is_closed = True
+
+    def _wait(self, seconds: float) -> None:
+        with self._locked():
+            self._changed.wait_for(lambda: not self._is_working, timeout=seconds)
+
+    def _locked(self) -> threading.Condition:
+        if self._pid != os.getpid():  # threads do not survive a fork, and a lock may have been held
+            self._reset()
+        return self._changed
+
+    def _has_work(self) -> bool:
+        may_work = not self._is_closed and time.monotonic() >= self._rests_until
+        return may_work and bool(self._ids or self._users)
+
+    def _work(self) -> None:
+        """Embed what was noted: messages just kept first, then a user's at a time."""
+        while True:
+            with self._changed:
+                if not self._has_work():
+                    self._is_working = False
+                    self._changed.notify_all()
+                    return
+                ids, self._ids = self._ids, set()
+                users = {} if ids else {self._users.popitem(last=False)[0]: None}
+            if not self._embed(_SECONDS_A_TURN, next(iter(users), None), ids or None):
+                with self._changed:
+                    self._ids |= ids
+                    self._users.update(users)
+
+    def _embed(self, seconds: float, user_id: str | None = None, ids: Collection[str] | None = None) -> bool:
+        """Whether all were embedded; after so many seconds, only the commit under way is finished."""
+        until = time.monotonic() + seconds
+
+        def embed() -> bool:
+            steps = embedding_messages(self._services, user_id, ids)
+            return not any(self._is_closed or time.monotonic() >= until for _ in steps)
+
+        def failed(error: BaseException) -> bool:
+            self._rests_until = time.monotonic() + _SECONDS_OF_REST
+            return False
+
+        return self._services.embedder is None or guarded(embed, otherwise=failed)

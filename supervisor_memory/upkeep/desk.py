@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 from supervisor_memory.bridge import twin
 from supervisor_memory.errors import BackendError, ConfirmationRequired
 from supervisor_memory.model.arguments import check_login
-from supervisor_memory.model.records import Filter, Record, Scope
+from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record, Scope
 from supervisor_memory.ports import Services
 from supervisor_memory.stores.protocol import Health, Journals, MemoryBackend, Reconciled
 from supervisor_memory.telemetry import of_many, spanned
 from supervisor_memory.upkeep.erase import OUT_OF_REACH, Eraser, Receipt
 from supervisor_memory.upkeep.forget import Forgotten, forget
 from supervisor_memory.upkeep.queue.queue import Queue
-from supervisor_memory.upkeep.reembed import Reembedded, reembed
+from supervisor_memory.upkeep.reembed import Reembedded, reembed, waiting_for
 from supervisor_memory.wiring.trail import Trail
 
 if TYPE_CHECKING:
@@ -62,6 +62,13 @@ class Upkeep:
     def count(self, where: Filter) -> int:
         """How many records match."""
         return self.services.backend.count(where)
+
+    def messages_waiting(self) -> int | None:
+        """The number of session messages without a vector; None: there is no embedder, or it fails."""
+        embedder = self.services.ports(self.services.settings.search_timeout_ms).no_store().embedder
+        return (
+            None if embedder is None else self.count(waiting_for(embedder.fingerprint, None, SESSION_FAMILY))
+        )
 
     def shared_store(self) -> str | None:
         """The name of a store that other instances change too, whose logs are elsewhere; else None."""
@@ -118,7 +125,7 @@ class Upkeep:
     def reembed(
         self, *, user_id: str | None = None, progress: Callable[[int, int], None] | None = None
     ) -> Reembedded:
-        """Embed the records that the present embedder has not read: after another model, after an outage.
+        """Embed what the present embedder has not read, messages too: after another model, after an outage.
 
         They keep their version and their times. It can be cut off anywhere and called again.
 

@@ -41,7 +41,7 @@ from supervisor_memory.stages.pre_insert import extract
 from supervisor_memory.stages.pre_insert.gather import with_metadata
 from supervisor_memory.stores.protocol import Commit, MemoryBackend
 from supervisor_memory.telemetry import of_many, of_one, of_write, spanned
-from supervisor_memory.upkeep.automatic import Rarely
+from supervisor_memory.upkeep.automatic import MessageVectors, Rarely
 from supervisor_memory.upkeep.edit import Curator
 from supervisor_memory.upkeep.hints import Hints
 from supervisor_memory.upkeep.queue.queue import Queue
@@ -67,6 +67,7 @@ class Writer:
     queue: Queue
     hints: Hints
     rarely: Rarely
+    vectors: MessageVectors
     keep_messages: Callable[[Scope], bool] | None
 
     @spanned("upsert_memory", of_write)
@@ -344,6 +345,8 @@ class Writer:
         results = guarded(lambda: services.bridge.within(ports.left(), keep), otherwise=without)
         if "user" in spoke:
             self.queue.next_message(scope.user_id)
+            if not services.settings.queue_worker:
+                self.vectors.flush(seconds=services.settings.write_timeout_ms / 1000, user_id=scope.user_id)
         return results
 
     def insert(
@@ -381,6 +384,7 @@ class Writer:
         self.hints.about(done.candidates)
         if any(result.id for result in done.results):
             self.rarely.after_a_write(done.scope.user_id, added=done.added)
+            self.vectors.look_for(done.scope.user_id, done.verbatim)
 
     def _note_use(self, said: Remembering) -> None:
         """Log how much of a note the answer took up: a number."""

@@ -229,3 +229,14 @@ def test_a_recipe_that_is_not_there_is_a_problem(run: Run, tmp_path: Path) -> No
     assert told.code == 1
     assert told.json["recipe"] == "hippo"
     assert "choose one of default, generative_agents, mem0" in told.json["problems"][-1]
+
+
+def test_many_messages_without_a_vector_are_a_warning(
+    run: Run, ids: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ids
+    monkeypatch.setenv("EMBEDDING_DIM", "64")
+    assert "session messages have no vector" not in run("doctor").stdout
+    monkeypatch.setattr("supervisor_memory.reading.doctor._MANY_MESSAGES", 0)
+    assert "1 session messages have no vector" in run("doctor").stdout
+    assert run("doctor", "--json").json["capacity"]["messages"] == 1

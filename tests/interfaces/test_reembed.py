@@ -14,7 +14,7 @@ ANOTHER = HashingEmbedder(64).fingerprint
 
 @pytest.fixture
 def another_model(ids: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> int:
-    """How many records wait now."""
+    """How many records wait now; one session message waits beside them."""
     monkeypatch.setenv("EMBEDDING_DIM", "64")
     with SupervisorMemory.from_env() as memory:
         return sum(len(memory.get_all(user_id=user)) for user in ("ada", "bo"))
@@ -24,21 +24,22 @@ def test_doctor_tells_how_many_records_wait_until_they_are_embedded(run: Run, an
     told = run("doctor")
     assert f"warning: {another_model} records have no vector of {ANOTHER}" in told.stdout
     assert "supervisor-memory reembed" in told.stdout
+    assert re.search(r"said +1 messages without a vector", told.stdout)
     assert run("doctor", "--json").json["capacity"]["waiting"] == another_model
 
     done = run("reembed")
     assert (done.code, done.stderr) == (0, "")
-    assert done.stdout == f"embedded {another_model} records with {ANOTHER}\n"
+    assert done.stdout == f"embedded {another_model + 1} records with {ANOTHER}\n"
     assert "have no vector" not in run("doctor").stdout
     assert run("doctor", "--json").json["capacity"] | {"vectors": {}} == run("doctor", "--json").json[
         "capacity"
-    ] | {"vectors": {}, "waiting": 0}
+    ] | {"vectors": {}, "waiting": 0, "messages": 0}
 
 
 def test_one_user_at_a_time(run: Run, another_model: int) -> None:
     ada = run("reembed", "--user", "ada", "--json").json["embedded"]
     bo = run("reembed", "--user", "bo", "--json").json["embedded"]
-    assert (ada + bo, run("reembed", "--json").json["embedded"]) == (another_model, 0)
+    assert (ada + bo, run("reembed", "--json").json["embedded"]) == (another_model + 1, 0)
     assert run("reembed", "--user", "null").code == 2
 
 

@@ -177,6 +177,8 @@ def _backend_lines(diagnosis: "Diagnosis") -> Iterable[tuple[str, str]]:
     if backend.exists and backend.ok:
         yield "records", f"{capacity.active:,} active; MEMORY_CAPACITY {capacity.limit:,} a namespace"
         yield "over", ", ".join(f"{name} ({count:,})" for name, count in capacity.over) or "no namespace"
+        if capacity.messages is not None:
+            yield "said", f"{capacity.messages:,} messages without a vector"
         yield "expired", f"{capacity.expired:,}, not set aside yet"
         yield "forgot", "never" if capacity.forgot_at is None else moment(capacity.forgot_at)
 

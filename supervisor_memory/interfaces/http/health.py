@@ -81,6 +81,9 @@ def _lines(memory: SupervisorMemory, degraded: int) -> Iterator[str]:
     for status in get_args(Status):
         count = memory.upkeep.count(Filter(statuses=(status,)))
         yield f'supervisor_memory_records{{status="{status}"}} {count}'
+    if (waiting := memory.upkeep.messages_waiting()) is not None:
+        yield from _head("messages_waiting", "gauge", "Session messages without a vector by the embedder.")
+        yield f"supervisor_memory_messages_waiting {waiting}"
     yield from _head("degraded_total", "counter", "Flows that went on without a part of memory.")
     yield f"supervisor_memory_degraded_total {degraded}"
     yield from _head("audit_rows_total", "counter", "Rows of the audit log.")

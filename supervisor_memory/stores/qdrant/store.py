@@ -496,22 +496,27 @@ class QdrantBackend(Verbs):
 
     def _arrive(self, leaving: Iterable[tuple[str, Found]]) -> None:
         """Put records that leave a collection into the collection they move to."""
+        moves: dict[tuple[str, str], list[tuple[Record, Found]]] = {}
         for left, each in leaving:
-            record, target = each.record, each.moved_to
-            if record is None or target is None:
-                continue
-            dimension = 0 if each.vector is None else len(each.vector[1])
-            self._calls.ensure(target, dimension=dimension)
-            point = record_point(record, each.vector, commit=each.commit, moves=each.moves)
-            self._calls.write(target, [upsert([point], _UPSERT, older(record.version, each.moves))])
-            self._write_beside([place_point(record, target)])
-            gone = Marker(target, has_arrived=True)
-            marker = record_point(record, None, commit=each.commit, moves=each.moves, marker=gone)
-            same = models.Filter(must=of_commit(each.commit))
-            self._calls.write(left, [upsert([marker], _UPDATE, same)])
-            if not self._calls.retrieve(left, [str(point.id)], payload=["commit"]):
-                self._calls.remove(target, [str(point.id)])  # erased in between
-                self._erasing.tidy([record.user_id])
+            if each.record is not None and each.moved_to is not None:
+                moves.setdefault((left, each.moved_to), []).append((each.record, each))
+        for (left, target), some in moves.items():
+            vector, arriving, leaving_marks = some[0][1].vector, [], []
+            for record, each in some:
+                point = record_point(record, each.vector, commit=each.commit, moves=each.moves)
+                arriving.append(upsert([point], _UPSERT, older(record.version, each.moves)))
+                gone = Marker(target, has_arrived=True)
+                mark = record_point(record, None, commit=each.commit, moves=each.moves, marker=gone)
+                leaving_marks.append(upsert([mark], _UPDATE, models.Filter(must=of_commit(each.commit))))
+            self._calls.ensure(target, dimension=0 if vector is None else len(vector[1]))
+            self._calls.write(target, arriving)
+            self._write_beside([place_point(record, target) for record, _ in some])
+            self._calls.write(left, leaving_marks)
+            users = {point_id(record.id): record.user_id for record, _ in some}
+            there = {str(each.id) for each in self._calls.retrieve(left, [*users], payload=["commit"])}
+            if erased := [each for each in users if each not in there]:  # in between
+                self._calls.remove(target, erased)
+                self._erasing.tidy(users[each] for each in erased)
 
     def _settle(self) -> None:
         self._intents.settle(self._arrived)

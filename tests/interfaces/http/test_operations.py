@@ -398,6 +398,7 @@ def test_metrics_tell_how_much_there_is(client: Client, memory: SupervisorMemory
     assert before['supervisor_memory_queue_depth{state="dead"}'] == 0
     assert before['supervisor_memory_period_notes{agent=""}'] == 2
     assert before["supervisor_memory_degraded_total"] == 0
+    assert before["supervisor_memory_messages_waiting"] == memory.upkeep.messages_waiting()
     memory._trail.degraded("search", Scope("ada"), "TimeoutError", ports=memory.services.ports(1000))
     after = told()
     assert after["supervisor_memory_degraded_total"] == 1
