@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
+from supervisor_memory.compare.verdict import Compared, verdicts
 from supervisor_memory.flow import Recalling
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import SESSION_FAMILY, Filter, Hit, Record
@@ -23,16 +24,19 @@ from supervisor_memory.stages.retrieval.search import found_by
 from supervisor_memory.understand.names import named_people, without_people
 from supervisor_memory.understand.questions import asks_for_a_reply
 from supervisor_memory.understand.rejection import gives_orders, informing
-from supervisor_memory.understand.statements import sentences
+from supervisor_memory.understand.statements import read_statements, sentences
 
 _CANDIDATES = 60  # more than a note of usual size holds
 _ASKED_AGAIN = 20
 _OF_THE_THRESHOLD = 0.5  # for what stands between others that are shown as well
-_TIMES_THE_NOTE = 3  # as many tokens of excerpts, of which those of most worth are told
+_TIMES_THE_NOTE = 2  # as many tokens of excerpts, of which those of most worth are told
 _WHOLE = 150
 """Tokens up to which a message is quoted whole."""
 _EXCERPT, _SENTENCES = 90, 12
 """Tokens of the sentences of a longer message, and how many of them are looked at, best first."""
+_LEAST_SHARED = 2
+_COMPARED = 8
+_SHORT = 300
 _LETTERS_A_TOKEN = 8  # or fewer
 
 
@@ -68,8 +72,30 @@ def add_said(plan: Recalling, view: ReadStore) -> Recalling:
             excerpts[hit.record.id] = replace(hit, excerpt=text)
             left -= view.count_tokens(text)
     said = said.keeping((hit for hit in said.hits if hit.record.id in excerpts), others="over-budget")
-    items = (*plan.hits, *excerpts.values())
+    gone = _replaced(plan.hits.items, [*excerpts.values()], view.settings.duplicate_threshold)
+    said = said.keeping((hit for hit in said.hits if hit.record.id not in gone), others="untold")
+    items = (*plan.hits, *(hit for id_, hit in excerpts.items() if id_ not in gone))
     return replace(said, query=plan.query, hits=replace(plan.hits, items=items))
+
+
+def _replaced(records: Sequence[Hit], excerpts: Sequence[Hit], least: float) -> set[str]:
+    """The ids of excerpts whose statement the user plainly replaced by one that a record holds."""
+    first = [hit for hit in excerpts[:_COMPARED] if _is_users(hit.record)]
+    newer = [hit.record for hit in records[:_COMPARED] if hit.record.source.source_class == "user"]
+    gone: set[str] = set()
+    for new in newer:
+        older = [old for old in first if _may_be_replaced(old, new)]
+        known = [Compared.of(old.excerpt or "", new.content, None) for old in older]
+        judged = zip(verdicts(new.content, known, None), older, strict=True)
+        gone |= {old.record.id for verdict, old in judged if verdict.about >= least and verdict.instead == 1}
+    return gone
+
+
+def _may_be_replaced(old: Hit, new: Record) -> bool:
+    text, later = old.excerpt or "", new.content
+    if old.record.created_at >= new.updated_at or max(len(text), len(later)) > _SHORT:
+        return False
+    return len(frozenset(terms(text)) & frozenset(terms(later))) >= _LEAST_SHARED
 
 
 def _is_heard(message: Record, agent_id: str | None) -> bool:
@@ -209,6 +235,8 @@ def may_be_told(message: Record, excerpt: str | None = None) -> bool:
     """
     text = message.content if excerpt is None else excerpt
     is_users = _is_users(message)
+    if is_users and len(text) <= _SHORT and all(s.reason == "one-off" for s in read_statements(text).all):
+        return False
     if strip_notes(text) != text or gives_orders([*sentences(text)], by_others=not is_users):
         return False
     return is_users or informing(text)[1] not in _ECHOES
