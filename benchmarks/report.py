@@ -136,11 +136,7 @@ def search(lines: Sequence[Row]) -> str:
         ]
         for line in sizes
     ]
-    others = [
-        f"{line['name']}: {line['told']} (target: {line['target']}{_said(line)})."
-        for line in lines
-        if line not in sizes
-    ]
+    others = [f"{line['name']}: {line['told']}{_aim(line)}." for line in lines if line not in sizes]
     heads = ["records", "whole search", "by vectors alone", "numpy", "times the scan", "target", "reached"]
     return "\n\n".join([_table(heads, rows), *others])
 
@@ -152,6 +148,10 @@ def _ratio(line: Row) -> str:
 
 def _judged(line: Row) -> str:
     return {None: "", True: "yes", False: "**no**"}[line["is_met"]]
+
+
+def _aim(line: Row) -> str:
+    return f" (target: {line['target']}{_said(line)})" if line["target"] else ""
 
 
 def _said(line: Row) -> str:

@@ -9,6 +9,10 @@ utterances with a speaker, a session and a time, half are facts. Nobody embeds: 
 beforehand and looked up. Who asks alternates, a block each, in one process with one thread of BLAS; figures
 are medians over the rounds, in milliseconds of CPU time of the process, and ratios are of pairs.
 
+Then a note: `memory.recall` over as many records of one tier, and over a few hundred records beside so many
+session messages, all with vectors. And what a search costs whatever the number of records, by a line through
+1,000 and 10,000.
+
 Then the embedding of a question: all-MiniLM-L6-v2 as we run it, on one thread, beside sentence-transformers
 on torch, one thread too, where that is installed. It weighs too much to be installed for this alone: name an
 interpreter that has it with --torch or BENCHMARK_TORCH. Where the published weights were never downloaded,
@@ -42,16 +46,21 @@ from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.embedding.minilm import TOKENS, MiniLM
 from supervisor_memory.embedding.protocol import Calibration
 from supervisor_memory.errors import EmbedderNotInstalled
-from supervisor_memory.model.records import Filter, Query
+from supervisor_memory.model.records import SESSION_FAMILY, Filter, Query, Record, Scope, Source, new_id
+from supervisor_memory.stores.protocol import Change, Commit
 
 DIMENSION: Final = 384
 LIMIT: Final = 10
+BESIDE: Final = 300  # records beside session messages
+TOGETHER: Final = 500  # written in a commit
 QUESTIONS: Final = 200
 SESSION: Final = 20  # utterances
 VOCABULARY: Final = 20_000
 SPEAKERS: Final = ("Ann", "Ben")
+ROLES: Final = ("user", "assistant")
 FIRST: Final = 1_735_689_600.0  # 2025-01-01
 AT_MOST: Final = 15.0  # times the scan of 10,000
+TWO_TIERS_AT_MOST: Final = 1.5  # times as many records in one
 AT_LEAST: Final = 2.5  # times as fast as torch
 SECONDS_OF_A_BLOCK: Final = 0.15
 THREADS: Final = "OPENBLAS_NUM_THREADS"
@@ -140,8 +149,8 @@ def sides(texts: Texts, memory: SupervisorMemory) -> dict[str, Ask]:
     return {"ours": search, "vectors": by_vectors, "numpy": scan}
 
 
-def filled(texts: Texts, folder: Path) -> SupervisorMemory:
-    """A memory of one user that holds the records: sessions of utterances, and as many facts."""
+def filled(texts: Texts, folder: Path, *, some: slice = slice(None)) -> SupervisorMemory:
+    """A memory of one user that holds some of the records: sessions of utterances, and as many facts."""
     known = dict(zip((*texts.records, *texts.questions), (*texts.vectors, *texts.asked), strict=True))
     settings = Settings(
         backend="sqlite", path=folder, search_timeout_ms=PATIENCE_MS, write_timeout_ms=PATIENCE_MS
@@ -156,10 +165,72 @@ def filled(texts: Texts, folder: Path) -> SupervisorMemory:
             "session_id": f"session-{at // 2 // SESSION}",
             "created_at": FIRST + 60 * at,
         }
-        for at, text in enumerate(texts.records)
+        for at, text in enumerate(texts.records[some])
     ]
     memory.add_many(entries, user_id=USER)
     return memory
+
+
+def said(texts: Texts, memory: SupervisorMemory, messages: int) -> None:
+    """Keep the first texts as session messages of a user and an assistant, with their vectors."""
+    records = [
+        Record(
+            id=new_id(),
+            namespace=Scope(USER).namespace(SESSION_FAMILY),
+            content=text,
+            kind="task-traces",
+            layer="history",
+            created_at=FIRST + 60 * at,
+            updated_at=FIRST + 60 * at,
+            source=Source(
+                ("user", "agent")[at % 2], session_id=f"said-{at // SESSION}", speaker=ROLES[at % 2]
+            ),
+            embedder="looked-up",
+            vector=texts.vectors[at],
+        )
+        for at, text in enumerate(texts.records[:messages])
+    ]
+    for start in range(0, messages, TOGETHER):
+        memory.backend.batch(Commit(tuple(map(Change, records[start : start + TOGETHER]))))
+
+
+def two_tiers(messages: int, *, rounds: int) -> Line:
+    """Let a memory with so many records, and one with so many session messages and a few records, recall."""
+    texts = Texts.made(messages + BESIDE)
+    scope, first, last = Scope(USER), slice(messages), slice(messages, None)
+    with (
+        tempfile.TemporaryDirectory() as one,
+        tempfile.TemporaryDirectory() as two,
+        filled(texts, Path(one), some=first) as records,
+        filled(texts, Path(two), some=last) as both,
+    ):
+        said(texts, both, messages)
+        times = paired(
+            {
+                "both": lambda at: both.recall([], scope, query=texts.questions[at]),
+                "one": lambda at: records.recall([], scope, query=texts.questions[at]),
+            },
+            rounds=rounds,
+        )
+    ratios = sorted(two / one for two, one in zip(times["both"], times["one"], strict=True))
+    middle = {name: 1_000 * statistics.median(column) for name, column in times.items()}
+    ratio, judged = statistics.median(ratios), messages == 10_000
+    return Line(
+        f"a note, {BESIDE} records and {messages:,} session messages",
+        {"messages": messages, "ratio": ratio, **{f"{name}_ms": value for name, value in middle.items()}},
+        f"{ratio:.2f} times {messages:,} records ({ratios[0]:.2f} to {ratios[-1]:.2f} in {rounds} rounds): "
+        f"{middle['both']:.2f} ms, records alone {middle['one']:.2f}",
+        f"at most {TWO_TIERS_AT_MOST:g} times" if judged else "",
+        ratio <= TWO_TIERS_AT_MOST if judged else None,
+    )
+
+
+def fixed(few: Line, many: Line) -> Line:
+    """What a search costs whatever the number of records, by a line through two numbers of them."""
+    (small, cheap), (large, dear) = ((each.values["records"], each.values["ours_ms"]) for each in (few, many))
+    rest = (cheap * large - dear * small) / (large - small)
+    told = f"{rest:.2f} ms of {cheap:.2f} at {small:,} records"
+    return Line("fixed part of a whole search", {"fixed_ms": rest, "ours_ms": cheap}, told)
 
 
 def compare(records: int, *, rounds: int) -> Line:
@@ -287,8 +358,13 @@ def _torch_versions() -> str:
 
 def lines(options: argparse.Namespace) -> Iterator[Line]:
     sizes = options.records or [100, 1_000, 10_000, *((100_000, 1_000_000) if options.full else ())]
+    told: dict[int, Line] = {}
     for records in sizes:
-        yield compare(records, rounds=options.rounds)
+        told[records] = compare(records, rounds=options.rounds)
+        yield told[records]
+    if {1_000, 10_000} <= told.keys():
+        yield fixed(told[1_000], told[10_000])
+    yield two_tiers(min(10_000, max(sizes)), rounds=options.rounds)
     yield embedding_by(options.torch, rounds=options.rounds)
 
 

@@ -5,8 +5,10 @@ holds no text: ids, numbers, and codes of `supervisor_memory.model.explain`.
 """
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 from uuid import uuid4
 
@@ -31,6 +33,7 @@ _DROPPED: Final = 20
 _DIGITS: Final = 3
 _PAUSE_SECONDS: Final = 120.0
 _MICRO: Final = 1_000_000
+_QUOTED: Final = json.encoder.encode_basestring_ascii
 _COLUMNS: Final = "seq, id, ts_us, op, agent_id, session, run_id, tokens, degraded, shown, dropped"
 
 Values: TypeAlias = tuple[str | int | None, ...]
@@ -53,7 +56,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A note or a search on its way into the log. `at` is in seconds since 1970."""
+    """A note or a search on its way into the log. `at` is in seconds since 1970; records are told in JSON."""
 
     id: str
     op: str
@@ -61,8 +64,8 @@ class Given:
     scope: "Scope"
     tokens: int | None
     degraded: bool
-    shown: Sequence[Shown]
-    dropped: Sequence[Shown]
+    shown: str
+    dropped: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,22 +111,17 @@ def given(
     degraded: bool = False,
 ) -> Given:
     """Make the log's entry of a note or a search, with the best of the records left out."""
-    shown = [_shown(hit, hit.reason, rank) for rank, hit in enumerate(hits, start=1)]
     others = sorted(dropped, key=lambda each: -each.hit.score)[:_DROPPED]
-    left_out = [_shown(each.hit, each.reason, None) for each in others]
+    shown = _packed((hit, hit.reason, rank) for rank, hit in enumerate(hits, start=1))
+    left_out = _packed((each.hit, each.reason, None) for each in others)
     return Given(str(uuid4()), op, at, scope, tokens, degraded, shown, left_out)
-
-
-def _shown(hit: "Hit", reason: str, rank: int | None) -> Shown:
-    parts = {name: round(float(value), _DIGITS) for name, value in hit.parts.items()}
-    return Shown(hit.record.id, rank, round(hit.score, _DIGITS), reason, parts)
 
 
 def row_of(entry: Given, subject: str | None, session: str | None, run_id: str | None) -> Values:
     """The row of an entry, with the log's pseudonyms for its user, session and run."""
     return (
         *(entry.id, int(entry.at * _MICRO), subject, entry.op, entry.scope.agent_id, session, run_id),
-        *(entry.tokens, int(entry.degraded), _packed(entry.shown), _packed(entry.dropped)),
+        *(entry.tokens, int(entry.degraded), entry.shown, entry.dropped),
     )
 
 
@@ -191,9 +189,28 @@ def grouped(notes: Iterable[Injection]) -> list[Turn]:
     return [Turn(each[0].run_id, each[0].session, each[0].at, tuple(each)) for each in reversed(found)]
 
 
-def _packed(shown: Sequence[Shown]) -> str:
-    values = [[each.record_id, each.rank, each.score, each.reason, dict(each.parts)] for each in shown]
-    return json.dumps(values, separators=(",", ":"))
+def _packed(told: "Iterable[tuple[Hit, str, int | None]]") -> str:
+    found = (
+        f"[{_QUOTED(hit.record.id)},{'null' if rank is None else rank},{round(hit.score, _DIGITS)}"
+        f",{_QUOTED(reason)},{_numbers(hit.parts)}]"
+        for hit, reason, rank in told
+    )
+    return f"[{','.join(found)}]"
+
+
+def _numbers(parts: Mapping[str, float]) -> str:
+    """Numbers by name in JSON, rounded."""
+    values = tuple(parts.values())
+    if math.isfinite(sum(values)):
+        return _form(tuple(parts)) % values
+    return json.dumps({name: round(float(value), _DIGITS) for name, value in parts.items()})
+
+
+@lru_cache(maxsize=256)
+def _form(names: tuple[str, ...]) -> str:
+    """A form for JSON of numbers with these names, to be filled by `%`."""
+    numbers = ",".join(f"{_QUOTED(name).replace('%', '%%')}:%.{_DIGITS}f" for name in names)
+    return f"{{{numbers}}}"
 
 
 def _unpacked(text: str) -> tuple[Shown, ...]:

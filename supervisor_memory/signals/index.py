@@ -7,8 +7,8 @@ All other records are facts by themselves, in no stream.
 
 import math
 from array import array
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from supervisor_memory.model.records import Record
 
 Floats = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.intp]
+Numbers = npt.NDArray[np.float64]
 
 K1 = 1.2
 B = 0.75
@@ -34,25 +35,18 @@ def idfs(records: int, holders: npt.NDArray[np.int64]) -> npt.NDArray[np.float64
     return np.log1p((records - holders + 0.5) / (holders + 0.5))
 
 
-def bm25(
-    postings: Mapping[str, Rows], worth: Mapping[str, float], *, lengths: Floats, average_length: float
-) -> Floats:
+def bm25(rows: Rows, times: Numbers, worth: Numbers, lengths: Floats, average: float) -> Floats:
     """The BM25 score of every row; 0 where no term is shared.
 
     Args:
-        postings: For each term the rows that hold it. A row that is named twice holds it twice.
-        worth: The idf of each term.
+        rows, times, worth: That a row holds a term so many times, and the idf of the term; each pair of a row
+            and a term once.
         lengths: Of each row, in terms.
-        average_length: Of all records that are searched.
+        average: Of the lengths of all records that are searched.
     """
-    scores = np.zeros(len(lengths), dtype=np.float32)
-    norms = K1 * (1 - B + B * lengths / max(average_length, 1.0))
-    for term, rows in postings.items():
-        counts = np.bincount(rows, minlength=len(lengths))
-        held = np.flatnonzero(counts)
-        tf = counts[held]
-        scores[held] += worth[term] * (K1 + 1) * tf / (tf + norms[held])
-    return scores
+    norms = K1 * (1 - B + B * lengths[rows] / max(average, 1.0))
+    scores = worth * (K1 + 1) * times / (times + norms)
+    return np.bincount(rows, scores, minlength=len(lengths)).astype(np.float32)
 
 
 _Numbers: TypeAlias = npt.NDArray[np.int32]
@@ -104,10 +98,11 @@ class Postings:
     def rows(self, term: str) -> Rows:
         """The rows that hold a term."""
         number = self._number_of.get(term)
-        later = self._later.get(term)
-        parts = [] if number is None else [self._rows[self._starts[number] : self._starts[number + 1]]]
-        parts += [] if later is None else [np.array(later, dtype=np.int32)]
-        return np.concatenate(parts).astype(np.intp) if parts else np.zeros(0, dtype=np.intp)
+        later = np.array(self._later.get(term, ()), dtype=np.intp)
+        if number is None:
+            return later
+        block = self._rows[self._starts[number] : self._starts[number + 1]].astype(np.intp)
+        return np.concatenate([block, later]) if len(later) else block
 
     def count(self, term: str) -> int:
         """How many rows hold a term."""
@@ -180,7 +175,7 @@ _FIRST_ROWS = 16
 _NONE, _AN_ASSISTANT = -1, -2
 _ASKS = ("?", "？")
 _FEW_DEAD = 64
-_BYTES_A_ROW = 8 + 8 + 4 * 6 + 2 + 100  # the columns, and a key and a row in a dictionary
+_BYTES_A_ROW = 8 + 8 + 4 * 6 + 2 + 100 + 40  # the columns, a key and a row in a dictionary, and the layout
 _Array = TypeVar("_Array", bound=npt.NDArray[np.generic])
 
 
@@ -219,6 +214,77 @@ def entry_of(record: Record) -> Entry:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What signals read of the rows of an index, or of several, one after the other: the same until a change.
+
+    Attributes:
+        with_previous: The length of each row together with the row said just before, in terms.
+        before, after: The rows said just before and just after; -1: none.
+        episodes: The episode of each row, as a place in `episode_lengths`; behind its end for facts.
+        information: See `information`.
+        answering: The rows before which somebody else asks a question.
+        by_roles: Which rows were said in a conversation by nobody with a name: by a user or an assistant.
+    """
+
+    alive: npt.NDArray[np.bool_]
+    said_at: npt.NDArray[np.float64]
+    lengths: Floats
+    with_previous: Floats
+    before: Rows
+    after: Rows
+    episodes: Rows
+    episode_lengths: Floats
+    information: Floats
+    answering: Rows
+    by_roles: npt.NDArray[np.bool_]
+    replies: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, index: "Index") -> "Layout":
+        """The rows of an index as they are now."""
+        rows = slice(index.size)
+        lengths, replies, speakers = index.lengths[rows], index.replies[rows], index.speakers[rows]
+        before = index.before[rows].astype(np.intp)
+        is_said = index.episodes[rows] >= 0
+        episodes = index.episodes[rows].astype(np.intp)
+        of_episodes = np.bincount(episodes[is_said], lengths[is_said]).astype(np.float32)
+        episodes[~is_said] = len(of_episodes)
+        by_roles = is_said & (speakers == _NONE)
+        voices = np.where(by_roles, np.where(replies, _AN_ASSISTANT, _NONE), speakers)
+        answering = (before >= 0) & index.asks[before] & (voices != voices[before])
+        with_previous = lengths + np.where(before >= 0, lengths[before], np.float32(0))
+        return cls(
+            *(index.alive[rows], index.said_at[rows], lengths, with_previous),
+            *(before, index.after[rows].astype(np.intp), episodes, of_episodes),
+            *(information(index), np.flatnonzero(answering), by_roles, replies),
+        )
+
+    @classmethod
+    def joined(cls, layouts: "Sequence[Layout]") -> "Layout":
+        """The rows of all, those of the first before those of the second."""
+        if len(layouts) == 1:
+            return layouts[0]
+        start, first, last = 0, 0, sum(len(each.episode_lengths) for each in layouts)
+        moved: list[Layout] = []
+        for each in layouts:
+            rows, episodes = len(each), len(each.episode_lengths)
+            moved.append(
+                replace(
+                    each,
+                    before=np.where(each.before >= 0, each.before + start, _NONE),
+                    after=np.where(each.after >= 0, each.after + start, _NONE),
+                    episodes=np.where(each.episodes < episodes, each.episodes + first, last),
+                    answering=each.answering + start,
+                )
+            )
+            start, first = start + rows, first + episodes
+        return cls(*(np.concatenate([getattr(each, f.name) for each in moved]) for f in fields(cls)))
+
+    def __len__(self) -> int:
+        return len(self.alive)
+
+
 class Index:
     """The records of a namespace as rows, each with the store's key. Not safe between threads.
 
@@ -249,6 +315,7 @@ class Index:
         self._episodes = 0
         self._is_ordered = True
         self._changes = 0
+        self._layout: Layout | None = None
 
     def __len__(self) -> int:
         return len(self._row_of)
@@ -261,20 +328,6 @@ class Index:
     @property
     def has_streams(self) -> bool:
         return bool(self._stream_of)
-
-    @property
-    def by_roles(self) -> npt.NDArray[np.bool_]:
-        """Which rows were said in a conversation by nobody with a name: by a user or an assistant."""
-        found: npt.NDArray[np.bool_] = (self.episodes[: self.size] >= 0) & (
-            self.speakers[: self.size] == _NONE
-        )
-        return found
-
-    @property
-    def voices(self) -> _Numbers:
-        """A number for each row's speaker: of a name, or one for all users and one for all assistants."""
-        roles = np.where(self.replies[: self.size], _AN_ASSISTANT, _NONE)
-        return np.where(self.by_roles, roles, self.speakers[: self.size]).astype(np.int32)
 
     @property
     def names(self) -> dict[str, int]:
@@ -292,7 +345,7 @@ class Index:
     def put(self, key: int, entry: Entry) -> int:
         """Add a record, or replace its entry. Returns its row."""
         self.drop(key)
-        row = self._new_row(key)
+        row, self._layout = self._new_row(key), None
         self.said_at[row], self.lengths[row] = entry.said_at, len(entry.terms)
         self.asks[row], self.replies[row], self.speakers[row] = False, False, _NONE
         self.total_terms += len(entry.terms)
@@ -311,7 +364,7 @@ class Index:
         row = self._row_of.pop(key, None)
         if row is None:
             return
-        self.alive[row] = False
+        self.alive[row], self._layout = False, None
         self.total_terms -= int(self.lengths[row])
         self.lengths[row] = 0.0
         self._changes += 1
@@ -341,7 +394,7 @@ class Index:
             column[:size] = _NONE
         self._postings = filling.done()
         self.total_terms = int(self.lengths[:size].sum(dtype=np.int64))
-        self._is_ordered = not self._stream_of
+        self._is_ordered, self._layout = not self._stream_of, None
 
     def holders(self, term: str) -> Rows:
         """The rows of the records that hold a term."""
@@ -353,13 +406,16 @@ class Index:
         """Whether most rows are of removed records, so that `compact` is worth it."""
         return self.size - len(self._row_of) > max(_FEW_DEAD, len(self._row_of))
 
-    def settle(self) -> None:
+    def settle(self) -> Layout:
         """Bring into order what changes have left undone. Called before each search."""
         self._postings.fold_some()
         if not self._is_ordered:
             self._order()
         if self._changes * 8 > self.size:
             self._weigh()
+        if self._layout is None:
+            self._layout = Layout.of(self)
+        return self._layout
 
     def _place(self, row: int, entry: Entry, stream: str) -> None:
         self._stream_of[row], self.asks[row], self.replies[row] = stream, entry.asks, entry.is_reply
@@ -464,7 +520,7 @@ class Index:
         for column in (self.before, self.after, self.episodes):
             column[: self.size] = _NONE
         self._last_of.clear()
-        self._is_ordered = not self._stream_of
+        self._is_ordered, self._layout = not self._stream_of, None
 
 
 _MANY_TERMS = 54

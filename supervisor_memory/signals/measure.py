@@ -1,14 +1,15 @@
 """All signals of a question over the records of some namespaces, and the match that orders them."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import DEFAULT, Weights
-from supervisor_memory.signals.index import Floats, Index, Rows, bm25, idf, information
+from supervisor_memory.signals.index import Floats, Index, Layout, Rows, bm25, idf
 from supervisor_memory.understand.dates import DAY, FACT_DATED, OTHER_YEAR, YEAR, DateRange, named_dates
 from supervisor_memory.understand.names import named_people
 from supervisor_memory.understand.questions import asks_for_a_reply
@@ -85,50 +86,22 @@ def _fit(each: DateRange, times: npt.NDArray[np.float64], now: float) -> npt.NDA
     return np.nan_to_num(fit, nan=0.0).astype(np.float32)
 
 
-def with_previous(index: Index, rows: Rows) -> Rows:
-    """From the rows that hold a term: the rows with it in themselves or just before; twice where in both."""
-    after = index.after[rows]
-    return np.concatenate([rows, after[after >= 0]])
-
-
-def with_previous_lengths(index: Index) -> Floats:
-    """The length of each row together with the row said just before, in terms."""
-    lengths = index.lengths[: index.size]
-    before = index.before[: index.size]
-    return lengths + np.where(before >= 0, lengths[before], np.float32(0))
-
-
-def in_episodes(index: Index, rows: Rows) -> Rows:
-    """From the rows that hold a term: their episodes, an episode once for each of its rows."""
-    episodes = index.episodes[rows]
-    return episodes[episodes >= 0].astype(np.intp)
-
-
-def episode_lengths(index: Index) -> Floats:
-    """The length of each episode, in terms."""
-    episodes = index.episodes[: index.size]
-    is_said = episodes >= 0
-    lengths = np.bincount(episodes[is_said], weights=index.lengths[: index.size][is_said])
-    return lengths.astype(np.float32)
-
-
-def neighbours(index: Index, scores: Floats) -> Floats:
+def neighbours(layout: Layout, scores: Floats) -> Floats:
     """The better score of the rows said just before and just after; 0 where there is neither."""
-    return np.maximum(taken(scores, index.before[: index.size]), taken(scores, index.after[: index.size]))
+    known = _and_nothing(scores)
+    return np.maximum(known[layout.before], known[layout.after])
 
 
-def answers(index: Index, scores: Floats) -> Floats:
+def answers(layout: Layout, scores: Floats) -> Floats:
     """The score of the row said just before, where somebody else asks a question in it; else 0."""
-    before, voices = index.before[: index.size], index.voices
-    is_answer = (before >= 0) & index.asks[before] & (voices != voices[before])
-    return np.where(is_answer, scores[before], np.float32(0))
+    found = np.zeros(len(layout), dtype=np.float32)
+    found[layout.answering] = scores[layout.before[layout.answering]]
+    return found
 
 
-def taken(scores: Floats, rows: npt.NDArray[np.int32]) -> Floats:
-    """The scores at `rows`; 0 where a row is negative, for none."""
-    if not len(scores):
-        return np.zeros(len(rows), dtype=np.float32)
-    return np.where(rows >= 0, scores[rows], np.float32(0))
+def _and_nothing(scores: Floats) -> Floats:
+    """The scores with a 0 behind them, which is at -1, too."""
+    return np.append(scores, np.float32(0))
 
 
 Cosines = tuple[Rows, Floats]
@@ -138,6 +111,8 @@ _LEAST = np.float32(1e-6)
 _BY_ROLES = {"neighbour": 0.5, "answer": 0.0, "information": 0.0}
 """The share of a signal that counts where a user speaks to an assistant, or nobody is named. A request
 follows an answer there as often as it asks for one, and the longest turns are the assistant's."""
+_RELATES = {"neighbour", "answer", "date"}  # to a question, though nothing of it is in the record
+_MOST_CELLS = 1 << 20
 _MOST_SPEAKERS = 500
 _NAMES_WITHIN = 1_000  # characters of a question in which names are looked for
 
@@ -150,12 +125,14 @@ class Asked:
         terms: Its different terms.
         now: Seconds since 1970; "yesterday" is the day before.
         unrelated: The cosine up to which texts have nothing in common.
+        is_cut: Whether it may have more terms than these.
     """
 
     text: str
     terms: Sequence[str]
     now: float
     unrelated: float = 0.0
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +144,8 @@ class Measured:
         bm25: 0 where no term is shared.
         cosine: -2 where there is no vector to compare.
         context: The share of the question's terms in a row and what was said before it, in [0, 1].
-        share: The share of the question's terms in a row, each by its rarity, speakers' names left out.
-        added: The signals that add to the base of a match, in [0, 1].
+        coverage: The share of them in the row itself; None: the question has more terms than were looked for.
+        added: The signals that add to the base of a match, in [0, 1]; without those that are 0 in all rows.
         found: Which rows have anything to do with the question.
     """
 
@@ -177,16 +154,21 @@ class Measured:
     cosine: Floats
     context: Floats
     share: Floats
+    coverage: npt.NDArray[np.float64] | None
     added: Mapping[str, Floats]
     found: npt.NDArray[np.bool_]
 
-    def parts(self, row: int) -> dict[str, float]:
-        """The signals of a row by name, without those that are 0 or unknown."""
+    def parts(self, rows: Sequence[int]) -> list[dict[str, float]]:
+        """The signals of each of these rows by name, without those that are 0 or unknown."""
         told = {"bm25": self.bm25, "context": self.context, "share": self.share, **self.added}
-        parts = {name: value for name, values in told.items() if (value := float(values[row])) > 0}
-        if self.cosine[row] > _ABSENT:
-            parts["cosine"] = float(self.cosine[row])
-        return parts | {"match": float(self.match[row])}
+        columns = zip(*(values[rows].tolist() for values in told.values()), strict=True)
+        found = [{name: v for name, v in zip(told, row, strict=True) if v > 0} for row in columns]
+        for name, values in (("cosine", self.cosine), ("match", self.match), ("coverage", self.coverage)):
+            if values is not None:
+                for parts, value in zip(found, values[rows].tolist(), strict=True):
+                    if value > _ABSENT:
+                        parts[name] = value
+        return found
 
 
 def measure(
@@ -199,16 +181,14 @@ def measure(
     Args:
         cosines: An entry for each index; None: the index has no vectors to compare.
     """
-    for index in indexes:
-        index.settle()
-    words = _Words(indexes, asked.terms)
-    cosine = _joined(_placed(index, each) for index, each in zip(indexes, cosines, strict=True))
-    direct = {"words": words.own(), "words_before": words.with_previous()}
+    layout = Layout.joined([index.settle() for index in indexes])
+    words = _Words(indexes, layout, asked.terms)
+    cosine = _placed(indexes, cosines)
+    direct = {"words": words.own, "words_before": words.with_previous}
     if any(each is not None for each in cosines):
-        direct["meaning"] = np.where(cosine > _ABSENT, cosine - np.float32(asked.unrelated), np.float32(0))
-    alone = np.concatenate([index.episodes[: index.size] < 0 for index in indexes])
-    fused = base(direct, weights, alone=alone)
-    each_base = np.split(fused, np.cumsum([index.size for index in indexes])[:-1])
+        direct["meaning"] = cosine - np.float32(asked.unrelated)
+    has_streams = len(layout.episode_lengths) > 0
+    fused = base(direct, weights, alone=layout.episodes == len(layout.episode_lengths))
     ranges = named_dates(asked.text, asked.now)
     speakers = frozenset(name for index in indexes for name in index.names)
     named = (
@@ -216,87 +196,67 @@ def measure(
     )
     # Who is asked about two people and knows only these is asked about nobody in particular.
     people = frozenset() if named == speakers else named
-    added = {
-        "neighbour": _joined(map(neighbours, indexes, each_base)),
-        "answer": _joined(map(answers, indexes, each_base)),
-        "episode": scaled(words.in_episodes()),
-        "speaker": _joined(_spoken_by(index, people) for index in indexes),
-        "date": _joined(_dated(index, ranges, asked.now) for index in indexes),
-        "information": _joined(map(information, indexes)),
-    }
-    by_roles = np.concatenate([index.by_roles for index in indexes])
-    for name, share in _BY_ROLES.items():
-        added[name] = np.where(by_roles, added[name] * np.float32(share), added[name])
+    added: dict[str, Floats] = {}
+    if has_streams:
+        added["neighbour"], added["answer"] = neighbours(layout, fused), answers(layout, fused)
+        added["episode"] = scaled(words.in_episodes())
+    if people:
+        added["speaker"] = np.concatenate([_spoken_by(index, people) for index in indexes])
+    if ranges:
+        added["date"] = _dated(layout, ranges, asked.now)
+    added["information"] = layout.information
+    if layout.by_roles.any():
+        for name, share in _BY_ROLES.items():
+            added[name] = np.where(layout.by_roles, added[name] * np.float32(share), added[name])
     total = fused + sum(np.float32(getattr(weights, name)) * values for name, values in added.items())
-    replies = np.concatenate([index.replies[: index.size] for index in indexes])
-    if weights.reply and replies.any() and not asks_for_a_reply(asked.text):
-        total = np.where(replies, np.fmax(total - np.float32(weights.reply), _LEAST), total)
-    alive = np.concatenate([index.alive[: index.size] for index in indexes])
-    related = fused + added["neighbour"] + added["answer"] + added["date"]
-    has_vector = cosine > _ABSENT
+    if weights.reply and layout.replies.any() and not asks_for_a_reply(asked.text):
+        total = np.where(layout.replies, np.fmax(total - np.float32(weights.reply), _LEAST), total)
+    related = (fused > 0) | (cosine > _ABSENT)
+    for name in _RELATES & added.keys():
+        related |= added[name] > 0
     return Measured(
         match=total,
-        bm25=direct["words"],
+        bm25=words.own,
         cosine=cosine,
-        context=words.shares(),
+        context=words.shares,
         share=words.worth(without=frozenset(term for name in named for term in terms(name))),
+        coverage=None if asked.is_cut else words.coverage,
         added=added,
-        found=alive & ((related > 0) | has_vector),
+        found=layout.alive & related,
     )
 
 
 class _Words:
-    """The signals of a question's words, over all indexes together."""
+    """The signals of a question's words, over all indexes together.
 
-    def __init__(self, indexes: Sequence[Index], asked: Sequence[str]) -> None:
-        self._indexes = indexes
-        self._asked = max(1, len(asked))
+    Attributes:
+        own: BM25 of each row.
+        with_previous: BM25 of each row together with what was said before it.
+        coverage, shares: The share of the question's terms in each row; and in it and what was said before.
+    """
+
+    def __init__(self, indexes: Sequence[Index], layout: Layout, asked: Sequence[str]) -> None:
+        self._layout, size = layout, len(layout)
         records = sum(len(index) for index in indexes)
-        held = [{term: index.holders(term) for term in asked} for index in indexes]
-        counts = {term: sum(len(each[term]) for each in held) for term in asked}
-        self._rarity = {term: idf(records, count) for term, count in counts.items()}
-        self._worth = {term: idf(records, count) for term, count in counts.items() if count}
-        self._held = [{term: each[term] for term in self._worth} for each in held]
-        self._average = sum(index.total_terms for index in indexes) / max(1, records)
-        self._with_previous = [
-            {term: with_previous(index, rows) for term, rows in each.items()}
-            for index, each in zip(indexes, self._held, strict=True)
-        ]
-
-    def own(self) -> Floats:
-        """BM25 of each row."""
-        lengths = [index.lengths[: index.size] for index in self._indexes]
-        return self._scores(self._held, lengths, self._average)
-
-    def with_previous(self) -> Floats:
-        """BM25 of each row together with what was said before it."""
-        lengths = [with_previous_lengths(index) for index in self._indexes]
-        both = zip(self._indexes, lengths, strict=True)
-        alive = [length[index.alive[: index.size]] for index, length in both]
-        return self._scores(self._with_previous, lengths, _mean(alive))
-
-    def in_episodes(self) -> Floats:
-        """BM25 of the episode that each row belongs to; 0 for facts by themselves."""
-        found = []
-        lengths = [episode_lengths(index) for index in self._indexes]
-        average = _mean(lengths)
-        for index, each, length in zip(self._indexes, self._held, lengths, strict=True):
-            by_episode = {term: in_episodes(index, rows) for term, rows in each.items()}
-            scores = self._scores([by_episode], [length], average)
-            found.append(taken(scores, index.episodes[: index.size]))
-        return _joined(found)
-
-    def shares(self) -> Floats:
-        """The share of the question's terms in each row and what was said before it."""
-        found = []
-        for index, each in zip(self._indexes, self._with_previous, strict=True):
-            share = np.zeros(index.size, dtype=np.float32)
-            for rows in each.values():
-                holds = np.zeros(index.size, dtype=np.bool_)
-                holds[rows] = True
-                share += holds
-            found.append(share / np.float32(self._asked))
-        return _joined(found)
+        found = {term: _holders(indexes, term) for term in asked}
+        self._rarity = {term: idf(records, len(rows)) for term, rows in found.items()}
+        self._held = [term for term, rows in found.items() if len(rows)]
+        held = [found[term] for term in self._held]
+        self._ends = np.cumsum([0, *map(len, held)])
+        self._worth = np.array([self._rarity[term] for term in self._held])
+        self._numbers = np.repeat(np.arange(len(held)), np.diff(self._ends))
+        self._rows = np.concatenate([np.zeros(0, dtype=np.intp), *held])
+        once = np.ones(len(self._rows))
+        average = sum(index.total_terms for index in indexes) / max(1, records)
+        self.own = bm25(self._rows, once, self._worth[self._numbers], layout.lengths, average)
+        self.coverage = np.bincount(self._rows, minlength=size) / max(1, len(asked))
+        if not len(layout.episode_lengths):
+            self.with_previous, self.shares = self.own, self.coverage.astype(np.float32)
+            return
+        rows, numbers, times = (np.concatenate(each) for each in zip(*self._said_before(), strict=True))
+        average = _mean(layout.with_previous[layout.alive])
+        self.with_previous = bm25(rows, times, self._worth[numbers], layout.with_previous, average)
+        self.shares = (np.bincount(rows, minlength=size) / max(1, len(asked))).astype(np.float32)
 
     def worth(self, *, without: Collection[str]) -> Floats:
         """The share of the question's terms in each row, each by its rarity.
@@ -305,48 +265,75 @@ class _Words:
             without: Terms that count on neither side.
         """
         asked = {term: rarity for term, rarity in self._rarity.items() if term not in without}
-        found = []
-        for index, each in zip(self._indexes, self._held, strict=True):
-            share = np.zeros(index.size, dtype=np.float32)
-            for term, rows in each.items():
-                share[rows] += np.float32(asked.get(term, 0.0))
-            found.append(share / np.float32(sum(asked.values()) or 1.0))
-        return _joined(found)
+        each = np.array([asked.get(term, 0.0) for term in self._held])[self._numbers]
+        shares = np.bincount(self._rows, each, minlength=len(self._layout)) / (sum(asked.values()) or 1.0)
+        return shares.astype(np.float32)
 
-    def _scores(
-        self, postings: Sequence[Mapping[str, Rows]], lengths: Sequence[Floats], average: float
-    ) -> Floats:
-        return _joined(
-            bm25(each, self._worth, lengths=length, average_length=average)
-            for each, length in zip(postings, lengths, strict=True)
-        )
+    def _some(self, cells: int) -> Iterator[tuple[Rows, Rows, int, int]]:
+        """The rows that hold terms, the terms' numbers, the first number and how many there are: a few terms
+        at a time, so that a table of them with so many cells a term stays small."""
+        step = max(1, _MOST_CELLS // max(1, cells))
+        for first in range(0, max(1, len(self._worth)), step):
+            few = min(step, len(self._worth) - first)
+            some = slice(self._ends[first], self._ends[first + few])
+            yield self._rows[some], self._numbers[some], first, few
+
+    def _said_before(self) -> Iterator[tuple[Rows, Rows, npt.NDArray[np.float64]]]:
+        """The rows with a term in themselves or just before, the term's number, and 2.0 where in both."""
+        size, before, after = len(self._layout), self._layout.before, self._layout.after
+        for rows, numbers, first, few in self._some(size):
+            holds = np.zeros(few * size, dtype=np.bool_)
+            cells = (numbers - first) * size
+            holds[cells + rows] = True
+            previous, following = before[rows], after[rows]
+            twice = (previous >= 0) & holds[cells + previous]
+            follows = (following >= 0) & ~holds[cells + following]
+            times = np.concatenate([1.0 + twice, np.ones(np.count_nonzero(follows))])
+            yield np.append(rows, following[follows]), np.append(numbers, numbers[follows]), times
+
+    def in_episodes(self) -> Floats:
+        """BM25 of the episode that each row belongs to; 0 for facts by themselves."""
+        lengths, episodes = self._layout.episode_lengths, self._layout.episodes
+        size = len(lengths)
+        scores, average = np.zeros(size, dtype=np.float32), _mean(lengths)
+        for rows, numbers, first, few in self._some(size):
+            counts = np.bincount((numbers - first) * (size + 1) + episodes[rows], minlength=few * (size + 1))
+            times = counts.reshape(few, size + 1)[:, :size]
+            held, found = np.nonzero(times)
+            worth, often = self._worth[first + held], times[held, found].astype(np.float64)
+            scores += bm25(found, often, worth, lengths, average)
+        return _and_nothing(scores)[episodes]
+
+
+def _holders(indexes: Sequence[Index], term: str) -> Rows:
+    """The rows that hold a term, one index after the other."""
+    if len(indexes) == 1:
+        return indexes[0].holders(term)
+    starts = accumulate((index.size for index in indexes), initial=0)
+    return np.concatenate([index.holders(term) + at for index, at in zip(indexes, starts, strict=False)])
 
 
 def _spoken_by(index: Index, people: frozenset[str]) -> Floats:
-    if not people:
-        return np.zeros(index.size, dtype=np.float32)
     numbers = [number for name, number in index.names.items() if name in people]
     return np.isin(index.speakers[: index.size], numbers).astype(np.float32)
 
 
-def _dated(index: Index, ranges: Sequence[DateRange], now: float) -> Floats:
+def _dated(layout: Layout, ranges: Sequence[DateRange], now: float) -> Floats:
     """The date signal of each row, weakened for facts by themselves; see `FACT_DATED`."""
-    fit = date_match(ranges, index.said_at[: index.size], now)
-    return np.where(index.episodes[: index.size] >= 0, fit, fit * np.float32(FACT_DATED))
+    fit = date_match(ranges, layout.said_at, now)
+    return np.where(layout.episodes < len(layout.episode_lengths), fit, fit * np.float32(FACT_DATED))
 
 
-def _placed(index: Index, cosines: Cosines | None) -> Floats:
-    placed = np.full(index.size, _ABSENT, dtype=np.float32)
-    if cosines is not None:
-        placed[cosines[0]] = cosines[1]
+def _placed(indexes: Sequence[Index], cosines: Sequence[Cosines | None]) -> Floats:
+    """The cosine of each row, one index after the other."""
+    placed = np.full(sum(index.size for index in indexes), _ABSENT, dtype=np.float32)
+    start = 0
+    for index, each in zip(indexes, cosines, strict=True):
+        if each is not None:
+            placed[start : start + index.size][each[0]] = each[1]
+        start += index.size
     return placed
 
 
-def _mean(arrays: Sequence[Floats]) -> float:
-    values = np.concatenate(arrays)
+def _mean(values: Floats) -> float:
     return float(values.mean()) if len(values) else 0.0
-
-
-def _joined(each: Iterable[Floats]) -> Floats:
-    arrays = list(each)
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)

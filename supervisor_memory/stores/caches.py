@@ -13,6 +13,7 @@ MODULES_THAT_KEEP_TEXTS: Final = (
     "supervisor_memory.model.records",
     "supervisor_memory.stages.pre_insert.gather",
     "supervisor_memory.compare.reading",
+    "supervisor_memory.understand.dates",
     "supervisor_memory.understand.sql",
     "supervisor_memory.understand.statements",
     "supervisor_memory.language.terms",

@@ -19,6 +19,7 @@ from supervisor_memory.stores.matrix import Matrix
 
 MOST_TERMS = 128
 _FIRST_LOOK: Final = 64
+_IN_A_GROUP: Final = 8
 
 
 def searched_user(query: Query) -> str:
@@ -132,7 +133,7 @@ def search(
         for each in namespaces
     ]
     indexes = [each.index for each in namespaces]
-    asking = Asked(query.text, asked, query.now, query.unrelated)
+    asking = Asked(query.text, asked, query.now, query.unrelated, is_cut=len(asked) == MOST_TERMS)
     measured = measure(indexes, asking, cosines, query.weights)
     return chosen(indexes, measured, limit, readable)
 
@@ -172,22 +173,39 @@ def chosen(indexes: Sequence[Index], measured: Measured, limit: int, readable: R
     keys = np.concatenate([index.keys[: index.size] for index in indexes])
     few = max(1, limit // _OF_EACH)
     known: dict[int, Record | None] = {}
-    found: dict[int, Hit] = {}
+    found: dict[int, Record] = {}
     for scores, wanted in (
         (np.where(measured.found, measured.match, 0), limit),
         (np.where(measured.found & (measured.cosine >= -1), measured.cosine, 0), few),
         (np.where(measured.found, measured.bm25, 0), few),
     ):
         for row, record in _first_visible(_falling(scores), keys, wanted, readable, known):
-            if row not in found:
-                found[row] = Hit(record, parts=FrozenDict(measured.parts(row)))
-    return Hits(tuple(found.values()))
+            found.setdefault(row, record)
+    parts = measured.parts(list(found))
+    return Hits(tuple(Hit(each, 0.0, FrozenDict(p)) for each, p in zip(found.values(), parts, strict=True)))
 
 
 def _falling(scores: npt.NDArray[np.float32]) -> Iterator[int]:
-    """Rows by falling score, without rows of score 0; of equal scores the newest first."""
-    rows = np.flatnonzero(scores)[::-1]
-    return (int(rows[place]) for place in _descending(scores[rows]))
+    """Rows by falling score, without rows of score 0; of equal scores the newest first.
+
+    Sorts only as much as is read: first the rows that reach a bound, which is one of the greatest values of
+    groups of rows.
+    """
+    groups = len(scores) // _IN_A_GROUP
+    least = np.float32(0)
+    if groups > _FIRST_LOOK:
+        greatest = scores[: groups * _IN_A_GROUP].reshape(_IN_A_GROUP, groups).max(axis=0)
+        least = max(least, np.partition(greatest, groups - _FIRST_LOOK)[groups - _FIRST_LOOK])
+    if least:
+        yield from _descending(scores, np.flatnonzero(scores >= least))
+    yield from _descending(scores, np.flatnonzero((scores < least) & (scores != 0) if least else scores))
+
+
+def _descending(scores: npt.NDArray[np.float32], rows: npt.NDArray[np.intp]) -> Sequence[int]:
+    """These rows by falling score, of equal scores the last first."""
+    rows = rows[::-1]
+    found: list[int] = rows[np.argsort(-scores[rows], kind="stable")].tolist()
+    return found
 
 
 def _first_visible(
@@ -204,21 +222,10 @@ def _first_visible(
     seen: list[tuple[int, Record]] = []
     spare = 0
     while len(seen) < wanted and (chunk := list(islice(order, wanted - len(seen) + spare))):
-        named = [int(keys[row]) for row in chunk]
+        named: list[int] = keys[chunk].tolist()
         if asked := [key for key in named if key not in known]:
             answer = readable(asked)
             known.update((key, answer.get(key)) for key in asked)
         seen += [(row, record) for row, key in zip(chunk, named, strict=True) if (record := known[key])]
         spare = _SPARE + 4 * spare
     return seen[:wanted]
-
-
-def _descending(scores: npt.NDArray[np.float32] | npt.NDArray[np.float64]) -> Iterator[int]:
-    """Positions by falling score, equal scores in their order. Sorts only as much as is read."""
-    size = len(scores)
-    parts = [np.arange(size)]
-    if size > _FIRST_LOOK * 2:
-        least = np.partition(scores, size - _FIRST_LOOK)[size - _FIRST_LOOK]
-        parts = [np.flatnonzero(scores >= least), np.flatnonzero(scores < least)]
-    for part in parts:
-        yield from part[np.argsort(-scores[part], kind="stable")].tolist()

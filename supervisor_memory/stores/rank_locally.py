@@ -8,7 +8,7 @@ import numpy as np
 from supervisor_memory.model.records import Hit, Hits, Namespace, Query, Record
 from supervisor_memory.signals.index import Index, entry_of
 from supervisor_memory.signals.measure import Asked, Cosines, measure
-from supervisor_memory.stores.namespace import chosen, searched_terms
+from supervisor_memory.stores.namespace import MOST_TERMS, chosen, searched_terms
 
 
 def best_of(records: Iterable[Record], query: Query, *, cosines: Mapping[str, float], limit: int) -> Hits:
@@ -32,7 +32,8 @@ def best_of(records: Iterable[Record], query: Query, *, cosines: Mapping[str, fl
         by_namespace.setdefault(record.namespace, []).append(place)
     indexes = [_index(ordered, places) for places in by_namespace.values()]
     placed = [_placed(ordered, places, cosines) for places in by_namespace.values()]
-    measured = measure(indexes, Asked(query.text, asked, query.now, query.unrelated), placed, query.weights)
+    asking = Asked(query.text, asked, query.now, query.unrelated, is_cut=len(asked) == MOST_TERMS)
+    measured = measure(indexes, asking, placed, query.weights)
     return chosen(indexes, measured, limit, lambda keys: {key: ordered[key] for key in keys})
 
 

@@ -20,6 +20,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from itertools import islice
 
 from supervisor_memory.language.lexicon import lexicon
@@ -117,11 +118,12 @@ def _range(mention: Mention, today: date) -> DateRange | None:
 # --- steps: what is named, parts of it, two ends ---------------------------------------------------------
 
 
-def _mentions(text: str) -> list[Mention]:
+@lru_cache(maxsize=2_048)  # a question is read for each of its searches, and a record for each question
+def _mentions(text: str) -> tuple[Mention, ...]:
     text = plain(text[:MAX_LENGTH])[:MAX_LENGTH]
     found = [_part(each, text) for each in _longest(find(text))]
     found = [each for each in _joined(found, text) if _is_meant(each, text)]
-    return list(_in_context(found, text))
+    return tuple(_in_context(found, text))
 
 
 def _longest(found: Iterator[Mention]) -> Iterator[Mention]:

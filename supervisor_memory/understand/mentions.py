@@ -441,7 +441,7 @@ def _day_of_month(found: re.Match[str]) -> Mention:
 class _Rule:
     """A rule. A text without any of the `signs` is skipped, without trying the slower pattern."""
 
-    signs: tuple[str, ...]
+    signs: frozenset[str]
     pattern: re.Pattern[str]
     read: Read
 
@@ -461,14 +461,16 @@ _READERS: dict[str, Read] = {
     )
 }
 RULES = tuple(
-    _Rule(tuple(_signs(block)), pattern, _READERS[block["reads"]])
+    _Rule(frozenset(_signs(block)), pattern, _READERS[block["reads"]])
     for block, pattern in _LEXICON.blocks("rules")
 )
+_SIGNS = frozenset().union(*(rule.signs for rule in RULES))
 
 
 def find(text: str) -> Iterator[Mention]:
     """The finds of all rules in a prepared text, one rule after the other."""
     lowered = text.lower()
+    found = [sign for sign in _SIGNS if sign in lowered]
     for rule in RULES:
-        if any(sign in lowered for sign in rule.signs):
+        if not rule.signs.isdisjoint(found):
             yield from filter(None, map(rule.read, rule.pattern.finditer(text)))

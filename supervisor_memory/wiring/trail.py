@@ -83,9 +83,10 @@ class Trail:
     ) -> None:
         """Note each record seen in the access log, with its reader, rank and reason."""
         told = ((h.record.id, h.score, h.reason) if isinstance(h, Hit) else (h.id, None, "") for h in found)
-        access = self._access(op, scope, self._reader(scope.agent_id, by_operator=by_operator))
+        now, who = self.clock(), self._reader(scope.agent_id, by_operator=by_operator)
+        reading = (op, now, scope.user_id, who, scope.session_id, scope.run_id)
         entries = [
-            replace(access, record_id=record_id, rank=rank, score=score, reason=reason)
+            Access(*reading, record_id, rank, score, reason)
             for rank, (record_id, score, reason) in enumerate(told, start=1)
         ]
         self._note(entries, ports)
@@ -104,7 +105,8 @@ class Trail:
 
     def used(self, share: float, scope: Scope) -> None:
         """Note in the access log how much of a note an answer took up, in [0, 1]; of no record."""
-        used = replace(self._access(USED, scope, scope.agent_id), score=share)
+        who = (scope.user_id, scope.agent_id, scope.session_id, scope.run_id)
+        used = Access(USED, self.clock(), *who, score=share)
         guarded(lambda: self._noted([used]), otherwise=lambda error: False)
 
     def told(self, op: str, found: Recalling, scope: Scope, *, ports: Ports) -> None:
@@ -122,9 +124,6 @@ class Trail:
         )
         guarded(lambda: self.backend.audit.record_access((given,)), otherwise=lambda error: None)
         self.accessed(op, found.hits, scope, ports=ports)
-
-    def _access(self, op: str, scope: Scope, reader: str | None) -> Access:
-        return Access(op, self.clock(), scope.user_id, reader, scope.session_id, scope.run_id)
 
     def _reader(self, agent_id: str | None, *, by_operator: bool) -> str | None:
         return (self.reader or "operator") if by_operator else (agent_id or self.reader)

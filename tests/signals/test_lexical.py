@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 from supervisor_memory.signals.index import bm25, idf, idfs
 
 
-def scores(held: dict[str, list[int]], worth: dict[str, float], lengths: list[float]) -> list[float]:
-    rows = {term: np.array(each, dtype=np.intp) for term, each in held.items()}
+def scores(held: list[tuple[int, float]], lengths: list[float], *, worth: float = 2.0) -> list[float]:
+    """The scores of rows, where some hold a term so many times."""
+    rows, times = (list(each) for each in zip(*held, strict=True)) if held else ([], [])
     sizes = np.array(lengths, dtype=np.float32)
     average = float(sizes.mean()) if lengths else 0.0
-    return [float(each) for each in bm25(rows, worth, lengths=sizes, average_length=average)]
+    found = bm25(np.array(rows, dtype=np.intp), np.array(times), np.full(len(rows), worth), sizes, average)
+    return [float(each) for each in found]
 
 
 @given(st.integers(1, 10_000), st.data())
@@ -24,20 +26,25 @@ def test_a_term_is_worth_more_than_nothing_and_the_rarer_the_more(records: int, 
 
 
 def test_what_shares_no_term_has_no_score() -> None:
-    assert scores({"tea": [1]}, {"tea": 2.0}, [3.0, 3.0])[0] == 0.0
-    assert scores({}, {}, [3.0, 3.0]) == [0.0, 0.0]
-    assert scores({}, {}, []) == []
+    assert scores([(1, 1.0)], [3.0, 3.0])[0] == 0.0
+    assert scores([], [3.0, 3.0]) == [0.0, 0.0]
+    assert scores([], []) == []
 
 
 def test_a_short_record_is_not_buried_under_long_ones() -> None:
-    short, long = scores({"tea": [0, 1]}, {"tea": 2.0}, [2.0, 200.0])
+    short, long = scores([(0, 1.0), (1, 1.0)], [2.0, 200.0])
     assert short > long > 0
 
 
-def test_a_row_that_is_named_twice_holds_the_term_twice() -> None:
-    once, twice = scores({"tea": [0, 1, 1]}, {"tea": 2.0}, [3.0, 3.0])
+def test_a_row_that_holds_a_term_twice_has_more_but_not_twice_as_much() -> None:
+    once, twice = scores([(0, 1.0), (1, 2.0)], [3.0, 3.0])
     assert once < twice < 2 * once
 
 
+def test_a_row_with_two_terms_has_the_scores_of_both() -> None:
+    one, both = scores([(0, 1.0), (1, 1.0), (1, 1.0)], [3.0, 3.0])
+    assert both == pytest.approx(2 * one)
+
+
 def test_rows_without_any_terms_are_no_division_by_zero() -> None:
-    assert scores({"tea": [0]}, {"tea": 1.0}, [0.0, 0.0])[0] > 0
+    assert scores([(0, 1.0)], [0.0, 0.0], worth=1.0)[0] > 0

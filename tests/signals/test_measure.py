@@ -75,7 +75,7 @@ def test_an_answer_in_another_session_is_none() -> None:
 def test_nothing_is_found_when_nothing_is_shared() -> None:
     measured = asked("zebra 斑马", index_of(record("green tea"), said("coffee"), record("绿茶")))
     assert order(measured) == []
-    assert set(measured.parts(0)) <= {"match", "information"}
+    assert set(measured.parts([0])[0]) <= {"match", "information", "coverage"}
     assert order(asked("zebra", Index())) == []
     assert order(asked("", index_of(record("tea")))) == []
 
@@ -101,9 +101,31 @@ def test_neighbours_are_of_the_same_namespace_even_in_one_session() -> None:
 
 def test_a_cosine_is_told_as_it_is_and_where_there_is_none_it_is_left_out() -> None:
     measured = asked("zebra", index_of(record("tea"), record("juice")), cosines=[[-0.25]])
-    assert measured.parts(0)["cosine"] == -0.25
-    assert "cosine" not in measured.parts(1)
+    near, unknown = measured.parts([0, 1])
+    assert near["cosine"] == -0.25
+    assert "cosine" not in unknown
     assert order(measured) == [0]
+
+
+def test_the_terms_of_the_question_in_each_record_are_counted_unless_some_were_not_looked_for() -> None:
+    index = index_of(record("green tea"), record("tea"), record("mango"))
+    question = Asked("green tea", ("green", "tea"), MONDAY)
+    whole = measure([index], question, [None])
+    assert [each["coverage"] for each in whole.parts([0, 1, 2])] == [1.0, 0.5, 0.0]
+    cut = measure([index], replace(question, is_cut=True), [None])
+    assert "coverage" not in cut.parts([0])[0]
+
+
+def test_however_few_terms_are_looked_up_at_a_time_the_signals_are_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    talk = ["Green tea?", "Tea from Fujian.", "Honey in the tea?", "No honey, green."]
+    index = index_of(*chat(*talk, apart=30.0), record("honey"))
+    together = asked("green tea with honey", index)
+    monkeypatch.setattr("supervisor_memory.signals.measure._MOST_CELLS", 1)
+    apart = asked("green tea with honey", index)
+    assert apart.match.tolist() == pytest.approx(together.match.tolist())
+    assert apart.context.tolist() == together.context.tolist()
 
 
 def test_who_is_asked_about_comes_before_who_is_not() -> None:
@@ -184,8 +206,8 @@ def test_no_signal_is_ever_no_number_or_beyond_its_bounds(
     assert (measured.match >= 0).all()
     for name, values in {**measured.added, "context": measured.context}.items():
         assert ((values >= 0) & (values <= 1)).all(), name
-    for row in order(measured):
-        assert all(np.isfinite(value) for value in measured.parts(row).values())
+    for parts in measured.parts(order(measured)):
+        assert all(np.isfinite(value) for value in parts.values())
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from supervisor_memory.flow import Recalling
 from supervisor_memory.language.terms import terms
-from supervisor_memory.model.records import Hit, Query, Reads, Record
+from supervisor_memory.model.records import Hit, Query, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.settings import Settings
 from supervisor_memory.stages.retrieval.search import least_relevance
@@ -89,8 +89,12 @@ def parts_of(record: Record, *, now: float, settings: Settings, times_read: int 
 
 def weighted(parts: Mapping[str, float], settings: Settings) -> float:
     """S: the mean of the parts by their weights, in [0, 1]. A part that is missing counts as 0."""
-    weights = settings.weights
-    return sum(weight * parts.get(part, 0.0) for part, weight in weights.items()) / sum(weights.values())
+    return _mean(parts, [*settings.weights.items()])
+
+
+def _mean(parts: Mapping[str, float], weights: Sequence[tuple[str, float]]) -> float:
+    held = [weight * parts[part] for part, weight in weights if part in parts]
+    return sum(held) / sum([weight for _, weight in weights])
 
 
 _AGREEMENT = 0.25  # what a second signal adds to what the best one left open
@@ -107,8 +111,6 @@ def _term_set(text: str) -> frozenset[str]:
 
 
 _identifiers = lru_cache(maxsize=2_048)(identifiers)
-_named_dates = lru_cache(maxsize=2_048)(named_dates)
-_mentions_time = lru_cache(maxsize=2_048)(mentions_time)
 
 
 def coverage(asked: Collection[str], record: Record) -> float:
@@ -133,7 +135,7 @@ def relevance(
             that day, and take from all the rest; so a time that fits adds to what other evidence there is.
     """
     evidence = (dense or 0.0, covered, _NAMED if named else 0.0, _IN_CONTEXT * context)
-    best, second, *_ = sorted(evidence, reverse=True)
+    *_, second, best = sorted(evidence)
     found = best + _AGREEMENT * (1.0 - best) * second
     return found + _DATED * dated * (1.0 - found) * min(1.0, found / _SOME)
 
@@ -148,18 +150,20 @@ def rank(plan: Recalling, view: ReadStore) -> Recalling:
     embedder = view.embedder if plan.query.vector is not None else None
     calibration = embedder.calibration if embedder else None
     asked = [frozenset(each.terms) for each in (plan.query, *plan.query.parts)]
-    weighed = [_told(hit, asked, calibration) for hit in _dated_by_their_texts(plan.hits, plan.query)]
-    matches = _matches(weighed, plan.query)
-    best_match, best_relevance = max(matches), max(hit.parts["relevance"] for hit in weighed)
+    hits = _dated_by_their_texts(plan.hits, plan.query)
+    weighed = [_told(hit, asked, calibration) for hit in hits]
+    matches = _matches(hits, plan.query)
+    best_match, best_relevance = max(matches), max([parts["relevance"] for parts in weighed])
     scale = best_relevance / best_match if best_match else 0.0
-    read = view.reads([hit.record.id for hit in weighed]) if view.settings.weight_reads else {}
+    now, settings = view.now, view.settings
+    read = view.reads([hit.record.id for hit in hits]) if settings.weight_reads else {}
+    weights = [(part, weight) for part, weight in settings.weights.items() if weight]
     scored: list[Hit] = []
-    for hit, match in zip(weighed, matches, strict=True):
-        record = hit.record
-        times = read.get(record.id, Reads()).times
-        beside = parts_of(record, now=view.now, settings=view.settings, times_read=times)
-        parts = {**hit.parts, "match": match, "fused": match * scale, **beside}
-        scored.append(replace(hit, score=weighted(parts, view.settings), parts=parts))
+    for hit, parts, match in zip(hits, weighed, matches, strict=True):
+        parts["match"], parts["fused"] = match, match * scale
+        times = read[hit.record.id].times if hit.record.id in read else 0
+        parts |= parts_of(hit.record, now=now, settings=settings, times_read=times)  # noqa: PLW2901
+        scored.append(Hit(hit.record, _mean(parts, weights), parts, hit.found, hit.excerpt))
     scored.sort(key=lambda hit: hit.record.id, reverse=True)
     scored.sort(key=lambda hit: (-hit.score, -hit.parts["match"]))
     return replace(plan, hits=replace(plan.hits, items=tuple(scored)))
@@ -178,7 +182,7 @@ def _dated_by_their_texts(hits: Sequence[Hit], query: Query) -> Sequence[Hit]:
 
 
 def _redated(hit: Hit, asked: Sequence[DateRange], query: Query) -> Hit:
-    fit = closeness(asked, _named_dates(hit.record.content, hit.record.created_at))
+    fit = closeness(asked, named_dates(hit.record.content, hit.record.created_at))
     if fit is None:
         return hit
     parts = dict(hit.parts)
@@ -188,27 +192,29 @@ def _redated(hit: Hit, asked: Sequence[DateRange], query: Query) -> Hit:
     return replace(hit, parts={**parts, "match": parts["match"] + query.weights.date * gained})
 
 
-def _told(hit: Hit, asked: Sequence[frozenset[str]], calibration: "Calibration | None") -> Hit:
-    """The hit with its relevance and the parts of its relevance.
+def _told(hit: Hit, asked: Sequence[frozenset[str]], calibration: "Calibration | None") -> dict[str, float]:
+    """The parts of a hit with its relevance and the parts of its relevance.
 
     Args:
         asked: The terms of the question, then those of each of its parts; the best counts.
     """
-    record = hit.record
-    subject = _term_set(record.subject) if record.subject and record.kind == "domain-facts" else frozenset()
-    named = bool(subject) and subject <= asked[0]
-    covered = max(coverage(each, record) for each in asked)
-    sim = calibration.relevance(hit.parts["cosine"]) if calibration and "cosine" in hit.parts else None
-    context, dated = hit.parts.get("context", 0.0), hit.parts.get("date", 0.0)
+    record, parts = hit.record, dict(hit.parts)
+    subject = terms(record.subject) if record.subject and record.kind == "domain-facts" else ()
+    named = bool(subject) and asked[0].issuperset(subject)
+    covered = parts.pop("coverage", None)  # as the store has counted it, for one question of few terms
+    if covered is None or len(asked) > 1:
+        covered = max([coverage(each, record) for each in asked])
+    sim = calibration.relevance(parts["cosine"]) if calibration and "cosine" in parts else None
+    context, dated = parts.get("context", 0.0), parts.get("date", 0.0)
     evidence = relevance(sim, covered, named=named, context=context, dated=dated)
     if hit.found is not None:
-        evidence = max(evidence, hit.parts.get("relevance", 0.0))  # what the operator says of it
-    parts = {**hit.parts, "relevance": evidence, "coverage": covered}
+        evidence = max(evidence, parts.get("relevance", 0.0))  # what the operator says of it
+    parts["relevance"], parts["coverage"] = evidence, covered
     if sim is not None:
         parts["sim"] = sim
     if named:
         parts["named"] = _NAMED
-    return replace(hit, parts=parts)
+    return parts
 
 
 def _matches(hits: Sequence[Hit], query: Query) -> Sequence[float]:
@@ -221,7 +227,7 @@ def _matches(hits: Sequence[Hit], query: Query) -> Sequence[float]:
         found = (identifier_match(named, _identifiers(hit.record.content)) for hit in hits)
         matches = [match + _IDENTIFIED * share for match, share in zip(matches, found, strict=True)]
     if asks_when(query.text):
-        says = (_mentions_time(hit.record.content) for hit in hits)
+        says = (mentions_time(hit.record.content) for hit in hits)
         matches = [match + _SAYS_WHEN * is_told for match, is_told in zip(matches, says, strict=True)]
     return matches
 
