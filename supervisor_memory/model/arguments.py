@@ -24,6 +24,7 @@ from supervisor_memory.errors import (
 from supervisor_memory.model.records import (
     KINDS,
     MAX_CONTENT_BYTES,
+    MAX_MESSAGE_BYTES,
     Filter,
     Kind,
     Message,
@@ -36,6 +37,7 @@ from supervisor_memory.model.records import (
     check_family,
     check_name,
     new_id,
+    parts_of_message,
 )
 
 LONGEST_READ = 65_536
@@ -146,10 +148,12 @@ _ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An imported text, with its speaker, session and time."""
+    """An imported text, with its speaker, session and time, and the role and id of its message."""
 
     content: str
     speaker: str | None = None
+    role: Role = "user"
+    message_id: str | None = None
     session_id: str | None = None
     created_at: float | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -524,8 +528,21 @@ def read_conversation(messages: MessagesLike) -> tuple[Message, ...]:
     for index, message in enumerate(read):
         if message.role in ("user", "assistant") and message.content.strip():
             with _at(f"messages[{index}]", index):
-                check_content(message.content)
+                check_content(message.content, most=MAX_MESSAGE_BYTES)
     return read
+
+
+def items_of(messages: Sequence[Message]) -> Iterator[Mapping[str, Any]]:
+    """The items of messages that are kept verbatim: one for each, several for a long message.
+
+    Raises:
+        InvalidContent, ContentTooLarge: a message cannot be kept; the error names its place.
+    """
+    for index, each in enumerate(messages):
+        with _at(f"item {index}", index):
+            parts = parts_of_message(each.content)
+        told = {"speaker": each.name or each.role, "role": each.role, "message_id": each.id}
+        yield from ({"content": part, **told} for part in parts)
 
 
 def read_items(items: Iterable[str | Mapping[str, Any]]) -> list[Item]:
@@ -551,6 +568,8 @@ def _item(value: object) -> Item:
     return Item(
         content=check_content(cast("str", entry.get("content"))),
         speaker=None if speaker is None else check_name(speaker, what="speaker"),
+        role=_ROLES.get(_plain(str(entry.get("role") or speaker)), "user"),
+        message_id=_name(entry.get("message_id")),
         session_id=None if session_id is None else check_name(session_id, what="session id"),
         created_at=as_epoch(entry.get("created_at")),
         metadata=as_metadata(entry.get("metadata")),
@@ -564,6 +583,14 @@ def _at(place: str, index: int) -> Iterator[None]:
         yield
     except SupervisorMemoryError as error:
         raise type(error)(f"{place}: {error}", **{**error.facts, "index": index}) from error
+
+
+_SPEAKS: Final[Mapping[Role, SourceClass]] = {
+    "user": "user",
+    "assistant": "agent",
+    "tool": "tool",
+    "system": "system",
+}
 
 
 def verbatim(item: Item, scope: Scope, *, family: str, when: float) -> Record:
@@ -584,7 +611,9 @@ def verbatim(item: Item, scope: Scope, *, family: str, when: float) -> Record:
         metadata=item.metadata,
         tags=as_tags(item.metadata),
         importance=as_importance(item.metadata),
-        source=Source("user", scope.agent_id, item.session_id, scope.run_id, None, item.speaker),
+        source=Source(
+            _SPEAKS[item.role], scope.agent_id, item.session_id, scope.run_id, item.message_id, item.speaker
+        ),
     )
 
 
