@@ -36,6 +36,7 @@ from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
 from tests.breadth import examples
+from tests.opened import STORES, opened
 
 DAY = 86_400.0
 
@@ -192,6 +193,21 @@ def test_a_message_over_a_mebibyte_is_refused_by_add(memory: SupervisorMemory) -
         with pytest.raises(ContentTooLarge, match="1,048,576"):
             memory.add(["fine", "x" * (MAX_MESSAGE_BYTES + 1)], user_id="u1", session_id="s1", infer=infer)
     assert memory.get_all(user_id="u1", families=["session_messages", "task_traces"]) == []
+
+
+@pytest.mark.parametrize(
+    ("told", "question"),
+    [("My mother lives in Rome.", "Where is mum?"), ("父亲喜欢钓鱼。", "我爸爸爱好什么？")],
+)
+@pytest.mark.parametrize("store", STORES)
+def test_a_relative_is_found_by_another_word_for_the_relation(
+    tmp_path: Path, store: str, told: str, question: str
+) -> None:
+    with opened(store, tmp_path) as backend:
+        memory = SupervisorMemory(Settings(embedding_model="none"), backend=backend)
+        memory.write(told, user_id="u1")
+        memory.write("My desk is by the window.", user_id="u1")
+        assert texts(memory.search(question, user_id="u1")) == [told]
 
 
 def test_importance_is_what_metadata_says_and_stays_until_it_says_otherwise(memory: SupervisorMemory) -> None:

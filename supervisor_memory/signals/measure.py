@@ -10,7 +10,7 @@ from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import DEFAULT, Weights
 from supervisor_memory.signals.index import Floats, Index, Rows, bm25, idf, information
 from supervisor_memory.understand.dates import DAY, FACT_DATED, OTHER_YEAR, YEAR, DateRange, named_dates
-from supervisor_memory.understand.names import named_people
+from supervisor_memory.understand.names import kin, named_people
 from supervisor_memory.understand.questions import asks_for_a_reply
 
 
@@ -252,7 +252,7 @@ class _Words:
         self._indexes = indexes
         self._asked = max(1, len(asked))
         records = sum(len(index) for index in indexes)
-        held = [{term: index.holders(term) for term in asked} for index in indexes]
+        held = [{term: _holders(index, term) for term in asked} for index in indexes]
         counts = {term: sum(len(each[term]) for each in held) for term in asked}
         self._rarity = {term: idf(records, count) for term, count in counts.items()}
         self._worth = {term: idf(records, count) for term, count in counts.items() if count}
@@ -320,6 +320,13 @@ class _Words:
             bm25(each, self._worth, lengths=length, average_length=average)
             for each, length in zip(postings, lengths, strict=True)
         )
+
+
+def _holders(index: Index, term: str) -> Rows:
+    """The rows that hold a term of a question, or another word for the same relation."""
+    if same := kin(term):
+        return np.unique(np.concatenate([index.holders(each) for each in same]))
+    return index.holders(term)
 
 
 def _spoken_by(index: Index, people: frozenset[str]) -> Floats:

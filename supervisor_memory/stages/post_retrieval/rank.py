@@ -28,7 +28,7 @@ from supervisor_memory.understand.dates import (
     mentions_time,
     named_dates,
 )
-from supervisor_memory.understand.names import identifier_match, identifiers
+from supervisor_memory.understand.names import identifier_match, identifiers, kin
 
 if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Calibration
@@ -116,7 +116,7 @@ def coverage(asked: Collection[str], record: Record) -> float:
     if not asked:
         return 0.0
     held = _term_set(record.searched_text)
-    return sum(term in held for term in asked) / len(asked)
+    return sum(term in held or not held.isdisjoint(kin(term)) for term in asked) / len(asked)
 
 
 def relevance(

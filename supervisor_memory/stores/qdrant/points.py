@@ -24,6 +24,7 @@ from supervisor_memory.model.records import SESSION_FAMILY, Filter, Namespace, R
 from supervisor_memory.signals.index import K1, B
 from supervisor_memory.stores.changes import Place, as_text, from_text
 from supervisor_memory.stores.memory.state import StoredVector
+from supervisor_memory.understand.names import kin
 
 FORMAT: Final = 1
 DENSE: Final = "dense"
@@ -296,7 +297,7 @@ def _is_version(version: int) -> models.FieldCondition:
 
 def searched_words(asked: Sequence[str]) -> models.SparseVector:
     """The terms of a question as a sparse vector; the server weighs in how rare each term is."""
-    indices = sorted({_index(term) for term in asked})
+    indices = sorted({_index(each) for term in asked for each in (term, *kin(term))})
     return models.SparseVector(indices=indices, values=[1.0] * len(indices))
 
 
