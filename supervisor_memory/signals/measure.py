@@ -9,9 +9,9 @@ import numpy.typing as npt
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import DEFAULT, Weights
 from supervisor_memory.signals.index import Floats, Index, Rows, bm25, idf, information
-from supervisor_memory.understand.dates import DAY, FACT_DATED, OTHER_YEAR, YEAR, DateRange, named_dates
+from supervisor_memory.understand.dates import DAY, FACT_DATED, OTHER_YEAR, YEAR, DateRange
 from supervisor_memory.understand.names import kin, named_people
-from supervisor_memory.understand.questions import asks_for_a_reply
+from supervisor_memory.understand.questions import asks_for_a_reply, dates_asked_for
 
 
 def scaled(scores: Floats) -> Floats:
@@ -209,7 +209,7 @@ def measure(
     alone = np.concatenate([index.episodes[: index.size] < 0 for index in indexes])
     fused = base(direct, weights, alone=alone)
     each_base = np.split(fused, np.cumsum([index.size for index in indexes])[:-1])
-    ranges = named_dates(asked.text, asked.now)
+    ranges = dates_asked_for(asked.text, asked.now)
     speakers = frozenset(name for index in indexes for name in index.names)
     named = (
         named_people(asked.text[:_NAMES_WITHIN], speakers) if len(speakers) <= _MOST_SPEAKERS else frozenset()
