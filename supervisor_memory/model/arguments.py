@@ -27,6 +27,7 @@ from supervisor_memory.model.records import (
     MAX_MESSAGE_BYTES,
     Filter,
     Kind,
+    Layer,
     Message,
     Record,
     Scope,
@@ -364,13 +365,23 @@ def as_families(families: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(check_family(family) for family in families)
 
 
+def as_layers(layers: Sequence[str] | None) -> tuple[Layer, ...] | None:
+    """The layers to read, None for all; InvalidContent: it is no list of layers, or an empty one."""
+    if layers is None:
+        return None
+    known = get_args(Layer)
+    if isinstance(layers, str) or not layers or not set(layers) <= set(known):
+        raise InvalidContent(f"layers is {_shown(str(layers))}; pass a list of {', '.join(known)}")
+    return cast("tuple[Layer, ...]", tuple(layers))
+
+
 def as_filter(where: Mapping[str, Any] | None) -> Filter:
     """Read a caller's `where` as a filter, for any user; docs/searching.md describes the keys.
 
     Args:
-        where: `kind` and `tags`, one or a list; `since` and `until`, a time as seconds since 1970, a
-            datetime, a date or ISO text; `metadata`, a mapping of its keys to one value or a list of values.
-            A key with None does not restrict, except in `metadata`.
+        where: `kind` and `tags`, one or a list; `session` and `agent`, an id; `since` and `until`, a time as
+            seconds since 1970, a datetime, a date or ISO text; `metadata`, a mapping of its keys to one value
+            or a list of values. A key with None does not restrict, except in `metadata`.
 
     Raises:
         InvalidContent: a key is not one of these, or its value cannot be compared; the message names it.
@@ -455,6 +466,8 @@ _SECONDS: Final = re.compile(r"-?[0-9]{9,13}(\.[0-9]{1,9})?")  # shorter ones ar
 _WHERE: Final[Mapping[str, tuple[str, Callable[[object], Any]]]] = {
     "kind": ("kinds", _kinds),
     "tags": ("tags", _tags),
+    "session": ("session_id", partial(check_name, what="where.session")),
+    "agent": ("agent_id", partial(check_name, what="where.agent")),
     "since": ("since", partial(as_moment, what="where.since", end=False)),
     "until": ("until", partial(as_moment, what="where.until", end=True)),
     "metadata": ("metadata", _metadata),
@@ -585,14 +598,6 @@ def _at(place: str, index: int) -> Iterator[None]:
         raise type(error)(f"{place}: {error}", **{**error.facts, "index": index}) from error
 
 
-_SPEAKS: Final[Mapping[Role, SourceClass]] = {
-    "user": "user",
-    "assistant": "agent",
-    "tool": "tool",
-    "system": "system",
-}
-
-
 def verbatim(item: Item, scope: Scope, *, family: str, when: float) -> Record:
     """The record of an imported text, which is kept word for word and never merged.
 
@@ -600,6 +605,7 @@ def verbatim(item: Item, scope: Scope, *, family: str, when: float) -> Record:
         when: The time of an item without `created_at`, in seconds since 1970.
     """
     at = when if item.created_at is None else item.created_at
+    by: SourceClass = "agent" if item.role == "assistant" else item.role
     return Record(
         id=new_id(),
         namespace=scope.namespace(family),
@@ -611,9 +617,7 @@ def verbatim(item: Item, scope: Scope, *, family: str, when: float) -> Record:
         metadata=item.metadata,
         tags=as_tags(item.metadata),
         importance=as_importance(item.metadata),
-        source=Source(
-            _SPEAKS[item.role], scope.agent_id, item.session_id, scope.run_id, item.message_id, item.speaker
-        ),
+        source=Source(by, scope.agent_id, item.session_id, scope.run_id, item.message_id, item.speaker),
     )
 
 

@@ -661,7 +661,8 @@ class Filter:
     """Conditions on records. A field that is None does not restrict; all others must hold.
 
     `tasks=(None,)` means records without a task, `(None, "t")` also the records of task t. `families=None`
-    means every family except the session messages. `not_embedded_by` means records without a vector by the
+    means every family, the session messages only where ids, a session or the layer "history" are named too.
+    `agent_id` is the agent that brought the record. `not_embedded_by` means records without a vector by the
     embedder with this fingerprint. A record must have all of `tags`, and fulfil all of `metadata`.
 
     `since` (inclusive) and `until` (exclusive) are about `created_at`, in seconds since 1970, which a later
@@ -676,6 +677,7 @@ class Filter:
     statuses: tuple[Status, ...] | None = ("active",)
     ids: tuple[str, ...] | None = None
     session_id: str | None = None
+    agent_id: str | None = None
     content_hash: str | None = None
     subject: str | None = None
     attribute: str | None = None
@@ -697,20 +699,25 @@ class Filter:
         """Whether the filter names a user, ids or a session."""
         return any(value is not None for value in (self.user_id, self.ids, self.session_id))
 
+    @property
+    def reads_messages(self) -> bool:
+        """Whether session messages may match."""
+        if self.families is not None:
+            return SESSION_FAMILY in self.families
+        return self.ids is not None or self.session_id is not None or "history" in (self.layers or ())
+
     def matches(self, record: Record) -> bool:
         """Whether a record fulfils the filter. Every backend agrees with this method."""
-        if self.families is None:
-            in_family = record.family != SESSION_FAMILY or self.ids is not None or self.session_id is not None
-        else:
-            in_family = record.family in self.families
         return (
-            in_family
+            (self.families is None or record.family in self.families)
+            and (record.family != SESSION_FAMILY or self.reads_messages)
             and self.user_id in (None, record.user_id)
             and (self.tasks is None or record.task in self.tasks)
             and (self.kinds is None or record.kind in self.kinds)
             and (self.statuses is None or record.status in self.statuses)
             and (self.ids is None or record.id in self.ids)
             and self.session_id in (None, record.source.session_id)
+            and self.agent_id in (None, record.source.agent_id)
             and self.content_hash in (None, record.content_hash)
             and self.subject in (None, record.subject)
             and self.attribute in (None, record.attribute)

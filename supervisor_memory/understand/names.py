@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
+from itertools import chain
 
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import CJK, HAN, STOP_WORDS, terms
@@ -32,9 +33,7 @@ _HAN_NAME = 3
 
 @cache
 def _kin() -> Mapping[str, frozenset[str]]:
-    rows = (
-        frozenset(term for word in row.split() for term in _of_kin(word)) for row in _LEXICON.listed("kin")
-    )
+    rows = (frozenset(chain(*map(_of_kin, row.split()))) for row in _LEXICON.listed("kin"))
     return {term: row for row in rows for term in row}
 
 

@@ -19,9 +19,7 @@ def parts_of_question(text: str) -> tuple[str, ...]:
     """The questions of a text that asks two or more, each without "also"; empty for one question."""
     if len(text) > _LONGEST:
         return ()
-    parts = (
-        part.strip() for sentence in _asking(text) for part in _SENTENCES["adds_a_question"].split(sentence)
-    )
+    parts = (part.strip() for each in _asking(text) for part in _SENTENCES["adds_a_question"].split(each))
     found = tuple(part for part in parts if len(set(terms(part))) >= _LEAST_TERMS)
     return found[:_MOST_PARTS] if len(found) > 1 else ()
 
