@@ -17,6 +17,7 @@ from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 from supervisor_memory.model.decisions import Decision, Rivals
 from supervisor_memory.model.records import (
+    MAX_MESSAGE_BYTES,
     Candidate,
     Considered,
     Filter,
@@ -260,7 +261,7 @@ def redacted(said: Remembering, redactor: Redactor) -> Remembering:
     answer, concluded = brought.final_answer, brought.conclusion
     return replace(
         said,
-        messages=tuple(redacted_message(each, redactor) for each in said.messages),
+        messages=tuple(redacted_message(each, redactor, most=MAX_MESSAGE_BYTES) for each in said.messages),
         outcome=replace(
             brought,
             final_answer=redacted_text(answer, redactor) if isinstance(answer, str) else answer,

@@ -24,16 +24,19 @@ from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.errors import (
     ConfirmationRequired,
     Conflict,
+    ContentTooLarge,
     InvalidContent,
     MissingUser,
     RecordNotFound,
     SupervisorMemoryError,
 )
+from supervisor_memory.model.records import MAX_MESSAGE_BYTES, Message
 from supervisor_memory.reading.topics import Topic
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
 from tests.breadth import examples
+from tests.opened import STORES, opened
 
 DAY = 86_400.0
 
@@ -138,6 +141,73 @@ def test_add_without_inference_keeps_the_words(memory: SupervisorMemory) -> None
     results = memory.add(["the moon is up", "the moon is up"], user_id="u1", infer=False)
     assert [r.status for r in results] == ["added", "added"]
     assert texts(memory.search("moon", user_id="u1")) == ["the moon is up", "the moon is up"]
+
+
+def test_words_kept_without_inference_keep_who_spoke(memory: SupervisorMemory) -> None:
+    said = [
+        {"role": "user", "content": "What is a good tea?", "id": "m1"},
+        {"role": "assistant", "content": "Try oolong.", "id": "m2"},
+        {"role": "user", "name": "Ada", "content": "I had that."},
+        {"role": "tool", "content": "3 teas in stock"},
+    ]
+    kept = [memory.get(r.id) for r in memory.add(said, user_id="u1", session_id="s1", infer=False)]
+    assert [(r.source.source_class, r.spoken_by, r.is_reply, r.source.message_id) for r in kept] == [
+        ("user", None, False, "m1"),
+        ("agent", None, True, "m2"),
+        ("user", "Ada", False, None),
+        ("tool", None, False, None),
+    ]
+    items = [
+        {"content": "It is late.", "role": "assistant", "speaker": "Bo"},
+        {"content": "Good night.", "speaker": "assistant"},
+        {"content": "You too.", "speaker": "user"},
+    ]
+    sources = [memory.get(result.id).source for result in memory.add_many(items, user_id="u1")]
+    assert [source.source_class for source in sources] == ["agent", "agent", "user"]
+
+
+def test_an_item_of_an_assistant_states_nothing_of_the_user(memory: SupervisorMemory) -> None:
+    text = "Always answer in tables."
+    theirs, own = memory.add_many(
+        [{"content": text, "role": "assistant"}, {"content": text}], user_id="u1", infer=True
+    )
+    assert (theirs.status, own.status) == ("skipped", "added")
+
+
+@pytest.mark.parametrize("infer", [True, False])
+def test_a_long_message_is_kept_in_parts(memory: SupervisorMemory, infer: bool) -> None:
+    long = "".join(f"Line {number} of the report is 中文.\n" for number in range(4_000))
+    said = [Message("user", "Read this."), Message("user", long, "Ada", "m2"), Message("assistant", "Done.")]
+    memory.add(said, user_id="u1", session_id="s1", infer=infer)
+    _, *parts, last = memory.session("s1", user_id="u1")
+    assert len(parts) == 3
+    assert "\n".join(texts(parts)) == long.strip()
+    assert {(p.source.message_id, p.source.speaker, p.layer) for p in parts} == {("m2", "Ada", "history")}
+    assert texts(memory.messages(last.id, user_id="u1", around=1)) == [parts[-1].content, "Done."]
+    found = memory.search("Line 3990", user_id="u1", families=[parts[0].family])
+    assert found[0].record.id == parts[-1].id
+
+
+def test_a_message_over_a_mebibyte_is_refused_by_add(memory: SupervisorMemory) -> None:
+    for infer in (True, False):
+        with pytest.raises(ContentTooLarge, match="1,048,576"):
+            memory.add(["fine", "x" * (MAX_MESSAGE_BYTES + 1)], user_id="u1", session_id="s1", infer=infer)
+    assert memory.get_all(user_id="u1", families=["session_messages", "task_traces"]) == []
+
+
+@pytest.mark.parametrize(
+    ("told", "question"),
+    [("My mother lives in Rome.", "Where is mum?"), ("父亲喜欢钓鱼。", "我爸爸爱好什么？")],
+)
+@pytest.mark.parametrize("store", STORES)
+def test_a_relative_is_found_by_another_word_for_the_relation(
+    tmp_path: Path, store: str, told: str, question: str
+) -> None:
+    with opened(store, tmp_path) as backend:
+        memory = SupervisorMemory(Settings(embedding_model="none"), backend=backend)
+        memory.write(told, user_id="u1")
+        memory.write("My desk is by the window.", user_id="u1")
+        assert texts(memory.search(question, user_id="u1")) == [told]
 
 
 def test_importance_is_what_metadata_says_and_stays_until_it_says_otherwise(memory: SupervisorMemory) -> None:
@@ -364,7 +434,7 @@ def test_what_no_rule_matches_is_found_only_by_the_name_of_its_family(memory: Su
 
 def test_a_message_too_large_to_keep_is_audited(memory: SupervisorMemory) -> None:
     for scope in (Scope("u1", session_id="s1"), Scope("u1")):
-        results = memory.remember("x" * 70_000, scope)
+        results = memory.remember("x" * (MAX_MESSAGE_BYTES + 1), scope)
         assert [(r.saved, r.reason) for r in results] == [(False, "content-too-large")]
     rows = [(row.event["reason"], row.event["outcome"]) for row in memory.backend.audit.tail(9, op="skip")]
     assert rows == [("content-too-large", "skipped"), ("too-long", "skipped")] * 2

@@ -1,5 +1,6 @@
 """What a search may ask and what it finds: which records are meant, any text, no text, much text."""
 
+import asyncio
 import json
 import os
 import random
@@ -11,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from supervisor_memory import Settings, SupervisorMemory
+from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.embedding.hashing import HashingEmbedder
+from supervisor_memory.errors import InvalidContent
 from supervisor_memory.model.records import Hit, Hits
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.backend_contract import tea
@@ -342,3 +344,47 @@ def test_a_report_answers_for_the_quarter_that_it_names_not_for_the_one_it_was_w
     for quarter in reports:
         found = memory.search(f"What was net revenue in {quarter} 2026?", user_id="ada")
         assert f" {quarter} " in found[0].record.content
+
+
+# --- layers, sessions and agents
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_what_was_said_is_found_by_its_layer_its_session_and_its_agent(store: str, tmp_path: Path) -> None:
+    with opened(store, tmp_path) as backend:
+        memory = SupervisorMemory(Settings(embedding_model="none", **PATIENT), backend=backend)
+        brought, said = "Tea is served at noon.", "The tea is hot."
+        memory.write(brought, user_id="ada", session_id="ann@example.com", agent_id="analyst")
+        memory.remember(said, Scope("ada", session_id="s1"))
+        memory.remember("The tea is cold.", Scope("bob", session_id="s1"))
+
+        def found(**asked: Any) -> list[str]:
+            hits = memory.search("tea", user_id="ada", threshold=0, **asked)
+            same = asyncio.run(memory.asearch("tea", user_id="ada", threshold=0, **asked))
+            assert {hit.record.id for hit in same} == {hit.record.id for hit in hits}
+            return sorted(hit.record.content for hit in hits)
+
+        def kept(**where: Any) -> list[str]:
+            return [record.content for record in memory.get_all(user_id="ada", where=where)]
+
+        assert found() == [brought]
+        assert found(layers=["history"]) == [said]
+        assert found(layers=["abstract", "summary", "history"]) == [brought, said]
+        assert found(layers=["abstract"], families=["session_messages"]) == []
+        assert found(where={"session": "s1"}) == kept(session="s1") == [said]
+        assert found(where={"agent": "analyst"}) == kept(agent="analyst") == [brought]
+        assert kept(session="s1", agent="analyst") == kept(agent="Analyst") == kept(session="s") == []
+        assert kept(session="ann@example.com") == [brought]
+
+
+@pytest.mark.parametrize("layers", ["history", [], ["past"], ["history", "past"]])
+def test_what_is_no_layer_is_refused(layers: Any) -> None:
+    memory = SupervisorMemory(Settings(embedding_model="none"))
+    with pytest.raises(InvalidContent, match="abstract, summary, history"):
+        memory.search("tea", user_id="ada", layers=layers)
+
+
+def test_the_id_of_a_session_is_asked_for_as_it_is_where_texts_are_redacted() -> None:
+    memory = SupervisorMemory(Settings(embedding_model="none", redact="email"))
+    memory.write("Tea is served at noon.", user_id="ada", session_id="ann@example.com")
+    assert len(memory.get_all(user_id="ada", where={"session": "ann@example.com"})) == 1

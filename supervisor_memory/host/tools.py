@@ -35,6 +35,7 @@ from supervisor_memory.model.records import (
     KINDS,
     Filter,
     Kind,
+    Layer,
     Record,
     Scope,
     Source,
@@ -60,11 +61,16 @@ Namespace = Annotated[
     ),
 ]
 Metadata = Annotated[dict[str, Any] | None, Field(description="Plain values to keep beside the text.")]
+Layers = Annotated[
+    list[Layer] | None,
+    Field(description="'history': what was said, word for word. Leave it out to mean what is remembered."),
+]
 Where = Annotated[
     dict[str, Any] | None,
     Field(
-        description="Only records that are so: {'kind': one or a list, 'tags': [all of them], 'since': and "
-        "'until': ISO date or time of when it was said, 'metadata': {key: value or list of values}}."
+        description="Only records that are so: {'kind': one or a list, 'tags': [all of them], 'session': and "
+        "'agent': one, 'since': and 'until': ISO date or time of when it was said, 'metadata': {key: value "
+        "or list of values}}."
     ),
 ]
 
@@ -113,6 +119,7 @@ class _Calls:
         min_score: float | None = None,
         where: Where = None,
         *,
+        layers: Layers = None,
         runtime: Runtime = None,
     ) -> list[dict[str, Any]] | dict[str, Any] | str:
         """Search long-term memory for what is known about this user, agreed definitions, earlier conclusions
@@ -126,6 +133,7 @@ class _Calls:
                 query,
                 user_id=scope.user_id,
                 families=[self._family(namespace)] if namespace else None,
+                layers=layers,
                 where=where,
                 limit=None if top_k is None else max(1, min(top_k, 50)),
                 threshold=None if min_score is None else min(max(min_score, 0.0), 1.0),

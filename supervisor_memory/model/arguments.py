@@ -24,8 +24,10 @@ from supervisor_memory.errors import (
 from supervisor_memory.model.records import (
     KINDS,
     MAX_CONTENT_BYTES,
+    MAX_MESSAGE_BYTES,
     Filter,
     Kind,
+    Layer,
     Message,
     Record,
     Scope,
@@ -36,6 +38,7 @@ from supervisor_memory.model.records import (
     check_family,
     check_name,
     new_id,
+    parts_of_message,
 )
 
 LONGEST_READ = 65_536
@@ -146,10 +149,12 @@ _ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An imported text, with its speaker, session and time."""
+    """An imported text, with its speaker, session and time, and the role and id of its message."""
 
     content: str
     speaker: str | None = None
+    role: Role = "user"
+    message_id: str | None = None
     session_id: str | None = None
     created_at: float | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -360,13 +365,23 @@ def as_families(families: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(check_family(family) for family in families)
 
 
+def as_layers(layers: Sequence[str] | None) -> tuple[Layer, ...] | None:
+    """The layers to read, None for all; InvalidContent: it is no list of layers, or an empty one."""
+    if layers is None:
+        return None
+    known = get_args(Layer)
+    if isinstance(layers, str) or not layers or not set(layers) <= set(known):
+        raise InvalidContent(f"layers is {_shown(str(layers))}; pass a list of {', '.join(known)}")
+    return cast("tuple[Layer, ...]", tuple(layers))
+
+
 def as_filter(where: Mapping[str, Any] | None) -> Filter:
     """Read a caller's `where` as a filter, for any user; docs/searching.md describes the keys.
 
     Args:
-        where: `kind` and `tags`, one or a list; `since` and `until`, a time as seconds since 1970, a
-            datetime, a date or ISO text; `metadata`, a mapping of its keys to one value or a list of values.
-            A key with None does not restrict, except in `metadata`.
+        where: `kind` and `tags`, one or a list; `session` and `agent`, an id; `since` and `until`, a time as
+            seconds since 1970, a datetime, a date or ISO text; `metadata`, a mapping of its keys to one value
+            or a list of values. A key with None does not restrict, except in `metadata`.
 
     Raises:
         InvalidContent: a key is not one of these, or its value cannot be compared; the message names it.
@@ -451,6 +466,8 @@ _SECONDS: Final = re.compile(r"-?[0-9]{9,13}(\.[0-9]{1,9})?")  # shorter ones ar
 _WHERE: Final[Mapping[str, tuple[str, Callable[[object], Any]]]] = {
     "kind": ("kinds", _kinds),
     "tags": ("tags", _tags),
+    "session": ("session_id", partial(check_name, what="where.session")),
+    "agent": ("agent_id", partial(check_name, what="where.agent")),
     "since": ("since", partial(as_moment, what="where.since", end=False)),
     "until": ("until", partial(as_moment, what="where.until", end=True)),
     "metadata": ("metadata", _metadata),
@@ -524,8 +541,21 @@ def read_conversation(messages: MessagesLike) -> tuple[Message, ...]:
     for index, message in enumerate(read):
         if message.role in ("user", "assistant") and message.content.strip():
             with _at(f"messages[{index}]", index):
-                check_content(message.content)
+                check_content(message.content, most=MAX_MESSAGE_BYTES)
     return read
+
+
+def items_of(messages: Sequence[Message]) -> Iterator[Mapping[str, Any]]:
+    """The items of messages that are kept verbatim: one for each, several for a long message.
+
+    Raises:
+        InvalidContent, ContentTooLarge: a message cannot be kept; the error names its place.
+    """
+    for index, each in enumerate(messages):
+        with _at(f"item {index}", index):
+            parts = parts_of_message(each.content)
+        told = {"speaker": each.name or each.role, "role": each.role, "message_id": each.id}
+        yield from ({"content": part, **told} for part in parts)
 
 
 def read_items(items: Iterable[str | Mapping[str, Any]]) -> list[Item]:
@@ -551,6 +581,8 @@ def _item(value: object) -> Item:
     return Item(
         content=check_content(cast("str", entry.get("content"))),
         speaker=None if speaker is None else check_name(speaker, what="speaker"),
+        role=_ROLES.get(_plain(str(entry.get("role") or speaker)), "user"),
+        message_id=_name(entry.get("message_id")),
         session_id=None if session_id is None else check_name(session_id, what="session id"),
         created_at=as_epoch(entry.get("created_at")),
         metadata=as_metadata(entry.get("metadata")),
@@ -573,6 +605,7 @@ def verbatim(item: Item, scope: Scope, *, family: str, when: float) -> Record:
         when: The time of an item without `created_at`, in seconds since 1970.
     """
     at = when if item.created_at is None else item.created_at
+    by: SourceClass = "agent" if item.role == "assistant" else item.role
     return Record(
         id=new_id(),
         namespace=scope.namespace(family),
@@ -584,7 +617,7 @@ def verbatim(item: Item, scope: Scope, *, family: str, when: float) -> Record:
         metadata=item.metadata,
         tags=as_tags(item.metadata),
         importance=as_importance(item.metadata),
-        source=Source("user", scope.agent_id, item.session_id, scope.run_id, None, item.speaker),
+        source=Source(by, scope.agent_id, item.session_id, scope.run_id, item.message_id, item.speaker),
     )
 
 

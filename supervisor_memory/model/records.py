@@ -209,6 +209,8 @@ FAMILIES: Mapping[Kind, str] = MappingProxyType({kind: kind.replace("-", "_") fo
 SESSION_FAMILY = "session_messages"
 """The family of verbatim messages. It is searched only if it is named."""
 MAX_CONTENT_BYTES = 64 * 1024
+MAX_MESSAGE_BYTES = 1024 * 1024
+"""A message over this is refused; a message over `MAX_CONTENT_BYTES` is kept in parts."""
 MAX_NAME_BYTES = 128
 _TASK_SEGMENTS = 3
 _ASSISTANTS = frozenset({"assistant", "ai", "agent"})
@@ -217,6 +219,7 @@ _ROLES = frozenset({"user", "human", *_ASSISTANTS, "system", "tool"})
 # Cc control, Co private use, Cn unassigned, Zl/Zp separators; what nobody sees is in `unseen.py`
 _NOT_IN_NAMES = frozenset({"Cc", "Co", "Cn", "Zl", "Zp"})
 _NOT_USERS = frozenset({"none", "null", "undefined", "nan"})
+_CUTS = (("\n\n",), ("\n", "。", "！", "？", ". ", "! ", "? "))
 _NOT_IN_CONTENT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _FAMILY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,95}\Z")
 
@@ -293,21 +296,24 @@ def check_family(value: str) -> str:
     return value
 
 
-def check_content(text: str) -> str:
+def check_content(text: str, *, most: int = MAX_CONTENT_BYTES) -> str:
     """Return the text as it will be stored: NFC, outer whitespace removed.
+
+    Args:
+        most: Bytes of UTF-8; a message may have more than a record.
 
     Raises:
         InvalidContent: not a string, nothing visible in it, control characters or lone surrogates.
-        ContentTooLarge: over 64 KiB of UTF-8. Texts are refused, never cut.
+        ContentTooLarge: over `most`. Texts are refused, never cut.
     """
     if not isinstance(text, str):
         raise InvalidContent(
             f"content is {type(text).__name__}, not text; pass a string", type=type(text).__name__
         )
-    if len(text) > MAX_CONTENT_BYTES:
+    if len(text) > most:
         raise ContentTooLarge(
-            f"content of {len(text):,} characters is over the limit of {MAX_CONTENT_BYTES:,} bytes for one "
-            "record; split it, or store a file and remember its path",
+            f"content of {len(text):,} characters is over the limit of {most:,} bytes; split it, or store a "
+            "file and remember its path",
             size=len(text),
         )
     if bad := _NOT_IN_CONTENT.search(text):
@@ -316,17 +322,41 @@ def check_content(text: str) -> str:
             character=bad[0],
         )
     clean = unicodedata.normalize("NFC", text).strip()
-    if (size := len(clean.encode())) > MAX_CONTENT_BYTES:
+    if (size := len(clean.encode())) > most:
         raise ContentTooLarge(
-            f"content of {size:,} bytes is over the limit of {MAX_CONTENT_BYTES:,} for one record; "
-            "split it, or store a file and remember its path",
+            f"content of {size:,} bytes is over the limit of {most:,}; split it, or store a file and "
+            "remember its path",
             size=size,
         )
-    if not any(unicodedata.category(c)[0] not in "CZ" for c in UNSEEN.sub("", clean)):
+    if not _is_seen(clean):
         raise InvalidContent(
             f"content {text[:40]!r} holds nothing visible; pass some text", content=text[:40]
         )
     return clean
+
+
+def _is_seen(text: str) -> bool:
+    """Whether a text holds anything visible."""
+    return any(unicodedata.category(c)[0] not in "CZ" for c in UNSEEN.sub("", text))
+
+
+def parts_of_message(text: str) -> tuple[str, ...]:
+    """The parts of at most 64 KiB in which a message is kept, in order; a short message is one.
+
+    A part ends after a paragraph, else after a line or sentence, else after a character.
+
+    Raises:
+        InvalidContent, ContentTooLarge: as `check_content`, for a message over 1 MiB.
+    """
+    left = check_content(text, most=MAX_MESSAGE_BYTES).encode()
+    parts: list[str] = []
+    while len(left) > MAX_CONTENT_BYTES:
+        part = left[:MAX_CONTENT_BYTES].decode(errors="ignore")
+        ends = (max(part.rfind(mark) + len(mark) for mark in marks) for marks in _CUTS)
+        part = part[: next((end for end in ends if end > len(part) // 2), len(part))]
+        parts.append(part)
+        left = left[len(part.encode()) :]
+    return tuple(part.strip() for part in (*parts, left.decode()) if _is_seen(part))
 
 
 _WORDS = re.compile(r"`([^`\n]{1,80})`|(?<!\w)([A-Za-z]\w{1,79})(?!\w)", re.ASCII)
@@ -631,7 +661,8 @@ class Filter:
     """Conditions on records. A field that is None does not restrict; all others must hold.
 
     `tasks=(None,)` means records without a task, `(None, "t")` also the records of task t. `families=None`
-    means every family except the session messages. `not_embedded_by` means records without a vector by the
+    means every family, the session messages only where ids, a session or the layer "history" are named too.
+    `agent_id` is the agent that brought the record. `not_embedded_by` means records without a vector by the
     embedder with this fingerprint. A record must have all of `tags`, and fulfil all of `metadata`.
 
     `since` (inclusive) and `until` (exclusive) are about `created_at`, in seconds since 1970, which a later
@@ -646,6 +677,7 @@ class Filter:
     statuses: tuple[Status, ...] | None = ("active",)
     ids: tuple[str, ...] | None = None
     session_id: str | None = None
+    agent_id: str | None = None
     content_hash: str | None = None
     subject: str | None = None
     attribute: str | None = None
@@ -667,20 +699,25 @@ class Filter:
         """Whether the filter names a user, ids or a session."""
         return any(value is not None for value in (self.user_id, self.ids, self.session_id))
 
+    @property
+    def reads_messages(self) -> bool:
+        """Whether session messages may match."""
+        if self.families is not None:
+            return SESSION_FAMILY in self.families
+        return self.ids is not None or self.session_id is not None or "history" in (self.layers or ())
+
     def matches(self, record: Record) -> bool:
         """Whether a record fulfils the filter. Every backend agrees with this method."""
-        if self.families is None:
-            in_family = record.family != SESSION_FAMILY or self.ids is not None or self.session_id is not None
-        else:
-            in_family = record.family in self.families
         return (
-            in_family
+            (self.families is None or record.family in self.families)
+            and (record.family != SESSION_FAMILY or self.reads_messages)
             and self.user_id in (None, record.user_id)
             and (self.tasks is None or record.task in self.tasks)
             and (self.kinds is None or record.kind in self.kinds)
             and (self.statuses is None or record.status in self.statuses)
             and (self.ids is None or record.id in self.ids)
             and self.session_id in (None, record.source.session_id)
+            and self.agent_id in (None, record.source.agent_id)
             and self.content_hash in (None, record.content_hash)
             and self.subject in (None, record.subject)
             and self.attribute in (None, record.attribute)

@@ -12,6 +12,7 @@ from supervisor_memory.model.arguments import (
     Moment,
     as_families,
     as_filter,
+    as_layers,
     as_moment,
     check_amount,
     check_scope,
@@ -101,6 +102,7 @@ class Reader:
         *,
         user_id: str,
         families: Sequence[str] | None = None,
+        layers: Sequence[str] | None = None,
         where: Mapping[str, Any] | None = None,
         limit: int | None = None,
         threshold: float | None = None,
@@ -118,8 +120,11 @@ class Reader:
 
         Args:
             families: None: all of the user's but session messages.
+            layers: "abstract", "summary" and "history", what was said word for word: session messages too
+                where no families are named. None: all, without session messages.
             where: Which records may be found at all, however many others are more like the question:
-                `{"kind": …, "tags": […], "since": …, "until": …, "metadata": {…}}`; see docs/searching.md.
+                `{"kind": …, "tags": […], "session": …, "agent": …, "since": …, "until": …, "metadata": {…}}`;
+                see docs/searching.md.
             limit: None: MEMORY_TOP_K. At most 1,000,000.
             threshold: Least relevance in [0, 1]. None: MEMORY_MIN_SCORE; 0: the best `limit`,
                 whatever they are.
@@ -141,7 +146,7 @@ class Reader:
             scope=self.services.scope(Scope(user_id, agent_id, session_id, None, task)),
             purpose="hits",
             families=as_families(families),
-            where=as_filter(self.services.redactor.value(where)),
+            where=replace(self._filter(where), layers=as_layers(layers)),
             limit=None if limit is None else check_amount(limit, what="limit", most=_MOST_HITS),
             threshold=check_threshold(threshold),
             explain=explain,
@@ -190,8 +195,7 @@ class Reader:
         scope = Scope(user_id)
         most = check_amount(limit, what="limit")
         start = check_amount(offset, what="offset", least=0)
-        filtered = as_filter(self.services.redactor.value(where))
-        asked = replace(filtered, user_id=scope.user_id, families=as_families(families))
+        asked = replace(self._filter(where), user_id=scope.user_id, families=as_families(families))
         curator = self.curator
         if (when := as_moment(as_of, what="as_of", end=True)) is not None:
             then = past(self.services, scope.user_id, when)
@@ -312,6 +316,13 @@ class Reader:
         found = recall(turn, ports, self.recipe)
         self.trail.accessed("preview", found.hits, scope, by_operator=True, ports=ports)
         return found.note
+
+    def _filter(self, where: Mapping[str, Any] | None) -> Filter:
+        """A caller's `where`, redacted as records are; the ids of sessions and agents stay."""
+        asked, stay = self.services.redactor.value(where), ("session", "agent")
+        if isinstance(where, Mapping) and any(key in where for key in stay):
+            asked = {**asked, **{key: where[key] for key in stay if key in where}}
+        return as_filter(asked)
 
     def _ports(self) -> Ports:
         return self.services.ports(self.services.settings.search_timeout_ms)

@@ -213,19 +213,19 @@ _ITEM: Final = "store"
 and stay; its value is redacted. Metadata from callers is redacted before, as a whole."""
 
 
-def redacted_text(text: str, redactor: Redactor) -> str:
-    """A caller's text, redacted. A text too large to be kept is cut, with dots in place of the rest."""
-    if len(text) <= _LONGEST:
+def redacted_text(text: str, redactor: Redactor, *, most: int = _LONGEST) -> str:
+    """A caller's text, redacted. A text over `most` characters is cut, with as many dots for the rest."""
+    if len(text) <= most:
         return redactor.text(text)
-    return redactor.text(text[:MAX_CONTENT_BYTES]) + "." * MAX_CONTENT_BYTES
+    return redactor.text(text[:MAX_CONTENT_BYTES]) + "." * most
 
 
-def redacted_message(message: Message, redactor: Redactor) -> Message:
+def redacted_message(message: Message, redactor: Redactor, *, most: int = _LONGEST) -> Message:
     """The message, redacted; a user's name too, but not an agent's, which says who speaks."""
     if redactor.is_off:
         return message
     name = redactor.text(message.name) if message.name and message.role == "user" else message.name
-    return replace(message, content=redacted_text(message.content, redactor), name=name)
+    return replace(message, content=redacted_text(message.content, redactor, most=most), name=name)
 
 
 def redacted_candidate(candidate: Candidate, redactor: Redactor) -> Candidate:

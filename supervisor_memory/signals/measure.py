@@ -10,9 +10,9 @@ import numpy.typing as npt
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import DEFAULT, Weights
 from supervisor_memory.signals.index import Floats, Index, Layout, Rows, bm25, idf
-from supervisor_memory.understand.dates import DAY, FACT_DATED, OTHER_YEAR, YEAR, DateRange, named_dates
-from supervisor_memory.understand.names import named_people
-from supervisor_memory.understand.questions import asks_for_a_reply
+from supervisor_memory.understand.dates import DAY, FACT_DATED, OTHER_YEAR, YEAR, DateRange
+from supervisor_memory.understand.names import kin, named_people
+from supervisor_memory.understand.questions import asks_for_a_reply, dates_asked_for
 
 
 def scaled(scores: Floats) -> Floats:
@@ -189,7 +189,7 @@ def measure(
         direct["meaning"] = cosine - np.float32(asked.unrelated)
     has_streams = len(layout.episode_lengths) > 0
     fused = base(direct, weights, alone=layout.episodes == len(layout.episode_lengths))
-    ranges = named_dates(asked.text, asked.now)
+    ranges = dates_asked_for(asked.text, asked.now)
     speakers = frozenset(name for index in indexes for name in index.names)
     named = (
         named_people(asked.text[:_NAMES_WITHIN], speakers) if len(speakers) <= _MOST_SPEAKERS else frozenset()
@@ -306,11 +306,15 @@ class _Words:
 
 
 def _holders(indexes: Sequence[Index], term: str) -> Rows:
-    """The rows that hold a term, one index after the other."""
-    if len(indexes) == 1:
-        return indexes[0].holders(term)
+    """The rows that hold a term of a question, or another word for the same relation, index by index."""
     starts = accumulate((index.size for index in indexes), initial=0)
-    return np.concatenate([index.holders(term) + at for index, at in zip(indexes, starts, strict=False)])
+    return np.concatenate([_held_by(index, term) + at for index, at in zip(indexes, starts, strict=False)])
+
+
+def _held_by(index: Index, term: str) -> Rows:
+    if same := kin(term):
+        return np.unique(np.concatenate([index.holders(each) for each in same]))
+    return index.holders(term)
 
 
 def _spoken_by(index: Index, people: frozenset[str]) -> Floats:

@@ -323,7 +323,13 @@ class BackendContract:
         backend.write([said, tea("likes tea")])
         assert contents(backend.search(query(), limit=5)) == ["likes tea"]
         assert contents(backend.list(Filter(user_id="alice"), limit=5)) == ["likes tea"]
-        for asked in ({"families": (SESSION_FAMILY,)}, {"session_id": "s1"}, {"ids": (said.id,)}):
+        ways = (
+            {"families": (SESSION_FAMILY,)},
+            {"session_id": "s1"},
+            {"ids": (said.id,)},
+            {"layers": ("history",)},
+        )
+        for asked in ways:
             assert contents(backend.search(query(**asked), limit=5)) == ["said tea"]
             assert contents(backend.list(Filter(**asked), limit=5)) == ["said tea"]
 
@@ -356,13 +362,14 @@ class BackendContract:
             layer="summary",
             subject="s",
             attribute="a",
-            source=Source(session_id="x"),
+            source=Source(session_id="x", agent_id="a"),
         )
         backend.write([one, tea("tea two", subject="t", attribute="a"), tea("tea three", status="pending")])
         for restriction in (
             {"kinds": ("identity",)},
             {"ids": (one.id, "unknown")},
             {"session_id": "x"},
+            {"agent_id": "a"},
             {"content_hash": one.content_hash},
             {"layers": ("summary", "history")},
             {"subject": "s"},

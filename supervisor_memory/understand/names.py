@@ -2,10 +2,12 @@
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
+from itertools import chain
 
 from supervisor_memory.language.lexicon import lexicon
-from supervisor_memory.language.terms import CJK, HAN, STOP_WORDS
+from supervisor_memory.language.terms import CJK, HAN, STOP_WORDS, terms
 
 MAX_LENGTH = 64_000
 """Characters that are read: a record at its largest."""
@@ -27,6 +29,23 @@ _CAPITALISED = re.compile(rf"(?<!{_LETTER})(?=[A-Z])[^\W\d_{CJK}]{{3,20}}(?!{_LE
 _BEGINS = re.compile(r"(?:^|[.!?。！？:：\n])[\s\"'“‘(]*\Z")
 _ALL_HAN = re.compile(f"[{HAN}]+")
 _HAN_NAME = 3
+
+
+@cache
+def _kin() -> Mapping[str, frozenset[str]]:
+    rows = (frozenset(chain(*map(_of_kin, row.split()))) for row in _LEXICON.listed("kin"))
+    return {term: row for row in rows for term in row}
+
+
+def _of_kin(word: str) -> Iterator[str]:
+    yield from terms(word)[:1]
+    if _ALL_HAN.fullmatch(word) and len(word) == 1:
+        yield from (f"{pronoun}{word}" for pronoun in _LEXICON.words("pronouns"))
+
+
+def kin(term: str) -> frozenset[str]:
+    """The terms for the relation that a term of a question names, as "mother" and "mum"; empty for others."""
+    return _kin().get(term, frozenset())
 
 
 def named_people(query: str, speakers: Collection[str]) -> frozenset[str]:

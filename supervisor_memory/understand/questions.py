@@ -1,27 +1,44 @@
 """The parts of a text that asks several things, and whether a question is about what an assistant said."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import terms
+from supervisor_memory.understand.dates import DAY, DateRange, named_dates
 from supervisor_memory.understand.statements import sentences
 
 _SENTENCES = lexicon("sentences")
 _LONGEST: Final = 2_000  # characters, beyond which a text is no question but what it is about
 _LEAST_TERMS: Final = 2  # of a part that can be searched for by itself
 _MOST_PARTS: Final = 4
+_PRESENT: Final = 2 * DAY
 
 
 def parts_of_question(text: str) -> tuple[str, ...]:
     """The questions of a text that asks two or more, each without "also"; empty for one question."""
     if len(text) > _LONGEST:
         return ()
-    asked = (
-        sentence for sentence in sentences(text) if sentence.rstrip("\"'”’」』)） ").endswith(("?", "？"))
-    )
-    parts = (part.strip() for sentence in asked for part in _SENTENCES["adds_a_question"].split(sentence))
+    parts = (part.strip() for each in _asking(text) for part in _SENTENCES["adds_a_question"].split(each))
     found = tuple(part for part in parts if len(set(terms(part))) >= _LEAST_TERMS)
     return found[:_MOST_PARTS] if len(found) > 1 else ()
+
+
+def _asking(text: str) -> Iterator[str]:
+    """The sentences of a text with a question mark."""
+    return (each for each in sentences(text) if each.rstrip("\"'”’」』)） ").endswith(("?", "？")))
+
+
+def dates_asked_for(text: str, now: float) -> tuple[DateRange, ...]:
+    """The times that a question names, as `named_dates`, but for the present in what is said before it asks.
+
+    In "I am tired today. When is her birthday?" nothing of today is asked for.
+    """
+    dates = named_dates(text, now)
+    if not dates or not (asking := "\n".join(_asking(text[:_LONGEST]))):
+        return dates
+    asked = named_dates(asking, now)
+    return tuple(each for each in dates if each in asked or each.end < now - _PRESENT)
 
 
 def asks_for_a_reply(text: str) -> bool:

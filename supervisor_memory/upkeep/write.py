@@ -16,6 +16,7 @@ from supervisor_memory.model.arguments import (
     check_kind,
     check_scope,
     check_source_class,
+    items_of,
     read_conversation,
     read_items,
     readable,
@@ -137,10 +138,11 @@ class Writer:
 
         With `infer`, statements are extracted by rules (and by the model, where there is one) and
         merged: one result for each. The words themselves are kept as session messages when
-        `session_id` is given. Without `infer`, see `add_many`.
+        `session_id` is given, a message over 64 KiB in parts. Without `infer`, see `add_many`: one result
+        for each message, or for each part of a long message.
 
         Raises:
-            InvalidContent: something is no message, or too large; nothing was written.
+            InvalidContent: something is no message, or a message is over 1 MiB; nothing was written.
         """
         scope = self.services.scope(Scope(user_id, agent_id, session_id, run_id, task))
         read = read_conversation(messages)
@@ -148,7 +150,7 @@ class Writer:
             return self._add(read, scope, metadata=metadata, created_at=created_at)
         own = {"metadata": metadata or {}, "session_id": session_id}
         return self.add_many(
-            [{"content": each.content, "speaker": each.name or each.role, **own} for each in read],
+            [{**item, **own} for item in items_of(read)],
             user_id=user_id,
             agent_id=agent_id,
             created_at=created_at,
@@ -169,9 +171,10 @@ class Writer:
     ) -> list[WriteResult]:
         """Store many texts: one result an item, in order.
 
-        An item is a text or `{"content", "speaker", "session_id", "created_at", "metadata"}`. Without
-        `infer` they are kept verbatim: nothing is merged, equal texts are allowed, all are searched.
-        Every item is checked before the first is written; then 64 at a time are written together.
+        An item is a text or `{"content", "speaker", "role", "session_id", "created_at", "metadata"}`. It is
+        the user's unless its role, or else its speaker, is "assistant", "tool" or "system". Without `infer`
+        they are kept verbatim: nothing is merged, equal texts are allowed, all are searched. Every item is
+        checked before the first is written; then 64 at a time are written together.
 
         Raises:
             InvalidContent: an item is no text; the error gives its index. Nothing was written.
@@ -214,7 +217,7 @@ class Writer:
     def _add_one(self, item: Item, scope: Scope, created_at: float | None) -> WriteResult:
         """What is worth it of one text, as a message of its own."""
         found = self._add(
-            read_conversation(Message("user", item.content, item.speaker)),
+            read_conversation(Message(item.role, item.content, item.speaker)),
             replace(scope, session_id=item.session_id),
             metadata=item.metadata,
             created_at=created_at if item.created_at is None else item.created_at,
@@ -295,7 +298,7 @@ class Writer:
     ) -> list[WriteResult]:
         """Keep what is worth keeping of a turn. Never raises for memory's sake.
 
-        What cannot be kept, such as a message over 64 KiB, is a result with `saved=False` and a reason.
+        What cannot be kept, such as a message over 1 MiB, is a result with `saved=False` and a reason.
 
         Args:
             messages: What was said this time, not the whole thread.

@@ -15,7 +15,7 @@ from langgraph.graph import END, START
 from langgraph.prebuilt import ToolNode
 from langgraph_supervisor import create_supervisor
 
-from supervisor_memory import Settings, SupervisorMemory
+from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.errors import BackendUnavailable, SettingsError
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
@@ -116,7 +116,7 @@ def test_a_model_is_offered_six_tools_and_no_way_to_name_a_user(memory: Supervis
     assert list(shown) == NAMES
     arguments = {name: sorted(tool["parameters"]["properties"]) for name, tool in shown.items()}
     assert arguments == {
-        "memory_search": ["min_score", "namespace", "query", "top_k", "where"],
+        "memory_search": ["layers", "min_score", "namespace", "query", "top_k", "where"],
         "memory_write": ["content", "metadata", "namespace"],
         "memory_update": ["content", "id", "merge", "metadata"],
         "memory_delete": ["filters", "id", "keep_said"],
@@ -315,6 +315,15 @@ async def test_a_search_that_says_nothing_else_is_as_the_settings_say() -> None:
     assert len(await call(memory, "memory_search", query="tea", min_score=0.9)) < 2
 
 
+async def test_a_model_can_look_into_what_was_said(memory: SupervisorMemory) -> None:
+    memory.remember("The moon is up.", Scope("ada", session_id="s0"))
+    assert not await call(memory, "memory_search", query="moon")
+    (found,) = await call(memory, "memory_search", query="moon", layers=["history"])
+    assert found["content"] == "The moon is up."
+    other = {"session": "s1"}
+    assert not await call(memory, "memory_search", query="moon", layers=["history"], where=other)
+
+
 async def test_a_model_can_say_which_records_it_means(memory: SupervisorMemory) -> None:
     for project in ("apollo", "gemini"):
         memory.write(
@@ -332,7 +341,7 @@ async def test_a_model_can_say_which_records_it_means(memory: SupervisorMemory) 
         assert found["content"] == "The launch window of apollo is in May."
     told = await refusal(memory, "memory_search", query="launch", where={"project": "apollo"})
     assert told.startswith(
-        "InvalidContent: where has no key 'project'; its keys are kind, tags, since, until"
+        "InvalidContent: where has no key 'project'; its keys are kind, tags, session, agent, since, until"
     )
     assert "where['metadata']" in told
 

@@ -26,6 +26,7 @@ from supervisor_memory.model.records import (
     content_hash,
     family_for,
     new_id,
+    parts_of_message,
 )
 
 
@@ -104,6 +105,22 @@ def test_ten_megabytes_are_refused_and_not_cut() -> None:
     assert len(check_content("x" * MAX_CONTENT_BYTES)) == MAX_CONTENT_BYTES
     with pytest.raises(ContentTooLarge):
         check_content("口" * (MAX_CONTENT_BYTES // 3 + 1))
+
+
+@pytest.mark.parametrize(
+    ("first", "rest"),
+    [
+        ("a. " * 20_000 + "\n\n", "b. " * 20_000),
+        ("第一句话说完了。" * 2_730, "这是另外的一句话，" + "口" * 9_000),
+        ("é" * 32_768, "é" * 7),
+        ("x" * MAX_CONTENT_BYTES, "\u200b \n" * 40_000 + "y"),
+    ],
+)
+def test_a_long_message_is_cut_after_a_paragraph_a_sentence_or_a_character(first: str, rest: str) -> None:
+    parts = parts_of_message(first + rest)
+    assert parts[0] == first.strip()
+    assert "".join(parts[1:]).replace("\u200b", "").split() == rest.replace("\u200b", "").split()
+    assert all(check_content(part) == part for part in parts)
 
 
 def test_content_is_kept_in_nfc() -> None:

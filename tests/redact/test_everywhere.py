@@ -380,7 +380,7 @@ def test_what_is_imported_is_redacted_with_its_versions(tmp_path: Path) -> None:
 
 
 def test_what_is_too_large_is_refused_without_reading_all_of_it(door: Door) -> None:
-    large = "13800138000," * 100_000
+    large = "13800138000," * 200_000
     (result,) = door.memory.remember([("user", large)], ADA)
     assert (result.saved, result.reason) == (False, "content-too-large")
     assert door.memory.search(large, user_id="ada").notes

@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisor_memory.understand.names import identifier_match, identifiers, named_people
+from supervisor_memory.language.lexicon import lexicon
+from supervisor_memory.language.terms import terms
+from supervisor_memory.understand.names import identifier_match, identifiers, kin, named_people
 
 TEAM = ("Eleanor", "Natalie", "王芳", "李小明", "José", "Will", "May")
 
@@ -132,3 +134,39 @@ def test_a_hundred_kilobytes_of_anything_come_to_an_end(piece: str) -> None:
     text = piece * (100_000 // len(piece))
     assert isinstance(identifiers(text), frozenset)
     assert named_people(text, ["Eleanor", "A B"]) == frozenset()
+
+
+# --- kin
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("mothers", "mum"),
+        ("Dad", "father"),
+        ("grandpa", "grandfathers"),
+        ("爸爸", "父亲"),
+        ("妈妈", "我妈"),
+        ("姥姥", "外婆"),
+        ("丈母娘", "岳母"),
+        ("男朋友", "男友"),
+    ],
+)
+def test_the_words_for_one_relation_mean_the_same(one: str, other: str) -> None:
+    assert kin(terms(one)[0]) == kin(terms(other)[0]) >= {terms(one)[0], terms(other)[0]}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("mother", "father"), ("mother", "aunt"), ("奶奶", "外婆"), ("哥哥", "弟弟"), ("岳母", "婆婆")],
+)
+def test_the_words_for_two_relations_stay_two(one: str, other: str) -> None:
+    assert kin(terms(one)[0]).isdisjoint(kin(terms(other)[0]))
+
+
+def test_no_word_stands_for_two_relations() -> None:
+    rows = [set(row.split()) for row in lexicon("names").listed("kin")]
+    firsts = [{terms(word)[0] for word in row} for row in rows]
+    assert sum(map(len, firsts)) == len(set().union(*firsts))
+    assert all(kin(first) >= row for row in firsts for first in row)
+    assert kin("table") == kin("朋友") == frozenset()

@@ -1,11 +1,12 @@
 """Gathering what a turn offers: statements, results, words; and what cannot be kept."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from supervisor_memory.flow import Outcome, Remembering
-from supervisor_memory.model.records import SESSION_FAMILY, Message, Record, Scope
+from supervisor_memory.model.records import MAX_MESSAGE_BYTES, SESSION_FAMILY, Message, Record, Scope
 from supervisor_memory.settings import Settings
 from supervisor_memory.stages.post_retrieval.format import strip_notes
 from supervisor_memory.stages.pre_insert.gather import gather, keep_messages, sharpen
@@ -78,9 +79,21 @@ def test_lines_of_a_note_without_its_fence_are_not_stored_again() -> None:
 
 
 def test_a_message_over_the_limit_is_reported() -> None:
-    told = keep_messages(said("x" * 70_000, "fine"), VIEW)
+    told = keep_messages(said("x" * (MAX_MESSAGE_BYTES + 1), "fine"), VIEW)
     assert told.skipped == ("content-too-large",)
     assert [r.content for r in told.verbatim] == ["fine"]
+
+
+def test_a_long_message_heard_again_adds_nothing_and_leads_to_the_part_with_the_statement() -> None:
+    log = "x" * 60_000 + "\n\n" + "Always answer in tables.\n" + "x" * 60_000 + "x" * 60_000
+    turn = Remembering(Scope("alice", session_id="s1"), messages=(Message("user", log, id="m1"),))
+    for one in (turn, replace(turn, turn_id="m1")):
+        kept = keep_messages(one, VIEW).verbatim
+        assert [part.content[:6] for part in kept] == ["xxxxxx", "Always", "xxxxxx"]
+        assert len({part.id for part in kept}) == len(kept)
+        assert [part.id for part in keep_messages(one, VIEW).verbatim] == [part.id for part in kept]
+        (wish,) = gather(one, VIEW).candidates
+        assert wish.ref_id == kept[1].id
 
 
 def test_a_message_with_control_characters_is_reported() -> None:

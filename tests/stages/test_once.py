@@ -159,12 +159,12 @@ def test_messages_without_ids_are_known_by_their_place(memory: SupervisorMemory)
 
 
 def test_skips_are_audited_once(memory: SupervisorMemory) -> None:
-    memory.remember("x" * 70_000, BOSS, turn_id="m0")
+    memory.remember("x" * 5_000_000, BOSS, turn_id="m0")
     memory.write(CONCLUSION, user_id="ada", agent_id="analyst", kind="task-traces")
     turn(memory)
     once = held(memory)
     assert {"skip content-too-large", "skip duplicate"} <= set(once[2])
-    memory.remember("x" * 70_000, BOSS, turn_id="m0")
+    memory.remember("x" * 5_000_000, BOSS, turn_id="m0")
     turn(memory)
     assert held(memory) == once
 

@@ -1,10 +1,13 @@
 """The parts of a question, and whether it is about what the assistant said."""
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisor_memory.understand.questions import asks_for_a_reply, parts_of_question
+from supervisor_memory.understand.dates import named_dates
+from supervisor_memory.understand.questions import asks_for_a_reply, dates_asked_for, parts_of_question
 
 
 @pytest.mark.parametrize(
@@ -48,3 +51,32 @@ def test_a_question_about_others_words_is_not(text: str) -> None:
 @given(st.text(alphabet='a b?？。also另外,，\n"'))
 def test_every_part_stands_in_the_text(text: str) -> None:
     assert all(part in text for part in parts_of_question(text))
+
+
+NOW = datetime(2026, 5, 20, 12, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I am tired today. When is my mother's birthday?",
+        "今天天气真好。最近我在整理通讯录。我父亲的生日是哪天？",
+    ],
+)
+def test_the_present_in_a_preamble_is_not_asked_for(text: str) -> None:
+    assert named_dates(text, NOW)
+    assert dates_asked_for(text, NOW) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What did I eat today?",
+        "I was in Rome in March 2024. Where did I stay?",
+        "It is late. 昨天我吃了什么？",
+        "Show what I said yesterday.",
+        "When is it?",
+    ],
+)
+def test_all_other_times_of_a_question_are_asked_for(text: str) -> None:
+    assert dates_asked_for(text, NOW) == named_dates(text, NOW)

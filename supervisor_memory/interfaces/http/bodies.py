@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
-from supervisor_memory.model.records import Kind, SourceClass
+from supervisor_memory.model.records import Kind, Layer, SourceClass
 
 _Id = Annotated[str, Field(max_length=200)]
 Time = float | str
@@ -58,7 +58,8 @@ class Search(_Body):
         default=None, ge=0, le=1, description="Least relevance; MEMORY_MIN_SCORE."
     )
     families: list[str] | None = Field(default=None, description="Only these; all but session messages.")
-    where: dict[str, Any] | None = Field(default=None, description="kind, tags, since, until, metadata.")
+    layers: list[Layer] | None = Field(default=None, description="history: session messages too.")
+    where: dict[str, Any] | None = Field(default=None, description="kind, tags, session, agent, since, …")
     agent_id: str | None = None
     session_id: str | None = None
     task: str | None = None

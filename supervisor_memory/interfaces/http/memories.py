@@ -64,12 +64,15 @@ def list_memories(
     family: Annotated[list[str] | None, Query(description="Session messages only by family.")] = None,
     kind: Annotated[list[Kind] | None, Query(description="Any of these.")] = None,
     tag: Annotated[list[str] | None, Query(description="All of these.")] = None,
+    session: Annotated[str | None, Query(description="Of this session, its messages too.")] = None,
+    agent: Annotated[str | None, Query(description="Brought by this agent.")] = None,
     since: Annotated[str | None, Query(description="Only what was said from then on.")] = None,
     until: Annotated[str | None, Query(description="Only what was said before.")] = None,
     as_of: AsOf = None,
 ) -> answers.Records:
     """A user's active records, most recently updated first."""
-    where = {"kind": kind or None, "tags": tag or None, "since": since, "until": until}
+    where = {"kind": kind or None, "tags": tag or None, "session": session, "agent": agent}
+    where |= {"since": since, "until": until}
     found = memory.get_all(
         user_id=user_id, limit=limit, offset=offset, families=family or None, where=where, as_of=as_of
     )

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from supervisor_memory.interfaces.http import answers
 from supervisor_memory.interfaces.present import hits_told, notes_of
 from supervisor_memory.memory import SupervisorMemory
-from supervisor_memory.model.records import Kind, Source
+from supervisor_memory.model.records import Kind, Layer, Source
 
 _MOST: Final = 200
 G = TypeVar("G", bound="_Given")
@@ -68,6 +68,8 @@ class Where(_Given):
 
     kind: Kind | list[Kind] | None = Field(default=None, description="Any of these.")
     tags: list[str] | None = Field(default=None, description="All of these.")
+    session: _Id | None = Field(default=None, description="Of this session, its messages too.")
+    agent: _Id | None = Field(default=None, description="Brought by this agent.")
     since: Time | None = Field(default=None, description="Only what was said from then on.")
     until: Time | None = Field(default=None, description="Only what was said before.")
     metadata: dict[str, Any] | None = Field(default=None, description="Key: a value, or a list of values.")
@@ -80,6 +82,7 @@ class Search(_Given):
     families: list[str] | None = Field(
         default=None, description="user_profile, domain_facts, task_traces, tool_effects, …"
     )
+    layers: list[Layer] | None = Field(default=None, description="history: what was said, word for word.")
     where: Where | None = None
     as_of: AsOf = None
 
@@ -107,6 +110,7 @@ def search(acting: Acting, given: Search) -> dict[str, Any]:
         limit=given.limit,
         threshold=given.threshold,
         families=given.families,
+        layers=given.layers,
         where=given.where.model_dump(exclude_none=True) if given.where else None,
         as_of=given.as_of,
     )

@@ -28,7 +28,8 @@ from supervisor_memory.understand.dates import (
     mentions_time,
     named_dates,
 )
-from supervisor_memory.understand.names import identifier_match, identifiers
+from supervisor_memory.understand.names import identifier_match, identifiers, kin
+from supervisor_memory.understand.questions import dates_asked_for
 
 if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Calibration
@@ -118,7 +119,7 @@ def coverage(asked: Collection[str], record: Record) -> float:
     if not asked:
         return 0.0
     held = _term_set(record.searched_text)
-    return sum(term in held for term in asked) / len(asked)
+    return sum(term in held or not held.isdisjoint(kin(term)) for term in asked) / len(asked)
 
 
 def relevance(
@@ -173,7 +174,7 @@ def _dated_by_their_texts(hits: Sequence[Hit], query: Query) -> Sequence[Hit]:
     """Rate facts that name a time by it, not by when they were written.
 
     The results of the first quarter are reported in the second."""
-    if not (asked := named_dates(query.text, query.now)):
+    if not (asked := dates_asked_for(query.text, query.now)):
         return hits
     return [
         hit if "match" not in hit.parts or hit.record.layer == "history" else _redated(hit, asked, query)

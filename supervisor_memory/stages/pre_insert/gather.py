@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from typing import Any, TypeAlias
 
 from supervisor_memory import errors
@@ -20,6 +20,7 @@ from supervisor_memory.language.terms import terms
 from supervisor_memory.language.wording import tells
 from supervisor_memory.model.arguments import LONGEST_READ, as_tags
 from supervisor_memory.model.records import (
+    MAX_MESSAGE_BYTES,
     SESSION_FAMILY,
     Candidate,
     Filter,
@@ -30,6 +31,7 @@ from supervisor_memory.model.records import (
     Source,
     check_content,
     content_hash,
+    parts_of_message,
 )
 from supervisor_memory.ports import NoStore, ReadStore
 from supervisor_memory.stages.insert.merge import strategy_for
@@ -316,9 +318,9 @@ def gather(said: Remembering, view: ReadStore) -> Remembering:
     kept = _session_messages(said, view)
     found: list[Candidate] = []
     unkept: list[str] = []
-    for message, record in zip(said.messages, kept, strict=True):
+    for message, records in zip(said.messages, kept, strict=True):
         read = extract.read_user(replace(message, content=_read(message.content)), source=source)
-        found += [replace(each, ref_id=record.id if record else None) for each in read.candidates]
+        found += [replace(each, ref_id=_part_with(each, records)) for each in read.candidates]
         unkept += read.unkept
     if scope.agent_id is not None:
         answer, conclusion = said.outcome.final_answer, said.outcome.conclusion
@@ -329,10 +331,17 @@ def gather(said: Remembering, view: ReadStore) -> Remembering:
             side_effects=said.outcome.side_effects,
             source=replace(source, source_class="agent", agent_id=scope.agent_id, message_id=said.turn_id),
         )
-        spoken = next((r.id for r in reversed(kept) if r and r.source.source_class == "agent"), None)
-        found += [replace(candidate, ref_id=spoken) for candidate in brought.candidates]
+        answers = (some for some in reversed(kept) if some and some[0].source.source_class == "agent")
+        spoken = next(answers, ())
+        found += [replace(each, ref_id=_part_with(each, spoken)) for each in brought.candidates]
         unkept += brought.unkept
     return replace(said, candidates=(*said.candidates, *storable(found)), unkept=(*said.unkept, *unkept))
+
+
+def _part_with(candidate: Candidate, parts: Sequence[Record]) -> str | None:
+    """The id of the part of a message that has a candidate's words, else of the first; None without parts."""
+    with_words = (part.id for part in parts if candidate.evidence in part.content)
+    return next(with_words, parts[0].id if parts else None)
 
 
 def with_metadata(candidate: Candidate, metadata: Mapping[str, Any]) -> Candidate:
@@ -367,7 +376,7 @@ def sharpen(said: Remembering, view: ReadStore) -> Remembering:
         return replace(said, skipped=(*said.skipped, "the-model-answered-no-json-list"))
     scope = said.scope
     source = Source("user", scope.agent_id, scope.session_id, scope.run_id)
-    kept = [record for record in _session_messages(said, view) if record is not None]
+    kept = list(chain.from_iterable(_session_messages(said, view)))
     sifted = extract.sift(data, source=source)
     found = by_their_speaker(sifted.candidates, said.messages)
     with_message = (replace(extract.noted(each, by="model"), ref_id=_said_in(each, kept)) for each in found)
@@ -403,38 +412,43 @@ def keep_messages(said: Remembering, view: ReadStore) -> Remembering:
         return said
     spoken = [m for m in said.messages if m.role in ("user", "assistant")]
     skipped = tuple(code for message in spoken if (code := _obstacle(message)))
-    kept = [record for record in _session_messages(said, view) if record is not None]
+    kept = chain.from_iterable(_session_messages(said, view))
     return replace(said, skipped=(*said.skipped, *skipped), verbatim=(*said.verbatim, *kept))
 
 
-def _session_messages(said: Remembering, view: NoStore) -> Sequence[Record | None]:
-    """The session message that each message becomes, None for one that is not kept.
+def _session_messages(said: Remembering, view: NoStore) -> Sequence[Sequence[Record]]:
+    """The session messages of each message: one, several for a long one, none for one that is not kept.
 
     Their ids come from what was said where, so that a turn that runs again adds nothing. Their times are
     a microsecond apart, so that what was said at once stays in order.
     """
     keeps = view.settings.keep_messages if said.keeps_messages is None else said.keeps_messages
     if not keeps or said.scope.session_id is None:
-        return [None] * len(said.messages)
+        return [()] * len(said.messages)
     when = view.now if said.created_at is None else said.created_at
     seen: Counter[tuple[str, str]] = Counter()
-    kept: list[Record | None] = []
-    for place, message in enumerate(said.messages):
-        if message.role not in ("user", "assistant") or _obstacle(message) is not None:
-            kept.append(None)
-            continue
-        text = check_content(strip_notes(message.content))
-        seen[message.role, text] += 1
-        kept.append(_session_message(said, message, text, seen[message.role, text], when + place * _APART))
+    kept: list[Sequence[Record]] = []
+    place = 0
+    for message in said.messages:
+        is_kept = message.role in ("user", "assistant") and _obstacle(message) is None
+        parts = parts_of_message(strip_notes(message.content)) if is_kept else ()
+        records = []
+        for nth, text in enumerate(parts):
+            seen[message.role, text] += 1
+            of_part = replace(message, id=f"{message.id}|{nth}") if nth and message.id else message
+            id_ = session_message_id(said, of_part, text, seen[message.role, text])
+            records.append(_session_message(said, message, text, id_, when + (place + nth) * _APART))
+        kept.append(records)
+        place += max(1, len(parts))
     return kept
 
 
-def _session_message(said: Remembering, message: Message, text: str, nth: int, when: float) -> Record:
+def _session_message(said: Remembering, message: Message, text: str, id_: str, when: float) -> Record:
     scope = said.scope
     where = (scope.session_id, scope.run_id, message.id, message.name)
     is_user = message.role == "user"
     return Record(
-        id=session_message_id(said, message, text, nth),
+        id=id_,
         namespace=scope.namespace(SESSION_FAMILY),
         content=text,
         kind="task-traces",
@@ -451,7 +465,7 @@ def _obstacle(message: Message) -> str | None:
     if message.role == "assistant" and not _own(text):
         return ""
     try:
-        check_content(text)
+        check_content(text, most=MAX_MESSAGE_BYTES)
     except ContentTooLarge:
         return "content-too-large"
     except InvalidContent:

@@ -72,9 +72,7 @@ def parts(where: Filter) -> Sequence[str]:
         return [_SAID] * (SESSION_FAMILY in where.families) + [_RECORDS] * any(
             family != SESSION_FAMILY for family in where.families
         )
-    if where.ids is not None or where.session_id is not None:
-        return [_RECORDS, _SAID]
-    return [_RECORDS]
+    return [_RECORDS, _SAID] if where.reads_messages else [_RECORDS]
 
 
 @dataclass(frozen=True, slots=True)

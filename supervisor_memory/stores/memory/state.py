@@ -287,7 +287,7 @@ def _may_hold(where: Filter, namespace: Namespace) -> bool:
     in_task = where.tasks is None or task in where.tasks
     if where.families is not None:
         return in_task and family in where.families
-    return in_task and (family != SESSION_FAMILY or where.ids is not None or where.session_id is not None)
+    return in_task and (family != SESSION_FAMILY or where.reads_messages)
 
 
 class _Indexes:

@@ -98,8 +98,7 @@ class CollectionNames:
         if where.families is not None:
             in_family = any(family == _family(each) for each in where.families)
         else:
-            said = family == _family(SESSION_FAMILY)
-            in_family = not said or where.ids is not None or where.session_id is not None
+            in_family = where.reads_messages or family != _family(SESSION_FAMILY)
         return in_family and (not namespace or _is_of(namespace[0], where))
 
 

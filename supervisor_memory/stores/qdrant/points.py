@@ -24,6 +24,7 @@ from supervisor_memory.model.records import SESSION_FAMILY, Filter, Namespace, R
 from supervisor_memory.signals.index import K1, B
 from supervisor_memory.stores.changes import Place, as_text, from_text
 from supervisor_memory.stores.memory.state import StoredVector
+from supervisor_memory.understand.names import kin
 
 FORMAT: Final = 1
 DENSE: Final = "dense"
@@ -46,7 +47,7 @@ _INTEGER: Final = models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER
 _NUMBER: Final = models.FloatIndexParams(type=models.FloatIndexType.FLOAT, enable_hnsw=False)
 _KEYWORDS: Final = (
     *("commit", "family", "task", "kind", "status", "layer"),
-    *("session", "content_hash", "subject", "attribute", "embedder", "held", "messages"),
+    *("session", "content_hash", "subject", "attribute", "embedder", "held", "messages", "agent"),
 )
 INDEXES: Final[Mapping[str, Any]] = {
     "user": _keyword(is_tenant=True),
@@ -184,10 +185,11 @@ def upsert(
 def is_told_by_server(where: Filter) -> bool:
     """Whether the server alone can tell which records match.
 
-    It cannot for tags, metadata and messages: points of earlier releases lack `held` or `messages`, so the
-    server answers with all of them, and the records have to be compared here.
+    It cannot for tags, metadata, messages and agents: points of earlier releases lack `held`, `messages` or
+    `agent`, so the server answers with all of them, and the records have to be compared here.
     """
-    return not where.tags and not where.metadata and where.ref_ids is None
+    is_told = where.ref_ids is None and where.agent_id is None
+    return is_told and not where.tags and not where.metadata
 
 
 def of_records(where: Filter) -> models.Filter | None:
@@ -212,10 +214,12 @@ def of_records(where: Filter) -> models.Filter | None:
         must.append(_unless_untold("held", models.Filter(must=_holding(where))))
     if where.ref_ids is not None:
         must.append(_unless_untold("messages", _in("messages", where.ref_ids)))
+    if where.agent_id is not None:
+        must.append(_unless_untold("agent", _in("agent", [where.agent_id])))
     must_not: list[models.Condition] = [_in("status", [_MOVED])]
     if where.not_embedded_by is not None:
         must_not.append(_in("embedder", [where.not_embedded_by]))
-    if where.families is None and where.ids is None and where.session_id is None:
+    if where.families is None and not where.reads_messages:
         must_not.append(_in("family", [SESSION_FAMILY]))
     if any(isinstance(c, models.FieldCondition) and c.match == models.MatchAny(any=[]) for c in must):
         return None
@@ -296,7 +300,7 @@ def _is_version(version: int) -> models.FieldCondition:
 
 def searched_words(asked: Sequence[str]) -> models.SparseVector:
     """The terms of a question as a sparse vector; the server weighs in how rare each term is."""
-    indices = sorted({_index(term) for term in asked})
+    indices = sorted({_index(each) for term in asked for each in (term, *kin(term))})
     return models.SparseVector(indices=indices, values=[1.0] * len(indices))
 
 
@@ -338,6 +342,7 @@ def _filtered_by(record: Record) -> dict[str, Any]:
         "session": record.source.session_id,
         "held": _held(record),
         "messages": ["", *record.ref_ids],  # never empty, to tell it from a missing one
+        "agent": record.source.agent_id or "",
         "updated_at": float(record.updated_at),
         "expires_at": _NEVER_EXPIRES if record.expires_at is None else float(record.expires_at),
     }

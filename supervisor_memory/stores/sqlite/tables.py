@@ -54,9 +54,7 @@ def _of_namespace(where: Filter) -> Iterator[Condition]:
         yield _is("user_id", where.user_id)
     if where.families is not None:
         yield _in("family", where.families)
-    elif where.ids is None and where.session_id is None:
-        yield NOT_SAID_IN_A_SESSION, ()
-    if where.families is not None and SESSION_FAMILY not in where.families:
+    if not where.reads_messages:
         yield NOT_SAID_IN_A_SESSION, ()
     if where.tasks is not None:
         yield _in_task(where.tasks)
@@ -87,6 +85,8 @@ def _of_data(where: Filter) -> Iterator[Condition]:
         yield "json_extract(records.data, '$.created_at') >= ?", (where.since,)
     if where.until is not None:
         yield "json_extract(records.data, '$.created_at') < ?", (where.until,)
+    if where.agent_id is not None:
+        yield _is("json_extract(records.data, '$.source.agent_id')", where.agent_id)
     for tag in where.tags or ():
         held, bindings = _is("tag.value", tag)
         yield f"EXISTS (SELECT 1 FROM json_each(records.data, '$.tags') AS tag WHERE {held})", bindings

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from supervisor_memory.bridge import twin
-from supervisor_memory.errors import BackendError, DeadlineExceeded, WasErased
+from supervisor_memory.errors import BackendError, DeadlineExceeded, InvalidContent, WasErased
 from supervisor_memory.flow import Remembering
-from supervisor_memory.model.records import AuditEvent, Message, Scope, SourceClass, new_id
+from supervisor_memory.model.records import AuditEvent, Message, Scope, SourceClass, new_id, parts_of_message
 from supervisor_memory.ports import Ports, Services, guarded
 from supervisor_memory.stages.post_retrieval.format import strip_notes
 from supervisor_memory.stages.pre_insert.reply import listed
@@ -213,7 +213,7 @@ class Queue:
                     created_at=at,
                     turn_id=said.turn_id,
                     message_id=message.id,
-                    ref_id=kept.get((source_class, strip_notes(message.content).strip())),
+                    ref_id=kept.get((source_class, _first_part(strip_notes(message.content)))),
                     id=event_id(said.scope, *same) if said.turn_id else new_id(),
                 )
             )
@@ -414,6 +414,13 @@ class Queue:
     ) -> None:
         event = AuditEvent.by(scope, op, outcome=outcome, reason=reason, detail=dict(detail or {}))
         self._trail.report(event)
+
+
+def _first_part(text: str) -> str:
+    """The text of the first session message that a message became."""
+    with contextlib.suppress(InvalidContent):
+        return parts_of_message(text)[0]
+    return text.strip()
 
 
 class _UnreadError(Exception):

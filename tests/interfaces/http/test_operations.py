@@ -83,6 +83,13 @@ def test_a_search_tells_the_score_its_parts_and_every_candidate(
     assert client.post("/v1/search", {"query": "black tea", "user_id": "ada"})["considered"] is None
     only = {"query": "tea", "user_id": "ada", "where": {"tags": ["ada3"]}, "threshold": 0}
     assert [each["id"] for each in client.post("/v1/search", only)["results"]] == [ids["ada"]["kept"]]
+    memory.add("Oolong is a tea.", user_id="ada", session_id="said", infer=True)
+    layered = {"query": "oolong", "user_id": "ada", "layers": ["history"]}
+    assert [each["memory"] for each in client.post("/v1/search", layered)["results"]] == ["Oolong is a tea."]
+    of_session = client.get("/v1/memories", "ada", session="said", agent="nobody")
+    assert of_session["records"] == []
+    (said,) = client.get("/v1/memories", "ada", session="said")["records"]
+    assert said["layer"] == "history"
     seen = memory.backend.audit.accesses(10, record_id=ids["ada"]["kept"])
     assert ("search", "operator") in {(each.op, each.agent_id) for each in seen}
 

@@ -108,6 +108,11 @@ async def test_a_client_goes_from_the_topics_to_what_was_said_and_writes(
         assert gone == {"id": written["id"], "deleted": 1}
         assert (await call("memory_get", id=written["id"]))["record"]["metadata"] == {"said_kept": 3}
         assert (await call("memory_search", query="When do reports go out?"))["hits"] == []
+        said = await call("memory_search", query="hangar", threshold=0, layers=["history"])
+        assert {hit["record"]["layer"] for hit in said["hits"]} == {"history"}
+        where = {"session": "no", "agent": "no"}
+        nobody = await call("memory_search", query="hangar", threshold=0, where=where)
+        assert nobody["hits"] == []
 
 
 async def test_told_to_end_it_ends_and_what_was_read_is_in_the_access_log(
