@@ -118,7 +118,7 @@ class _Room:
                 continue
             frame = _frame(hit, self._tongue)
             is_new = hit.excerpt is None or frame not in self._lines
-            cost = self._view.count_tokens(f"{frame} {_told(hit)}\n" if is_new else f"{_told(hit)} … ")
+            cost = self._view.count_tokens(_told(hit)) + (self._view.count_tokens(frame) if is_new else 0) + 1
             is_full = is_new and self._most_lines is not None and len(self._lines) >= self._most_lines
             if cost > left or is_full:
                 continue

@@ -276,13 +276,15 @@ def gate(plan: Recalling, view: ReadStore) -> Recalling:
     return done if passed.hits else _nothing(done, plan, least)
 
 
-ANSWERS = 0.6
+ANSWERS = 0.55
 """The evidence of a hit that may answer; docs/ranking.md has the curve."""
 
 
 def evidence(hit: Hit) -> float:
-    """How much of a question is in a hit: the likeness in meaning, and the share of the rare words."""
-    return hit.parts.get("sim", 0.0) + hit.parts.get("share", 0.0)
+    """How much of a question is in a hit: its likeness in meaning, or its share of the rare words, whichever
+    is more, and half of the other."""
+    one, other = hit.parts.get("sim", 0.0), hit.parts.get("share", 0.0)
+    return max(one, other) + min(one, other) / 2
 
 
 def answers(hits: Iterable[Hit]) -> bool:
