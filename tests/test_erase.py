@@ -34,6 +34,7 @@ from tests.canaries import CANARIES, USERS, Dense, World, left_of
 
 ROOT = Path(__file__).parent.parent
 WITHOUT_TEXTS = {
+    "supervisor_memory.audit.turns",
     "supervisor_memory.wiring.models",
     "supervisor_memory.host.ways_in.inside",
     "supervisor_memory.interfaces.dashboard.visit",

@@ -21,6 +21,7 @@ def test_five_commands_lead_from_a_wrong_answer_to_an_undone_memory() -> None:
     assert "version 1, active" in show
     assert "supervisor  inject" in show
     assert "updated (reverted)" in revert
-    assert "Delayed means arrival more than 15 minutes late." in preview
-    assert "delayed means arrival more than 60" not in preview
+    note, _, _ = preview.partition("</memory>")
+    assert "Delayed means arrival more than 15 minutes late." in note
+    assert "delayed means arrival more than 60" not in note
     assert "0 problems" in verify

@@ -100,9 +100,10 @@ class _Room:
 
     def __init__(self, tongue: str, view: NoStore) -> None:
         self.chosen: set[str] = set()
-        self._tongue, self._view = tongue, view
+        self._tongue = tongue
         self._most = view.settings.max_context_tokens
-        self._left = self._most - view.count_tokens(_text((), tongue, view))
+        self._size = view.count_tokens
+        self._left = self._most - self._size(_text((), tongue, view))
         self._lines: set[str] = set()
         self._most_lines = view.settings.max_notes
 
@@ -118,7 +119,7 @@ class _Room:
                 continue
             frame = _frame(hit, self._tongue)
             is_new = hit.excerpt is None or frame not in self._lines
-            cost = self._view.count_tokens(_told(hit)) + (self._view.count_tokens(frame) if is_new else 0) + 1
+            cost = self._size(_told(hit)) + self._size(frame if is_new else "") + self._size("\n")
             is_full = is_new and self._most_lines is not None and len(self._lines) >= self._most_lines
             if cost > left or is_full:
                 continue

@@ -108,8 +108,9 @@ async def test_a_client_goes_from_the_topics_to_what_was_said_and_writes(
         assert gone == {"id": written["id"], "deleted": 1}
         assert (await call("memory_get", id=written["id"]))["record"]["metadata"] == {"said_kept": 3}
         assert (await call("memory_search", query="When do reports go out?"))["hits"] == []
-        said = await call("memory_search", query="hangar", threshold=0, layers=["history"])
-        assert {hit["record"]["layer"] for hit in said["hits"]} == {"history"}
+        for layer, found in (("abstract", [ids["own"]]), ("history", [])):  # nothing was said, all written
+            told_of = await call("memory_search", query="hangar", threshold=0, layers=[layer])
+            assert [hit["record"]["id"] for hit in told_of["hits"]] == found
         where = {"session": "no", "agent": "no"}
         nobody = await call("memory_search", query="hangar", threshold=0, where=where)
         assert nobody["hits"] == []
