@@ -1,0 +1,211 @@
+"""Excerpts of what was said, beside the records of a note."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from supervisor_memory import Scope, Settings, SupervisorMemory
+from supervisor_memory.flow import Recalling, Turn
+from supervisor_memory.model.records import SESSION_FAMILY, Hit, Hits, Note, Query, Source
+from supervisor_memory.stages.post_retrieval.format import format_note
+from supervisor_memory.stages.post_retrieval.rank import ANSWERS, answers, evidence
+from supervisor_memory.testing.clock import FixedClock
+from supervisor_memory.testing.ports import ports, record
+
+FIRST, SECOND = Scope("ada", session_id="s1"), Scope("ada", session_id="s2")
+ROTTERDAM = "The export to Rotterdam slipped because the whole team of Lena was ill in March."
+ASKED = "Why did the export to Rotterdam slip?"
+CHINESE = "去鹿特丹的出口推迟了，因为莉娜的团队三月份都病了。"
+
+
+def opened(**settings: Any) -> SupervisorMemory:
+    given: dict[str, Any] = {"embedding_model": "none", "search_timeout_ms": 9_000, "write_timeout_ms": 9_000}
+    return SupervisorMemory(Settings(**{**given, **settings}), clock=FixedClock())
+
+
+@pytest.fixture
+def memory() -> Iterator[SupervisorMemory]:
+    with opened() as memory:
+        yield memory
+
+
+def say(memory: SupervisorMemory, *exchange: tuple[str, str], scope: Scope = FIRST) -> None:
+    memory.remember([*exchange], scope)
+
+
+def note(memory: SupervisorMemory, asked: str = ASKED, scope: Scope = SECOND, **given: Any) -> Note:
+    return memory.recall([("user", asked)], scope, **given)
+
+
+def quoted(told: Note) -> list[str]:
+    return [hit.excerpt for hit in told.hits if hit.excerpt is not None]
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "line"),
+    [
+        (ROTTERDAM, ASKED, f"- [2026-01-05 · said · user] {ROTTERDAM}"),
+        (CHINESE, "去鹿特丹的出口为什么推迟了？", f"- [2026-01-05 · 原话 · user] {CHINESE}"),
+    ],
+)
+def test_a_note_quotes_what_was_said_though_no_record_holds_it(
+    memory: SupervisorMemory, said: str, asked: str, line: str
+) -> None:
+    say(memory, ("user", said))
+    assert memory.get_all(user_id="ada") == []
+    told = note(memory, asked)
+    assert line in told.text
+    assert [hit.reason for hit in told.hits] == ["said"]
+
+
+def test_what_the_reader_sees_anyway_is_not_quoted(memory: SupervisorMemory) -> None:
+    say(memory, ("user", ROTTERDAM))
+    assert not memory.recall([("user", ROTTERDAM), ("user", ASKED)], SECOND)
+
+
+def test_nobody_reads_what_another_user_said(memory: SupervisorMemory) -> None:
+    say(memory, ("user", ROTTERDAM), scope=Scope("eve", session_id="s1"))
+    assert not note(memory)
+
+
+def test_settings_host_and_call_can_each_refuse_quotations(memory: SupervisorMemory) -> None:
+    say(memory, ("user", ROTTERDAM))
+    assert quoted(note(memory)) == [ROTTERDAM]
+    assert not note(memory, said=False)
+    with opened(recall_said="never") as silent:
+        say(silent, ("user", ROTTERDAM))
+        assert not note(silent)
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_a_function_of_the_host_says_whose_words_are_quoted_and_where_it_fails_nobodys_are(
+    raises: bool,
+) -> None:
+    def quotes(scope: Scope) -> bool:
+        if raises:
+            raise RuntimeError
+        return scope.user_id == "bob"
+
+    settings = Settings(embedding_model="none", search_timeout_ms=9_000)
+    with SupervisorMemory(settings, recall_said=quotes) as memory:
+        for user in ("ada", "bob"):
+            say(memory, ("user", ROTTERDAM), scope=Scope(user, session_id="s1"))
+        told = {user: note(memory, scope=Scope(user, session_id="s2")) for user in ("ada", "bob")}
+        assert [user for user, each in told.items() if each] == ([] if raises else ["bob"])
+        previewed = memory.preview(ASKED, Scope("ada"))
+        assert not previewed
+
+
+def test_an_assistants_words_are_its_own_and_are_quoted_where_they_are_asked_for(
+    memory: SupervisorMemory,
+) -> None:
+    advice = "Book the night train to Vienna and change in Salzburg."
+    say(memory, ("user", "How do I get to Vienna?"), ("assistant", advice))
+    assert advice not in quoted(note(memory, "Is there anything on my calendar in Vienna?"))
+    told = note(memory, "Which train to Vienna did you recommend?")
+    assert f"- [2026-01-05 · said · agent] {advice}" in told.text
+
+
+def test_an_agent_is_quoted_the_user_and_itself(memory: SupervisorMemory) -> None:
+    said = [
+        record(f"{who} exports to Rotterdam", family=SESSION_FAMILY, layer="history", source=source)
+        for who, source in (
+            ("the user", Source("user")),
+            ("the analyst", Source("agent", "analyst", speaker="analyst")),
+            ("the writer", Source("agent", "writer", speaker="writer")),
+        )
+    ]
+    memory.backend.write([replace(each, namespace=(SESSION_FAMILY, "ada")) for each in said])
+    told = note(memory, "What did you say exports to Rotterdam?", replace(SECOND, agent_id="analyst"))
+    assert sorted(quoted(told)) == ["the analyst exports to Rotterdam", "the user exports to Rotterdam"]
+
+
+def test_what_a_record_tells_is_not_quoted_once_more(memory: SupervisorMemory) -> None:
+    say(memory, ("user", "Delayed means more than 15 minutes late at arrival. The harbour sent us that."))
+    told = note(memory, "What does delayed mean at the harbour, and who sent it?")
+    assert told.text.count("15 minutes late") == 1
+    assert quoted(told) == ["The harbour sent us that."]
+
+
+def test_a_long_message_gives_the_sentences_that_answer(memory: SupervisorMemory) -> None:
+    others = [f"On day {n} the ship of cargo number {n} lay at the quay all afternoon." for n in range(60)]
+    say(memory, ("user", " ".join([*others[:30], ROTTERDAM, *others[30:]])))
+    [excerpt] = quoted(note(memory))
+    assert ROTTERDAM in excerpt
+    assert len(excerpt) < 800
+
+
+def test_what_one_speaker_said_on_a_day_is_one_line_in_order(memory: SupervisorMemory) -> None:
+    first, then = "Rotterdam takes our export by rail.", "The export to Rotterdam is paid in euros."
+    say(memory, ("user", first), ("user", then))
+    assert (
+        f"- [2026-01-05 · said · user] {first} … {then}"
+        in note(memory, "What of the export to Rotterdam?").text
+    )
+
+
+def plan_of(*hits: Hit) -> Recalling:
+    turn = Turn("GMV?", Scope("ada"))
+    return Recalling(turn, query=Query("GMV?", turn.where), hits=Hits(hits))
+
+
+def told_by(plan: Recalling, **settings: Any) -> list[str]:
+    view = ports(settings=Settings(**settings), count_tokens=lambda text: text.count("- [")).read_store()
+    return [hit.record.content for hit in format_note(plan, view).hits]
+
+
+def known(text: str, fused: float, **parts: float) -> Hit:
+    return Hit(record(text), fused, {"fused": fused, "relevance": fused, **parts})
+
+
+def said(text: str, fused: float) -> Hit:
+    """An excerpt of a day of its own, so that it takes a line."""
+    message = record(text, family=SESSION_FAMILY, layer="history", now=86_400.0 * len(text))
+    return replace(known(text, fused), record=message, excerpt=text)
+
+
+def test_records_come_before_excerpts_that_do_not_clearly_excel_them() -> None:
+    near, far, spoken = known("near", 0.7), known("far", 0.4), said("spoken", 0.75)
+    assert told_by(plan_of(near, far, spoken), max_context_tokens=1) == ["near"]
+    assert told_by(plan_of(far, spoken), max_context_tokens=1) == ["spoken"]
+
+
+def test_always_keeps_a_third_for_excerpts() -> None:
+    hits = [*(known(f"fact {n}", 0.9) for n in range(6)), *(said("said" * n, 0.5) for n in range(1, 5))]
+    auto, always = (
+        told_by(plan_of(*hits), max_context_tokens=6, recall_said=how) for how in ("auto", "always")
+    )
+    assert sum(each.startswith("said") for each in auto) == 0
+    assert sum(each.startswith("said") for each in always) == 2
+
+
+def test_preferences_that_answer_nothing_leave_the_room_to_answers() -> None:
+    wishes = [known(f"wish {n}", 0.1, standing=1.0) for n in range(3)]
+    facts = [known(f"fact {n}", 0.9) for n in range(10)]
+    told = told_by(plan_of(*wishes, *facts), max_context_tokens=10)
+    assert [each for each in told if each.startswith("wish")] == ["wish 0"]
+    assert told_by(plan_of(*wishes), max_context_tokens=10) == ["wish 0", "wish 1", "wish 2"]
+
+
+def test_the_number_of_lines_can_be_capped() -> None:
+    hits = [known("fact", 0.9), said("one", 0.8), said("three", 0.7)]
+    assert told_by(plan_of(*hits), max_notes=2) == ["fact", "one"]
+
+
+def hit_of(**parts: float) -> Hit:
+    return Hit(record("GMV excludes refunds"), 0.5, parts)
+
+
+def test_evidence_is_the_stronger_of_meaning_and_words_and_half_of_the_other() -> None:
+    assert math.isclose(evidence(hit_of(sim=0.4, share=0.2)), 0.5)
+    assert math.isclose(evidence(hit_of(sim=0.2, share=0.4)), 0.5)
+    assert evidence(hit_of(sim=0.3)) == 0.3
+
+
+def test_where_nothing_was_compared_by_meaning_something_may_answer() -> None:
+    assert answers([hit_of(share=0.1)])
+    assert not answers([hit_of(sim=ANSWERS - 0.1), hit_of(sim=0.1, share=0.2)])
+    assert answers([hit_of(sim=0.1), hit_of(sim=ANSWERS)])
