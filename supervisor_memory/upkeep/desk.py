@@ -143,7 +143,7 @@ class Upkeep:
 
     @spanned("forget_memory", of_many(lambda given, done: len(done.taken)))
     def forget(self, *, user_id: str | None = None, dry_run: bool = False) -> Forgotten:
-        """Set aside by rule what has expired, what is too much of a kind, and what is over MEMORY_CAPACITY.
+        """Set aside expired records, surplus records of a kind, and records over MEMORY_CAPACITY.
 
         It is found no more; `get` still shows it with its status, and its versions are kept. It can be cut
         off anywhere and called again. docs/forgetting.md has the rules, and how to undo it.

@@ -215,7 +215,7 @@ class Writer:
         return self.insert(said, begun=ports.now, is_given=False)[: len(said.candidates)]
 
     def _add_one(self, item: Item, scope: Scope, created_at: float | None) -> WriteResult:
-        """What is worth it of one text, as a message of its own."""
+        """Remember the statements worth keeping of one text, as a message of its own."""
         found = self._add(
             read_conversation(Message(item.role, item.content, item.speaker)),
             replace(scope, session_id=item.session_id),

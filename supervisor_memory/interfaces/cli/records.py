@@ -1,4 +1,4 @@
-"""The commands that look up what is remembered, and how a record came to say what it says."""
+"""The commands for looking up records and their history."""
 
 from dataclasses import asdict
 from typing import Annotated, Final
@@ -170,7 +170,7 @@ def topics(
 
 
 def history(id: RecordId, *, json: Json = False, env_file: EnvFile = None) -> None:
-    """Show the versions of a record, oldest first: what it said, since when, and what decided it."""
+    """Show the versions of a record, oldest first: text, time and deciding event."""
     with opened(env_file) as memory:
         found = memory.history(id)
     if json:

@@ -55,7 +55,7 @@ def show_record(
     *,
     messages: Sequence[Record],
 ) -> None:
-    """A record, all its `versions`, what was done to it, who saw it, and what was said when it was made."""
+    """A record with its `versions`, its events, its readers, and the messages around its origin."""
     _line(printable(record.content))
     _CONSOLE.print()
     _show_pairs(_facts(record, versions[-1]))

@@ -390,7 +390,7 @@ def wants_vector(record: Record) -> bool:
 
 
 def embedded(record: Record, view: Deciding) -> Record:
-    """The record with the vector of its text as it is now; without one where nothing embeds it."""
+    """The record with the vector of its present text, or without a vector where nothing embeds the text."""
     [vector] = view.embed([record.embedded_text])
     embedder = view.embedder if vector is not None else None
     return replace(record, vector=vector, embedder=embedder.fingerprint if embedder else None)

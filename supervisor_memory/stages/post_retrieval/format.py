@@ -66,7 +66,7 @@ def _records(plan: Recalling) -> int:
 
 
 _FOR_STANDING = 0.1
-"""The share of a note that preferences get which answer nothing, and more where answers leave it free."""
+"""The share of a note for standing preferences; they get more where answers leave room."""
 _FOR_SAID = 1 / 3
 """The share of a note that is kept for excerpts where MEMORY_RECALL_SAID is "always"."""
 

@@ -339,7 +339,7 @@ def gather(said: Remembering, view: ReadStore) -> Remembering:
 
 
 def _part_with(candidate: Candidate, parts: Sequence[Record]) -> str | None:
-    """The id of the part of a message that has a candidate's words, else of the first; None without parts."""
+    """The id of the message part with a candidate's words, else the first part's; None without parts."""
     with_words = (part.id for part in parts if candidate.evidence in part.content)
     return next(with_words, parts[0].id if parts else None)
 
@@ -417,7 +417,7 @@ def keep_messages(said: Remembering, view: ReadStore) -> Remembering:
 
 
 def _session_messages(said: Remembering, view: NoStore) -> Sequence[Sequence[Record]]:
-    """The session messages of each message: one, several for a long one, none for one that is not kept.
+    """The session messages that each message becomes: several for a long message, none for an unkept one.
 
     Their ids come from what was said where, so that a turn that runs again adds nothing. Their times are
     a microsecond apart, so that what was said at once stays in order.
@@ -483,7 +483,7 @@ def _own(text: str) -> str:
 
 
 def storable(found: Iterable[Candidate]) -> Iterator[Candidate]:
-    """What can be stored, each text once; the user's once for each message, to know of all that say it."""
+    """The storable candidates, each text once; the user's texts once for each message with them."""
     seen: set[tuple[str, str, str | None]] = set()
     for candidate in found:
         try:
