@@ -34,7 +34,8 @@ kind of picture and what counts as late. The latest message beats the notes; the
 Pass on in the task what the agent has to know.
 
 When the message only states a wish or a fact, confirm it briefly and hand nothing over. When the data cannot
-answer it, say so and name what it can answer.
+answer it but a note quotes words of an earlier conversation that do, answer with these words, their day and
+who said them. When neither can, say so and name what the data can answer.
 """
 
 DUTIES = {

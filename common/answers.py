@@ -8,10 +8,11 @@ from common.delays import Delay
 from common.preferences import Preferences
 from common.queries import delay_in_force
 from common.questions import Question
+from common.quotations import Quotation
 from common.reports import Figures
 from common.vocabulary import AIRLINE_NAMES, MONTH_NAMES
 
-__all__ = ["acknowledge", "apologise", "axis_label", "conclude", "phrase", "refuse", "scale_of"]
+__all__ = ["acknowledge", "apologise", "axis_label", "conclude", "phrase", "recount", "refuse", "scale_of"]
 
 Language = Literal["en", "zh"]
 
@@ -120,6 +121,16 @@ def refuse(language: Language) -> str:
         "我无法用这份数据回答这个问题。我掌握 2013 年从纽约（JFK、LGA、EWR）出发的航班："
         "航班数、延误与取消的航班数及比例、平均或最大的到达/出发延误、飞行距离和空中时间；"
         "可按航空公司、出发机场、目的地、月份或出发小时统计，也可限定月份、机场和航空公司。",
+    )
+
+
+def recount(language: Language, said: Quotation) -> str:
+    """Answer with what was said in an earlier conversation, and say that this is where it comes from."""
+    who = _say(language, "you", "您") if said.who == "user" else said.who
+    return _say(
+        language,
+        f"On {said.day} {who} said: “{said.words}”",
+        f"{said.day} {who}说过：“{said.words}”",
     )
 
 

@@ -21,7 +21,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from common.answers import acknowledge, apologise, axis_label, conclude, phrase, refuse, scale_of
+from common.answers import acknowledge, apologise, axis_label, conclude, phrase, recount, refuse, scale_of
 from common.messages import HANDOFF_PREFIX, since_request, stable_id
 from common.queries import to_sql
 from common.questions import Question
@@ -102,7 +102,7 @@ def think(messages: Sequence[BaseMessage], tools: set[str]) -> Reply:
 
 def _supervise(turn: Turn, heard: Mapping[str, str]) -> Reply:
     if turn.question is None:
-        return Reply(acknowledge(turn.language) if turn.is_remark else refuse(turn.language))
+        return Reply(_without_data(turn))
     report = heard.get(HANDOFF_PREFIX + "text2sql")
     if report is None:
         return _hand_to("text2sql", f"Query the figures for: {turn.words}")
@@ -116,6 +116,13 @@ def _supervise(turn: Turn, heard: Mapping[str, str]) -> Reply:
         return _hand_to("analysis", f"Conclude from {csv_in(report)} what answers: {turn.words}")
     chart = chart_in(heard.get(HANDOFF_PREFIX + "statistics", ""))
     return Reply(phrase(turn.question, turn.preferences, figures, chart=chart))
+
+
+def _without_data(turn: Turn) -> str:
+    """What to say where there is nothing to look up in the flights."""
+    if turn.is_remark:
+        return acknowledge(turn.language)
+    return recount(turn.language, turn.quotation) if turn.quotation else refuse(turn.language)
 
 
 def _query(turn: Turn, heard: Mapping[str, str]) -> Reply:

@@ -12,6 +12,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from common.delays import ASKING, SENTENCES
 from common.preferences import STANDING, Preferences, apply, standing, statements
 from common.questions import REMARK, Question, asks_for_figures, read_question, wants_chart
+from common.quotations import Quotation, answering
 from common.vocabulary import is_chinese, legible
 
 __all__ = ["Turn", "read_turn"]
@@ -37,6 +38,8 @@ class Turn:
         preferences: How to answer, resolved; `language` is always set.
         is_remark: Whether it only states something, such as a preference.
         wants_chart: Whether it asks for a picture.
+        quotation: What a note quotes of earlier conversations that answers it; None where the data does, or
+            no quoted sentence does.
     """
 
     words: str
@@ -44,6 +47,7 @@ class Turn:
     preferences: Preferences
     is_remark: bool
     wants_chart: bool
+    quotation: Quotation | None = None
 
     @property
     def language(self) -> Literal["en", "zh"]:
@@ -73,6 +77,7 @@ def read_turn(messages: Sequence[BaseMessage]) -> Turn:
         preferences=wishes,
         is_remark=question is None and _is_remark(words, has_wishes=bool(own)),
         wants_chart=wants_chart(request),
+        quotation=answering(words, notes) if question is None else None,
     )
 
 

@@ -30,14 +30,19 @@ STORE = Path(".demo/two_sessions")
 PLACE = {"backend": "MEMORY_BACKEND", "path": "MEMORY_PATH", "qdrant_prefix": "QDRANT_PREFIX"}
 FIRST = "Which three airlines had the highest share of delayed flights from JFK in June?"
 LATER = "And which three airlines had the highest share of delayed flights from LaGuardia in June?"
+IN_PASSING = "FYI, the LaGuardia report slipped by a week because Lena's team was ill."
+WHY = "Why did the LaGuardia report slip?"
 SESSIONS = {
-    "1": ("ada", ["以后默认用表格", "Delayed means arrival more than 15 minutes late.", FIRST]),
-    "2": ("ada", [LATER]),
-    "3": ("bo", [LATER]),
+    "1": (
+        "ada",
+        ["以后默认用表格", "Delayed means arrival more than 15 minutes late.", f"{IN_PASSING} {FIRST}"],
+    ),
+    "2": ("ada", [LATER, WHY]),
+    "3": ("bo", [LATER, WHY]),
 }
 TITLES = {
     "1": "Session 1 · process {pid} · user ada states a preference and a definition, and asks",
-    "2": "Session 2 · process {pid} · user ada comes back and asks something related",
+    "2": "Session 2 · process {pid} · user ada comes back, and asks about what she said in passing too",
     "3": "Session 3 · process {pid} · user bo asks the same; nothing of ada's may show",
 }
 
@@ -137,7 +142,8 @@ def show_notes(memory: SupervisorMemory, before: int) -> int:
         texts = {record.id: record.content for record in memory.upkeep.records(ids)}
         for each in note.shown:
             text = clipped(texts.get(each.record_id, ""))
-            table.add_row(escape(text), why(each.parts), f"{each.score:.2f}")
+            how = "an excerpt of what was said: " if each.reason == "said" else ""
+            table.add_row(escape(text), f"{how}{why(each.parts)}", f"{each.score:.2f}")
         title = f"recalled for [bold]{note.agent_id or 'supervisor'}[/], {note.tokens} tokens"
         console.print(Panel(table, title=title, title_align="left", border_style="yellow"))
     return max((note.seq for note in told), default=before)

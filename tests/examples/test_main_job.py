@@ -11,6 +11,7 @@ from langchain_core.messages import HumanMessage
 
 from agents.team import build_team
 from common.llm import RuleBasedChatModel
+from common.quotations import Quotation, answering
 from supervisor_memory import Settings, SupervisorMemory
 from tests import programs
 
@@ -70,6 +71,44 @@ def test_a_recalled_fact_and_a_pasted_one_give_the_same_answer(
     assert recalled["final_answer"] != plain["final_answer"]
 
 
+IN_PASSING = [
+    (
+        f"FYI, the LaGuardia report slipped by a week because Lena's team was ill. {QUESTION}",
+        "Why did the LaGuardia report slip?",
+        "because Lena's team was ill.",
+    ),
+    (
+        "拉瓜迪亚的报告推迟了一周，因为李娜的团队生病了。",
+        "拉瓜迪亚的报告为什么推迟了？",
+        "因为李娜的团队生病了。",
+    ),
+]
+
+
+@pytest.mark.parametrize(("said", "asked", "fact"), IN_PASSING, ids=["en", "zh"])
+def test_what_was_said_in_passing_is_answered_from_the_note_that_quotes_it(
+    said: str, asked: str, fact: str, output: Path
+) -> None:
+    team = build_team(RuleBasedChatModel(), output_dir=output)
+    for quotes in ("auto", "never"):
+        with SupervisorMemory(Settings(recall_said=quotes)) as memory:
+            graph = memory.attach(team).compile()
+            answer(graph, said, user="ada", thread="before")
+            assert not [each for each in memory.get_all(user_id="ada") if fact in each.content]
+            told = answer(graph, asked, user="ada", thread="after")["final_answer"]
+            assert (fact in told) == (quotes == "auto")
+            assert fact not in answer(graph, asked, user="bo", thread="theirs")["final_answer"]
+
+
+def test_a_quoted_question_answers_nothing() -> None:
+    note = "- [2026-11-22 · said · user] Why did the LaGuardia report slip? … It slipped by a week."
+    said = answering("Why did the LaGuardia report slip?", [f"Be brief.\n{note}"])
+    assert said is None
+    assert answering("By how much did it slip?", [note]) == Quotation(
+        "2026-11-22", "user", "It slipped by a week."
+    )
+
+
 @pytest.mark.parametrize("fact", UNRELATED)
 def test_an_unrelated_note_changes_nothing(fact: str, memory: SupervisorMemory, output: Path) -> None:
     team = build_team(RuleBasedChatModel(), output_dir=output)
@@ -124,7 +163,10 @@ def assert_it_is_the_demo(told: str) -> None:
         assert "recalled for text2sql" in told_in
     assert "| Airline |" in second, "the table that session 1 asked for"
     assert "more than 15 minutes late" in second, "the definition of session 1"
+    assert "an excerpt of what was said" in second
+    assert "you said: “FYI, the LaGuardia report slipped by a week because Lena's team was ill.”" in second
     assert "| Airline |" not in third
+    assert "Lena" not in third
     assert "15 minutes" not in third, "nothing of ada's"
     assert "Try next" in third
 
@@ -135,6 +177,14 @@ def test_the_demo_is_the_same_on_another_backend_by_environment_alone(tmp_path: 
     told = run_example("02_two_sessions.py", tmp_path, MEMORY_BACKEND="json", MEMORY_PATH=path).stdout
     assert_it_is_the_demo(told)
     assert (tmp_path / "memory" / "memory.json").exists()
+
+
+@pytest.mark.slow
+def test_the_demo_quotes_nothing_where_notes_may_not(tmp_path: Path) -> None:
+    told = run_example("02_two_sessions.py", tmp_path, cwd=tmp_path, MEMORY_RECALL_SAID="never").stdout
+    second = re.split(r"Session [123] ·", told)[2]
+    assert "Lena" not in second
+    assert "I can't answer that with this data" in second
 
 
 @pytest.mark.slow
