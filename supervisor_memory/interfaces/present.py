@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from supervisor_memory.errors import ConfirmationRequired, RecordNotFound
+from supervisor_memory.interfaces.printable import moment, who_said
 from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.model.explain import REASONS, why
 from supervisor_memory.model.records import Hit, Hits, Record
@@ -132,9 +133,11 @@ def notes_told(
     said = {id_: memory.upkeep.versions(id_) for id_, now in live.items() if now["content"] is not None}
 
     def told(each: Shown, at: float) -> dict[str, Any]:
-        words = {"why": why(each.parts), "told": REASONS.get(each.reason, "")}
-        record = live[each.record_id]
-        then = _at(said.get(each.record_id, ()), at)
+        record, versions = live[each.record_id], said.get(each.record_id, ())
+        quoted = versions[0] if versions and each.reason == "said" else None
+        source = f"quoted from {who_said(quoted)}, {moment(quoted.created_at)}; " if quoted else ""
+        words = {"why": f"{source}{why(each.parts)}", "told": REASONS.get(each.reason, "")}
+        then = next((version.content for version in reversed(versions) if version.updated_at <= at), None)
         then = None if then == record["content"] else then
         return {**asdict(each), "parts": _shown(each.parts), **words, "record": record, "then": then}
 
@@ -146,9 +149,3 @@ def notes_told(
         }
         for note in notes
     ]
-
-
-def _at(versions: Sequence[Record], at: float) -> str | None:
-    """What a record said at a moment; None where no version is as old."""
-    before = [each for each in versions if each.updated_at <= at]
-    return before[-1].content if before else None

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from supervisor_memory.language.unseen import HIDDEN
 from supervisor_memory.model.explain import counted
+from supervisor_memory.model.records import Record
 
-__all__ = ["as_json", "counted", "moment", "one_line", "printable"]
+__all__ = ["as_json", "counted", "moment", "one_line", "printable", "who_said"]
 
 # What hides, and breaks of lines that are none to all terminals.
 _UNSEEN: Final = re.compile(f"{HIDDEN.pattern}|[\x0b-\x0d\x85\u2028\u2029]")
@@ -44,3 +45,8 @@ def moment(seconds: float) -> str:
 def _escaped(found: re.Match[str]) -> str:
     units = found[0].encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
+def who_said(record: Record) -> str:
+    """Who said or brought a record: an agent, a speaker by name, or the class of its source."""
+    return one_line(record.source.agent_id or record.source.speaker or record.source.source_class)

@@ -841,8 +841,9 @@ class Hits(Sequence[Hit]):
 
     def _table(self) -> str:
         ranks = {hit.record.id: rank for rank, hit in enumerate(self.items, start=1)}
-        told = ((each.hit.record, each.hit, each.reason) for each in self.considered)
-        return table([Row(ranks.get(r.id), hit.score, hit.parts, why, r.content) for r, hit, why in told])
+        told = ((each.hit, each.hit.record, each.reason) for each in self.considered)
+        rows = [Row(ranks.get(r.id), h.score, h.parts, why, h.excerpt or r.content) for h, r, why in told]
+        return table(rows)
 
 
 _SHOWN = 3

@@ -40,3 +40,30 @@ def test_an_id_of_nothing_is_not_found(run: Run, told: dict[str, str], tmp_path:
     refused = run("why", "01a200fb-f670-7000-8000-000000000000")
     assert (refused.code, "nobody was told" in refused.stdout) == (1, True)
     assert run("why", "run-ad", "--json").json["notes"] == []
+
+
+def test_an_excerpt_is_told_as_a_quotation_with_who_said_it_and_when(run: Run, backend: str) -> None:
+    said = "The report slipped by a week because Lena was ill."
+    with SupervisorMemory.from_env() as memory:
+        memory.remember([("user", said)], Scope("ada", session_id="monday"), turn_id="first")
+        note = memory.recall("Why did the report slip?", Scope("ada", run_id="run-ada"))
+    assert said in note.text
+    [told] = run("why", "run-ada", "--json").json["notes"][0]["shown"]
+    assert told["reason"] == "said"
+    assert told["why"].startswith("quoted from user, 20")
+    shown = run("why", "run-ada").stdout
+    assert "quoted from user, 20" in " ".join(shown.split())
+    assert said in " ".join(shown.split())
+    assert "inject" in run("show", note.ids[0]).stdout
+
+
+def test_a_preview_shows_the_sentences_that_are_quoted_of_a_long_message(run: Run, backend: str) -> None:
+    chatter = f"We {'walked along the coast and saw birds, then ' * 40}went home."
+    said = "The report slipped by a week because Lena was ill."
+    with SupervisorMemory.from_env() as memory:
+        scope = Scope("ada", session_id="monday")
+        memory.remember([("user", f"{chatter} {said}")], scope, turn_id="first")
+    told = run("preview", "Why did the report slip?", "-u", "ada").stdout
+    [row] = [line for line in told.splitlines() if line.startswith("1 ")]
+    assert "said" in row
+    assert "The report slipped" in row

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.console import Console
 from rich.text import Text
 
-from supervisor_memory.interfaces.printable import moment, one_line, printable
+from supervisor_memory.interfaces.printable import moment, one_line, printable, who_said
 from supervisor_memory.model.explain import why
 from supervisor_memory.model.records import Hits, Record
 from supervisor_memory.model.versions import Version, read_from_message
@@ -64,7 +64,7 @@ def show_record(
         _head("said" if of == record.version else f"said, for version {of}")
     for message in messages:
         is_its_own = message.id in (record.ref_id, record.id)
-        _line(f"{'>' if is_its_own else ' '} {_by(message)}: {one_line(message.content, most=_LINE)}")
+        _line(f"{'>' if is_its_own else ' '} {who_said(message)}: {one_line(message.content, most=_LINE)}")
     for version in reversed(versions[:-1]):
         _head(f"version {version.version}, {version.status}, of {moment(version.updated_at)}")
         _line(printable(version.content))
@@ -113,19 +113,16 @@ def show_notes(notes: Sequence[Mapping[str, Any]]) -> None:
         size = "" if note["tokens"] is None else f", {note['tokens']} tokens"
         run = f", run {note['run_id']}" if note["run_id"] else ""
         _head(one_line(f"{moment(note['at'])}  {note['op']} for {reader}{size}{run}  ({note['id']})"))
-        for each in note["shown"]:
-            _line(one_line(f"{each['rank']:>3}. {each['score']:.2f}  {each['record_id']}  {each['why']}"))
-            _line(f"     {_then(each)}", style="dim")
-        for each in note["dropped"]:
-            _line(one_line(f"  –  {each['score']:.2f}  {each['record_id']}  {each['told']}"))
+        for each in (*note["shown"], *note["dropped"]):
+            at, words = (f"{each['rank']:>3}.", each["why"]) if each["rank"] else ("  – ", each["told"])
+            _line(one_line(f"{at} {each['score']:.2f}  {each['record_id']}  {words}"))
             _line(f"     {_then(each)}", style="dim")
 
 
 def _then(each: Mapping[str, Any]) -> str:
     """What a reader was given: the text of then, and that of now where it was changed."""
-    if each["then"] is None:
-        return _now(each["record"])
-    return f"{one_line(each['then'])} (now: {_now(each['record'])})"
+    now = _now(each["record"])
+    return now if each["then"] is None else f"{one_line(each['then'])} (now: {now})"
 
 
 def show_diagnosis(diagnosis: "Diagnosis", *, every_setting: bool) -> None:
@@ -242,13 +239,8 @@ def decided(version: Version) -> str:
 
 def _described(record: Record) -> str:
     family = "/".join((record.family, *record.namespace[2:]))
-    parts = (record.kind, family, f"from {_by(record)}", moment(record.updated_at), record.id)
+    parts = (record.kind, family, f"from {who_said(record)}", moment(record.updated_at), record.id)
     return one_line(" · ".join(parts))
-
-
-def _by(record: Record) -> str:
-    source = record.source
-    return one_line(source.agent_id or source.speaker or source.source_class)
 
 
 def _now(beside: Mapping[str, str | None] | None) -> str:

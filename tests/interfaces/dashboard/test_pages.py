@@ -1,5 +1,6 @@
 """What a reviewer sees and does, without any script: each page, each form, and what is in the store then."""
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -403,6 +404,23 @@ def test_a_turn_shows_who_was_given_what(visitor: Visitor, ids: dict[str, str]) 
     assert "Given to sql" in other
     assert LATE in other
     assert "<svg viewBox" in other
+
+
+def test_an_excerpt_is_shown_as_one_with_who_said_it_and_when(
+    visitor: Visitor, memory: SupervisorMemory
+) -> None:
+    chatter = f"We {'walked along the coast and saw birds, then ' * 40}went home."
+    said, asked = "The report slipped by a week because Lena was ill.", "Why did the report slip?"
+    memory.remember([("user", f"{chatter} {said}")], Scope("ada", session_id="monday"), turn_id="first")
+    note = memory.recall(asked, Scope("ada", run_id="run-said"))
+    [message] = memory.upkeep.records(note.ids)
+    day = time.strftime("%Y-%m-%d", time.gmtime(message.created_at))
+    preview = visitor.get("/dashboard/preview", user="ada", question=asked).text
+    [quoted] = [card for card in preview.split('<li class="card')[1:] if said in card]
+    assert "walked" not in quoted
+    for page in (visitor.get("/dashboard/turn", run="run-said").text, quoted):
+        assert "excerpt of what was said" in page
+        assert f"user · {day}" in page
 
 
 def test_what_was_erased_is_no_more_in_a_turn(
