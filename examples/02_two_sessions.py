@@ -74,7 +74,8 @@ def main() -> None:
     alpha, beta, gamma = said.weight_relevance, said.weight_decay, said.weight_source
     console.print(
         f"[dim]score = {alpha} · match + {beta} · recency + {gamma} · source; preferences are recalled "
-        f"whatever the question, everything else from relevance {said.min_score}[/]"
+        f"whatever the question, other records from relevance {said.min_score}; what was said is quoted "
+        "where it answers[/]"
     )
     console.print(
         Panel(

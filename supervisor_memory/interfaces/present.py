@@ -31,6 +31,7 @@ def _hit_told(hit: Hit) -> dict[str, Any]:
         "parts": {name: round(value, 4) for name, value in _shown(hit.parts).items()},
         "why": why(hit.parts),
         "record": hit.record.to_dict(),
+        **({} if hit.excerpt is None else {"excerpt": hit.excerpt}),
     }
 
 

@@ -67,3 +67,5 @@ def test_a_preview_shows_the_sentences_that_are_quoted_of_a_long_message(run: Ru
     [row] = [line for line in told.splitlines() if line.startswith("1 ")]
     assert "said" in row
     assert "The report slipped" in row
+    [hit] = run("preview", "Why did the report slip?", "-u", "ada", "--json").json["hits"]
+    assert hit["excerpt"] == said
