@@ -14,7 +14,7 @@ from supervisor_memory.ports import ReadStore
 from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.settings import Settings
 from supervisor_memory.stages.post_retrieval.format import format_note
-from supervisor_memory.stages.post_retrieval.rank import drop_already_said, gate, knee, rank
+from supervisor_memory.stages.post_retrieval.rank import answers, drop_already_said, gate, knee, rank
 from supervisor_memory.testing.ports import ports, record
 
 ALICE = Scope("alice")
@@ -197,3 +197,10 @@ def test_what_an_operator_of_ones_own_leaves_out_is_told_too() -> None:
     turn = Turn("GMV refunds?", ALICE, purpose="hits", explain=True)
     reasons = [each.reason for each in recall(turn, ports(facts), recipe).hits.considered]
     assert reasons == ["kept", "left-out", "left-out"]
+
+
+def test_words_that_no_embedder_has_read_yet_may_answer_beside_others_that_one_has() -> None:
+    unlike = Hit(record("Lunch is at noon."), parts={"sim": 0.1, "share": 0.1})
+    waiting = Hit(record("The report slipped."), parts={"share": 1.0})
+    assert not answers([unlike])
+    assert answers([unlike, waiting])

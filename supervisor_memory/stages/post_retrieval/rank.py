@@ -292,8 +292,8 @@ def answers(hits: Iterable[Hit]) -> bool:
 
     Where nothing was compared by meaning it cannot be known, and is taken for granted.
     """
-    compared = [evidence(hit) for hit in hits if "sim" in hit.parts]
-    return not compared or max(compared) >= ANSWERS
+    found = [*hits]
+    return not any("sim" in hit.parts for hit in found) or max(map(evidence, found)) >= ANSWERS
 
 
 def _needed_first(hits: Sequence[Hit]) -> Sequence[Hit]:
