@@ -1,9 +1,11 @@
 """Work in the background: forgetting by rule, and the vectors of session messages."""
 
+import atexit
 import logging
 import os
 import threading
 import time
+import weakref
 from collections import Counter, OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -104,6 +106,14 @@ class Rarely:
 
 _SECONDS_A_TURN: Final = 2.0
 _SECONDS_OF_REST: Final = 60.0
+_SECONDS_AT_THE_END: Final = 20.0
+_OPENED: "weakref.WeakSet[MessageVectors]" = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    for each in list(_OPENED):
+        each.end()
 
 
 class MessageVectors:
@@ -117,6 +127,7 @@ class MessageVectors:
     def __init__(self, services: Services) -> None:
         self._services, self._is_closed = services, False
         self._reset()
+        _OPENED.add(self)
 
     def _reset(self) -> None:
         self._pid, self._changed = os.getpid(), threading.Condition()
@@ -154,6 +165,11 @@ class MessageVectors:
         for _ in range(2):
             self._wait(1.0)
             self._is_closed = True
+
+    def end(self) -> None:
+        """Begin nothing more, and wait for the commit under way: its thread dies with the interpreter."""
+        self._is_closed = True
+        self._wait(_SECONDS_AT_THE_END)
 
     def _wait(self, seconds: float) -> None:
         with self._locked():

@@ -28,6 +28,7 @@ from supervisor_memory.understand.statements import read_statements, sentences
 
 _CANDIDATES = 60  # more than a note of usual size holds
 _ASKED_AGAIN = 20
+_ANY = 1e-9
 _OF_THE_THRESHOLD = 0.5  # for what stands between others that are shown as well
 _TIMES_THE_NOTE = 2  # as many tokens of excerpts, of which those of most worth are told
 _WHOLE = 150
@@ -71,7 +72,7 @@ def add_said(plan: Recalling, view: ReadStore) -> Recalling:
         if text and may_be_told(hit.record, text):
             excerpts[hit.record.id] = replace(hit, excerpt=text)
             left -= view.count_tokens(text)
-    said = said.keeping((hit for hit in said.hits if hit.record.id in excerpts), others="over-budget")
+    said = said.keeping((hit for hit in said.hits if hit.record.id in excerpts), others="left-out")
     gone = _replaced(plan.hits.items, [*excerpts.values()], view.settings.duplicate_threshold)
     said = said.keeping((hit for hit in said.hits if hit.record.id not in gone), others="untold")
     items = (*plan.hits, *(hit for id_, hit in excerpts.items() if id_ not in gone))
@@ -109,9 +110,13 @@ def _is_users(message: Record) -> bool:
 
 
 def _passes(hit: Hit, question: str, least: float) -> bool:
-    """Whether a message may be quoted. An assistant's answers by itself, unless its words are asked for."""
+    """Whether a message may be quoted. An assistant's answers by itself, unless its words are asked for.
+
+    Where nothing was compared by meaning, a word in common is enough, in it or in what was said before.
+    """
     is_enough = _is_users(hit.record) or evidence(hit) >= ANSWERS or asks_for_a_reply(question)
-    return is_enough and hit.parts.get("relevance", 0.0) >= least
+    by = ("relevance", least) if "sim" in hit.parts else ("context", _ANY)
+    return is_enough and hit.parts.get(by[0], 0.0) >= by[1]
 
 
 def _without_speakers(said: Recalling, view: ReadStore) -> tuple[Hit, ...]:
