@@ -50,7 +50,7 @@ def add_said(plan: Recalling, view: ReadStore) -> Recalling:
     turn, query = plan.turn, plan.query
     if query is None or turn.purpose == "hits" or not turn.said or view.settings.recall_said == "never":
         return plan
-    return view.attempt("said", lambda: _with_said(plan, query, view)) or plan
+    return view.attempt("excerpts", lambda: _with_said(plan, query, view)) or plan
 
 
 def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
@@ -68,13 +68,14 @@ def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
     said = said.keeping((hit for hit in said.hits if hit.record.id not in became.untold), others="untold")
     known = {hit.record.id: hit.record.content for hit in plan.hits}
     excerpts: dict[str, Hit] = {}
-    left = _TIMES_THE_NOTE * view.settings.max_context_tokens
-    own = [] if asks_for_a_reply(query.text) else [hit.record for hit in said.hits if _is_users(hit.record)]
-    told = [words for text in (*known.values(), *(each.content for each in own)) for words in _told_in(text)]
+    left = most = _TIMES_THE_NOTE * view.settings.max_context_tokens
+    own = [hit.record.content for hit in said.hits if _is_users(hit.record)]
+    texts = [*known.values(), *([] if asks_for_a_reply(query.text) else own)]
+    told = [words for text in texts for words in _told_in(text)] if len(own) < len(said.hits) else []
     for hit in said.hits:
         same = " ".join(known.get(id_, "") for id_ in became.read_as.get(hit.record.id, ()))
-        others = () if _is_users(hit.record) else told
-        text = _excerpt(hit.record, same, others, frozenset(query.terms), view) if left > 0 else ""
+        others, spare = ((), 0) if _is_users(hit.record) else (told, most / _TIMES_THE_NOTE)
+        text = _excerpt(hit.record, same, others, frozenset(query.terms), view) if left > spare else ""
         if text and may_be_told(hit.record, text):
             told += _told_in(text) if others is told else ()
             excerpts[hit.record.id] = replace(hit, excerpt=text)
@@ -164,10 +165,9 @@ def _excerpt(message: Record, known: str, told: _Told, asked: frozenset[str], vi
     """
     content = message.content
     is_short = len(content) <= _WHOLE * _LETTERS_A_TOKEN and view.count_tokens(content) <= _WHOLE
-    found = [*dict.fromkeys(sentences(content))]
-    every = [sentence for sentence in found if sentence not in known and not _repeats(sentence, told)]
-    if is_short and len(every) == len(found):
+    if is_short and not known and not told:
         return content
+    every = [s for s in dict.fromkeys(sentences(content)) if s not in known and not _repeats(s, told)]
     left = _WHOLE if is_short else _EXCERPT
     chosen: list[int] = []
     by_worth = sorted(range(len(every)), key=lambda place: -_shared(every[place], asked))
