@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from unicodedata import normalize
 
 from supervisor_memory.flow import Recalling
 from supervisor_memory.language.terms import language
@@ -40,6 +41,7 @@ _KINDS: dict[str, dict[Kind, str]] = {
 }
 _SAID = {"en": "said", "zh": "原话"}
 _NOT_IN_WHO = str.maketrans("[]·", "()-")  # they frame the entry
+_FORGED = re.compile(r"[\[［](?=\d{4}-\d\d-\d\d\s*[·•∙⋅・‧])")  # as a line of a note begins
 _TAG = re.compile(r"<(?=\s*[/!?|]|[a-zA-Z])")
 # Also where the quotes are escaped, as in JSON or in the repr of a message.
 _NOTE = re.compile(rf"<{FENCE} id=\\*\"[0-9a-f]{{12}}\\*\">.*?(?:</{FENCE}>|\Z)", re.DOTALL)
@@ -173,9 +175,11 @@ def _lines(hits: Sequence[Hit], tongue: str) -> Iterator[str]:
 def _frame(hit: Hit, tongue: str) -> str:
     record = hit.record
     day = time.strftime("%Y-%m-%d", time.gmtime(max(record.updated_at, 0.0)))
-    who = record.source.agent_id or record.source.speaker or record.source.source_class
+    by, who = record.source.source_class, clean(record.source.agent_id or record.source.speaker or "")
+    if not who or (by != "user" and normalize("NFKC", who).casefold() in ("user", "human", "用户")):
+        who = by  # whatever an agent calls itself
     kind = _KINDS[tongue][record.kind] if hit.excerpt is None else _SAID[tongue]
-    return f"- [{day} · {kind} · {clean(who).translate(_NOT_IN_WHO)}]"
+    return f"- [{day} · {kind} · {who.translate(_NOT_IN_WHO)}]"
 
 
 def _told(hit: Hit) -> str:
@@ -183,5 +187,5 @@ def _told(hit: Hit) -> str:
 
 
 def clean(text: str) -> str:
-    """One line, without characters that hide or reorder text, without anything that opens a tag."""
-    return _TAG.sub("‹", " ".join(visible(" ".join(text.split())).split()))
+    """One line, without characters that hide or reorder text, without anything that opens a tag or a line."""
+    return _FORGED.sub("(", _TAG.sub("‹", " ".join(visible(" ".join(text.split())).split())))

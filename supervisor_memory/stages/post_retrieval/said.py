@@ -4,13 +4,13 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from typing import Final
+from itertools import chain, pairwise
+from typing import Final, TypeAlias
 
 from supervisor_memory.compare.verdict import Compared, verdicts
 from supervisor_memory.flow import Recalling
 from supervisor_memory.language.terms import terms
-from supervisor_memory.model.records import SESSION_FAMILY, Filter, Hit, Record
+from supervisor_memory.model.records import SESSION_FAMILY, Filter, Hit, Query, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.format import strip_notes
 from supervisor_memory.stages.post_retrieval.rank import (
@@ -24,7 +24,7 @@ from supervisor_memory.stages.retrieval.search import found_by
 from supervisor_memory.understand.names import named_people, without_people
 from supervisor_memory.understand.questions import asks_for_a_reply
 from supervisor_memory.understand.rejection import gives_orders, informing
-from supervisor_memory.understand.statements import read_statements, sentences
+from supervisor_memory.understand.statements import read_statements, sentences, without_pasted
 
 _CANDIDATES = 60  # more than a note of usual size holds
 _ASKED_AGAIN = 20
@@ -36,6 +36,8 @@ _WHOLE = 150
 _EXCERPT, _SENTENCES = 90, 12
 """Tokens of the sentences of a longer message, and how many of them are looked at, best first."""
 _LEAST_SHARED = 2
+_MISSING = 0.2  # of the terms
+_Told: TypeAlias = Sequence[frozenset[str]]
 _COMPARED = 8
 _SHORT = 300
 _LETTERS_A_TOKEN = 8  # or fewer
@@ -44,16 +46,19 @@ _LETTERS_A_TOKEN = 8  # or fewer
 def add_said(plan: Recalling, view: ReadStore) -> Recalling:
     """Excerpts of what was said, best first, behind the records of a note; none where nothing answers.
 
-    MEMORY_RECALL_SAID, or the turn, may ask for none.
+    MEMORY_RECALL_SAID, or the turn, may ask for none. Where the second search fails, the records stay.
     """
-    turn = plan.turn
-    if plan.query is None or turn.purpose == "hits" or not turn.said or view.settings.recall_said == "never":
+    turn, query = plan.turn, plan.query
+    if query is None or turn.purpose == "hits" or not turn.said or view.settings.recall_said == "never":
         return plan
-    where = replace(plan.query.where, families=(SESSION_FAMILY,))
-    parts = tuple(replace(part, where=where) for part in plan.query.parts)
-    query = replace(plan.query, where=where, parts=parts)
+    return view.attempt("excerpts", lambda: _with_said(plan, query, view)) or plan
+
+
+def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
+    where = replace(asked.where, families=(SESSION_FAMILY,))
+    query = replace(asked, where=where, parts=tuple(replace(part, where=where) for part in asked.parts))
     said = rank(replace(plan, query=query, hits=found_by(query, limit=_CANDIDATES, view=view)), view)
-    heard = (hit for hit in said.hits if _is_heard(hit.record, turn.scope.agent_id))
+    heard = (hit for hit in said.hits if _is_heard(hit.record, plan.turn.scope.agent_id))
     said = drop_already_said(said.keeping(heard, others="left-out"), view)
     least = view.settings.min_score * _OF_THE_THRESHOLD
     is_enough = answers(_without_speakers(said, view))
@@ -61,22 +66,27 @@ def add_said(plan: Recalling, view: ReadStore) -> Recalling:
     said = said.keeping(passed, others="below-threshold")
     messages = [hit.record for hit in said.hits]
     became = what_became(messages, view)
-    untold = became.untold | _confirming(messages, became.untold)
-    said = said.keeping((hit for hit in said.hits if hit.record.id not in untold), others="untold")
+    said = said.keeping((hit for hit in said.hits if hit.record.id not in became.untold), others="untold")
     known = {hit.record.id: hit.record.content for hit in plan.hits}
     excerpts: dict[str, Hit] = {}
-    left = _TIMES_THE_NOTE * view.settings.max_context_tokens
+    left = most = _TIMES_THE_NOTE * view.settings.max_context_tokens
+    own = [hit.record.content for hit in said.hits if _is_users(hit.record)]
+    texts = [*known.values(), *([] if asks_for_a_reply(query.text) else own)]
+    told = [words for text in texts for words in _told_in(text)] if len(own) < len(said.hits) else []
     for hit in said.hits:
-        told = " ".join(known.get(id_, "") for id_ in became.read_as.get(hit.record.id, ()))
-        text = _excerpt(hit.record, told, frozenset(query.terms), view) if left > 0 else ""
+        same = " ".join(known.get(id_, "") for id_ in became.read_as.get(hit.record.id, ()))
+        others, spare = ((), 0) if _is_users(hit.record) else (told, most / _TIMES_THE_NOTE)
+        text = _excerpt(hit.record, same, others, frozenset(query.terms), view) if left > spare else ""
         if text and may_be_told(hit.record, text):
+            told += _told_in(text) if others is told else ()
             excerpts[hit.record.id] = replace(hit, excerpt=text)
             left -= view.count_tokens(text)
     said = said.keeping((hit for hit in said.hits if hit.record.id in excerpts), others="left-out")
     gone = _replaced(plan.hits.items, [*excerpts.values()], view.settings.duplicate_threshold)
+    gone.update(_said_again([*excerpts.values()], [m for m in messages if m.id in became.untold], view))
     said = said.keeping((hit for hit in said.hits if hit.record.id not in gone), others="untold")
     items = (*plan.hits, *(hit for id_, hit in excerpts.items() if id_ not in gone))
-    return replace(said, query=plan.query, hits=replace(plan.hits, items=items))
+    return replace(said, query=asked, hits=replace(plan.hits, items=items))
 
 
 def _replaced(records: Sequence[Hit], excerpts: Sequence[Hit], least: float) -> set[str]:
@@ -102,7 +112,8 @@ def _may_be_replaced(old: Hit, new: Record) -> bool:
 def _is_heard(message: Record, agent_id: str | None) -> bool:
     """Whether a reader may be told a message: an agent is told the user's words and its own."""
     source = message.source
-    return agent_id is None or source.source_class == "user" or source.speaker == agent_id
+    is_theirs = agent_id is None or source.source_class == "user" or source.speaker == agent_id
+    return is_theirs and not message.metadata.get(UNSURE)
 
 
 def _is_users(message: Record) -> bool:
@@ -136,18 +147,32 @@ def _without_speakers(said: Recalling, view: ReadStore) -> tuple[Hit, ...]:
     return rank(replace(said, query=alone, hits=view.search(alone, limit=_ASKED_AGAIN)), view).hits.items
 
 
-def _excerpt(message: Record, known: str, asked: frozenset[str], view: ReadStore) -> str:
+def _told_in(text: str) -> list[frozenset[str]]:
+    """The terms of each sentence of a text. A question tells nothing."""
+    every = sentences(text[: _WHOLE * _LETTERS_A_TOKEN])
+    return [frozenset(terms(each)) for each in every if not each.endswith(("?", "？"))]
+
+
+def _repeats(sentence: str, told: _Told) -> bool:
+    """Whether nearly all terms of a sentence are together in what is told, its numbers among them."""
+    words = frozenset(terms(sentence))
+    missing = (words - each for each in told)
+    return any(len(m) <= _MISSING * len(words) and not any(map(str.isdigit, m)) for m in missing)
+
+
+def _excerpt(message: Record, known: str, told: _Told, asked: frozenset[str], view: ReadStore) -> str:
     """The sentences of a message that share most with a question, as they stand; "" where none is left.
 
     Args:
         known: The text of a record that was read from it and is told anyway.
+        told: The terms of sentences that are told anyway, so that what repeats one is left out.
         asked: The terms of the question.
     """
     content = message.content
     is_short = len(content) <= _WHOLE * _LETTERS_A_TOKEN and view.count_tokens(content) <= _WHOLE
-    if is_short and not known:
+    if is_short and not known and not told:
         return content
-    every = [sentence for sentence in sentences(content) if sentence not in known]
+    every = [s for s in dict.fromkeys(sentences(content)) if s not in known and not _repeats(s, told)]
     left = _WHOLE if is_short else _EXCERPT
     chosen: list[int] = []
     by_worth = sorted(range(len(every)), key=lambda place: -_shared(every[place], asked))
@@ -171,6 +196,7 @@ def _joined(every: list[str], places: list[int]) -> Iterator[str]:
         yield f"{' ' if place == before + 1 else ' … '}{every[place]}"
 
 
+UNSURE: Final = "is_unsure"  # the metadata key of messages that may be another's words
 SAID_KEPT: Final = "said_kept"
 """The metadata key for the version of a record that was set aside, while its messages may be told."""
 _ALL: Final = 100_000
@@ -207,17 +233,24 @@ def what_became(messages: Sequence[Record], view: ReadStore) -> Became:
     return Became(asked & untold, told)
 
 
-def _confirming(messages: Sequence[Record], untold: frozenset[str]) -> frozenset[str]:
-    """The replies that came soon after messages that are left out: they may say the same once more."""
-    ended = [(each.source.session_id, each.created_at) for each in messages if each.id in untold]
-    return frozenset(
-        reply.id
-        for reply in messages
-        if not _is_users(reply)
-        and any(
-            session == reply.source.session_id and 0 <= reply.created_at - at < _SOON for session, at in ended
-        )
-    )
+def _said_again(told: Sequence[Hit], hidden: Sequence[Record], view: ReadStore) -> Iterator[str]:
+    """The ids of replies that hold a statement of a hidden message, or that answer a hidden one."""
+    replies = {hit.record.id: hit for hit in told if not _is_users(hit.record)}
+    asked = {id_: _answered(hit.record, view) for id_, hit in replies.items()}
+    untold = what_became([*chain(*asked.values())], view).untold
+    every = [*hidden, *(message for message in chain(*asked.values()) if message.id in untold)]
+    stated = [s.text for m in every for s in read_statements(m.content).worth_keeping if terms(s.text)]
+    for id_, hit in replies.items():
+        held = [frozenset(terms(hit.excerpt or ""))]
+        if any(m.id in untold for m in asked[id_]) or any(_repeats(text, held) for text in stated):
+            yield id_
+
+
+def _answered(reply: Record, view: ReadStore) -> Sequence[Record]:
+    """The user's message that a reply came soon after, in its session, if there is one."""
+    at = reply.created_at
+    where = replace(Filter.beside(reply), session_id=reply.source.session_id, since=at - _SOON, until=at)
+    return [*filter(_is_users, view.list(where, limit=_COMPARED))][:1]
 
 
 def hides(record: Record) -> bool:
@@ -242,6 +275,7 @@ def may_be_told(message: Record, excerpt: str | None = None) -> bool:
     is_users = _is_users(message)
     if is_users and len(text) <= _SHORT and all(s.reason == "one-off" for s in read_statements(text).all):
         return False
-    if strip_notes(text) != text or gives_orders([*sentences(text)], by_others=not is_users):
+    is_own = is_users and without_pasted(message.content) == message.content
+    if strip_notes(text) != text or gives_orders([*sentences(text)], by_others=not is_own):
         return False
     return is_users or informing(text)[1] not in _ECHOES

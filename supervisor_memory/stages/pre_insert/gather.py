@@ -36,6 +36,7 @@ from supervisor_memory.model.records import (
 from supervisor_memory.ports import NoStore, ReadStore
 from supervisor_memory.stages.insert.merge import strategy_for
 from supervisor_memory.stages.post_retrieval.format import strip_notes
+from supervisor_memory.stages.post_retrieval.said import UNSURE
 from supervisor_memory.stages.pre_insert import extract
 from supervisor_memory.stages.pre_insert.reply import listed
 from supervisor_memory.understand.rejection import tally
@@ -453,6 +454,7 @@ def _session_message(said: Remembering, message: Message, text: str, id_: str, w
         content=text,
         kind="task-traces",
         layer="history",
+        metadata={UNSURE: True} if said.is_unsure else {},
         created_at=when,
         updated_at=when,
         source=Source("user", None, *where) if is_user else Source("agent", message.name, *where),
