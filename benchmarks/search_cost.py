@@ -1,6 +1,7 @@
 """What a whole search costs beside the least it could: a product of all vectors and the question's.
 
-Run: python benchmarks/search_cost.py [--full] [--rounds 9] [--records N …] [--torch PYTHON] [--json FILE]
+Run: python benchmarks/search_cost.py [--full] [--rounds 9] [--records N …] [--torch PYTHON] [--before FOLDER]
+                                    [--json FILE]
 
 `memory.search` with the default recipe over sqlite: meaning, words, place in the conversation, fusion,
 ranking, and the records read and checked. Beside it, of the same namespace, our search by vectors alone and
@@ -10,8 +11,9 @@ beforehand and looked up. Who asks alternates, a block each, in one process with
 are medians over the rounds, in milliseconds of CPU time of the process, and ratios are of pairs.
 
 Then a note: `memory.recall` over as many records of one tier, and over a few hundred records beside so many
-session messages, all with vectors. And what a search costs whatever the number of records, by a line through
-1,000 and 10,000.
+session messages, all with vectors. With --before, a checkout of another commit recalls over one tier as well,
+in a process of its own, and the target is for the two tiers beside that. And what a search costs whatever
+the number of records, by a line through 1,000 and 10,000.
 
 Then the embedding of a question: all-MiniLM-L6-v2 as we run it, on one thread, beside sentence-transformers
 on torch, one thread too, where that is installed. It weighs too much to be installed for this alone: name an
@@ -32,7 +34,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.metadata import version
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -42,6 +46,7 @@ import numpy as np
 import numpy.typing as npt
 from peers import Line, machine
 
+import supervisor_memory
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.embedding.minilm import TOKENS, MiniLM
 from supervisor_memory.embedding.protocol import Calibration
@@ -60,7 +65,7 @@ SPEAKERS: Final = ("Ann", "Ben")
 ROLES: Final = ("user", "assistant")
 FIRST: Final = 1_735_689_600.0  # 2025-01-01
 AT_MOST: Final = 15.0  # times the scan of 10,000
-TWO_TIERS_AT_MOST: Final = 1.5  # times as many records in one
+TWO_TIERS_AT_MOST: Final = 1.5  # times as many records in one, at the commit before there were two
 AT_LEAST: Final = 2.5  # times as fast as torch
 SECONDS_OF_A_BLOCK: Final = 0.15
 THREADS: Final = "OPENBLAS_NUM_THREADS"
@@ -71,6 +76,8 @@ CALIBRATION: Final = Calibration(unrelated=0.1, same=0.6)
 Vectors = npt.NDArray[np.float32]
 Ask = Callable[[int], object]
 """Ask the question of that number."""
+Block = Callable[[int, int], float]
+"""Seconds of CPU for a question, of so many in the round of that number."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +201,50 @@ def said(texts: Texts, memory: SupervisorMemory, messages: int) -> None:
         memory.backend.batch(Commit(tuple(map(Change, records[start : start + TOGETHER]))))
 
 
-def two_tiers(messages: int, *, rounds: int) -> Line:
+@contextmanager
+def one_tier_of(checkout: Path, records: int) -> Iterator[Block]:
+    """Let the package in another folder recall over one tier, in a process of its own."""
+    path = os.pathsep.join([str(checkout), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, __file__, f"--one-tier={records}"]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": path},
+    ) as process:
+        asks, answers = process.stdin, process.stdout
+        assert asks is not None
+        assert answers is not None
+
+        def block(calls: int, turn: int) -> float:
+            print(calls, turn, file=asks, flush=True)
+            return float(answers.readline())
+
+        if not Path(answers.readline().strip()).is_relative_to(checkout.resolve()):
+            raise SystemExit(f"{checkout} has no package supervisor_memory that can be imported")
+        yield block
+        asks.close()
+
+
+def recall_when_asked(records: int) -> None:
+    """Recall over one tier for `one_tier_of`: a line for each block that a line asks for."""
+    texts, scope = Texts.made(records + BESIDE), Scope(USER)
+
+    def recall(number: int) -> object:
+        return memory.recall([], scope, query=texts.questions[number])
+
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        filled(texts, Path(folder), some=slice(records)) as memory,
+    ):
+        print(Path(supervisor_memory.__file__).resolve(), flush=True)
+        for line in sys.stdin:
+            calls, turn = map(int, line.split())
+            print(_block(recall, calls, turn), flush=True)
+
+
+def two_tiers(messages: int, *, rounds: int, before: Path | None) -> Line:
     """Let a memory with so many records, and one with so many session messages and a few records, recall."""
     texts = Texts.made(messages + BESIDE)
     scope, first, last = Scope(USER), slice(messages), slice(messages, None)
@@ -203,6 +253,7 @@ def two_tiers(messages: int, *, rounds: int) -> Line:
         tempfile.TemporaryDirectory() as two,
         filled(texts, Path(one), some=first) as records,
         filled(texts, Path(two), some=last) as both,
+        nullcontext() if before is None else one_tier_of(before, messages) as earlier,
     ):
         said(texts, both, messages)
         times = paired(
@@ -211,15 +262,19 @@ def two_tiers(messages: int, *, rounds: int) -> Line:
                 "one": lambda at: records.recall([], scope, query=texts.questions[at]),
             },
             rounds=rounds,
+            elsewhere={} if earlier is None else {"before": earlier},
         )
-    ratios = sorted(two / one for two, one in zip(times["both"], times["one"], strict=True))
+    beside = "one" if before is None else "before"
+    ratios = sorted(two / one for two, one in zip(times["both"], times[beside], strict=True))
     middle = {name: 1_000 * statistics.median(column) for name, column in times.items()}
-    ratio, judged = statistics.median(ratios), messages == 10_000
+    ratio, judged = statistics.median(ratios), messages == 10_000 and before is not None
+    earlier_told = f", in {before} {middle['before']:.2f}" if before is not None else ""
     return Line(
         f"a note, {BESIDE} records and {messages:,} session messages",
         {"messages": messages, "ratio": ratio, **{f"{name}_ms": value for name, value in middle.items()}},
-        f"{ratio:.2f} times {messages:,} records ({ratios[0]:.2f} to {ratios[-1]:.2f} in {rounds} rounds): "
-        f"{middle['both']:.2f} ms, records alone {middle['one']:.2f}",
+        f"{ratio:.2f} times {messages:,} records{' before' if before else ''} "
+        f"({ratios[0]:.2f} to {ratios[-1]:.2f} in {rounds} rounds): "
+        f"{middle['both']:.2f} ms, records alone {middle['one']:.2f}{earlier_told}",
         f"at most {TWO_TIERS_AT_MOST:g} times" if judged else "",
         ratio <= TWO_TIERS_AT_MOST if judged else None,
     )
@@ -257,18 +312,22 @@ def compare(records: int, *, rounds: int) -> Line:
     )
 
 
-def paired(asked: Mapping[str, Ask], *, rounds: int) -> dict[str, list[float]]:
+def paired(
+    asked: Mapping[str, Ask], *, rounds: int, elsewhere: Mapping[str, Block] | None = None
+) -> dict[str, list[float]]:
     """Seconds of CPU for one question, of each side in each round; all have been asked before."""
-    # The last ten are asked first, so that no round repeats them while their answers are still kept.
-    seconds = {name: _block(ask, 10, -1) for name, ask in asked.items()}
+    blocks = {name: partial(_block, ask) for name, ask in asked.items()} | dict(elsewhere or {})
+    # The last forty are asked first: rules are compiled when they are first used, and no round repeats
+    # these questions while their answers are still kept.
+    seconds = {name: block(40, -1) for name, block in blocks.items()}
     sizes = {
         name: max(1, min(QUESTIONS, int(SECONDS_OF_A_BLOCK / max(each, 1e-6))))
         for name, each in seconds.items()
     }
-    times: dict[str, list[float]] = {name: [] for name in asked}
+    times: dict[str, list[float]] = {name: [] for name in blocks}
     for turn in range(rounds):
-        for name, ask in asked.items():
-            times[name].append(_block(ask, sizes[name], turn))
+        for name, block in blocks.items():
+            times[name].append(block(sizes[name], turn))
     return times
 
 
@@ -364,7 +423,7 @@ def lines(options: argparse.Namespace) -> Iterator[Line]:
         yield told[records]
     if {1_000, 10_000} <= told.keys():
         yield fixed(told[1_000], told[10_000])
-    yield two_tiers(min(10_000, max(sizes)), rounds=options.rounds)
+    yield two_tiers(min(10_000, max(sizes)), rounds=options.rounds, before=options.before)
     yield embedding_by(options.torch, rounds=options.rounds)
 
 
@@ -378,11 +437,16 @@ def main() -> None:
     parser.add_argument(
         "--torch", default=os.environ.get("BENCHMARK_TORCH", sys.executable), help="see above"
     )
+    parser.add_argument("--before", type=Path, help="a checkout of another commit; see above")
     parser.add_argument("--json", type=Path, help="append each line to this file, as JSON")
     parser.add_argument("--embedding-alone", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--one-tier", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if THREADS not in os.environ:  # is read once, when numpy is loaded
         os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | {THREADS: "1"})
+    if options.one_tier is not None:
+        recall_when_asked(options.one_tier)
+        return
     if options.embedding_alone:
         print(json.dumps(asdict(embedding(rounds=options.rounds))))
         return

@@ -8,15 +8,8 @@ from typing import TypeAlias
 
 TokenCounter: TypeAlias = Callable[[str], int]
 
-_RUNS = re.compile(
-    r"(?P<letters>[A-Za-z]+)"
-    r"|(?P<digits>[0-9]+)"
-    r"|(?P<spaces>[^\S\n]+)"
-    r"|(?P<emoji>[\U00010000-\U0010ffff]+)"
-    r"|(?P<others>(?:\n|[^\sA-Za-z0-9\U00010000-\U0010ffff])+)"
-)
-_CHARACTERS_A_TOKEN = {"letters": 4, "digits": 3, "emoji": 0.5, "others": 1}
-_SPACES_A_TOKEN = 4
+_TOKENS = re.compile(r"[A-Za-z]{1,4}|[0-9]{1,3}|(?<=[^\S\n])[^\S\n]{1,4}|\n|[^\sA-Za-z0-9]")
+_EMOJI = re.compile("[\U00010000-\U0010ffff]")
 
 
 def count_tokens(text: str) -> int:
@@ -30,7 +23,8 @@ def count_tokens(text: str) -> int:
 
 
 def _count(text: str) -> int:
-    return sum(_cost(run.lastgroup or "others", len(run[0])) for run in _RUNS.finditer(text))
+    emoji = 0 if text.isascii() else len(_EMOJI.findall(text))  # each is two
+    return len(_TOKENS.findall(text)) + emoji
 
 
 _LONGEST_KNOWN = 2_000
@@ -38,9 +32,3 @@ _known = lru_cache(maxsize=1_024)(_count)  # the same lines come back in many no
 
 COUNTERS: Mapping[str, TokenCounter] = MappingProxyType({"approximate": count_tokens})
 """The counters that settings can name. Pass any other as a function."""
-
-
-def _cost(kind: str, length: int) -> int:
-    if kind == "spaces":
-        return -(-(length - 1) // _SPACES_A_TOKEN)
-    return int(-(-length // _CHARACTERS_A_TOKEN[kind]))

@@ -40,4 +40,5 @@ HIDDEN: Final = re.compile(f"(?!{_AT_ITS_PLACE})[{_CHARACTERS}]")
 
 def visible(text: str) -> str:
     """The text as a reader sees it, without hidden characters."""
-    return HIDDEN.sub("", text) if UNSEEN.search(text) else text
+    is_plain = (text.isascii() and text.isprintable()) or not UNSEEN.search(text)
+    return text if is_plain else HIDDEN.sub("", text)

@@ -10,6 +10,7 @@ from io import BufferedRandom
 from pathlib import Path
 from typing import BinaryIO, Final, TypeAlias
 
+from supervisor_memory.disk.files import sync_directory
 from supervisor_memory.errors import BackendUnavailable, InvalidContent, SupervisorMemoryError
 from supervisor_memory.moving.lines import MOST_BYTES, End, Header, end_line, header_line, read, record_line
 from supervisor_memory.stores.protocol import Stored
@@ -72,7 +73,7 @@ def output(file: File, *, written_at: float, user_id: str | None, resume: bool) 
         part.flush()
         os.fsync(part.fileno())
         _part_name(path).replace(path)
-        _sync(path.parent)
+        sync_directory(path.parent)
 
 
 @contextlib.contextmanager
@@ -137,14 +138,6 @@ def _id_in(line: bytes) -> str:
         return str(json.loads(line)["record"]["id"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InvalidContent("what is to be resumed is damaged; leave out `resume` to begin anew") from error
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,9 +201,15 @@ def measure(
         added["neighbour"], added["answer"] = neighbours(layout, fused), answers(layout, fused)
         added["episode"] = scaled(words.in_episodes())
     if people:
-        added["speaker"] = np.concatenate([_spoken_by(index, people) for index in indexes])
+        named_in = ([number for name, number in index.names.items() if name in people] for index in indexes)
+        spoken = [
+            np.isin(each.speakers[: each.size], some) for each, some in zip(indexes, named_in, strict=True)
+        ]
+        added["speaker"] = np.concatenate(spoken).astype(np.float32)
     if ranges:
-        added["date"] = _dated(layout, ranges, asked.now)
+        fit = date_match(ranges, layout.said_at, asked.now)
+        is_alone = layout.episodes == len(layout.episode_lengths)
+        added["date"] = np.where(is_alone, fit * np.float32(FACT_DATED), fit)
     added["information"] = layout.information
     if layout.by_roles.any():
         for name, share in _BY_ROLES.items():
@@ -308,24 +314,10 @@ class _Words:
 def _holders(indexes: Sequence[Index], term: str) -> Rows:
     """The rows that hold a term of a question, or another word for the same relation, index by index."""
     starts = accumulate((index.size for index in indexes), initial=0)
-    return np.concatenate([_held_by(index, term) + at for index, at in zip(indexes, starts, strict=False)])
-
-
-def _held_by(index: Index, term: str) -> Rows:
-    if same := kin(term):
-        return np.unique(np.concatenate([index.holders(each) for each in same]))
-    return index.holders(term)
-
-
-def _spoken_by(index: Index, people: frozenset[str]) -> Floats:
-    numbers = [number for name, number in index.names.items() if name in people]
-    return np.isin(index.speakers[: index.size], numbers).astype(np.float32)
-
-
-def _dated(layout: Layout, ranges: Sequence[DateRange], now: float) -> Floats:
-    """The date signal of each row, weakened for facts by themselves; see `FACT_DATED`."""
-    fit = date_match(ranges, layout.said_at, now)
-    return np.where(layout.episodes < len(layout.episode_lengths), fit, fit * np.float32(FACT_DATED))
+    words = kin(term) or (term,)
+    held = [np.concatenate([index.holders(each) for each in words]) for index in indexes]
+    some = held if len(words) == 1 else map(np.unique, held)
+    return np.concatenate([rows + at for rows, at in zip(some, starts, strict=False)])
 
 
 def _placed(indexes: Sequence[Index], cosines: Sequence[Cosines | None]) -> Floats:

@@ -4,21 +4,13 @@ import functools
 import sys
 from typing import Final
 
-MODULES_THAT_KEEP_TEXTS: Final = (
-    "supervisor_memory.stores.sqlite.tables",
-    "supervisor_memory.stores.sqlite.namespaces",
-    "supervisor_memory.stores.qdrant.points",
-    "supervisor_memory.host.store.addresses",
-    "supervisor_memory.stages.post_retrieval.rank",
-    "supervisor_memory.model.records",
-    "supervisor_memory.stages.pre_insert.gather",
-    "supervisor_memory.compare.reading",
-    "supervisor_memory.understand.dates",
-    "supervisor_memory.understand.sql",
-    "supervisor_memory.understand.statements",
-    "supervisor_memory.language.terms",
-    "supervisor_memory.language.tokens",
-)
+_MODULES: Final = """
+stores.sqlite.tables stores.sqlite.namespaces stores.qdrant.points host.store.addresses
+stages.post_retrieval.format stages.post_retrieval.rank stages.post_retrieval.said model.records
+stages.pre_insert.gather compare.reading understand.dates understand.questions understand.sql
+understand.statements language.terms language.tokens
+"""
+MODULES_THAT_KEEP_TEXTS: Final = tuple(f"supervisor_memory.{name}" for name in _MODULES.split())
 """Modules with functions that cache results for the latest texts and names."""
 
 

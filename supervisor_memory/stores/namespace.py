@@ -4,7 +4,7 @@ Shared by the backends that search in this process. Storage and visibility are t
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -172,14 +172,17 @@ def chosen(indexes: Sequence[Index], measured: Measured, limit: int, readable: R
     """The best rows by match, then the very best by meaning alone and by words alone, as hits."""
     keys = np.concatenate([index.keys[: index.size] for index in indexes])
     few = max(1, limit // _OF_EACH)
-    known: dict[int, Record | None] = {}
     found: dict[int, Record] = {}
-    for scores, wanted in (
-        (np.where(measured.found, measured.match, 0), limit),
-        (np.where(measured.found & (measured.cosine >= -1), measured.cosine, 0), few),
-        (np.where(measured.found, measured.bm25, 0), few),
-    ):
-        for row, record in _first_visible(_falling(scores), keys, wanted, readable, known):
+    orders = [
+        (_falling(np.where(measured.found, measured.match, 0)), limit),
+        (_falling(np.where(measured.found & (measured.cosine >= -1), measured.cosine, 0)), few),
+        (_falling(np.where(measured.found, measured.bm25, 0)), few),
+    ]
+    firsts = [list(islice(order, wanted)) for order, wanted in orders]
+    likely: list[int] = keys[list(dict.fromkeys(chain(*firsts)))].tolist()
+    known = {**dict.fromkeys(likely), **readable(likely)}  # all at once
+    for first, (order, wanted) in zip(firsts, orders, strict=True):
+        for row, record in _first_visible(chain(first, order), keys, wanted, readable, known):
             found.setdefault(row, record)
     parts = measured.parts(list(found))
     return Hits(tuple(Hit(each, 0.0, FrozenDict(p)) for each, p in zip(found.values(), parts, strict=True)))

@@ -1,6 +1,7 @@
 """The parts of a text that asks several things, and whether a question is about what an assistant said."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from supervisor_memory.language.lexicon import lexicon
@@ -41,6 +42,7 @@ def dates_asked_for(text: str, now: float) -> tuple[DateRange, ...]:
     return tuple(each for each in dates if each in asked or each.end < now - _PRESENT)
 
 
+@lru_cache(maxsize=64)
 def asks_for_a_reply(text: str) -> bool:
     """Whether a question is about what the assistant has said, such as "what did you recommend?"."""
     return _SENTENCES["asks_for_a_reply"].search(text[:_LONGEST]) is not None

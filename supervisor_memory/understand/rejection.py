@@ -111,6 +111,8 @@ Reason: TypeAlias = Literal[
 are found by `stages/pre_insert/gather.py`."""
 
 _JUDGED = cast("tuple[tuple[Reason, re.Pattern[str]], ...]", _WORDS.patterns("judged"))
+_ECHOES = ("prompt-echo", "recalled-text")
+_MARKS = "-*•#>\ufffc "
 _LEAST_TERMS = 2
 _MOST_JUDGED = 60
 _LONGEST_JUDGED = 600
@@ -141,10 +143,9 @@ def informing(text: str) -> tuple[str, Reason | None]:
 
 def is_instruction(text: str) -> bool:
     """Whether a text gives orders to an assistant or an agent instead of informing."""
-    text = _visible(text)
-    if _WORDS["role_tag"].search(text):
+    if _WORDS["role_tag"].search(_visible(text)):
         return True
-    hidden = masked(normal(_WORDS["markup"].sub(" ", text))).strip()
+    hidden = _hidden(text).strip()
     return any(pattern.search(hidden) for pattern in (_INSTRUCTION, _WORDS["to_others"], _WORDS["orders"]))
 
 
@@ -152,13 +153,25 @@ def gives_orders(told: Sequence[str], *, by_others: bool) -> bool:
     """Whether one of these sentences is like an instruction. Others than the user may say less."""
     if by_others and any(map(is_instruction, told)):
         return True
+    told = [each for each in told if not by_others or normal(each) != _hidden(each)]  # others were looked at
     return any(_INSTRUCTION.search(normal(each)) for each in told)  # also quoted: a model reads that too
+
+
+def is_echo(text: str) -> bool:
+    """Whether an agent repeats its prompt, or says that it remembers what it tells."""
+    some = (_hidden(each[:_LONGEST_JUDGED]).lstrip(_MARKS) for each in islice(sentences(text), _MOST_JUDGED))
+    may = any(pattern.search(each) for each in some for reason, pattern in _JUDGED if reason in _ECHOES)
+    return may and informing(text)[1] in _ECHOES
+
+
+def _hidden(text: str) -> str:
+    return masked(normal(_WORDS["markup"].sub(" ", _visible(text))))
 
 
 def _reason(sentence: str) -> Reason | None:
     """Why an agent's sentence is not informative; None if it is."""
     head = _visible(sentence[:_LONGEST_JUDGED])
-    hidden = masked(normal(_WORDS["markup"].sub(" ", head))).lstrip("-*•#>\ufffc ")
+    hidden = _hidden(head).lstrip(_MARKS)
     reason, first = _JUDGED[0]
     if first.search(hidden):
         return reason

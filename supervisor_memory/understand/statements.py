@@ -246,7 +246,14 @@ def _unwrapped(text: str) -> str:
 
 def sentences(text: str) -> Iterator[str]:
     """The sentences of a text, trimmed. Numbers, file names, URLs, quotations and code are not cut."""
+    return iter(_parted(text)) if len(text) <= _LONGEST_KNOWN else _sentences(text)
+
+
+def _sentences(text: str) -> Iterator[str]:
     return (sentence for _, sentence in _placed_sentences(text))
+
+
+_parted = lru_cache(maxsize=256)(lambda text: tuple(_sentences(text)))  # several judges read a text
 
 
 def _placed_sentences(text: str) -> Iterator[tuple[int, str]]:
@@ -272,6 +279,8 @@ def _placed(piece: str, start: int) -> Iterator[tuple[int, str]]:
 
 def normal(sentence: str) -> str:
     """The form in which sentences are judged: NFKC, straight apostrophes, single spaces, nothing unseen."""
+    if sentence.isascii() and sentence.isprintable():
+        return " ".join(sentence.split())
     text = unicodedata.normalize("NFKC", sentence).replace("’", "'")
     return " ".join(UNSEEN.sub("", text).split())
 
@@ -496,11 +505,24 @@ def _announced(hidden: str) -> tuple[int, bool]:
     return start, announced
 
 
+def asks_once(text: str) -> bool:
+    """Whether each sentence of a text asks for something this time alone."""
+    wishes = (_wish(masked(normal(each))) for each in sentences(_unwrapped(text)))
+    return all(map(_SENTENCES["one_off"].search, wishes)) and all(
+        each.reason == "one-off" for each in read_statements(text).all
+    )
+
+
+def _wish(hidden: str) -> str:
+    """The sentence without "could you …?" around it."""
+    polite = _SENTENCES["polite"].match(hidden)  # most begin otherwise
+    polite = polite and _SENTENCES["polite"].match(_SENTENCES["tag"].sub("", hidden))
+    return ((polite["rest"] or polite["rest_zh"]) if polite else None) or hidden
+
+
 def _preference(sentence: str, hidden: str) -> Statement:
-    polite = _SENTENCES["polite"].match(_SENTENCES["tag"].sub("", hidden))
-    wish = ((polite["rest"] or polite["rest_zh"]) if polite else None) or hidden
-    lasting = _STANDING.search(wish)
-    if _SENTENCES["one_off"].search(wish) and not lasting:
+    wish = _wish(hidden)
+    if _SENTENCES["one_off"].search(wish) and not _STANDING.search(wish):
         return Statement(sentence, "nothing", "one-off")
     for reason, rule in _PREFERENCES:
         if rule.search(wish) and not (reason == "default" and _WISHES["outsiders"].search(wish)):

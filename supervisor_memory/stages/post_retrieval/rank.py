@@ -107,10 +107,6 @@ _IDENTIFIED = 0.3  # what a record adds to its match that holds all identifiers 
 _SAYS_WHEN = 0.25  # what it adds where the question is when, and the record names a time
 
 
-def _term_set(text: str) -> frozenset[str]:
-    return frozenset(terms(text))
-
-
 _identifiers = lru_cache(maxsize=2_048)(identifiers)
 
 
@@ -118,7 +114,7 @@ def coverage(asked: Collection[str], record: Record) -> float:
     """Share of the question's terms that the record holds, in its text, `use_when` or tags, in [0, 1]."""
     if not asked:
         return 0.0
-    held = _term_set(record.searched_text)
+    held = frozenset(terms(record.searched_text))
     return sum(term in held or not held.isdisjoint(kin(term)) for term in asked) / len(asked)
 
 
@@ -220,10 +216,8 @@ def _told(hit: Hit, asked: Sequence[frozenset[str]], calibration: "Calibration |
 
 def _matches(hits: Sequence[Hit], query: Query) -> Sequence[float]:
     """The match of each hit: the store's, or one made of meaning and words for stores without."""
-    if any("match" not in hit.parts and hit.parts.keys() & {"cosine", "bm25"} for hit in hits):
-        matches = _by_parts(hits, query)
-    else:
-        matches = [hit.parts.get("match", 0.0) for hit in hits]
+    lacks_it = any("match" not in hit.parts and hit.parts.keys() & {"cosine", "bm25"} for hit in hits)
+    matches = _by_parts(hits, query) if lacks_it else [hit.parts.get("match", 0.0) for hit in hits]
     if named := identifiers(query.text):
         found = (identifier_match(named, _identifiers(hit.record.content)) for hit in hits)
         matches = [match + _IDENTIFIED * share for match, share in zip(matches, found, strict=True)]
@@ -258,17 +252,18 @@ def gate(plan: Recalling, view: ReadStore) -> Recalling:
     turn, settings = plan.turn, view.settings
     least = least_relevance(turn, settings)
     enough = turn.purpose == "hits" or not least or answers(plan.hits)
-    passed = plan.keeping(
-        (hit for hit in plan.hits if _passes(hit, least) and (enough or is_sure(hit))),
-        others="below-threshold",
+    near = (
+        hit
+        for hit in plan.hits
+        if _relevance(hit) >= least or "standing" in hit.parts or hit.found is not None
     )
+    passed = plan.keeping((hit for hit in near if enough or is_sure(hit)), others="below-threshold")
     if turn.purpose == "note" and least:
         edge = knee((_match(hit) for hit in passed.hits if hit.found is None), share=settings.knee)
         before = (hit for hit in passed.hits if is_sure(hit) or _match(hit) >= edge)
         passed = passed.keeping(before, others="after-knee")
     usual = settings.top_k if turn.purpose == "hits" else settings.max_notes
     most = usual if turn.limit is None else turn.limit
-    most = len(passed.hits) if most is None else most
     standing_first = sorted(passed.hits, key=lambda hit: "standing" not in hit.parts)
     chosen = standing_first if turn.purpose == "hits" else _needed_first(standing_first)
     ids = {hit.record.id for hit in chosen[:most]}
@@ -321,10 +316,6 @@ def is_sure(hit: Hit) -> bool:
     """Whether it stands, defines a word of the question, or was added by an operator: the reader needs it
     beside any better answer."""
     return "standing" in hit.parts or "named" in hit.parts or hit.found is not None
-
-
-def _passes(hit: Hit, least: float) -> bool:
-    return "standing" in hit.parts or hit.found is not None or _relevance(hit) >= least
 
 
 def _relevance(hit: Hit) -> float:

@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Final, TypeAlias
 
@@ -23,8 +24,8 @@ from supervisor_memory.stages.post_retrieval.rank import (
 from supervisor_memory.stages.retrieval.search import found_by
 from supervisor_memory.understand.names import named_people, without_people
 from supervisor_memory.understand.questions import asks_for_a_reply
-from supervisor_memory.understand.rejection import gives_orders, informing
-from supervisor_memory.understand.statements import read_statements, sentences, without_pasted
+from supervisor_memory.understand.rejection import gives_orders, is_echo
+from supervisor_memory.understand.statements import asks_once, read_statements, sentences, without_pasted
 
 _CANDIDATES = 60  # more than a note of usual size holds
 _ASKED_AGAIN = 20
@@ -79,7 +80,7 @@ def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
         text = _excerpt(hit.record, same, others, frozenset(query.terms), view) if left > spare else ""
         if text and may_be_told(hit.record, text):
             told += _told_in(text) if others is told else ()
-            excerpts[hit.record.id] = replace(hit, excerpt=text)
+            excerpts[hit.record.id] = Hit(hit.record, hit.score, hit.parts, hit.found, text)
             left -= view.count_tokens(text)
     said = said.keeping((hit for hit in said.hits if hit.record.id in excerpts), others="left-out")
     gone = _replaced(plan.hits.items, [*excerpts.values()], view.settings.duplicate_threshold)
@@ -97,7 +98,7 @@ def _replaced(records: Sequence[Hit], excerpts: Sequence[Hit], least: float) -> 
     for new in newer:
         older = [old for old in first if _may_be_replaced(old, new)]
         known = [Compared.of(old.excerpt or "", new.content, None) for old in older]
-        judged = zip(verdicts(new.content, known, None), older, strict=True)
+        judged = zip(verdicts(new.content, known, None) if known else (), older, strict=True)
         gone |= {old.record.id for verdict, old in judged if verdict.about >= least and verdict.instead == 1}
     return gone
 
@@ -111,8 +112,7 @@ def _may_be_replaced(old: Hit, new: Record) -> bool:
 
 def _is_heard(message: Record, agent_id: str | None) -> bool:
     """Whether a reader may be told a message: an agent is told the user's words and its own."""
-    source = message.source
-    is_theirs = agent_id is None or source.source_class == "user" or source.speaker == agent_id
+    is_theirs = agent_id in (None, message.source.speaker) or message.source.source_class == "user"
     return is_theirs and not message.metadata.get(UNSURE)
 
 
@@ -201,7 +201,6 @@ SAID_KEPT: Final = "said_kept"
 """The metadata key for the version of a record that was set aside, while its messages may be told."""
 _ALL: Final = 100_000
 _SOON: Final = 1_800.0
-_ECHOES: Final = frozenset({"prompt-echo", "recalled-text"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,11 +270,13 @@ def may_be_told(message: Record, excerpt: str | None = None) -> bool:
     Args:
         excerpt: The part to be told; None: all of it.
     """
-    text = message.content if excerpt is None else excerpt
     is_users = _is_users(message)
-    if is_users and len(text) <= _SHORT and all(s.reason == "one-off" for s in read_statements(text).all):
-        return False
     is_own = is_users and without_pasted(message.content) == message.content
+    return _may_be_told(message.content if excerpt is None else excerpt, is_users, is_own)
+
+
+@lru_cache(maxsize=4_096)
+def _may_be_told(text: str, is_users: bool, is_own: bool) -> bool:  # noqa: FBT001
     if strip_notes(text) != text or gives_orders([*sentences(text)], by_others=not is_own):
         return False
-    return is_users or informing(text)[1] not in _ECHOES
+    return not (len(text) <= _SHORT and asks_once(text)) if is_users else not is_echo(text)

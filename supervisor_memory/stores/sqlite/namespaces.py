@@ -22,7 +22,7 @@ from supervisor_memory.signals.index import entry_of
 from supervisor_memory.stores import namespace
 from supervisor_memory.stores.changes import from_bytes
 from supervisor_memory.stores.namespace import NamespaceIndex
-from supervisor_memory.stores.sqlite.tables import load_entries, record_of, visible
+from supervisor_memory.stores.sqlite.tables import load_entries, record_of, records_of, visible
 
 MOST_BYTES: Final = 1 << 30
 _READ_TOGETHER: Final = 4_096  # vectors
@@ -179,7 +179,7 @@ def _follow(connection: apsw.Connection, space: Space, place: _Place) -> None:
         place.index.put(int(key), entry_of(record_of(data)), vector)
 
 
-MOST_RECORDS: Final = 2_048
+MOST_RECORDS: Final = 4_096
 LONGEST: Final = 2_000  # characters of a row
 _UNKNOWN: Final = (None, "", 0)
 _As: TypeAlias = tuple[Record, str, int]  # in a namespace of that revision
@@ -209,12 +209,13 @@ class Kept:
                 found[key] = record
         return found, missing
 
-    def keep(self, key: int, record: Record, namespace: str, revision: int) -> None:
-        """Keep a record; the record kept longest makes room."""
+    def keep(self, some: Mapping[int, _As]) -> None:
+        """Keep records by their keys; those kept longest make room."""
         with self._lock:
-            self._records.pop(key, None)
-            self._records[key] = record, namespace, revision
-            if len(self._records) > MOST_RECORDS:
+            for key, each in some.items():
+                self._records.pop(key, None)
+                self._records[key] = each
+            while len(self._records) > MOST_RECORDS:
                 del self._records[next(iter(self._records))]
 
 
@@ -247,14 +248,13 @@ class Readable:
 
     def _read(self, keys: Sequence[int]) -> dict[int, Record]:
         select = f"SELECT records.key, namespace, data {_OF_KEYS}"
-        rows: Iterable[Any] = self._connection.execute(select, (json.dumps(keys),))
-        found: dict[int, Record] = {}
-        for key, space, data in rows:
-            if space in self._revisions:
-                found[key] = record_of(data)
-                if len(data) <= LONGEST:
-                    self._kept.keep(key, found[key], space, self._revisions[space])
-        return found
+        asked: Iterable[Any] = self._connection.execute(select, (json.dumps(keys),))
+        rows = [row for row in asked if row[1] in self._revisions]
+        records = records_of([data for _, _, data in rows])
+        found = list(zip(rows, records, strict=True))
+        short = ((key, record, space) for (key, space, data), record in found if len(data) <= LONGEST)
+        self._kept.keep({key: (record, space, self._revisions[space]) for key, record, space in short})
+        return {row[0]: record for row, record in found}
 
 
 # `CROSS JOIN` keeps SQLite from walking an index of the user's records to find them.

@@ -1,5 +1,6 @@
 """The tables of a SQLite store, and the writing of changes, on a connection inside a transaction."""
 
+import contextlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -196,6 +197,15 @@ def namespace_text(namespace: Namespace) -> str:
 def record_of(data: str) -> Record:
     """A record from its row; equal rows may give the same object. Raises CorruptStore: the row is damaged."""
     return _known(data) if len(data) <= _LONGEST_KNOWN else _read(data)
+
+
+def records_of(rows: Sequence[str]) -> Sequence[Record]:
+    """Records from rows that are read for the first time, together, which is quicker."""
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        read = json.loads(f"[{','.join(rows)}]")
+        if len(read) == len(rows):
+            return [Record.from_dict(each) for each in read]
+    return [_read(data) for data in rows]  # one of them is damaged
 
 
 def _read(data: str) -> Record:
