@@ -17,7 +17,7 @@ from supervisor_memory.model.records import (
 )
 from supervisor_memory.ports import Ports
 from supervisor_memory.stages.insert.doubt import REVIEW, without_review
-from supervisor_memory.stages.post_retrieval.said import with_said_kept
+from supervisor_memory.stages.post_retrieval.unsaid import with_said_kept
 from supervisor_memory.stages.pre_insert.extract import describe
 from supervisor_memory.stores.protocol import Change, Commit, Committed, MemoryBackend
 

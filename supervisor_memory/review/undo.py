@@ -11,7 +11,7 @@ from supervisor_memory.ports import Deciding, Ports
 from supervisor_memory.review.proposal import event
 from supervisor_memory.stages.insert.doubt import REVIEW
 from supervisor_memory.stages.insert.draft import embedded
-from supervisor_memory.stages.post_retrieval.said import SAID_KEPT
+from supervisor_memory.stages.post_retrieval.unsaid import SAID_KEPT
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.upkeep.edit import Curator, again_when_late
 

@@ -36,7 +36,7 @@ from supervisor_memory.model.records import (
 from supervisor_memory.ports import NoStore, ReadStore
 from supervisor_memory.stages.insert.merge import strategy_for
 from supervisor_memory.stages.post_retrieval.format import strip_notes
-from supervisor_memory.stages.post_retrieval.said import UNSURE
+from supervisor_memory.stages.post_retrieval.unsaid import UNSURE
 from supervisor_memory.stages.pre_insert import extract
 from supervisor_memory.stages.pre_insert.reply import listed
 from supervisor_memory.understand.rejection import tally

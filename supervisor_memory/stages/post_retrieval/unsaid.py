@@ -1,0 +1,137 @@
+"""What must stay unsaid: messages whose statement no longer holds, orders, and echoes of notes."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import chain
+from typing import Final
+
+from supervisor_memory.compare.verdict import Compared, verdicts
+from supervisor_memory.language.terms import terms
+from supervisor_memory.model.records import Filter, Hit, Record
+from supervisor_memory.ports import ReadStore
+from supervisor_memory.stages.post_retrieval.format import strip_notes
+from supervisor_memory.understand.rejection import gives_orders, is_echo
+from supervisor_memory.understand.statements import asks_once, read_statements, sentences, without_pasted
+
+UNSURE: Final = "is_unsure"  # the metadata key of messages that may be another's words
+SAID_KEPT: Final = "said_kept"
+"""The metadata key for the version of a record that was set aside, while its messages may be told."""
+_ALL: Final = 100_000
+_SOON: Final = 1_800.0
+_LEAST_SHARED = 2
+_COMPARED = 8
+_SHORT = 300
+_MISSING = 0.2  # of the terms
+
+
+@dataclass(frozen=True, slots=True)
+class Became:
+    """The ids of messages to leave out, and message id → the ids of visible records that say the same."""
+
+    untold: frozenset[str] = frozenset()
+    read_as: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+def what_became(messages: Sequence[Record], view: ReadStore) -> Became:
+    """What became of a user's session messages, by the records that tell something about them.
+
+    A message is left out as a whole, also where only one of its statements was replaced, retracted, deleted,
+    rejected or quarantined. A statement that waits for review is not known yet, so its message is left out
+    until somebody approves. Records that are expired, forgotten or merged into a summary hide nothing.
+    """
+    if not messages:
+        return Became()
+    asked = frozenset(message.id for message in messages)
+    where = Filter(messages[0].user_id, statuses=None, ref_ids=tuple(sorted(asked)))
+    untold: set[str] = set()
+    read_as: defaultdict[str, set[str]] = defaultdict(set)
+    for record in view.list(where, limit=_ALL):
+        untold.update(record.ref_ids if hides(record) else record.former_ref_ids)
+        for message in record.present_ref_ids if record.is_visible(view.now) else ():
+            read_as[message].add(record.id)
+    told = {message: frozenset(ids) for message, ids in read_as.items() if message in asked}
+    return Became(asked & untold, told)
+
+
+def said_again(told: Sequence[Hit], hidden: Sequence[Record], view: ReadStore) -> Iterator[str]:
+    """The ids of replies that hold a statement of a hidden message, or that answer a hidden one."""
+    replies = {hit.record.id: hit for hit in told if not is_users(hit.record)}
+    asked = {id_: _answered(hit.record, view) for id_, hit in replies.items()}
+    untold = what_became([*chain(*asked.values())], view).untold
+    every = [*hidden, *(message for message in chain(*asked.values()) if message.id in untold)]
+    stated = [s.text for m in every for s in read_statements(m.content).worth_keeping if terms(s.text)]
+    for id_, hit in replies.items():
+        held = [frozenset(terms(hit.excerpt or ""))]
+        if any(m.id in untold for m in asked[id_]) or any(repeats(text, held) for text in stated):
+            yield id_
+
+
+def _answered(reply: Record, view: ReadStore) -> Sequence[Record]:
+    """The user's message that a reply came soon after, in its session, if there is one."""
+    at = reply.created_at
+    where = replace(Filter.beside(reply), session_id=reply.source.session_id, since=at - _SOON, until=at)
+    return [*filter(is_users, view.list(where, limit=_COMPARED))][:1]
+
+
+def hides(record: Record) -> bool:
+    """Whether the messages that say a record are left out of notes, by its status."""
+    if record.status in ("stale", "deleted"):
+        return record.metadata.get(SAID_KEPT) != record.version
+    return record.status in ("pending", "quarantined")
+
+
+def with_said_kept(record: Record) -> Record:
+    """The record about to be set aside, so that it hides no message in its next version."""
+    return replace(record, metadata={**record.metadata, SAID_KEPT: record.version + 1})
+
+
+def may_be_told(message: Record, excerpt: str | None = None) -> bool:
+    """Whether a session message may stand in a note, by the checks of records: no orders, no echo of notes.
+
+    Args:
+        excerpt: The part to be told; None: all of it.
+    """
+    by_user = is_users(message)
+    is_own = by_user and without_pasted(message.content) == message.content
+    return _may_be_told(message.content if excerpt is None else excerpt, by_user, is_own)
+
+
+@lru_cache(maxsize=4_096)
+def _may_be_told(text: str, by_user: bool, is_own: bool) -> bool:  # noqa: FBT001
+    if strip_notes(text) != text or gives_orders([*sentences(text)], by_others=not is_own):
+        return False
+    return not (len(text) <= _SHORT and asks_once(text)) if by_user else not is_echo(text)
+
+
+def replaced(records: Sequence[Hit], excerpts: Sequence[Hit], least: float) -> set[str]:
+    """The ids of excerpts whose statement the user plainly replaced by one that a record holds."""
+    first = [hit for hit in excerpts[:_COMPARED] if is_users(hit.record)]
+    newer = [hit.record for hit in records[:_COMPARED] if hit.record.source.source_class == "user"]
+    gone: set[str] = set()
+    for new in newer:
+        older = [old for old in first if _may_be_replaced(old, new)]
+        known = [Compared.of(old.excerpt or "", new.content, None) for old in older]
+        judged = zip(verdicts(new.content, known, None) if known else (), older, strict=True)
+        gone |= {old.record.id for verdict, old in judged if verdict.about >= least and verdict.instead == 1}
+    return gone
+
+
+def _may_be_replaced(old: Hit, new: Record) -> bool:
+    text, later = old.excerpt or "", new.content
+    if old.record.created_at >= new.updated_at or max(len(text), len(later)) > _SHORT:
+        return False
+    return len(frozenset(terms(text)) & frozenset(terms(later))) >= _LEAST_SHARED
+
+
+def repeats(sentence: str, told: Sequence[frozenset[str]]) -> bool:
+    """Whether nearly all terms of a sentence are together in what is told, its numbers among them."""
+    words = frozenset(terms(sentence))
+    missing = (words - each for each in told)
+    return any(len(m) <= _MISSING * len(words) and not any(map(str.isdigit, m)) for m in missing)
+
+
+def is_users(message: Record) -> bool:
+    """Whether a message is the user's own, not an assistant's, a worker's or a tool's."""
+    return message.source.source_class == "user" and not message.is_reply
