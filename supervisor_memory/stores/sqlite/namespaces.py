@@ -209,6 +209,10 @@ class Kept:
                 found[key] = record
         return found, missing
 
+    def known(self, keys: Sequence[int]) -> dict[int, _As]:
+        """The known records with these keys, of whatever revision."""
+        return {key: each for key in keys if (each := self._records.get(key)) is not None}
+
     def keep(self, some: Mapping[int, _As]) -> None:
         """Keep records by their keys; those kept longest make room."""
         with self._lock:
@@ -230,6 +234,7 @@ class Readable:
     ) -> None:
         self._connection, self._kept, self._query = connection, kept, query
         self._revisions = {space.namespace: space.revision for space in spaces}
+        self._rebuilt = {space.namespace: space.rebuilt for space in spaces}
 
     def __call__(self, keys: Sequence[int]) -> Mapping[int, Record]:
         if not _asks_for_namespaces_alone(self._query.where):  # SQLite can tell which, without reading all
@@ -237,8 +242,23 @@ class Readable:
         now = self._query.now
         found, missing = self._kept.of(keys, self._revisions, now)
         if missing:
-            found |= {key: record for key, record in self._read(missing).items() if record.is_visible(now)}
+            same = self._unchanged(missing)
+            read = self._read([key for key in missing if key not in same])
+            found |= {key: record for key, record in (same | read).items() if record.is_visible(now)}
         return found
+
+    def _unchanged(self, keys: Sequence[int]) -> dict[int, Record]:
+        """The known records whose namespace has changed since, though they have not."""
+        known = self._kept.known(keys)
+        select = f"SELECT records.key, namespace, records.revision {_OF_KEYS}"
+        rows: Iterable[Any] = self._connection.execute(select, (json.dumps(list(known)),)) if known else ()
+        same: dict[int, _As] = {}
+        for key, present, revision in rows:
+            record, space, seen = known[key]
+            if space == present and max(revision, self._rebuilt.get(space, inf)) <= seen:
+                same[key] = record, space, self._revisions[space]
+        self._kept.keep(same)
+        return {key: record for key, (record, _, _) in same.items()}
 
     def _read_visible(self, keys: Sequence[int]) -> dict[int, Record]:
         sql, bindings = visible(self._query.where, now=self._query.now)
