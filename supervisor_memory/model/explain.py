@@ -14,6 +14,8 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "said": "handed out as an excerpt of what was said (MEMORY_RECALL_SAID)",
         "added": "handed out because an operator of the recipe added it, without a search",
         "below-threshold": "not relevant enough: under the threshold (MEMORY_MIN_SCORE)",
+        "no-answer": "it, or all that was found, has too little of what is asked to answer it",
+        "not-for-you": "others said it, and an agent is told the user's words and its own",
         "after-knee": "the match falls off sharply before it (MEMORY_KNEE)",
         "over-limit": "relevant, but beyond the number that is handed out (MEMORY_TOP_K, MEMORY_MAX_NOTES)",
         "over-budget": "relevant, but it does not fit into the note (MEMORY_MAX_CONTEXT_TOKENS)",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
 
-from supervisor_memory.errors import BackendUnavailable, Conflict, RecordNotFound
+from supervisor_memory.errors import BackendUnavailable, Conflict, InvalidContent, RecordNotFound
 from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record, Scope, Source, Status, WriteResult
 from supervisor_memory.model.versions import Version, lifetimes, valid_at
 from supervisor_memory.ports import Ports
@@ -177,6 +177,11 @@ class Curator:
         def once() -> int:
             ports = self.writing()
             record = self.own(id, user_id, ports)
+            if keep_said and record.family == SESSION_FAMILY:
+                raise InvalidContent(
+                    f"{record.id!r} is what was said itself; delete it without keep_said, or leave it",
+                    id=record.id,
+                )
             apart = taken_out([record], ports, actor=by)
             return _deleted([record], by, ports, apart, keep_said=keep_said) or len(apart.changes)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
+from supervisor_memory.errors import InvalidContent
 from supervisor_memory.flow import Recalling, Turn
 from supervisor_memory.model.records import SESSION_FAMILY, Hit, Hits, Note, Query, Source
 from supervisor_memory.stages.post_retrieval.format import format_note
@@ -209,3 +210,27 @@ def test_where_nothing_was_compared_by_meaning_something_may_answer() -> None:
     assert answers([hit_of(share=0.1)])
     assert not answers([hit_of(sim=ANSWERS - 0.1), hit_of(sim=0.1, share=0.2)])
     assert answers([hit_of(sim=0.1), hit_of(sim=ANSWERS)])
+
+
+@pytest.mark.parametrize("reply", ["Noted: {}", "You said: “{}”"])
+def test_a_reply_that_repeats_a_deleted_message_goes_with_it(memory: SupervisorMemory, reply: str) -> None:
+    say(memory, ("user", ROTTERDAM), ("assistant", reply.format(ROTTERDAM)))
+    say(memory, ("user", "What was it?"), ("assistant", reply.format(ROTTERDAM)), scope=SECOND)
+    [message] = [
+        each for each in memory.get_all(user_id="ada", families=[SESSION_FAMILY]) if each.content == ROTTERDAM
+    ]
+    asked = "What did you say of the export to Rotterdam?"
+    third = Scope("ada", session_id="s3")
+    assert ROTTERDAM in note(memory, asked, third).text
+    memory.delete(message.id, user_id="ada")
+    assert ROTTERDAM not in note(memory, asked, third).text
+    memory.review.restore(message.id, reviewer="bob")
+    assert ROTTERDAM in note(memory, asked, third).text
+
+
+def test_what_was_said_cannot_be_deleted_and_kept(memory: SupervisorMemory) -> None:
+    say(memory, ("user", ROTTERDAM))
+    [message] = memory.get_all(user_id="ada", families=[SESSION_FAMILY])
+    with pytest.raises(InvalidContent, match="is what was said itself"):
+        memory.delete(message.id, user_id="ada", keep_said=True)
+    assert note(memory)

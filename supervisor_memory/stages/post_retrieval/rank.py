@@ -251,14 +251,15 @@ def gate(plan: Recalling, view: ReadStore) -> Recalling:
     """
     turn, settings = plan.turn, view.settings
     least = least_relevance(turn, settings)
-    enough = turn.purpose == "hits" or not least or answers(plan.hits)
     near = (
         hit
         for hit in plan.hits
         if _relevance(hit) >= least or "standing" in hit.parts or hit.found is not None
     )
-    passed = plan.keeping((hit for hit in near if enough or is_sure(hit)), others="below-threshold")
+    passed = plan.keeping(near, others="below-threshold")
     if turn.purpose == "note" and least:
+        if not answers(plan.hits):
+            passed = passed.keeping(filter(is_sure, passed.hits), others="no-answer")
         edge = knee((_match(hit) for hit in passed.hits if hit.found is None), share=settings.knee)
         before = (hit for hit in passed.hits if is_sure(hit) or _match(hit) >= edge)
         passed = passed.keeping(before, others="after-knee")

@@ -34,7 +34,6 @@ from supervisor_memory.understand.statements import sentences
 
 _CANDIDATES = 60  # more than a note of usual size holds
 _ASKED_AGAIN = 20
-_ANY = 1e-9
 _OF_THE_THRESHOLD = 0.5  # for what stands between others that are shown as well
 _TIMES_THE_NOTE = 2  # as many tokens of excerpts, of which those of most worth are told
 _WHOLE = 150
@@ -61,11 +60,12 @@ def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
     query = replace(asked, where=where, parts=tuple(replace(part, where=where) for part in asked.parts))
     said = rank(replace(plan, query=query, hits=found_by(query, limit=_CANDIDATES, view=view)), view)
     heard = (hit for hit in said.hits if _is_heard(hit.record, plan.turn.scope.agent_id))
-    said = drop_already_said(said.keeping(heard, others="left-out"), view)
+    said = drop_already_said(said.keeping(heard, others="not-for-you"), view)
     least = view.settings.min_score * _OF_THE_THRESHOLD
+    said = said.keeping((hit for hit in said.hits if _is_alike(hit, least)), others="below-threshold")
     is_enough = answers(_without_speakers(said, view))
-    passed = (hit for hit in said.hits if is_enough and _passes(hit, query.text, least))
-    said = said.keeping(passed, others="below-threshold")
+    answering = (hit for hit in said.hits if is_enough and _answers_alone(hit, query.text))
+    said = said.keeping(answering, others="no-answer")
     messages = [hit.record for hit in said.hits]
     became = what_became(messages, view)
     said = said.keeping((hit for hit in said.hits if hit.record.id not in became.untold), others="untold")
@@ -109,14 +109,17 @@ def _is_heard(message: Record, agent_id: str | None) -> bool:
     return is_theirs and not message.metadata.get(UNSURE)
 
 
-def _passes(hit: Hit, question: str, least: float) -> bool:
-    """Whether a message may be quoted. An assistant's answers by itself, unless its words are asked for.
+def _is_alike(hit: Hit, least: float) -> bool:
+    """Whether a message is near enough to the question.
 
     Where nothing was compared by meaning, a word in common is enough, in it or in what was said before.
     """
-    is_enough = is_users(hit.record) or evidence(hit) >= ANSWERS or asks_for_a_reply(question)
-    by = ("relevance", least) if "sim" in hit.parts else ("context", _ANY)
-    return is_enough and hit.parts.get(by[0], 0.0) >= by[1]
+    return hit.parts.get("relevance", 0.0) >= least if "sim" in hit.parts else "context" in hit.parts
+
+
+def _answers_alone(hit: Hit, question: str) -> bool:
+    """Whether a message needs no other beside it: a user's; an assistant's that answers or is asked for."""
+    return is_users(hit.record) or evidence(hit) >= ANSWERS or asks_for_a_reply(question)
 
 
 def _without_speakers(said: Recalling, view: ReadStore) -> tuple[Hit, ...]:

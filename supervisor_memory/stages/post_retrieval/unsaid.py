@@ -9,7 +9,7 @@ from typing import Final
 
 from supervisor_memory.compare.verdict import Compared, verdicts
 from supervisor_memory.language.terms import terms
-from supervisor_memory.model.records import Filter, Hit, Record
+from supervisor_memory.model.records import SESSION_FAMILY, Filter, Hit, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.format import strip_notes
 from supervisor_memory.understand.rejection import gives_orders, is_echo
@@ -23,6 +23,9 @@ _SOON: Final = 1_800.0
 _LEAST_SHARED = 2
 _COMPARED = 8
 _SHORT = 300
+_DELETED = 200  # of the latest messages that were deleted, which replies may repeat
+_MOST_READ = 8_000  # characters of a message
+_SOME_WORDS = 4
 _MISSING = 0.2  # of the terms
 
 
@@ -58,20 +61,33 @@ def what_became(messages: Sequence[Record], view: ReadStore) -> Became:
 def said_again(told: Sequence[Hit], hidden: Sequence[Record], view: ReadStore) -> Iterator[str]:
     """The ids of replies that hold a statement of a hidden message, or that answer a hidden one."""
     replies = {hit.record.id: hit for hit in told if not is_users(hit.record)}
+    if not replies:
+        return
     asked = {id_: _answered(hit.record, view) for id_, hit in replies.items()}
-    untold = what_became([*chain(*asked.values())], view).untold
-    every = [*hidden, *(message for message in chain(*asked.values()) if message.id in untold)]
-    stated = [s.text for m in every for s in read_statements(m.content).worth_keeping if terms(s.text)]
+    answered = [*chain(*asked.values())]
+    untold = what_became(answered, view).untold | {each.id for each in answered if each.status != "active"}
+    of_user = Filter(told[0].record.user_id, families=(SESSION_FAMILY,), statuses=("deleted",))
+    deleted = view.list(of_user, limit=_DELETED)
+    every = [*hidden, *deleted, *(message for message in answered if message.id in untold)]
+    stated = [*chain(*(_statements(message.content) for message in every))]
     for id_, hit in replies.items():
         held = [frozenset(terms(hit.excerpt or ""))]
         if any(m.id in untold for m in asked[id_]) or any(repeats(text, held) for text in stated):
             yield id_
 
 
+def _statements(text: str) -> Iterator[str]:
+    """The sentences of a text that tell something: statements, and others with some words."""
+    yield from (each.text for each in read_statements(text).worth_keeping if terms(each.text))
+    yield from (each for each in sentences(text[:_MOST_READ]) if len(set(terms(each))) >= _SOME_WORDS)
+
+
 def _answered(reply: Record, view: ReadStore) -> Sequence[Record]:
     """The user's message that a reply came soon after, in its session, if there is one."""
     at = reply.created_at
-    where = replace(Filter.beside(reply), session_id=reply.source.session_id, since=at - _SOON, until=at)
+    where = replace(
+        Filter.beside(reply), statuses=None, session_id=reply.source.session_id, since=at - _SOON, until=at
+    )
     return [*filter(is_users, view.list(where, limit=_COMPARED))][:1]
 
 
