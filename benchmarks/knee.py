@@ -2,9 +2,10 @@
 
 Run: python benchmarks/knee.py [--data FILE …]
 
-Each corpus of `quality.py` is one user's memory, and each question is asked as for a note: with its threshold
-and its number of records, without standing preferences. Columns: records a note; the share of the evidence in
-it; the share of its records that are evidence.
+Each corpus of `quality.py` is one user's memory. Each question is asked as for a note: with its threshold,
+and MEMORY_MAX_NOTES if set, but without standing preferences, the budget of tokens, and the gate for
+questions that nothing answers. Columns: records a note; the share of the evidence in it; the share of its
+records that are evidence.
 """
 
 import argparse
@@ -52,7 +53,7 @@ def asked(corpus: Corpus, memory: SupervisorMemory) -> Iterator[Asked]:
             yield Asked(found, len(question.evidence))
 
 
-def figures(questions: Sequence[Asked], *, share: float, most: int) -> tuple[float, float, float]:
+def figures(questions: Sequence[Asked], *, share: float, most: int | None) -> tuple[float, float, float]:
     """Of notes that end at such a knee: the columns."""
     notes = [_note(each, share=share, most=most) for each in questions]
     handed = sum(map(len, notes))
@@ -60,7 +61,7 @@ def figures(questions: Sequence[Asked], *, share: float, most: int) -> tuple[flo
     return handed / len(notes), statistics.mean(held), sum(map(sum, notes)) / max(handed, 1)
 
 
-def _note(question: Asked, *, share: float, most: int) -> list[bool]:
+def _note(question: Asked, *, share: float, most: int | None) -> list[bool]:
     edge = knee((match for match, _ in question.found), share=share)
     return [is_evidence for match, is_evidence in question.found if match >= edge][:most]
 

@@ -171,8 +171,8 @@ class Settings(BaseSettings):
     recall_said: Literal["auto", "always", "never"] = _named(
         "MEMORY_RECALL_SAID",
         "auto",
-        "What notes quote of earlier conversations: auto fills with it what records leave free, always offers "
-        "it a third at least, never quotes nothing.",
+        "What notes quote of earlier conversations: auto as much as is worth more than further records, always "
+        "a third of the tokens at least where there is enough, never nothing.",
     )
     standing_notes: int = _named(
         "MEMORY_STANDING_NOTES",

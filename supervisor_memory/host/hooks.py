@@ -38,6 +38,7 @@ from supervisor_memory.host.store.guard import GuardedStore
 from supervisor_memory.model.arguments import as_messages
 from supervisor_memory.model.records import AuditEvent, Filter, Note, Scope
 from supervisor_memory.ports import guarded
+from supervisor_memory.stages.post_retrieval.unsaid import what_became
 from supervisor_memory.wiring.trail import event_of
 
 _MOST_CALLS = 1024
@@ -263,13 +264,11 @@ class Hooks(Beginnings):
         return Visit(scope, told, begun, seen, tell)
 
     def _holds_still(self, note: Note, scope: Scope) -> bool:
-        """Whether the store still has every record of a note: none was deleted or erased meanwhile."""
-        where = Filter(user_id=scope.user_id, ids=note.ids)
-        seconds = self.memory.settings.search_timeout_ms / 1000
-        known = self.memory.bridge.within(
-            seconds, lambda: self.memory.backend.list(where, limit=len(note.ids))
-        )
-        return len(known) == len(note.ids)
+        """Whether nothing in a note was deleted, erased or taken back meanwhile, excerpts included."""
+        view = self.memory.services.ports(self.memory.settings.search_timeout_ms).read_store()
+        known = view.list(Filter(user_id=scope.user_id, ids=note.ids), limit=len(note.ids))
+        quoted = [hit.record for hit in note.hits if hit.excerpt is not None]
+        return len(known) == len(note.ids) and not what_became(quoted, view).untold
 
     def leave(
         self, visit: Visit, state: Any, result: Any, config: RunnableConfig, *, node: str, leads: bool

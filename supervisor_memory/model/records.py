@@ -207,7 +207,7 @@ Namespace: TypeAlias = tuple[str, ...]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 FAMILIES: Mapping[Kind, str] = MappingProxyType({kind: kind.replace("-", "_") for kind in KINDS})
 SESSION_FAMILY = "session_messages"
-"""The family of verbatim messages. It is searched only if it is named."""
+"""The family of verbatim messages, which notes quote. A search reads it if its name or layer is given."""
 MAX_CONTENT_BYTES = 64 * 1024
 MAX_MESSAGE_BYTES = 1024 * 1024
 """A message over this is refused; a message over `MAX_CONTENT_BYTES` is kept in parts."""

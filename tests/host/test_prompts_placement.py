@@ -1,6 +1,6 @@
 """Where the note stands: behind the system prompt, in the user's latest message, or in the state."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.errors import SettingsError
+from supervisor_memory.model.records import Scope
 from supervisor_memory.testing.scripted import call_of
 from tests.host.graphs import ASK, CANARY, asking, config, model, open_memory, raw, seed, team, texts
 from tests.host.prompted import (
@@ -223,6 +224,22 @@ def test_the_supervisors_note_is_the_same_bytes_in_every_call_of_a_turn(memory: 
     first, second = boss.calls
     assert note_of(first) == note_of(second)
     assert _dumped(second[: len(first)]) == _dumped(first)
+
+
+def test_words_that_are_taken_back_during_a_turn_are_quoted_no_more_in_it() -> None:
+    remark = "I prefer tables. By the way, the revenue slipped because Lena was ill."
+    with open_memory(settings={"standing_notes": 0}) as memory:
+        memory.remember([("user", remark)], Scope("ada", session_id="before"))
+        [preference] = memory.get_all(user_id="ada")
+
+        def takes_back(_: Sequence[BaseMessage]) -> AIMessage:
+            memory.delete(preference.id, user_id="ada")
+            return AIMessage("found it")
+
+        boss, worker = model("go", "done"), model(takes_back, label="w")
+        graph = memory.attach(team(boss, {"worker": worker})).compile()
+        graph.invoke({"messages": [("user", "Why did the revenue slip?")]}, config(user_id="ada"))
+        assert ["Lena" in str(call) for call in boss.calls] == [True, False]
 
 
 # --- "state"

@@ -76,10 +76,12 @@ def said_again(told: Sequence[Hit], hidden: Sequence[Record], view: ReadStore) -
             yield id_
 
 
-def _statements(text: str) -> Iterator[str]:
+@lru_cache(maxsize=1_024)
+def _statements(text: str) -> tuple[str, ...]:
     """The sentences of a text that tell something: statements, and others with some words."""
-    yield from (each.text for each in read_statements(text).worth_keeping if terms(each.text))
-    yield from (each for each in sentences(text[:_MOST_READ]) if len(set(terms(each))) >= _SOME_WORDS)
+    stated = (each.text for each in read_statements(text).worth_keeping if terms(each.text))
+    others = (each for each in sentences(text[:_MOST_READ]) if len(set(terms(each))) >= _SOME_WORDS)
+    return tuple(dict.fromkeys((*stated, *others)))
 
 
 def _answered(reply: Record, view: ReadStore) -> Sequence[Record]:
