@@ -1,5 +1,6 @@
 """A store behind a journal goes out of reach and comes back: nothing is lost, nothing is there twice."""
 
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -309,6 +310,26 @@ def test_a_commit_that_cannot_be_decided_again_is_kept_as_a_dead_letter_and_bloc
     assert store.behind.get([second.id])
     assert "dead letters" in memory.backend.health().message
     assert memory.backend.audit.tail(1, op="commit.dead")[0].outcome == "failed"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_call_that_was_not_made_does_not_count_against_a_commit(store: Unreliable, seed: int) -> None:
+    class Moody(Breaker):
+        """Stops calls to a store that is well."""
+
+        stops: Callable[[], bool] = staticmethod(lambda: True)
+
+        def allows(self) -> bool:
+            return not self.stops()
+
+    breaker, luck = Moody(), random.Random(seed)
+    journal = JournalBackend(store, breaker=breaker, replays=False)
+    for number in range(5):
+        journal.write([tea(str(number))])
+    breaker.stops = lambda: luck.random() < 0.6
+    until(journal.replay)
+    assert not any(journal.backlog().values())
+    assert texts(store) == ["0", "1", "2", "3", "4"]
 
 
 def test_dead_letters_can_be_let_wait_again(store: Unreliable) -> None:

@@ -30,7 +30,11 @@ _log = logging.getLogger("supervisor_memory")
 
 
 class OutOfReach(BackendUnavailable):
-    """The store did not answer in time, or is not asked because it has not answered lately."""
+    """The store did not answer in time, or was not asked."""
+
+
+class NotAsked(OutOfReach):
+    """The call was not made: no time was left, or the store has not answered lately."""
 
 
 class Link:
@@ -45,16 +49,16 @@ class Link:
         """Call the store, and wait at most `seconds`, or half of the time that the caller has left.
 
         Raises:
-            OutOfReach: the store does not answer. A write may be made all the same.
+            OutOfReach: the store does not answer. Unless it is NotAsked, a write may be made all the same.
             SupervisorMemoryError: the store answered with this error.
         """
         given = min(seconds, _SHARE * seconds_left())
         is_hurried = given < min(_HURRIED, _HURRIED * seconds)
         if given <= 0:
-            raise OutOfReach(f"no time is left to ask {self._name}", backend=self._name)
+            raise NotAsked(f"no time is left to ask {self._name}", backend=self._name)
         if not (self.breaker.is_closed if is_hurried else self.breaker.allows()):
             told = f"{self._name} did not answer lately; it is asked again in {self.breaker.open_for:.0f} s"
-            raise OutOfReach(told, backend=self._name)
+            raise NotAsked(told, backend=self._name)
         try:
             if given == inf:  # nobody waits
                 answer = function(*args, **kwargs)

@@ -19,7 +19,7 @@ from supervisor_memory.errors import (
 )
 from supervisor_memory.model.records import Record
 from supervisor_memory.stores.journal.entries import Entry
-from supervisor_memory.stores.journal.link import Link, OutOfReach
+from supervisor_memory.stores.journal.link import Link, NotAsked, OutOfReach
 from supervisor_memory.stores.journal.linked import Linked
 from supervisor_memory.stores.journal.lone import Lone
 from supervisor_memory.stores.journal.place import Place, told
@@ -147,6 +147,8 @@ class Replay:
             return self._apply(entries[0])
         try:
             done = self._store.apply(as_one(commit_id, entries), seconds=_TOGETHER_SECONDS)
+        except NotAsked:
+            raise
         except (OutOfReach, ReadOnlyStore) as error:
             if self._place.entries.note_attempt(entries[0].seq, _code_of(error)) < _MOST_ATTEMPTS:
                 return False
@@ -216,6 +218,8 @@ class Replay:
         Raises:
             OutOfReach: the store is not well.
         """
+        if isinstance(error, NotAsked):  # that says nothing about the entry
+            raise error
         if not self._store.health().ok:
             raise OutOfReach(f"{self._store.name} is not well", backend=self._store.name) from error
         reason = _code_of(error.__cause__ or error)
