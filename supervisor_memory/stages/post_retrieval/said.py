@@ -32,10 +32,10 @@ from supervisor_memory.understand.names import named_people, without_people
 from supervisor_memory.understand.questions import asks_for_a_reply
 from supervisor_memory.understand.statements import sentences
 
-_CANDIDATES = 60  # more than a note of usual size holds
+_CANDIDATES = 40  # more than a note of usual size holds
 _ASKED_AGAIN = 20
 _OF_THE_THRESHOLD = 0.5  # for what stands between others that are shown as well
-_TIMES_THE_NOTE = 2  # as many tokens of excerpts, of which those of most worth are told
+_BY_OTHERS = 0.5  # of a note: once the best excerpts fill it, only the user's are added
 _WHOLE = 150
 """Tokens up to which a message is quoted whole."""
 _EXCERPT, _SENTENCES = 90, 12
@@ -91,10 +91,10 @@ def _excerpts(said: Recalling, records: Sequence[Hit], became: Became, view: Rea
     texts = [*known.values(), *([] if asks_for_a_reply(question.text) else own)]
     told = [words for text in texts for words in _told_in(text)] if len(own) < len(said.hits) else []
     excerpts: dict[str, Hit] = {}
-    left = most = _TIMES_THE_NOTE * view.settings.max_context_tokens
+    left = most = view.settings.max_context_tokens
     for hit in said.hits:
         same = " ".join(known.get(id_, "") for id_ in became.read_as.get(hit.record.id, ()))
-        others, spare = ((), 0) if is_users(hit.record) else (told, most / _TIMES_THE_NOTE)
+        others, spare = ((), 0) if is_users(hit.record) else (told, _BY_OTHERS * most)
         text = _excerpt(hit.record, same, others, frozenset(question.terms), view) if left > spare else ""
         if text and may_be_told(hit.record, text):
             told += _told_in(text) if others is told else ()

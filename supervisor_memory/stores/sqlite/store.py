@@ -264,8 +264,8 @@ class SqliteBackend(Verbs):
 
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
         condition, bindings = of_records(where)
-        # Few have one wording. The plus keeps SQLite from walking a family in order of time to find them.
-        when = "updated_at" if where.content_hash is None else "+updated_at"
+        # Few have one wording, few are of a session. The plus keeps SQLite from walking a family in time.
+        when = "+updated_at" if where.content_hash or where.session_id else "updated_at"
         sql = f"SELECT data FROM records WHERE {condition} ORDER BY {when} DESC, id DESC LIMIT ? OFFSET ?"
         with self._database.reading() as connection:
             return tuple(_records(connection, sql, (*bindings, max(0, limit), max(0, offset))))

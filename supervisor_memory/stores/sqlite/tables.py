@@ -66,6 +66,8 @@ def _of_record(where: Filter) -> Iterator[Condition]:
     for column, values in zip(("kind", "status", "layer", "id"), of_one, strict=True):
         if values is not None:
             yield _in(column, values)
+    if where.statuses is not None and "active" not in where.statuses:
+        yield _SET_ASIDE, ()  # SQLite uses an index of some rows only where their condition is repeated
     for column in ("session_id", "content_hash", "subject", "attribute"):
         if (value := getattr(where, column)) is not None:
             yield _is(column, value)
@@ -145,6 +147,10 @@ _TOLD_OF_TABLE: Final = """CREATE TABLE told_of(
     message TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY(message, id)) WITHOUT ROWID"""
 """The records that tell something about a message, see `Record.ref_ids`."""
 
+_SET_ASIDE: Final = "status <> 'active'"
+_SET_ASIDE_INDEX: Final = f"""CREATE INDEX records_set_aside ON records(user_id, family, status, updated_at)
+    WHERE {_SET_ASIDE}"""
+
 SCHEMA: Final = (
     # `data` is the record, whole; the columns beside it are what is searched for.
     """CREATE TABLE records(
@@ -164,6 +170,7 @@ SCHEMA: Final = (
         WHERE subject IS NOT NULL""",
     "CREATE INDEX records_by_change ON records(namespace, revision)",
     "CREATE INDEX records_by_session ON records(session_id) WHERE session_id IS NOT NULL",
+    _SET_ASIDE_INDEX,
     """CREATE TABLE versions(
         record_id TEXT NOT NULL, version INTEGER NOT NULL, data TEXT NOT NULL,
         PRIMARY KEY(record_id, version))""",
@@ -419,5 +426,10 @@ def _told_of(connection: apsw.Connection) -> None:
         Writing(connection)._put_messages(told, None)
 
 
-STEPS: Final[tuple[Step, ...]] = (_without_words, _entries_anew, _told_of)
+def _set_aside(connection: apsw.Connection) -> None:
+    """Step to format 5: format 4 had no index of the records that are not active."""
+    connection.execute(_SET_ASIDE_INDEX)
+
+
+STEPS: Final[tuple[Step, ...]] = (_without_words, _entries_anew, _told_of, _set_aside)
 """The steps from each format to the next. A change of SCHEMA needs a step here."""
