@@ -208,6 +208,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 FAMILIES: Mapping[Kind, str] = MappingProxyType({kind: kind.replace("-", "_") for kind in KINDS})
 SESSION_FAMILY = "session_messages"
 """The family of verbatim messages, which notes quote. A search reads it if its name or layer is given."""
+DIGEST_FAMILY = "session_digests"
+"""The family of the states of sessions: name, end and digest. It is read if its name or layer is given."""
 MAX_CONTENT_BYTES = 64 * 1024
 MAX_MESSAGE_BYTES = 1024 * 1024
 """A message over this is refused; a message over `MAX_CONTENT_BYTES` is kept in parts."""
@@ -661,7 +663,7 @@ class Filter:
     """Conditions on records. A field that is None does not restrict; all others must hold.
 
     `tasks=(None,)` means records without a task, `(None, "t")` also the records of task t. `families=None`
-    means every family, the session messages only where ids, a session or the layer "history" are named too.
+    means every family, session messages and digests only where ids, a session or their layer are named too.
     `agent_id` is the agent that brought the record. `not_embedded_by` means records without a vector by the
     embedder with this fingerprint. A record must have all of `tags`, and fulfil all of `metadata`.
 
@@ -706,11 +708,28 @@ class Filter:
             return SESSION_FAMILY in self.families
         return self.ids is not None or self.session_id is not None or "history" in (self.layers or ())
 
+    @property
+    def reads_digests(self) -> bool:
+        """Whether the states of sessions may match."""
+        if self.families is not None:
+            return DIGEST_FAMILY in self.families
+        return self.ids is not None or self.session_id is not None or "summary" in (self.layers or ())
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The families that are read only when asked for, and are not."""
+        messages = () if self.reads_messages else (SESSION_FAMILY,)
+        return messages if self.reads_digests else (*messages, DIGEST_FAMILY)
+
+    def everywhere(self) -> tuple["Filter", "Filter"]:
+        """The filter, and the same for the families that a filter without families leaves out."""
+        return self, replace(self, families=(SESSION_FAMILY, DIGEST_FAMILY))
+
     def matches(self, record: Record) -> bool:
         """Whether a record fulfils the filter. Every backend agrees with this method."""
         return (
             (self.families is None or record.family in self.families)
-            and (record.family != SESSION_FAMILY or self.reads_messages)
+            and record.family not in self.left_out
             and self.user_id in (None, record.user_id)
             and (self.tasks is None or record.task in self.tasks)
             and (self.kinds is None or record.kind in self.kinds)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from supervisor_memory.errors import BackendError, InvalidContent, SettingsError
-from supervisor_memory.model.records import SESSION_FAMILY, AuditEvent, Filter, Scope
+from supervisor_memory.model.records import AuditEvent, Filter, Scope
 from supervisor_memory.moving.arrival import Arrival, Moved, Reading, Tally
 from supervisor_memory.moving.files import File, lines_of, opened, output
 from supervisor_memory.ports import Ports, Services
@@ -110,10 +110,7 @@ class Mover:
             after = page[-1].record.id
 
     def _amount(self, user_id: str | None) -> int:
-        wheres = (
-            Filter(user_id=user_id, statuses=None),
-            Filter(user_id=user_id, statuses=None, families=(SESSION_FAMILY,)),
-        )
+        wheres = Filter(user_id=user_id, statuses=None).everywhere()
         return sum(self._ports().store(self.services.backend.count, where) for where in wheres)
 
     def _tell(self, user_id: str | None, to: str) -> None:

@@ -257,7 +257,7 @@ def _not_made_yet(settings: Settings) -> BackendState:
 
 
 def _measure(backend: MemoryBackend, settings: Settings, embedder: EmbedderState) -> Capacity:
-    everything = (Filter(), Filter(families=(SESSION_FAMILY,)))
+    everything = Filter().everywhere()
     counts = [backend.count(where) for where in everything]
     sizes = Counter(
         "/".join(record.namespace)

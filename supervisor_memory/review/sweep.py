@@ -11,7 +11,6 @@ from typing import Any, Final, Literal, TypeAlias, TypedDict
 from supervisor_memory.errors import Conflict, InvalidContent
 from supervisor_memory.model.arguments import Moment, as_moment, check_source_class
 from supervisor_memory.model.records import (
-    SESSION_FAMILY,
     Filter,
     Record,
     SourceClass,
@@ -334,8 +333,8 @@ def _reverted(record: Record, version: int, ports: Ports) -> Iterator[Planned]:
 def _all_of(user_id: str, ports: Ports) -> Iterator[Record]:
     view = ports.read_store()
     every: tuple[Status, ...] = ("active", "pending", "stale", "compressed", "quarantined")
-    for families in (None, (SESSION_FAMILY,)):
-        where, start = Filter(user_id=user_id, statuses=every, families=families), 0
+    for where in Filter(user_id=user_id, statuses=every).everywhere():
+        start = 0
         while page := view.list(where, limit=_PAGE, offset=start):
             yield from page
             start += len(page)

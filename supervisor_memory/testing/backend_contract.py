@@ -42,6 +42,7 @@ from supervisor_memory.errors import (
 )
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import (
+    DIGEST_FAMILY,
     SESSION_FAMILY,
     AuditEvent,
     Filter,
@@ -332,6 +333,23 @@ class BackendContract:
         for asked in ways:
             assert contents(backend.search(query(**asked), limit=5)) == ["said tea"]
             assert contents(backend.list(Filter(**asked), limit=5)) == ["said tea"]
+
+    def test_digests_of_sessions_are_found_only_when_asked_for(self, backend: MemoryBackend) -> None:
+        state = tea("digest of tea", family=DIGEST_FAMILY, layer="summary", source=Source(session_id="s1"))
+        backend.write([state, tea("likes tea")])
+        everywhere = [contents(backend.list(each, limit=5)) for each in Filter(user_id="alice").everywhere()]
+        assert contents(backend.search(query(), limit=5)) == ["likes tea"]
+        assert everywhere == [["likes tea"], ["digest of tea"]]
+        ways = (
+            {"families": (DIGEST_FAMILY,)},
+            {"session_id": "s1"},
+            {"ids": (state.id,)},
+            {"layers": ("summary",)},
+        )
+        for asked in ways:
+            assert contents(backend.search(query(**asked), limit=5)) == ["digest of tea"]
+            assert contents(backend.list(Filter(**asked), limit=5)) == ["digest of tea"]
+            assert backend.count(Filter(**asked)) == 1
 
     def test_a_session_message_is_found_by_meaning_once_it_has_a_vector(self, backend: MemoryBackend) -> None:
         said = written(backend, tea("said tea", family=SESSION_FAMILY, layer="history"))

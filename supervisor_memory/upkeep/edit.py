@@ -252,10 +252,7 @@ def _refuse_part(ports: Ports) -> NoReturn:
 
 
 def _everything(user_id: str) -> tuple[Filter, Filter]:
-    return (
-        Filter(user_id=user_id, statuses=_NOT_DELETED),
-        Filter(user_id=user_id, statuses=_NOT_DELETED, families=(SESSION_FAMILY,)),
-    )
+    return Filter(user_id=user_id, statuses=_NOT_DELETED).everywhere()
 
 
 def _deleted(

@@ -129,7 +129,7 @@ class _Run:
 
     def users(self) -> Sequence[str]:
         """All users with a record, in order."""
-        wheres = (Filter(statuses=None), Filter(statuses=None, families=(SESSION_FAMILY,)))
+        wheres = Filter(statuses=None).everywhere()
         return sorted({record.user_id for where in wheres for record in self._all(where)})
 
     def of_user(self, user_id: str) -> None:

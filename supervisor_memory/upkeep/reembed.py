@@ -66,7 +66,7 @@ def reembed(services: Services, user_id: str | None, progress: Progress) -> Reem
     if services.embedder is None:
         raise SettingsError("there is no embedder to embed records with; set EMBEDDING_MODEL")
     run = _Reembedding(services, _embedder(services), user_id)
-    wheres = [waiting_for(run.done.embedder, user_id, *families) for families in ((), _SAID)]
+    wheres = waiting_for(run.done.embedder, user_id).everywhere()
     total = sum(run.ports().store(services.backend.count, where) for where in wheres)
     progress(0, total)
     for _ in chain.from_iterable(map(run.steps, wheres)):

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from supervisor_memory.errors import IdentityError, InvalidName
-from supervisor_memory.model.records import SESSION_FAMILY, Filter, Namespace, check_family, check_name
+from supervisor_memory.model.records import Filter, Namespace, check_family, check_name
 
 Labels: TypeAlias = tuple[str, ...]
 """A namespace as LangGraph writes it."""
@@ -132,7 +132,7 @@ def _digest(*parts: object) -> bytes:
 def scopes(prefix: Labels) -> tuple[Filter, ...]:
     """Filters that together find every record under a prefix, and few others."""
     if not prefix:
-        return Filter(), Filter(families=(SESSION_FAMILY,))
+        return Filter().everywhere()
     if (owner := _owner(prefix)) is not None:
         return (Filter(user_id=owner[1], families=(owner[0],)),)
     family, user = _root(prefix)

@@ -13,7 +13,7 @@ from supervisor_memory.core import Memory
 from supervisor_memory.errors import MemoryAccessDenied
 from supervisor_memory.host.run.identity import acting_scope, caller_name, granted_scope
 from supervisor_memory.host.store.addresses import label_for
-from supervisor_memory.model.records import FAMILIES, SESSION_FAMILY, AuditEvent, Scope
+from supervisor_memory.model.records import DIGEST_FAMILY, FAMILIES, SESSION_FAMILY, AuditEvent, Scope
 from supervisor_memory.wiring.trail import event_of
 
 _Touched: TypeAlias = tuple[str, tuple[str, ...]]  # verb and namespace
@@ -24,7 +24,7 @@ _VERBS: dict[type, str] = {
     PutOp: "put",
     ListNamespacesOp: "list_namespaces",
 }
-_FAMILIES = frozenset({"memories", SESSION_FAMILY, *FAMILIES.values()})
+_FAMILIES = frozenset({"memories", SESSION_FAMILY, DIGEST_FAMILY, *FAMILIES.values()})
 
 
 class GuardedStore(BaseStore):

@@ -8,6 +8,7 @@ from fastapi.responses import Response
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.interfaces.dashboard.visit import Visit
 from supervisor_memory.model.records import (
+    DIGEST_FAMILY,
     FAMILIES,
     KINDS,
     SESSION_FAMILY,
@@ -59,7 +60,7 @@ def browse(visit: Visit) -> Response:
         ),
         statuses=_STATUSES,
         kinds=KINDS,
-        families=[*FAMILIES.values(), SESSION_FAMILY],
+        families=[*FAMILIES.values(), SESSION_FAMILY, DIGEST_FAMILY],
         users=visit.users(),
     )
 

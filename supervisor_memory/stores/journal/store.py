@@ -19,7 +19,7 @@ from supervisor_memory.errors import (
     SupervisorMemoryError,
     WasErased,
 )
-from supervisor_memory.model.records import SESSION_FAMILY, Filter, Hits, Query, Record
+from supervisor_memory.model.records import Filter, Hits, Query, Record
 from supervisor_memory.stores.caches import forget_texts
 from supervisor_memory.stores.changes import plain, vector_to_store
 from supervisor_memory.stores.journal.breaker import Breaker
@@ -406,9 +406,8 @@ class JournalBackend(Verbs):
 
     def _all_of(self, user_id: str) -> Sequence[Record]:
         """The records of a user, in any status, as far as they can be read."""
-        own = Filter(user_id=user_id, statuses=None)
-        said = replace(own, families=(SESSION_FAMILY,))
-        return [record for where in (own, said) for record in self.list(where, limit=EVERYTHING)]
+        wheres = Filter(user_id=user_id, statuses=None).everywhere()
+        return [record for where in wheres for record in self.list(where, limit=EVERYTHING)]
 
     # Its own state
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from supervisor_memory.model.records import SESSION_FAMILY, Filter, Hits, Namespace, Query, Record
+from supervisor_memory.model.records import Filter, Hits, Namespace, Query, Record
 from supervisor_memory.signals.index import entry_of
 from supervisor_memory.stores.changes import (
     Place,
@@ -287,7 +287,7 @@ def _may_hold(where: Filter, namespace: Namespace) -> bool:
     in_task = where.tasks is None or task in where.tasks
     if where.families is not None:
         return in_task and family in where.families
-    return in_task and (family != SESSION_FAMILY or where.reads_messages)
+    return in_task and family not in where.left_out
 
 
 class _Indexes:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from supervisor_memory.errors import SettingsError
-from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record
+from supervisor_memory.model.records import Filter, Record
 from supervisor_memory.stores.memory.state import StoredVector
 
 Division: TypeAlias = Literal["family", "namespace"]
@@ -98,7 +98,7 @@ class CollectionNames:
         if where.families is not None:
             in_family = any(family == _family(each) for each in where.families)
         else:
-            in_family = where.reads_messages or family != _family(SESSION_FAMILY)
+            in_family = family not in map(_family, where.left_out)
         return in_family and (not namespace or _is_of(namespace[0], where))
 
 

@@ -5,7 +5,7 @@ from itertools import islice
 
 from qdrant_client import models
 
-from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record
+from supervisor_memory.model.records import Filter, Record
 from supervisor_memory.stores.protocol import Stored
 from supervisor_memory.stores.qdrant.calls import QdrantCalls
 from supervisor_memory.stores.qdrant.collection_names import CollectionNames
@@ -18,8 +18,7 @@ def stored_page(
     """The next records in order of their points; see `Moves`."""
     latest: dict[str, Found] = {}
     for name in calls.collections():
-        said = Filter(user_id=user_id, families=(SESSION_FAMILY,))
-        if names.may_hold(name, Filter(user_id=user_id)) or names.may_hold(name, said):
+        if any(names.may_hold(name, where) for where in Filter(user_id=user_id).everywhere()):
             for point, each in islice(_records(calls, names, name, after, limit, user_id), max(0, limit)):
                 before = latest.get(point)  # one that is on its way to another collection may be in both
                 if before is None or (before.version, before.moves) < (each.version, each.moves):

@@ -20,7 +20,7 @@ from qdrant_client import models
 
 from supervisor_memory.errors import CorruptStore
 from supervisor_memory.language.terms import terms
-from supervisor_memory.model.records import SESSION_FAMILY, Filter, Namespace, Record, spelled
+from supervisor_memory.model.records import Filter, Namespace, Record, spelled
 from supervisor_memory.signals.index import K1, B
 from supervisor_memory.stores.changes import Place, as_text, from_text
 from supervisor_memory.stores.memory.state import StoredVector
@@ -219,8 +219,8 @@ def of_records(where: Filter) -> models.Filter | None:
     must_not: list[models.Condition] = [_in("status", [_MOVED])]
     if where.not_embedded_by is not None:
         must_not.append(_in("embedder", [where.not_embedded_by]))
-    if where.families is None and not where.reads_messages:
-        must_not.append(_in("family", [SESSION_FAMILY]))
+    if where.families is None and where.left_out:
+        must_not.append(_in("family", where.left_out))
     if any(isinstance(c, models.FieldCondition) and c.match == models.MatchAny(any=[]) for c in must):
         return None
     if where.ids is not None:

@@ -19,7 +19,8 @@ from supervisor_memory.stores.protocol import Change, Stored
 Condition: TypeAlias = tuple[str, tuple[str | float, ...]]
 """An SQL expression and its bindings."""
 
-NOT_SAID_IN_A_SESSION: Final = f"family <> '{SESSION_FAMILY}'"
+_NOT_OF: Final = "family <> '{}'"
+NOT_SAID_IN_A_SESSION: Final = _NOT_OF.format(SESSION_FAMILY)
 """Written out, not bound, so that SQLite can use an index over the other families."""
 _NEVER: Condition = ("0", ())
 _FEW = 8
@@ -55,8 +56,8 @@ def _of_namespace(where: Filter) -> Iterator[Condition]:
         yield _is("user_id", where.user_id)
     if where.families is not None:
         yield _in("family", where.families)
-    if not where.reads_messages:
-        yield NOT_SAID_IN_A_SESSION, ()
+    for family in where.left_out:
+        yield _NOT_OF.format(family), ()
     if where.tasks is not None:
         yield _in_task(where.tasks)
 
