@@ -253,7 +253,7 @@ def _sentences(text: str) -> Iterator[str]:
     return (sentence for _, sentence in _placed_sentences(text))
 
 
-_parted = lru_cache(maxsize=256)(lambda text: tuple(_sentences(text)))  # several judges read a text
+_parted = lru_cache(maxsize=1_024)(lambda text: tuple(_sentences(text)))  # several judges read a text
 
 
 def _placed_sentences(text: str) -> Iterator[tuple[int, str]]:

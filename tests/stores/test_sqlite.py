@@ -28,7 +28,7 @@ from supervisor_memory.errors import (
     ReadOnlyStore,
 )
 from supervisor_memory.language.terms import terms
-from supervisor_memory.model.records import AuditEvent, Filter, Query, Record, Source
+from supervisor_memory.model.records import SESSION_FAMILY, AuditEvent, Filter, Query, Record, Source
 from supervisor_memory.stores.protocol import Change, MemoryBackend
 from supervisor_memory.stores.sqlite import store as sqlite
 from supervisor_memory.stores.sqlite.namespaces import Namespaces
@@ -233,9 +233,18 @@ def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "memory.db").read_bytes() == before
 
 
+def test_deleted_messages_are_found_by_index_without_a_look_at_the_others(store: Path) -> None:
+    where = Filter("alice", families=(SESSION_FAMILY,), statuses=("deleted",))
+    told, bindings = of_records(where)
+    sql = f"EXPLAIN QUERY PLAN SELECT data FROM records WHERE {told} ORDER BY updated_at DESC, id DESC"
+    with closing(SqliteBackend(store)) as backend, backend.database.reading() as connection:
+        steps = [str(row[3]) for row in connection.execute(sql, bindings)]
+    assert steps[0] == "SEARCH records USING INDEX records_set_aside (user_id=? AND family=? AND status=?)"
+
+
 def test_a_store_of_a_newer_release_is_refused(store: Path) -> None:
     connection = apsw.Connection(str(store / "memory.db"))
-    connection.pragma("user_version", 5)
+    connection.pragma("user_version", 6)
     connection.close()
     with pytest.raises(BackendUnavailable, match="newer release"):
         SqliteBackend(store)

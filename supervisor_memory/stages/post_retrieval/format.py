@@ -184,5 +184,13 @@ def _told(hit: Hit) -> str:
 
 def clean(text: str) -> str:
     """One line, without characters that hide or reorder text, without anything that opens a tag or a line."""
+    return _known(text) if len(text) <= _LONGEST_KNOWN else _clean(text)
+
+
+def _clean(text: str) -> str:
     line = " ".join(visible(" ".join(text.split())).split())
     return _FORGED.sub("(", _TAG.sub("‹", line) if "<" in line else line)
+
+
+_LONGEST_KNOWN = 2_000
+_known = lru_cache(maxsize=1_024)(_clean)  # the notes of a turn tell much the same

@@ -272,7 +272,7 @@ def gate(plan: Recalling, view: ReadStore) -> Recalling:
     return done if passed.hits else _nothing(done, plan, least)
 
 
-ANSWERS = 0.55
+ANSWERS = 0.6
 """The evidence of a hit that may answer; docs/ranking.md has the curve."""
 
 

@@ -98,7 +98,7 @@ def _excerpts(said: Recalling, records: Sequence[Hit], became: Became, view: Rea
         text = _excerpt(hit.record, same, others, frozenset(question.terms), view) if left > spare else ""
         if text and may_be_told(hit.record, text):
             told += _told_in(text) if others is told else ()
-            excerpts[hit.record.id] = replace(hit, excerpt=text)
+            excerpts[hit.record.id] = Hit(hit.record, hit.score, hit.parts, hit.found, text)
             left -= view.count_tokens(text)
     return excerpts
 

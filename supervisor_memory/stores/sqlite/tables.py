@@ -429,6 +429,7 @@ def _told_of(connection: apsw.Connection) -> None:
 
 def _set_aside(connection: apsw.Connection) -> None:
     """Step to format 5: format 4 had no index of the records that are not active."""
+    connection.execute("DROP INDEX IF EXISTS records_set_aside")
     connection.execute(_SET_ASIDE_INDEX)
 
 
