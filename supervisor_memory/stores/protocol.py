@@ -266,6 +266,60 @@ class Moves(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """A session in a list: whose it is, who spoke in it, when, and how often.
+
+    Args:
+        agents: The agents that spoke in it, in order of their names.
+        first_at, last_at: When its first and its newest message were said, in seconds since 1970.
+        messages: How many of its messages are kept; a message over 64 KiB counts for each of its parts.
+        name: As somebody named it; None: nobody did.
+        closed_at: When it was closed; None: it never was.
+        is_digested: Whether there is a digest of it.
+    """
+
+    session_id: str
+    user_id: str
+    agents: tuple[str, ...]
+    first_at: float
+    last_at: float
+    messages: int
+    name: str | None = None
+    closed_at: float | None = None
+    is_digested: bool = False
+
+    @property
+    def status(self) -> Literal["open", "closed"]:
+        """Whether it is closed; a message after its end opens it again."""
+        return "open" if self.closed_at is None or self.closed_at < self.last_at else "closed"
+
+    @property
+    def place(self) -> tuple[float, str, str]:
+        """Its place in a list, to go on after it."""
+        return self.last_at, self.user_id, self.session_id
+
+
+@runtime_checkable
+class ListsSessions(Protocol):
+    """A store that can also list sessions without reading their messages."""
+
+    def sessions(
+        self, where: Filter, *, limit: int, after: tuple[float, str, str] | None = None
+    ) -> Sequence[SessionRow]:
+        """The sessions with active messages, the one with the newest message first.
+
+        At one time they come in falling order of their users and ids.
+
+        Args:
+            where: `user_id`, `session_id`, `agent_id` (an agent that spoke in it), `since` and `until`
+                (it began before `until`, and its newest message is not before `since`); other fields
+                do not count.
+            after: The place of the last row of the page before. A session with a message since then has
+                moved to the front, and does not come again.
+        """
+
+
 DecidesAgain: TypeAlias = Callable[[Commit, Callable[[str], str]], Mapping[str, str]]
 """Takes the decisions of a commit anew, against the store as it is now, and commits them there.
 

@@ -8,7 +8,6 @@ from supervisor_memory.errors import Conflict, RecordNotFound
 from supervisor_memory.model.records import (
     DIGEST_FAMILY,
     AuditEvent,
-    Filter,
     Record,
     Scope,
     Source,
@@ -18,20 +17,9 @@ from supervisor_memory.model.records import (
 from supervisor_memory.ports import Ports, ReadStore
 from supervisor_memory.stages.insert.draft import embedded
 from supervisor_memory.stores.protocol import Change, Commit
+from supervisor_memory.stores.sessions import SUBJECT, UNTIL, states_of
 
-SUBJECT: Final = "session"
-"""The subject of each state; its attribute is the session's id, so that a session has one active state."""
-NAME: Final = "name"
-CLOSED_AT: Final = "closed_at"
-UNTIL: Final = "until"
-"""The key for the `created_at` of the newest message in the digest; without it there is no digest yet."""
-LINES: Final = "lines"
 _TRIES: Final = 20
-
-
-def states_of(user_id: str, session_id: str | None = None) -> Filter:
-    """The filter of the active states of a user's sessions, or of a single session."""
-    return Filter(user_id, families=(DIGEST_FAMILY,), subject=SUBJECT, attribute=session_id)
 
 
 def state_of(scope: Scope, view: ReadStore) -> Record | None:

@@ -12,9 +12,10 @@ from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.model.records import Record, Scope
 from supervisor_memory.stores.protocol import MemoryBackend
+from supervisor_memory.stores.sessions import CLOSED_AT, NAME, UNTIL, states_of
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.clock import MONDAY, FixedClock
-from supervisor_memory.upkeep.sessions import CLOSED_AT, NAME, UNTIL, keep_state, state_of, states_of
+from supervisor_memory.upkeep.sessions import keep_state, state_of
 from tests.opened import STORES, opened
 
 DAY = 86_400.0

@@ -29,7 +29,16 @@ from supervisor_memory.stores.arrival import pages, take_all
 from supervisor_memory.stores.caches import forget_texts
 from supervisor_memory.stores.changes import in_order_of_application
 from supervisor_memory.stores.namespace import search, searched_user
-from supervisor_memory.stores.protocol import Commit, Committed, Erased, Health, Ids, Stored, Taken
+from supervisor_memory.stores.protocol import (
+    Commit,
+    Committed,
+    Erased,
+    Health,
+    Ids,
+    SessionRow,
+    Stored,
+    Taken,
+)
 from supervisor_memory.stores.sqlite.moving import TableShelf, stored_page
 from supervisor_memory.stores.sqlite.namespaces import (
     Answers,
@@ -243,6 +252,7 @@ class SqliteBackend(Verbs):
         writing = Writing(connection)
         for position, change in in_order_of_application(commit.changes):
             records[position] = writing.put(change)
+        writing.finish()
         self._audit.append(commit.audit, at=self._clock())
         return Committed(commit.id, tuple(records))
 
@@ -275,6 +285,14 @@ class SqliteBackend(Verbs):
         with self._database.reading() as connection:
             return int(connection.execute(f"SELECT count(*) FROM records WHERE {sql}", bindings).get)
 
+    def sessions(
+        self, where: Filter, *, limit: int, after: tuple[float, str, str] | None = None
+    ) -> Sequence[SessionRow]:
+        from supervisor_memory.stores.sqlite.sessions import session_rows  # rare: a turn lists none
+
+        with self._database.reading() as connection:
+            return session_rows(connection, where, limit=limit, after=after)
+
     def versions(self, record_id: str) -> Sequence[Record]:
         earlier = "SELECT data FROM versions WHERE record_id = ? ORDER BY version"
         with self._database.reading() as connection:
@@ -291,8 +309,9 @@ class SqliteBackend(Verbs):
 
     def _take(self, page: Sequence[Stored]) -> Sequence[Taken]:
         with self._database.writing() as connection:
-            shelf = TableShelf(connection, Writing(connection))
-            decided = take_all(page, shelf, tombstones=self._audit)
+            writing = Writing(connection)
+            decided = take_all(page, TableShelf(connection, writing), tombstones=self._audit)
+            writing.finish()
             self._audit.append(decided.events, at=self._clock())
             return decided.in_order()
 

@@ -151,6 +151,23 @@ _TOLD_OF_TABLE: Final = """CREATE TABLE told_of(
 _SET_ASIDE: Final = "status <> 'active'"
 _SET_ASIDE_INDEX: Final = f"""CREATE INDEX records_set_aside ON records(user_id, family, status, updated_at)
     WHERE {_SET_ASIDE}"""
+_SESSIONS_TABLE: Final = """CREATE TABLE sessions(
+    user_id TEXT NOT NULL, session_id TEXT NOT NULL, agent_id TEXT NOT NULL, first_at REAL NOT NULL,
+    last_at REAL NOT NULL, messages INTEGER NOT NULL,
+    PRIMARY KEY(user_id, session_id, agent_id)) WITHOUT ROWID"""
+"""A row for each session, with "" for the agent, and the same row for each agent that spoke in it."""
+_SESSION_INDEXES: Final = (
+    "CREATE INDEX sessions_by_time ON sessions(agent_id, last_at, user_id, session_id, first_at)",
+    "CREATE INDEX sessions_by_user ON sessions(agent_id, user_id, last_at, session_id, first_at)",
+)
+_OF_SESSION: Final = "user_id = ?1 AND session_id = ?2"
+_NEW_SESSION: Final = "INSERT OR IGNORE INTO sessions VALUES(?1, ?2, '', ?3, ?3, 0)"
+_NEW_AGENT: Final = f"""INSERT OR IGNORE INTO sessions
+    SELECT user_id, session_id, ?3, first_at, last_at, messages FROM sessions
+    WHERE {_OF_SESSION} AND agent_id = ''"""
+_ONE_MORE: Final = f"""UPDATE sessions SET first_at = min(first_at, ?3), last_at = max(last_at, ?3),
+    messages = messages + 1 WHERE {_OF_SESSION}"""
+_SAID: Final = "layer = 'history' AND status = 'active'"
 
 SCHEMA: Final = (
     # `data` is the record, whole; the columns beside it are what is searched for.
@@ -186,6 +203,8 @@ SCHEMA: Final = (
     "CREATE INDEX namespaces_by_user ON namespaces(user_id)",
     ENTRIES_TABLE,
     _TOLD_OF_TABLE,
+    _SESSIONS_TABLE,
+    *_SESSION_INDEXES,
 )
 _COLUMNS: Final = (
     *("id", "namespace", "family", "user_id", "task", "kind", "layer", "status", "subject", "attribute"),
@@ -236,6 +255,7 @@ class Writing:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         self._revisions: dict[Namespace, int] = {}
+        self._shrunk: set[tuple[str, str]] = set()
 
     def put(self, change: Change) -> Record:
         """Apply a change and return the record as stored.
@@ -256,6 +276,7 @@ class Writing:
             self._put_vector(key, record, vector)
         self._put_entry(key, record, current)
         self._put_messages(record, current)
+        self._put_session(record, current)
         return record
 
     def put_stored(self, stored: Stored, current: Record | None) -> None:
@@ -269,6 +290,13 @@ class Writing:
         self._put_vector(key, record, stored.vector)
         self._put_entry(key, record, current)
         self._put_messages(record, current)
+        self._put_session(record, current)
+
+    def finish(self) -> None:
+        """Count the sessions anew that have lost messages, each once a commit."""
+        for user_id, session_id in self._shrunk:
+            count_session(self._connection, user_id, session_id)
+        self._shrunk.clear()
 
     def _current(self, record_id: str) -> tuple[int | None, Record | None]:
         row = self._connection.execute("SELECT key, data FROM records WHERE id = ?", (record_id,)).fetchone()
@@ -328,6 +356,29 @@ class Writing:
             sql = gone if message in before else "INSERT INTO told_of VALUES(?, ?)"
             self._connection.execute(sql, (message, record.id))
 
+    def _put_session(self, record: Record, current: Record | None) -> None:
+        before, after = _said_in(current), _said_in(record)
+        if before == after:
+            return
+        if before is not None:
+            self._shrunk.add(before[:2])
+        if after is None or after[:2] in self._shrunk:
+            return
+        user_id, session_id, agent_id, at = after
+        of_agent = (
+            f"SELECT user_id, session_id, ?3, first_at, last_at, messages FROM sessions WHERE {_OF_SESSION}"
+        )
+        for sql, values in (
+            ("INSERT OR IGNORE INTO sessions VALUES(?1, ?2, '', ?3, ?3, 0)", (at,)),
+            (f"INSERT OR IGNORE INTO sessions {of_agent} AND agent_id = ''", (agent_id,)),
+            (
+                "UPDATE sessions SET first_at = min(first_at, ?3), last_at = max(last_at, ?3), "
+                f"messages = messages + 1 WHERE {_OF_SESSION}",
+                (at,),
+            ),
+        ):
+            self._connection.execute(sql, (user_id, session_id, *values))
+
     def _revision(self, namespace: Namespace) -> int:
         """The number of this commit among those of the namespace."""
         if namespace not in self._revisions:
@@ -343,6 +394,20 @@ class Writing:
         self._revision(namespace)
         leave = "UPDATE namespaces SET rebuilt = revision WHERE namespace = ?"
         self._connection.execute(leave, (namespace_text(namespace),))
+
+
+def count_session(connection: apsw.Connection, user_id: str, session_id: str) -> None:
+    """Make the rows of a session from its messages."""
+    connection.execute(f"DELETE FROM sessions WHERE {_OF_SESSION}", (user_id, session_id))
+    connection.execute(
+        f"""WITH said AS MATERIALIZED (
+            SELECT ifnull(data ->> '$.source.agent_id', '') AS agent, data ->> '$.created_at' AS at
+            FROM records WHERE {_OF_SESSION} AND {_SAID})
+        INSERT INTO sessions SELECT ?1, ?2, agent, first_at, last_at, messages
+        FROM (SELECT '' AS agent UNION SELECT agent FROM said), (
+            SELECT min(at) AS first_at, max(at) AS last_at, count(*) AS messages FROM said) WHERE messages""",
+        (user_id, session_id),
+    )
 
 
 def counted(connection: apsw.Connection, user_id: str) -> dict[str, int]:
@@ -364,7 +429,8 @@ def remove(connection: apsw.Connection, user_id: str) -> None:
         connection.execute(f"DELETE FROM {table} WHERE {whose}", (user_id,))
     whose = "namespace IN (SELECT namespace FROM namespaces WHERE user_id = ?)"
     connection.execute(f"DELETE FROM entries WHERE {whose}", (user_id,))
-    connection.execute("DELETE FROM namespaces WHERE user_id = ?", (user_id,))
+    for table in ("namespaces", "sessions"):
+        connection.execute(f"DELETE FROM {table} WHERE user_id = ?", (user_id,))
     connection.execute("CREATE TABLE erased(user)")
     connection.execute("DROP TABLE erased")
 
@@ -382,6 +448,14 @@ def _read_of(record: Record | None) -> tuple[object, ...] | None:
         return None
     said = (record.created_at, record.source.session_id, record.source.speaker, record.is_reply)
     return (record.namespace, record.searched_text, record.layer, *said)
+
+
+def _said_in(record: Record | None) -> tuple[str, str, str, float] | None:
+    """The user, the session, the agent and the time of a message; None: the record is no message in use."""
+    if record is None or record.layer != "history" or record.status != "active":
+        return None
+    session, agent = record.source.session_id, record.source.agent_id
+    return None if session is None else (record.user_id, session, agent or "", record.created_at)
 
 
 def _values(record: Record, revision: int) -> tuple[str | int | float | None, ...]:
@@ -433,5 +507,15 @@ def _set_aside(connection: apsw.Connection) -> None:
     connection.execute(_SET_ASIDE_INDEX)
 
 
-STEPS: Final[tuple[Step, ...]] = (_without_words, _entries_anew, _told_of, _set_aside)
+def _sessions(connection: apsw.Connection) -> None:
+    """Step to format 6: format 5 had the messages of sessions, and no table of the sessions."""
+    connection.execute("DROP TABLE IF EXISTS sessions")
+    for statement in (_SESSIONS_TABLE, *_SESSION_INDEXES):
+        connection.execute(statement)
+    sessions = f"SELECT DISTINCT user_id, session_id FROM records WHERE session_id IS NOT NULL AND {_SAID}"
+    for user_id, session_id in connection.execute(sessions).fetchall():
+        count_session(connection, str(user_id), str(session_id))
+
+
+STEPS: Final[tuple[Step, ...]] = (_without_words, _entries_anew, _told_of, _set_aside, _sessions)
 """The steps from each format to the next. A change of SCHEMA needs a step here."""

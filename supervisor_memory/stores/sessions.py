@@ -1,0 +1,101 @@
+"""List the sessions of a store, and tell their names and ends from their states."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from supervisor_memory.errors import BackendUnavailable
+from supervisor_memory.model.records import DIGEST_FAMILY, Filter, Record
+from supervisor_memory.stores.protocol import (
+    Copied,
+    Incomplete,
+    ListsSessions,
+    MemoryBackend,
+    SessionRow,
+)
+
+SUBJECT: Final = "session"
+"""The subject of each state; its attribute is the session's id, so that a session has one active state."""
+NAME: Final = "name"
+CLOSED_AT: Final = "closed_at"
+UNTIL: Final = "until"
+"""The key for the `created_at` of the newest message in the digest; without it there is no digest yet."""
+LINES: Final = "lines"
+_ALL: Final = 2**31 - 1
+
+
+def states_of(user_id: str | None, session_id: str | None = None) -> Filter:
+    """The filter of the active states of a user's sessions, or of a single session."""
+    return Filter(user_id, families=(DIGEST_FAMILY,), subject=SUBJECT, attribute=session_id)
+
+
+def list_sessions(
+    backend: MemoryBackend, where: Filter, *, limit: int, after: tuple[float, str, str] | None = None
+) -> Sequence[SessionRow]:
+    """The sessions that match, as `ListsSessions.sessions` gives them.
+
+    A store without that power is asked for all messages that can match.
+
+    Raises:
+        BackendUnavailable: the store is out of reach.
+    """
+    if isinstance(backend, ListsSessions):
+        return backend.sessions(where, limit=limit, after=after)
+    said = defaultdict[tuple[str, str], list[Record]](list)
+    of_session = Filter(where.user_id, session_id=where.session_id, layers=("history",))
+    for record in _all(backend, of_session):
+        if record.source.session_id is not None:
+            said[record.user_id, record.source.session_id].append(record)
+    rows = [_row(key, messages) for key, messages in said.items()]
+    first = sorted((row for row in rows if _matches(row, where, after)), key=_place, reverse=True)[:limit]
+    if not first:
+        return ()
+    states = {(each.user_id, each.attribute or ""): each for each in _states(backend, where)}
+    return tuple(with_state(row, states.get((row.user_id, row.session_id))) for row in first)
+
+
+def with_state(row: SessionRow, state: Record | None) -> SessionRow:
+    """The row of a session with what its state tells."""
+    if state is None:
+        return row
+    name, closed_at = state.metadata.get(NAME), state.metadata.get(CLOSED_AT)
+    return replace(
+        row,
+        name=name if isinstance(name, str) else None,
+        closed_at=float(closed_at) if isinstance(closed_at, (int, float)) else None,
+        is_digested=UNTIL in state.metadata,
+    )
+
+
+def _all(backend: MemoryBackend, where: Filter) -> Sequence[Record]:
+    found = backend.list(where, limit=_ALL)
+    if isinstance(found, Incomplete) and not isinstance(found, Copied):
+        raise BackendUnavailable(
+            "the store is out of reach, so its sessions cannot be listed; try again later"
+        )
+    return found
+
+
+def _states(backend: MemoryBackend, where: Filter) -> Iterable[Record]:
+    """The states, the latest last."""
+    return reversed(_all(backend, states_of(where.user_id, where.session_id)))
+
+
+def _row(key: tuple[str, str], messages: Sequence[Record]) -> SessionRow:
+    times = [each.created_at for each in messages]
+    agents = sorted({each.source.agent_id for each in messages if each.source.agent_id is not None})
+    return SessionRow(key[1], key[0], tuple(agents), min(times), max(times), len(messages))
+
+
+def _place(row: SessionRow) -> tuple[float, str, str]:
+    return row.place
+
+
+def _matches(row: SessionRow, where: Filter, after: tuple[float, str, str] | None) -> bool:
+    return (
+        (where.agent_id is None or where.agent_id in row.agents)
+        and (where.since is None or where.since <= row.last_at)
+        and (where.until is None or row.first_at < where.until)
+        and (after is None or row.place < after)
+    )
