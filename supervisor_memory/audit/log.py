@@ -424,6 +424,24 @@ class AuditLog:
             self._tombstones.put(user_id, verbatim, at=at, erasure=begin.id)
         return removed
 
+    def erase_records(
+        self, user_id: str, records: Sequence[Record], *, at: float, actor: str = "operator"
+    ) -> dict[str, int]:
+        """Remove the keys and accesses of some records of a user, as `erase` does those of all.
+
+        The chain gets an "erase.records", which says how many.
+        """
+        begin = AuditEvent("erase.records", user_id=user_id, actor=actor, detail={"records": len(records)})
+        ids = [record.id for record in records]
+        with self._database.writing() as connection:
+            self.append([begin], at=at)
+            removed = _counted(connection, None, ids)
+            for table, where, bindings in _rows_of(None, ids).values():
+                connection.execute(f"DELETE FROM {table} WHERE {where}", bindings)
+            verbatim = [record.id for record in records if record.layer == "history"]
+            self._tombstones.put_marks(verbatim, erasure=begin.id)
+        return {what: count for what, count in removed.items() if what not in {"notes", "pseudonyms"}}
+
     def users(self) -> Sequence[str]:
         """The ids of all users with a pseudonym in the log."""
         with self._database.reading() as connection:

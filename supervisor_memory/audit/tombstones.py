@@ -18,6 +18,8 @@ TABLES: Final = (
         id TEXT PRIMARY KEY, user TEXT NOT NULL, removed INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID""",
 )
 
+_MARK: Final = "INSERT OR IGNORE INTO erased_verbatim SELECT value FROM json_each(?)"
+
 
 class Tombstones:
     """The tombstones of a log. Inside an open transaction of the database each call joins it.
@@ -40,11 +42,16 @@ class Tombstones:
         """
         name = self.name(user_id)
         put = "INSERT INTO tombstones VALUES(?, ?) ON CONFLICT(user) DO UPDATE SET at = max(at, excluded.at)"
-        mark = "INSERT OR IGNORE INTO erased_verbatim SELECT value FROM json_each(?)"
         with self._database.writing() as connection:
             connection.execute(put, (name, at))
-            connection.execute(mark, (json.dumps(verbatim),))
+            connection.execute(_MARK, (json.dumps(verbatim),))
             connection.execute("INSERT INTO erasures(id, user) VALUES(?, ?)", (erasure, name))
+
+    def put_marks(self, verbatim: Sequence[str], *, erasure: str) -> None:
+        """Begin an erasure of some records; `erasure` is the id of the event "erase.records"."""
+        with self._database.writing() as connection:
+            connection.execute(_MARK, (json.dumps(verbatim),))
+            connection.execute("INSERT INTO erasures VALUES(?, '', 1)", (erasure,))
 
     def erased_at(self, user_id: str) -> float | None:
         """When a user was erased last, in seconds since 1970; None: never."""
@@ -52,7 +59,7 @@ class Tombstones:
         return float(found[0][0]) if found else None
 
     def refuse_erased(self, records: Sequence[Record]) -> None:
-        """Refuse new records that were said before their user was erased.
+        """Refuse new records that were said before their user was erased, or are read from erased messages.
 
         Raises:
             WasErased: there are such records; the error has their `record_ids`.
@@ -60,11 +67,12 @@ class Tombstones:
         if not records:
             return
         times = {user_id: self.erased_at(user_id) for user_id in {each.user_id for each in records}}
+        marked = self._marked([message for each in records if (message := message_of(each))])
         refused = [
             record
             for record in records
-            if (at := times[record.user_id]) is not None
-            and (record.created_at < at or self._is_said_again(record))
+            if ((at := times[record.user_id]) is not None and record.created_at < at)
+            or message_of(record) in marked
         ]
         if refused:
             raise was_erased(refused, records)
@@ -89,19 +97,25 @@ class Tombstones:
         with self._database.writing() as connection:
             connection.execute("UPDATE erasures SET removed = 1")
 
-    def _is_said_again(self, record: Record) -> bool:
-        again = "SELECT 1 FROM erased_verbatim WHERE id = ?"
-        return record.layer == "history" and bool(self._select("erased_verbatim", again, record.id))
+    def _marked(self, messages: Sequence[str]) -> Collection[str]:
+        """Those of the messages that were erased."""
+        erased = "SELECT id FROM erased_verbatim WHERE id IN (SELECT value FROM json_each(?))"
+        return {str(row[0]) for row in self._select("erased_verbatim", erased, json.dumps(messages))}
 
     def _select(self, table: str, sql: str, *bindings: str) -> Sequence[tuple[Any, ...]]:
         with self._database.reading() as connection:
             return select(connection, table, sql, *bindings)
 
 
+def message_of(record: Record) -> str | None:
+    """The message that a record is, or was read from; None: neither."""
+    return record.id if record.layer == "history" else record.ref_id
+
+
 def was_erased(refused: Collection[Record], records: Collection[Record]) -> WasErased:
     """The error for new records of which some were said before their user was erased."""
     return WasErased(
-        f"{len(refused)} of {len(records)} new records were said before their user was erased, so nothing "
-        "was written; what is said anew is remembered again",
+        f"{len(refused)} of {len(records)} new records were said before their user was erased, or in an "
+        "erased session, so nothing was written; what is said anew is remembered again",
         record_ids=tuple(record.id for record in refused),
     )

@@ -204,6 +204,25 @@ class Erases(Protocol):
         """
 
 
+@runtime_checkable
+class ErasesRecords(Protocol):
+    """A store that can also remove some records of a user for good."""
+
+    def erase_records(
+        self, ids: Ids, *, user_id: str, at: float, actor: str = "operator", history_of: Ids = ()
+    ) -> Erased:
+        """Remove records with their versions, vectors, words, keys and accesses; unknown ids do no harm.
+
+        Verbatim records with these ids are refused from now on, and so are new records read from them.
+
+        Args:
+            history_of: Records that stay and lose their earlier versions.
+
+        Raises:
+            BackendError: the store failed; a store on a server may have removed some. Call it again.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Stored:
     """A record as a store keeps it, with its history and its vector, to move to another store.

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from supervisor_memory.audit.log import AuditLog
-from supervisor_memory.audit.tombstones import was_erased
+from supervisor_memory.audit.tombstones import message_of, was_erased
 from supervisor_memory.errors import BackendError, BackendUnavailable
 from supervisor_memory.model.records import Record, new_id
 from supervisor_memory.stores.caches import forget_texts
@@ -126,6 +126,10 @@ class RemoteErasing(ABC):
     def _sweep(self, user_id: str, tombstone: Tombstone) -> Sequence[str]:
         """Write marks, remove a user's doomed items, read again; returns what is left, as sentences."""
 
+    @abstractmethod
+    def _keys(self, record: Record) -> Iterable[str]:
+        """The keys of everything the store holds of a record, those of its earlier versions last."""
+
     # Erasing
 
     def holds(self, user_id: str) -> Mapping[str, int]:
@@ -138,6 +142,26 @@ class RemoteErasing(ABC):
         told = self._audit.erase(user_id, held.records, at=tombstone.at, actor=actor)
         removed = held.counted() | told
         return Erased(removed, self._finish(), self.out_of_reach)
+
+    def erase_records(
+        self, records: Sequence[Record], *, user_id: str, at: float, actor: str, trimmed: Sequence[Record]
+    ) -> Erased:
+        """Remove records, and the earlier versions of others; see `ErasesRecords`. An erasure cut off is not
+        completed by other instances: call it again.
+        """
+        self._make_secret(new_id() + new_id())
+        self._secret, _ = self._read([])
+        keys = {key for record in records for key in self._keys(record)}
+        for record in trimmed:
+            earlier = record.version - 1
+            keys |= {*[*self._keys(record)][-earlier:]} if earlier else set()
+        left = self._sweep(user_id, Tombstone(float("-inf"), also=frozenset(keys)))
+        told = self._audit.erase_records(user_id, records, at=at, actor=actor)
+        self._forget()
+        versions = sum(record.version - 1 for record in (*records, *trimmed))
+        vectors = sum(record.embedder is not None for record in records)
+        removed = {"records": len(records), "versions": versions, "vectors": vectors, **told}
+        return Erased(removed, (*left, *self._finish_log()), self.out_of_reach)
 
     def catch_up(self) -> None:
         """Complete the erasures under way, of any instance; does nothing once all are complete."""
@@ -198,11 +222,9 @@ class RemoteErasing(ABC):
 
     def _refused(self, records: Sequence[Record], asking: Asking) -> tuple[Sequence[Record], bool]:
         """The records to refuse, and whether the erasure of one of their users is under way."""
-        verbatim = [record for record in records if record.layer == "history"]
+        said = [message for record in records if (message := message_of(record)) is not None]
         users = {record.user_id for record in records}
-        found = self._ask(
-            lambda: [*map(self._name, sorted(users)), *(self.mark(each.id) for each in verbatim)], asking
-        )
+        found = self._ask(lambda: [*map(self._name, sorted(users)), *map(self.mark, said)], asking)
         if not found:
             return (), False
         tombstones = {user_id: found.get(self._name(user_id)) for user_id in users}
@@ -213,7 +235,7 @@ class RemoteErasing(ABC):
             record
             for record in records
             if ((tombstone := tombstones[record.user_id]) is not None and record.created_at < tombstone.at)
-            or (record.layer == "history" and self.mark(record.id) in found)
+            or ((message := message_of(record)) is not None and self.mark(message) in found)
         ]
         return refused, any(each is not None and each.user_id is not None for each in tombstones.values())
 

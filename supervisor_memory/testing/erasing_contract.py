@@ -16,7 +16,16 @@ from supervisor_memory.audit.log import Access
 from supervisor_memory.audit.turns import given
 from supervisor_memory.errors import Conflict, RecordNotFound, SupervisorMemoryError, WasErased
 from supervisor_memory.model.records import SESSION_FAMILY, AuditEvent, Filter, Hit, Record, Scope
-from supervisor_memory.stores.protocol import Change, Commit, Erased, Erases, MemoryBackend, Moves, Stored
+from supervisor_memory.stores.protocol import (
+    Change,
+    Commit,
+    Erased,
+    Erases,
+    ErasesRecords,
+    MemoryBackend,
+    Moves,
+    Stored,
+)
 from supervisor_memory.testing.backend_contract import (
     ALIKE,
     NOW,
@@ -204,6 +213,52 @@ class ErasingContract:
         erase(backend)
         taken = backend.take([Stored(tea()), Stored(tea("late tea", created_at=LATER))])
         assert [(each.what, each.reason) for each in taken] == [("refused", "erased"), ("added", "")]
+
+
+class ErasingRecordsContract:
+    """The promises of `ErasesRecords`. Each test gets an empty backend."""
+
+    def test_some_records_go_with_their_versions_and_others_stay(self, backend: MemoryBackend) -> None:
+        gone, kept = embedded("green tea", axis=1), embedded("white tea", axis=2)
+        hello, other = with_vector(said(), direction(1)), tea("black tea", user="bo")
+        backend.write([gone, kept, hello, other])
+        backend.update([Change(replace(each, content=f"{each.content}, cold"), 1) for each in (gone, kept)])
+        erased = erase_records(backend, [gone.id, hello.id, other.id, "unknown"])
+        assert {what: erased.removed[what] for what in ("records", "versions", "vectors")} == {
+            "records": 2, "versions": 1, "vectors": 2,
+        }  # fmt: skip
+        assert erased.pending == ()
+        assert contents(left_of(backend)) == ["white tea, cold"]
+        assert backend.versions(gone.id) == ()
+        assert len(backend.versions(kept.id)) == 2
+        assert contents(left_of(backend, "bo")) == ["black tea"]
+        assert contents(backend.search(query("tea", vector=direction(1)), limit=9)) == ["white tea, cold"]
+        assert_chain(backend.audit.tail(1000), backend.audit.log_id)
+
+    def test_records_that_stay_can_lose_their_earlier_versions(self, backend: MemoryBackend) -> None:
+        kept = written(backend, tea("white tea"))
+        backend.update([Change(replace(kept, content="white tea, cold"), 1)])
+        assert erase_records(backend, [], history_of=[kept.id]).removed["versions"] == 1
+        assert contents(backend.versions(kept.id)) == ["white tea, cold"]
+        (now,) = backend.get([kept.id])
+        backend.update([Change(replace(now, content="white tea, hot"), now.version)])
+        assert contents(backend.versions(kept.id)) == ["white tea, cold", "white tea, hot"]
+
+    def test_erased_messages_and_what_was_read_from_them_do_not_come_back(
+        self, backend: MemoryBackend
+    ) -> None:
+        hello = written(backend, said())
+        erase_records(backend, [hello.id])
+        for again in (hello, tea("green tea", ref_id=hello.id)):
+            with pytest.raises(WasErased):
+                backend.write([again])
+        backend.write([tea("white tea", ref_id="another"), said("hello again")])
+        assert contents(left_of(backend)) == ["hello again", "white tea"]
+
+
+def erase_records(backend: MemoryBackend, ids: Sequence[str], **options: Any) -> Erased:
+    assert isinstance(backend, ErasesRecords)
+    return backend.erase_records(ids, user_id="alice", at=LATER, **options)
 
 
 class SharedErasingContract(ErasingContract):

@@ -117,10 +117,14 @@ def place(
                 raise
             continue
         except WasErased as error:  # a turn that runs again: only what is new of it is remembered
-            kept = tuple(r for r in said.verbatim if r.id not in error.facts["record_ids"])
+            refused = error.facts["record_ids"]
+            kept = tuple(r for r in said.verbatim if r.id not in refused)
             if len(kept) == len(said.verbatim):
                 raise
-            said = replace(said, verbatim=kept, is_repeated=True)
+            left = [n for n, each in enumerate(said.candidates) if each.ref_id not in refused]
+            ids = [*(ids[n] for n in left), *ids[len(said.candidates) :]]
+            vectors, told = [vectors[n] for n in left], tuple(said.candidates[n] for n in left)
+            said = replace(said, verbatim=kept, candidates=told, is_repeated=True)
             continue
         is_saved, is_applied = done.saved, done.applied
         results = (replace(r, saved=r.saved and is_saved, applied=is_applied) for r in draft.results)

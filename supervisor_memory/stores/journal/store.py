@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -40,6 +41,7 @@ from supervisor_memory.stores.protocol import (
     DecidesAgain,
     Erased,
     Erases,
+    ErasesRecords,
     Health,
     Ids,
     Incomplete,
@@ -395,6 +397,30 @@ class JournalBackend(Verbs):
         return Erased(
             _most(removed, done.removed), (*done.pending, *self._replay.finish_erasures()), done.out_of_reach
         )
+
+    def erase_records(
+        self, ids: Ids, *, user_id: str, at: float, actor: str = "operator", history_of: Ids = ()
+    ) -> Erased:
+        """Remove records in the store and here, once nothing waits; see `ErasesRecords`."""
+        place, store = self._place, self._store
+        if not isinstance(store, ErasesRecords):
+            raise BackendError(f"the backend {self.name!r} cannot erase single records", backend=self.name)
+        if not self.replay():
+            raise OutOfReach(
+                f"commits wait for {self.name}, so nothing was erased; see `supervisor-memory backlog`",
+                backend=self.name,
+            )
+        records = [each for each in self.get(ids) if each.user_id == user_id]
+        erase = partial(store.erase_records, ids, user_id=user_id, at=at, actor=actor, history_of=history_of)
+        done = self._link.call(_LONG, erase)
+        with place.database.writing():
+            told = place.audit.erase_records(user_id, records, at=at, actor=actor)
+            if place.copy is not None:
+                place.copy.remove(ids)
+        self._overlay.forget()
+        forget_texts()
+        pending = (*done.pending, *self._replay.finish_erasures())
+        return Erased(_most(told, done.removed), pending, done.out_of_reach)
 
     def _erasing(self) -> Erases:
         if self._erases is not None:

@@ -10,7 +10,7 @@ from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.errors import CorruptStore
 from supervisor_memory.model.records import Record
 from supervisor_memory.stores.langgraph.calls import StoreCalls
-from supervisor_memory.stores.langgraph.items import Found, Layout, put
+from supervisor_memory.stores.langgraph.items import Found, Layout, label, part_of, put
 from supervisor_memory.stores.remote_erasing import Answers, Held, RemoteErasing, Tombstone, is_doomed
 
 _OUT_OF_REACH: Final = (
@@ -135,6 +135,12 @@ class StoreErasing(RemoteErasing):
         secret, *stones = items
         found = {name: _tombstone(item) for name, item in zip(names, stones, strict=True) if item is not None}
         return None if secret is None else str(secret.value.get("secret")), found
+
+    def _keys(self, record: Record) -> Iterator[str]:
+        for part in (part_of(record), "owners"):
+            yield f"{part}/{label(record.id)}"
+        for each in self._layout.earlier(record):
+            yield f"versions/{each.key}"
 
     def _part(self, item: Item) -> str:
         return item.namespace[len(self._layout.prefix)]

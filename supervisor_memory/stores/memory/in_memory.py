@@ -11,7 +11,7 @@ from supervisor_memory.stores.arrival import staged_in
 from supervisor_memory.stores.caches import forget_texts
 from supervisor_memory.stores.memory.reading import StateBackend
 from supervisor_memory.stores.memory.state import State
-from supervisor_memory.stores.protocol import Commit, Committed, Erased, Health, Stored, Taken
+from supervisor_memory.stores.protocol import Commit, Committed, Erased, Health, Ids, Stored, Taken
 
 
 class InMemoryBackend(StateBackend):
@@ -60,6 +60,19 @@ class InMemoryBackend(StateBackend):
             removed = self._state.counted(user_id)
             removed |= self._audit.erase(user_id, self._state.of_user(user_id), at=at, actor=actor)
             self._state = self._state.without([user_id])
+            pending = self._audit.finish_erasures(at=self._clock())
+        forget_texts()
+        return Erased(removed, pending)
+
+    def erase_records(
+        self, ids: Ids, *, user_id: str, at: float, actor: str = "operator", history_of: Ids = ()
+    ) -> Erased:
+        """Remove records; see `ErasesRecords`."""
+        with self._lock:
+            records = self._state.owned(ids, user_id)
+            removed = self._state.counted_of(records, history_of=history_of)
+            removed |= self._audit.erase_records(user_id, records, at=at, actor=actor)
+            self._state = self._state.without_records({r.id for r in records}, history_of=history_of)
             pending = self._audit.finish_erasures(at=self._clock())
         forget_texts()
         return Erased(removed, pending)

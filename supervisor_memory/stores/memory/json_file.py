@@ -19,7 +19,7 @@ from supervisor_memory.stores.intents import Intents
 from supervisor_memory.stores.memory.reading import StateBackend
 from supervisor_memory.stores.memory.snapshot import Snapshot, UnknownFormat, decoded, encoded
 from supervisor_memory.stores.memory.state import Staged, State
-from supervisor_memory.stores.protocol import Commit, Committed, Erased, Health, Stored, Taken
+from supervisor_memory.stores.protocol import Commit, Committed, Erased, Health, Ids, Stored, Taken
 from supervisor_memory.stores.verbs import health_of_files
 
 __all__ = ["AUDIT_FILE_NAME", "FILE_NAME", "JsonBackend"]
@@ -108,6 +108,20 @@ class JsonBackend(StateBackend):
             del state
             return Erased(removed, self._finish_erasures())
 
+    def erase_records(
+        self, ids: Ids, *, user_id: str, at: float, actor: str = "operator", history_of: Ids = ()
+    ) -> Erased:
+        """Remove records, the file first; see `ErasesRecords`."""
+        with self._lock, self._file.locked(self._lock_seconds):
+            self._settle()
+            state = self._current()
+            records = state.owned(ids, user_id)
+            removed = state.counted_of(records, history_of=history_of)
+            self._write_anew(state.without_records({r.id for r in records}, history_of=history_of))
+            removed |= self._audit.erase_records(user_id, records, at=at, actor=actor)
+            del state
+            return Erased(removed, self._finish_erasures())
+
     def _finish_erasures(self, *, seconds: float | None = None) -> tuple[str, ...]:
         """Remove the last traces of erased users from the files; returns what is in the way, as sentences."""
         try:
@@ -122,11 +136,14 @@ class JsonBackend(StateBackend):
         if not (erased := tombstones.not_removed()):
             return
         state = self._current()
-        state = state.without([user for user in state.users if tombstones.name(user) in erased])
+        self._write_anew(state.without([u for u in state.users if tombstones.name(u) in erased]))
+        tombstones.note_removed()
+
+    def _write_anew(self, state: State) -> None:
+        """Write the file with another state, and overwrite the old file."""
         commit_id = self._snapshot.commit_id
         self._file.replace(encoded(state, Staged(results=[]), commit_id=commit_id), overwrite=True)
         self._snapshot = Snapshot(state, commit_id)
-        tombstones.note_removed()
         forget_texts()
 
     def health(self) -> Health:

@@ -174,21 +174,34 @@ class State:
 
     def counted(self, user_id: str) -> dict[str, int]:
         """How much there is of a user, by kind."""
-        ids = [record.id for record in self.of_user(user_id)]
+        return self.counted_of(self.of_user(user_id))
+
+    def counted_of(self, records: Sequence[Record], *, history_of: Sequence[str] = ()) -> dict[str, int]:
+        """How much there is of some records, and of the earlier versions of others."""
+        ids = [record.id for record in records]
         return {
             "records": len(ids),
-            "versions": sum(len(self.history.get(each, ())) for each in ids),
+            "versions": sum(len(self.history.get(each, ())) for each in (*ids, *history_of)),
             "vectors": sum(each in self.vectors for each in ids),
         }
 
     def without(self, user_ids: Collection[str]) -> "State":
         """A new state without the records of these users."""
-        gone = {record.id for user_id in user_ids for record in self.of_user(user_id)}
+        return self.without_records({r.id for user_id in user_ids for r in self.of_user(user_id)})
+
+    def without_records(self, gone: Collection[str], *, history_of: Collection[str] = ()) -> "State":
+        """A new state without these records, and without the earlier versions of others."""
+        short = {*gone, *history_of}
         return State(
             {key: record for key, record in self.records.items() if key not in gone},
-            history={key: versions for key, versions in self.history.items() if key not in gone},
+            history={key: versions for key, versions in self.history.items() if key not in short},
             vectors={key: vector for key, vector in self.vectors.items() if key not in gone},
         )
+
+    def owned(self, ids: Sequence[str], user_id: str) -> list[Record]:
+        """The records with these ids that are the user's."""
+        found = (self.records.get(each) for each in dict.fromkeys(ids))
+        return [record for record in found if record is not None and record.user_id == user_id]
 
     @property
     def users(self) -> Collection[str]:

@@ -16,7 +16,7 @@ from supervisor_memory.model.records import Record
 from supervisor_memory.stores.protocol import Ids
 from supervisor_memory.stores.qdrant.calls import QdrantCalls
 from supervisor_memory.stores.qdrant.collection_names import CollectionNames
-from supervisor_memory.stores.qdrant.points import READ, found, point_id, upsert
+from supervisor_memory.stores.qdrant.points import READ, found, point_id, upsert, version_id
 from supervisor_memory.stores.remote_erasing import Answers, Held, RemoteErasing, Tombstone, is_doomed
 
 _SERVER: Final = (
@@ -132,6 +132,10 @@ class QdrantErasing(RemoteErasing):
         if ids:
             self._calls.remove(name, ids)
         return ids
+
+    def _keys(self, record: Record) -> Iterable[str]:
+        earlier = (version_id(record.id, number) for number in range(1, record.version))
+        return point_id(record.id), *earlier
 
     def _left(self, name: str, user_id: str, tombstone: Tombstone, removed: Sequence[str]) -> int:
         """How many doomed points are still there."""

@@ -256,6 +256,13 @@ class QdrantBackend(Verbs):
         self._intents.doubt()  # its rows come after what another process may have begun
         return self._erasing.erase(user_id, at=at, actor=actor)
 
+    def erase_records(
+        self, ids: Ids, *, user_id: str, at: float, actor: str = "operator", history_of: Ids = ()
+    ) -> Erased:
+        """Remove records; see `ErasesRecords`."""
+        gone, kept = ([r for r in self.get(some) if r.user_id == user_id] for some in (ids, history_of))
+        return self._erasing.erase_records(gone, user_id=user_id, at=at, actor=actor, trimmed=kept)
+
     def health(self) -> Health:
         details: dict[str, str] = {"collections": self._names.division}
         message = "" if self._keeps_audit else "the audit log is in memory; pass `audit`, a directory"

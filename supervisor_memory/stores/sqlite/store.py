@@ -58,6 +58,7 @@ from supervisor_memory.stores.sqlite.tables import (
     of_records,
     record_of,
     remove,
+    remove_records,
 )
 from supervisor_memory.stores.verbs import Verbs, health_of_files
 
@@ -328,6 +329,19 @@ class SqliteBackend(Verbs):
             removed = counted(connection, user_id)
             removed |= self._audit.erase(user_id, records, at=at, actor=actor)
             remove(connection, user_id)
+        return self._without_traces(removed)
+
+    def erase_records(
+        self, ids: Ids, *, user_id: str, at: float, actor: str = "operator", history_of: Ids = ()
+    ) -> Erased:
+        """Remove records in one transaction, then write the file anew; see `ErasesRecords`."""
+        with self._database.writing() as connection:
+            records = [each for each in _by_id(connection, ids) if each.user_id == user_id]
+            removed = remove_records(connection, records, history_of=history_of)
+            removed |= self._audit.erase_records(user_id, records, at=at, actor=actor)
+        return self._without_traces(removed)
+
+    def _without_traces(self, removed: Mapping[str, int]) -> Erased:
         self._known = _Known()
         forget_texts()
         return Erased(removed, self._audit.finish_erasures(at=self._clock()))

@@ -419,10 +419,7 @@ def counted(connection: apsw.Connection, user_id: str) -> dict[str, int]:
 
 
 def remove(connection: apsw.Connection, user_id: str) -> None:
-    """Remove a user from all tables.
-
-    Also changes the schema's number, by which every process knows that its caches may hold an erased user.
-    """
+    """Remove a user from all tables."""
     whose = "id IN (SELECT id FROM records WHERE user_id = ?)"
     connection.execute(f"DELETE FROM told_of WHERE {whose}", (user_id,))
     for table, whose in reversed(_OF_USER.values()):
@@ -431,6 +428,36 @@ def remove(connection: apsw.Connection, user_id: str) -> None:
     connection.execute(f"DELETE FROM entries WHERE {whose}", (user_id,))
     for table in ("namespaces", "sessions"):
         connection.execute(f"DELETE FROM {table} WHERE user_id = ?", (user_id,))
+    _outdate_caches(connection)
+
+
+def remove_records(
+    connection: apsw.Connection, records: Sequence[Record], *, history_of: Sequence[str]
+) -> dict[str, int]:
+    """Remove records from all tables; returns how many rows, by kind."""
+    ids = json.dumps([record.id for record in records])
+    with_history = json.dumps([*(record.id for record in records), *history_of])
+    of_record = "id IN (SELECT value FROM json_each(?))"
+    keys = f"IN (SELECT key FROM records WHERE {of_record})"
+    namespaces = f"namespace IN (SELECT namespace FROM records WHERE {of_record})"
+    connection.execute(f"DELETE FROM entries WHERE {namespaces} AND key {keys}", (ids, ids))
+    connection.execute(f"DELETE FROM told_of WHERE {of_record}", (ids,))
+    removed: dict[str, int] = {}
+    for table, where, bindings in (
+        ("vectors", f"key {keys}", ids),
+        ("versions", f"record_{of_record}", with_history),
+        ("records", of_record, ids),
+    ):
+        connection.execute(f"DELETE FROM {table} WHERE {where}", (bindings,))
+        removed[table] = connection.changes()
+    for user_id, session_id in {said[:2] for each in records if (said := _said_in(each)) is not None}:
+        count_session(connection, user_id, session_id)
+    _outdate_caches(connection)
+    return removed
+
+
+def _outdate_caches(connection: apsw.Connection) -> None:
+    """Change the schema's number: every process then knows that its caches may hold erased texts."""
     connection.execute("CREATE TABLE erased(user)")
     connection.execute("DROP TABLE erased")
 
