@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from supervisor_memory.embedding.protocol import Embedder
+    from supervisor_memory.upkeep.sessions import Sessions
 
 __all__ = ["Forgotten", "Memory", "Recalled", "Receipt"]
 
@@ -201,6 +202,13 @@ class Memory:
         backend = existing_backend(settings)
         known = settings if embedder else settings.model_copy(update={"embedding_model": "none"})
         return cls(known, backend=backend)
+
+    @property
+    def sessions(self) -> "Sessions":
+        """The desk that lists, shows, names, closes and erases sessions."""
+        from supervisor_memory.upkeep.sessions import Sessions  # a turn needs none of it
+
+        return Sessions(self.services, self.queue, self.review.curator, self._trail)
 
     @property
     def embedder(self) -> "Embedder | None":

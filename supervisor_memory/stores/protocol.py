@@ -3,6 +3,7 @@
 `supervisor_memory.testing.backend_contract` holds the promises as tests that any backend can run.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
@@ -317,6 +318,11 @@ class SessionRow:
     def place(self) -> tuple[float, str, str]:
         """Its place in a list, to go on after it."""
         return self.last_at, self.user_id, self.session_id
+
+    @property
+    def cursor(self) -> str:
+        """The place as a text."""
+        return json.dumps(self.place, ensure_ascii=False)
 
 
 @runtime_checkable

@@ -31,6 +31,7 @@ class Receipt:
             on a server failed halfway. The next `erase` of any user completes it; so does the next opening
             of the store or, on a server, the next commit.
         out_of_reach: Other places where such data may be, which no store can clean.
+        session_id: The session that was erased; None: all of the user.
     """
 
     user_id: str
@@ -38,6 +39,7 @@ class Receipt:
     removed: Mapping[str, int]
     pending: tuple[str, ...] = ()
     out_of_reach: tuple[str, ...] = OUT_OF_REACH
+    session_id: str | None = None
 
     @property
     def is_complete(self) -> bool:

@@ -1,23 +1,397 @@
-"""Keep the state of a session: its name, when it was closed, and its digest, in one record."""
+"""List, show, name, close and erase sessions: `SupervisorMemory.sessions` is the desk for that.
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Final
+The state of a session is kept in one record: its name, when it was closed, and its digest.
+"""
 
-from supervisor_memory.errors import Conflict, RecordNotFound
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias, cast
+
+from supervisor_memory.bridge import twin
+from supervisor_memory.errors import (
+    BackendError,
+    ConfirmationRequired,
+    Conflict,
+    InvalidContent,
+    RecordNotFound,
+)
+from supervisor_memory.model.arguments import Moment, as_moment, check_amount, check_login
 from supervisor_memory.model.records import (
     DIGEST_FAMILY,
     AuditEvent,
+    Filter,
     Record,
     Scope,
     Source,
+    check_content,
     content_hash,
     new_id,
 )
-from supervisor_memory.ports import Ports, ReadStore
+from supervisor_memory.ports import Ports, ReadStore, Services
 from supervisor_memory.stages.insert.draft import embedded
-from supervisor_memory.stores.protocol import Change, Commit
-from supervisor_memory.stores.sessions import SUBJECT, UNTIL, states_of
+from supervisor_memory.stores.changes import is_no_new_version
+from supervisor_memory.stores.protocol import Change, Commit, ErasesRecords, SessionRow
+from supervisor_memory.stores.sessions import CLOSED_AT, NAME, SUBJECT, UNTIL, list_sessions, states_of
+from supervisor_memory.upkeep.edit import Curator, in_order, need_all
+from supervisor_memory.upkeep.erase import OUT_OF_REACH, Receipt
+from supervisor_memory.upkeep.queue.queue import Queue
+from supervisor_memory.upkeep.unmerge import taken_out
+from supervisor_memory.wiring.trail import Trail
+
+_SECONDS: Final = 300.0
+_PAGE: Final = 1_000
+_MOST_NAME_BYTES: Final = 1_024
+Role: TypeAlias = Literal["user", "assistant", "tool", "system"]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRow:
+    """A message of a session as a row.
+
+    Args:
+        type: "text": other parts of a message are not kept.
+        sequence: Its number in the session, from 1.
+        parent_id: The message before it; None: it is the first.
+        agent_id: The agent that said it; None: the user, or the supervisor.
+    """
+
+    id: str
+    session_id: str
+    user_id: str
+    sequence: int
+    parent_id: str | None
+    role: Role
+    type: Literal["text"]
+    content: str
+    created_at: float
+    agent_id: str | None
+    speaker: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartyRow:
+    """A user or an agent with the sessions it spoke in: how many, and the first and last time of them all."""
+
+    id: str
+    sessions: int
+    messages: int
+    first_at: float
+    last_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """Lists, shows, names, closes and erases sessions; each verb has an async twin, as `alist`.
+
+    A session is there as long as a message of it is kept. docs/sessions.md describes it.
+    """
+
+    services: Services
+    queue: Queue
+    curator: Curator
+    trail: Trail
+
+    def list(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        limit: int = 100,
+        after: str | None = None,
+    ) -> Sequence[SessionRow]:
+        """Sessions, the one with the newest message first.
+
+        Args:
+            user_id: Only this user's. None: everybody's.
+            agent_id: Only those in which this agent spoke.
+            since, until: Only those that began before `until`, with a message at or after `since`.
+            after: The `cursor` of the last row of the page before.
+
+        Raises:
+            BackendError, DeadlineExceeded: the store failed, or is out of reach.
+        """
+        where = Filter(
+            user_id=None if user_id is None else Scope(user_id).user_id,
+            agent_id=agent_id,
+            since=as_moment(since, what="since", end=False),
+            until=as_moment(until, what="until", end=True),
+        )
+        return self._rows(where, limit=check_amount(limit, what="limit"), after=_place(after))
+
+    def get(self, session_id: str, *, user_id: str) -> SessionRow:
+        """A session.
+
+        Raises:
+            RecordNotFound: nothing is kept of such a session, or it is another user's.
+        """
+        scope = Scope(user_id, session_id=session_id)
+        rows = self._rows(Filter(scope.user_id, session_id=scope.session_id), limit=1)
+        if not rows:
+            raise _not_found(scope)
+        return rows[0]
+
+    def messages(self, session_id: str, *, user_id: str) -> Sequence[MessageRow]:
+        """The messages of a session as rows, in order; raises as `get`."""
+        scope = Scope(user_id, session_id=session_id)
+        of_session = Filter(scope.user_id, session_id=session_id, layers=("history",))
+        said = in_order(self.curator.every(of_session))
+        if not said:
+            raise _not_found(scope)
+        self.trail.accessed("session", said, scope)
+        before = (None, *(each.id for each in said))
+        return [_message(each, n, before[n - 1]) for n, each in enumerate(said, start=1)]
+
+    def users(self) -> Sequence[PartyRow]:
+        """The users with a session, the one who spoke last first; reads the rows of all sessions."""
+        return _parties((row.user_id, row) for row in self._every_row())
+
+    def agents(self, *, user_id: str | None = None) -> Sequence[PartyRow]:
+        """The agents that spoke in a session, of everybody or of a user; reads as `users`."""
+        rows = self._every_row(None if user_id is None else Scope(user_id).user_id)
+        return _parties((agent, row) for row in rows for agent in row.agents)
+
+    def rename(self, session_id: str, name: str, *, user_id: str) -> SessionRow:
+        """Give a session a name; raises as `get`, and InvalidContent: it is empty or over 1,024 bytes."""
+        told = self.services.redactor.text(" ".join(check_content(name, most=_MOST_NAME_BYTES).split()))
+
+        def change(state: Record) -> Record | None:
+            if state.metadata.get(NAME) == told:
+                return None
+            content = state.content if UNTIL in state.metadata else told
+            return replace(state, content=content, metadata={**state.metadata, NAME: told})
+
+        return self._changed(Scope(user_id, session_id=session_id), change, "session-named")
+
+    def close(self, session_id: str, *, user_id: str) -> SessionRow:
+        """End a session, which a later message opens again; a closed one stays as it is. Raises as `get`."""
+        last_at = self.get(session_id, user_id=user_id).last_at
+        closed_at = max(self.services.clock(), last_at)  # messages may bear a later time, by another clock
+
+        def change(state: Record) -> Record | None:
+            known = state.metadata.get(CLOSED_AT)
+            if isinstance(known, (int, float)) and known >= last_at:
+                return None
+            return replace(state, metadata={**state.metadata, CLOSED_AT: closed_at})
+
+        return self._changed(Scope(user_id, session_id=session_id), change, "session-closed")
+
+    def erase(
+        self, session_id: str, *, user_id: str, confirm: bool = False, reviewer: str = "operator"
+    ) -> Receipt:
+        """Remove a session for good: messages, name, digest, and the records whose words only it said.
+
+        Records that another session says too stay, without their earlier versions and without their links to
+        this one. docs/sessions.md says what that covers.
+
+        Args:
+            reviewer: Who erases: a login, which the audit log keeps for ever.
+
+        Raises:
+            ConfirmationRequired: without `confirm=True`; its `held` tells how much it would be.
+            RecordNotFound: nothing is kept of such a session, or it is another user's.
+            BackendError: the store cannot erase single records, or failed; call it again.
+        """
+        scope, by = Scope(user_id, session_id=session_id), check_login(reviewer)
+        backend, first = self.services.backend, self._ports()
+        if not isinstance(backend, ErasesRecords):
+            raise BackendError(
+                f"the backend {backend.name!r} cannot erase single records, and nothing was removed; "
+                "`delete` marks them as deleted",
+                backend=backend.name,
+            )
+        doomed, kept = _held(scope, first)
+        if not doomed:
+            raise _not_found(scope)
+        if confirm is not True:
+            raise ConfirmationRequired(
+                f"erase would remove {len(doomed)} records of session {session_id!r} with all their "
+                "versions, for good; pass confirm=True",
+                held={"records": len(doomed), "kept": len(kept)},
+            )
+        removed: defaultdict[str, int] = defaultdict(int)
+        pending: tuple[str, ...] = ()
+        out_of_reach: tuple[str, ...] = OUT_OF_REACH
+        for _ in range(_TRIES):  # what was written meanwhile goes, too
+            removed["events"] += first.store(self._forget_events, scope, at=first.now)
+            ports = self._ports()
+            doomed, kept = _held(scope, ports)
+            if not doomed and not kept:
+                break
+            try:
+                summaries = _let_go(scope, doomed, kept, ports, actor=by)
+            except Conflict:
+                continue
+            ids, trimmed = [r.id for r in doomed], [*(r.id for r in kept), *summaries]
+            at = ports.now
+            done = ports.store(
+                backend.erase_records, ids, user_id=scope.user_id, at=at, actor=by, history_of=trimmed
+            )
+            for what, count in done.removed.items():
+                removed[what] += count
+            pending, out_of_reach = done.pending, (*OUT_OF_REACH, *done.out_of_reach)
+        self.services.query_vectors.clear()
+        return Receipt(scope.user_id, first.now, removed, pending, out_of_reach, session_id)
+
+    def _forget_events(self, scope: Scope, *, at: float) -> int:
+        return self.queue.forget(scope.user_id, at=at, session_id=scope.session_id)[0]
+
+    def _rows(
+        self, where: Filter, *, limit: int, after: tuple[float, str, str] | None = None
+    ) -> Sequence[SessionRow]:
+        ports = self.curator.reading()
+        return ports.store(list_sessions, self.services.backend, where, limit=limit, after=after)
+
+    def _every_row(self, user_id: str | None = None) -> Iterator[SessionRow]:
+        after: tuple[float, str, str] | None = None
+        while rows := self._rows(Filter(user_id), limit=_PAGE, after=after):
+            yield from rows
+            after = rows[-1].place
+
+    def _changed(self, scope: Scope, change: Callable[[Record], Record | None], reason: str) -> SessionRow:
+        user_id, session_id = scope.user_id, scope.session_id or ""
+        ports = self.curator.reading()
+        said = Filter(user_id, session_id=session_id, layers=("history",))
+        newest = ports.read_store().list(said, limit=1)
+        if not newest:
+            need_all(ports)
+            raise _not_found(scope)
+        of_task = replace(scope, task=newest[0].task)
+        actor = self.trail.reader or "operator"
+        keep_state(of_task, self.curator.writing, change, reason=reason, actor=actor)
+        return self.get(session_id, user_id=user_id)
+
+    def _ports(self) -> Ports:
+        return Ports(self.services, seconds=_SECONDS, now=self.services.clock())
+
+    alist = twin(list)
+    aget = twin(get)
+    amessages = twin(messages)
+    ausers = twin(users)
+    aagents = twin(agents)
+    arename = twin(rename)
+    aclose = twin(close)
+    aerase = twin(erase)
+
+
+def _not_found(scope: Scope) -> RecordNotFound:
+    session = scope.session_id or ""
+    return RecordNotFound(f"nothing is kept of session {session!r} of user {scope.user_id!r}", id=session)
+
+
+def _place(cursor: str | None) -> tuple[float, str, str] | None:
+    if cursor is None:
+        return None
+    try:
+        at, user_id, session_id = json.loads(cursor)
+        return float(at), str(user_id), str(session_id)
+    except (ValueError, TypeError) as error:
+        raise InvalidContent(
+            f"after is {str(cursor)[:64]!r}; pass the cursor of a row as it was given", key="after"
+        ) from error
+
+
+def _message(record: Record, sequence: int, parent_id: str | None) -> MessageRow:
+    source = record.source
+    is_reply = record.is_reply or source.source_class == "agent"
+    role: Role = "assistant" if is_reply else cast("Role", source.source_class)
+    where = record.id, source.session_id or "", record.user_id
+    who = source.agent_id, record.spoken_by
+    at = record.created_at
+    return MessageRow(*where, sequence, parent_id, role, "text", record.content, at, *who)
+
+
+def _parties(rows: Iterable[tuple[str, SessionRow]]) -> Sequence[PartyRow]:
+    of_party = defaultdict[str, list[SessionRow]](list)
+    for party, row in rows:
+        of_party[party].append(row)
+    return [
+        PartyRow(
+            party,
+            len(each),
+            sum(row.messages for row in each),
+            min(row.first_at for row in each),
+            max(row.last_at for row in each),
+        )
+        for party, each in of_party.items()
+    ]
+
+
+def _held(scope: Scope, ports: Ports) -> tuple[Sequence[Record], Sequence[Record]]:
+    """The records that go with a session, and those that stay and know messages of it."""
+    user_id, session_id = scope.user_id, scope.session_id
+    there = list(_every(Filter(user_id, session_id=session_id, statuses=None), ports))
+    said = {record.id for record in there if record.layer == "history"}
+    told = Filter(user_id, ref_ids=tuple(said), statuses=None).everywhere() if said else ()
+    states = replace(states_of(user_id, session_id), statuses=None)
+    found = {r.id: r for r in there} | {r.id: r for where in (*told, states) for r in _every(where, ports)}
+    doomed = {record.id: record for record in found.values() if _goes(record, scope, said)}
+    return [*doomed.values()], [record for record in found.values() if record.id not in doomed]
+
+
+def _every(where: Filter, ports: Ports) -> Iterator[Record]:
+    view = ports.read_store()
+    for start in range(0, 2**62, _PAGE):
+        page = view.list(where, limit=_PAGE, offset=start)
+        need_all(ports)
+        yield from page
+        if len(page) < _PAGE:
+            return
+
+
+def _goes(record: Record, scope: Scope, said: set[str]) -> bool:
+    """Whether nobody says a record but the session."""
+    if record.layer == "history" or record.family == DIGEST_FAMILY:
+        return scope.session_id in (record.source.session_id, record.attribute)
+    present = set(record.present_ref_ids)
+    return present <= said if present else record.source.session_id == scope.session_id
+
+
+def _let_go(
+    scope: Scope, doomed: Sequence[Record], kept: Sequence[Record], ports: Ports, *, actor: str
+) -> Sequence[str]:
+    """Cut the ties of other records to a session; returns the ids of the summaries that are told anew."""
+    ids = {record.id for record in doomed}
+    apart = taken_out(doomed, ports, actor=actor)
+    summaries = [each.record.id for each in apart.changes if each.record.id not in ids]
+    changes = [Change(_without(record, ids, scope), record.version, changes_source=True) for record in kept]
+    changes = [each for each in changes if each.record.id not in summaries]
+    old = {record.id: record for record in kept}
+    events = [
+        AuditEvent.of(
+            "update",
+            each.record,
+            actor=actor,
+            version_before=each.expects,
+            version_after=(each.expects or 0) + 1,
+            before=each.record.content,
+            after=each.record.content,
+            reason="session-erased",
+            detail={"kind": each.record.kind},
+        )
+        for each in changes
+        if not is_no_new_version(each, old[each.record.id])
+    ]
+    changes += [each for each in apart.changes if each.record.id in summaries]
+    events += [each for each in apart.audit if each.record_id in summaries]
+    if changes:
+        ports.deciding().commit(Commit(tuple(changes), tuple(events)))
+    return summaries
+
+
+def _without(record: Record, gone: set[str], scope: Scope) -> Record:
+    """The record without its links to messages that go."""
+    present = [each for each in record.present_ref_ids if each not in gone]
+    source = record.source
+    if source.session_id == scope.session_id:
+        source = replace(source, session_id=None, run_id=None, message_id=None)
+    former = tuple(each for each in record.former_ref_ids if each not in gone)
+    ref_id, joined = (present[-1], tuple(present[:-1])) if present else (None, ())
+    return replace(record, ref_id=ref_id, joined_ref_ids=joined, former_ref_ids=former, source=source)
+
 
 _TRIES: Final = 20
 

@@ -366,14 +366,14 @@ class Queue:
         file = self._existing()
         return 0 if file is None else file.count_of(user_id)
 
-    def forget(self, user_id: str, *, at: float) -> tuple[int, str]:
-        """Remove a user's events, and all bytes of removed events from the file.
+    def forget(self, user_id: str, *, at: float, session_id: str | None = None) -> tuple[int, str]:
+        """Remove the events of a user, or of a session, and all bytes of removed events from the file.
 
         Returns:
             How many events there were, and why the bytes could not be removed; "": they were.
         """
         file = self._existing()
-        return (0, "") if file is None else (file.forget(user_id, at=at), file.scrub())
+        return (0, "") if file is None else (file.forget(user_id, at=at, session_id=session_id), file.scrub())
 
     def close(self, *, seconds: float = 60.0) -> None:
         """Read all events if this process has added any, and close the file; the rest waits there."""

@@ -260,16 +260,17 @@ class QueueFile:
         with self.database.reading() as connection:
             return int(connection.execute("SELECT count(*) FROM events WHERE user_id = ?", (user_id,)).get)
 
-    def forget(self, user_id: str, *, at: float) -> int:
-        """Remove a user's events; returns how many. A repeated turn does not add them again.
+    def forget(self, user_id: str, *, at: float, session_id: str | None = None) -> int:
+        """Remove the events of a user, or of a session; returns how many. A repeated turn adds none again.
 
         The file may hold traces until `scrub`.
         """
         with self.database.writing() as connection:
-            done = "INSERT OR IGNORE INTO done SELECT id, ? FROM events WHERE user_id = ?"
-            connection.execute(done, (at, user_id))
-            remove = "DELETE FROM events WHERE user_id = ? RETURNING seq"
-            gone = connection.execute(remove, (user_id,)).fetchall()
+            theirs = "user_id = ?1 AND ?2 IN (body ->> '$.scope.session_id', '')"
+            done = f"INSERT OR IGNORE INTO done SELECT id, ?3 FROM events WHERE {theirs}"
+            connection.execute(done, (user_id, session_id or "", at))
+            remove = f"DELETE FROM events WHERE {theirs} RETURNING seq"
+            gone = connection.execute(remove, (user_id, session_id or "")).fetchall()
             for table in ("batches", "gates"):
                 connection.execute(f"DELETE FROM {table} WHERE user_id = ?", (user_id,))
             connection.execute("INSERT INTO unclean VALUES(?)", (at,))
