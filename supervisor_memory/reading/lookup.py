@@ -11,7 +11,6 @@ from supervisor_memory.model.arguments import (
     LONGEST_READ,
     Moment,
     as_families,
-    as_filter,
     as_layers,
     as_moment,
     check_amount,
@@ -35,7 +34,7 @@ from supervisor_memory.ports import NoStore, Ports, Services
 from supervisor_memory.reading.topics import Topic, table_of_contents
 from supervisor_memory.stages.pre_retrieval.route import route
 from supervisor_memory.telemetry import of_many, of_search, spanned
-from supervisor_memory.upkeep.edit import Curator, in_order
+from supervisor_memory.upkeep.edit import Curator, asked_for, in_order
 from supervisor_memory.wiring.trail import Trail
 
 _PROMPT = """Summarise the notes below for {goal}, in their own language, in a few plain sentences.
@@ -318,11 +317,7 @@ class Reader:
         return found.note
 
     def _filter(self, where: Mapping[str, Any] | None) -> Filter:
-        """A caller's `where`, redacted as records are; the ids of sessions and agents stay."""
-        asked, stay = self.services.redactor.value(where), ("session", "agent")
-        if isinstance(where, Mapping) and any(key in where for key in stay):
-            asked = {**asked, **{key: where[key] for key in stay if key in where}}
-        return as_filter(asked)
+        return asked_for(where, self.services.redactor)
 
     def _ports(self) -> Ports:
         return self.services.ports(self.services.settings.search_timeout_ms)

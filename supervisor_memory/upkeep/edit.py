@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
 
 from supervisor_memory.errors import BackendUnavailable, Conflict, InvalidContent, RecordNotFound
+from supervisor_memory.model.arguments import as_filter
 from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record, Scope, Source, Status, WriteResult
 from supervisor_memory.model.versions import Version, lifetimes, valid_at
 from supervisor_memory.ports import Ports
+from supervisor_memory.redact.redactor import Redactor
 from supervisor_memory.stages.insert.revise import deletion, revision
 from supervisor_memory.stores.protocol import Commit
 from supervisor_memory.upkeep.unmerge import back_in_use, taken_out
@@ -187,7 +189,9 @@ class Curator:
 
         return again_when_late(once)
 
-    def delete_all(self, user_id: str) -> int:
+    def delete_all(self, user_id: str, asked: Filter | None = None) -> int:
+        """Delete all records of a user, or those that match; returns how many."""
+
         def once(where: Filter) -> int:
             ports = self.writing()
             page = ports.read_store().list(where, limit=_PAGE)
@@ -196,15 +200,15 @@ class Curator:
             return _deleted(page, _actor(user_id), ports)
 
         deleted = 0
-        for where in _everything(user_id):
+        for where in _everything(user_id, asked):
             while done := again_when_late(functools.partial(once, where)):
                 deleted += done
         return deleted
 
-    def count_all(self, user_id: str) -> int:
+    def count_all(self, user_id: str, asked: Filter | None = None) -> int:
         """The number of records that `delete_all` would delete."""
         ports = self.reading()
-        return sum(ports.store(ports.services.backend.count, where) for where in _everything(user_id))
+        return sum(ports.store(ports.services.backend.count, where) for where in _everything(user_id, asked))
 
     def own(self, id: str, user_id: str | None, ports: Ports) -> Record:
         """Return a record in any status, if it belongs to this user.
@@ -251,7 +255,17 @@ def _refuse_part(ports: Ports) -> NoReturn:
     )
 
 
-def _everything(user_id: str) -> tuple[Filter, Filter]:
+def asked_for(where: Mapping[str, Any] | None, redactor: Redactor) -> Filter:
+    """A caller's `where`, redacted as records are; the ids of sessions and agents stay."""
+    asked, stay = redactor.value(where), ("session", "agent")
+    if isinstance(where, Mapping) and any(key in where for key in stay):
+        asked = {**asked, **{key: where[key] for key in stay if key in where}}
+    return as_filter(asked)
+
+
+def _everything(user_id: str, asked: Filter | None) -> tuple[Filter, ...]:
+    if asked is not None:
+        return (replace(asked, user_id=user_id, statuses=_NOT_DELETED),)
     return Filter(user_id=user_id, statuses=_NOT_DELETED).everywhere()
 
 

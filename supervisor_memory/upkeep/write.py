@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from supervisor_memory.errors import ConfirmationRequired
+from supervisor_memory.errors import ConfirmationRequired, InvalidContent
 from supervisor_memory.flow import Outcome, Recipe, Remembering, in_parts, redacted, remember
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.arguments import (
@@ -23,6 +23,7 @@ from supervisor_memory.model.arguments import (
     verbatim,
 )
 from supervisor_memory.model.records import (
+    Filter,
     Hits,
     Kind,
     Message,
@@ -43,7 +44,7 @@ from supervisor_memory.stages.pre_insert.gather import with_metadata
 from supervisor_memory.stores.protocol import Commit, MemoryBackend
 from supervisor_memory.telemetry import of_many, of_one, of_write, spanned
 from supervisor_memory.upkeep.automatic import MessageVectors, Rarely
-from supervisor_memory.upkeep.edit import Curator
+from supervisor_memory.upkeep.edit import Curator, asked_for
 from supervisor_memory.upkeep.hints import Hints
 from supervisor_memory.upkeep.queue.queue import Queue
 from supervisor_memory.wiring.trail import Trail
@@ -269,20 +270,29 @@ class Writer:
         return self.curator.delete(id, user_id, keep_said=keep_said)
 
     @spanned("delete_memory", of_many(lambda given, count: count))
-    def delete_all(self, *, user_id: str, confirm: bool = False) -> int:
+    def delete_all(
+        self, *, user_id: str, where: Mapping[str, Any] | None = None, confirm: bool = False
+    ) -> int:
         """Delete every record of a user, session messages included. Returns how many.
+
+        Args:
+            where: Only those that match, as in `search`; session messages only where a session is named.
 
         Raises:
             ConfirmationRequired: without `confirm=True`; the error tells how many it would be.
+            InvalidContent: `where` asks for nothing, or for what there is not.
         """
         scope = Scope(user_id)
+        asked = None if where is None else asked_for(where, self.services.redactor)
+        if asked == Filter():
+            raise InvalidContent("where asks for nothing; leave it out to delete every record of the user")
         if confirm is not True:
-            count = self.curator.count_all(scope.user_id)
+            count = self.curator.count_all(scope.user_id, asked)
             raise ConfirmationRequired(
                 f"delete_all would delete {count} records of user {scope.user_id!r}; pass confirm=True",
                 count=count,
             )
-        return self.curator.delete_all(scope.user_id)
+        return self.curator.delete_all(scope.user_id, asked)
 
     @spanned("upsert_memory", of_write)
     def remember(

@@ -219,12 +219,6 @@ def test_late_words_of_an_erased_session_are_refused(backend: MemoryBackend) -> 
     say(memory, "Delayed means 15 minutes.", "t1")
     (message,) = memory.session("t1", user_id="ada")
     memory.sessions.erase("t1", user_id="ada", confirm=True)
-    late = (
-        replace(message, id="0" * 8, layer="abstract", family="", namespace=("domain_facts", "ada"))
-        if False
-        else None
-    )
-    assert late is None
     with pytest.raises(WasErased):
         backend.write([message])
 
@@ -238,3 +232,20 @@ def test_async_twins_say_the_same(backend: MemoryBackend) -> None:
 
     rows, row = asyncio.run(look())
     assert list(rows) == [row] == list(memory.sessions.list())
+
+
+def test_all_of_a_session_an_agent_or_a_kind_is_deleted_at_once(backend: MemoryBackend) -> None:
+    memory = memory_over(backend)
+    say(memory, "Delayed means 15 minutes.", "t1")
+    say(memory, "I prefer green tea.", "t2")
+    memory.write("The export took 4 minutes.", user_id="ada", agent_id="sql")
+    with pytest.raises(ConfirmationRequired, match="would delete 2 records"):
+        memory.delete_all(user_id="ada", where={"session": "t1"})
+    assert memory.delete_all(user_id="ada", where={"session": "t1"}, confirm=True) == 2
+    assert [row.session_id for row in memory.sessions.list()] == ["t2"]
+    assert memory.delete_all(user_id="ada", where={"agent": "sql"}, confirm=True) == 1
+    assert memory.delete_all(user_id="ada", where={"kind": "user-profile"}, confirm=True) == 1
+    assert memory.get_all(user_id="ada") == []
+    assert len(memory.session("t2", user_id="ada")) == 1
+    with pytest.raises(InvalidContent, match="asks for nothing"):
+        memory.delete_all(user_id="ada", where={}, confirm=True)
