@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from supervisor_memory.core import Receipt, SessionRow
 from supervisor_memory.errors import ConfirmationRequired, RecordNotFound
 from supervisor_memory.interfaces.printable import moment, who_said
 from supervisor_memory.memory import SupervisorMemory
@@ -40,9 +41,46 @@ def _shown(parts: Mapping[str, float]) -> Mapping[str, float]:
     return {name: value for name, value in parts.items() if name != "match"}
 
 
+def sessions_told(memory: SupervisorMemory, *, limit: int, **asked: Any) -> dict[str, Any]:
+    """A page of sessions, and where the next one begins."""
+    rows = memory.sessions.list(limit=limit, **asked)
+    return {"sessions": [*map(_session, rows)], "next": rows[-1].cursor if len(rows) == limit else None}
+
+
+def session_told(
+    memory: SupervisorMemory, session_id: str, *, user_id: str, with_messages: bool = True
+) -> dict[str, Any]:
+    """A session, and what was said in it."""
+    told = _session(memory.sessions.get(session_id, user_id=user_id))
+    if not with_messages:
+        return told
+    said = memory.sessions.messages(session_id, user_id=user_id)
+    return {**told, "messages": [asdict(each) for each in said]}
+
+
+def _session(row: SessionRow) -> dict[str, Any]:
+    told = asdict(row)
+    return {**told, "message_count": told.pop("messages"), "status": row.status}
+
+
+def session_erased(
+    memory: SupervisorMemory, session_id: str, *, user_id: str, reviewer: str, confirm: bool
+) -> dict[str, Any]:
+    """Erase a session in the name of a reviewer, or tell how much that would remove."""
+    try:
+        done = memory.sessions.erase(session_id, user_id=user_id, confirm=confirm, reviewer=reviewer)
+    except ConfirmationRequired as error:
+        told = {"user_id": user_id, "erased_at": None, "counts": error.facts["held"], "pending": ()}
+        return {**told, "out_of_reach": memory.upkeep.OUT_OF_REACH, "session_id": session_id}
+    return _receipt(done) | {"session_id": session_id}
+
+
 def erased(memory: SupervisorMemory, user: str, *, reviewer: str) -> dict[str, Any]:
     """Erase a user in the name of a reviewer, and tell how much was removed."""
-    receipt = memory.erase(user_id=user, confirm=True, reviewer=reviewer)
+    return _receipt(memory.erase(user_id=user, confirm=True, reviewer=reviewer))
+
+
+def _receipt(receipt: Receipt) -> dict[str, Any]:
     return {
         "user_id": receipt.user_id,
         "erased_at": receipt.erased_at,

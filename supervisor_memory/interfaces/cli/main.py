@@ -15,7 +15,16 @@ from typer import Option
 from typer.core import TyperGroup
 
 from supervisor_memory.errors import IdentityError, InvalidContent, SettingsError, SupervisorMemoryError
-from supervisor_memory.interfaces.cli import auditing, moving, queue, records, reviewing, stats, upkeep
+from supervisor_memory.interfaces.cli import (
+    auditing,
+    moving,
+    queue,
+    records,
+    reviewing,
+    sessions,
+    stats,
+    upkeep,
+)
 from supervisor_memory.interfaces.cli.options import FAILED, EnvFile, say, told_settings
 from supervisor_memory.interfaces.mcp.command import mcp
 
@@ -100,7 +109,13 @@ _COMMANDS: Final[dict[str, Callable[..., None]]] = {
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)
-for _name, _group in {"audit": auditing.audit, "review": reviewing.review, "queue": queue.queue}.items():
+_GROUPS: Final = {
+    "audit": auditing.audit,
+    "review": reviewing.review,
+    "queue": queue.queue,
+    "sessions": sessions.sessions,
+}
+for _name, _group in _GROUPS.items():
     app.add_typer(_group, name=_name)
 
 

@@ -1,7 +1,7 @@
 """What is answered, with the keys that the command line has: docs/cli.md lists them."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -247,6 +247,40 @@ class Turns(BaseModel):
     next: int | None = Field(description="What to send as `before` for the next page; null: there is none.")
 
 
+class Session(BaseModel):
+    session_id: str
+    user_id: str
+    name: str | None
+    status: Literal["open", "closed"]
+    agents: list[str] = Field(description="Those that spoke in it.")
+    first_at: float
+    last_at: float
+    closed_at: float | None
+    message_count: int
+    is_digested: bool
+
+
+class Sessions(BaseModel):
+    sessions: list[Session]
+    next: str | None = Field(description="What to send as `after` for the next page; null: there is none.")
+
+
+class Said(BaseModel):
+    id: str
+    sequence: int = Field(description="From 1.")
+    parent_id: str | None = Field(description="The message before it.")
+    role: Literal["user", "assistant", "tool", "system"]
+    type: Literal["text"]
+    content: str
+    created_at: float
+    agent_id: str | None
+    speaker: str | None
+
+
+class WholeSession(Session):
+    messages: list[Said]
+
+
 class Held(BaseModel):
     user_id: str
     counts: dict[str, int]
@@ -258,3 +292,7 @@ class Erased(BaseModel):
     counts: dict[str, int]
     pending: list[str]
     out_of_reach: list[str]
+
+
+class ErasedSession(Erased):
+    session_id: str

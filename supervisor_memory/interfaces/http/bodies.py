@@ -1,6 +1,6 @@
 """What is sent: read strictly, so that a misspelled key is told and not passed over."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
@@ -113,6 +113,11 @@ class Sweep(_Body):
     since: Time | None = Field(default=None, description="Only what was said or recorded from then on.")
     until: Time | None = Field(default=None, description="Only what was said or recorded before.")
     confirm: StrictBool = Field(default=False, description="true: do it. false: only tell what it would do.")
+
+
+class ChangeSession(_Body):
+    name: str | None = Field(default=None, description="Its new name.")
+    closed: Literal[True] | None = Field(default=None, description="true: end it. A message opens it again.")
 
 
 class Erase(_Body):

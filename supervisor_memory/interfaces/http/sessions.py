@@ -1,0 +1,55 @@
+"""/v1/sessions: which there are, what was said in them, their names and ends, and their removal."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from supervisor_memory.interfaces.http import answers, bodies
+from supervisor_memory.interfaces.http.given import Memory, OneUser, User, Writing
+from supervisor_memory.interfaces.present import session_erased, session_told, sessions_told
+
+router = APIRouter(prefix="/sessions", tags=["sessions"])
+
+
+@router.get("")
+def list_sessions(
+    memory: Memory,
+    user_id: User,
+    *,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    after: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
+    agent: Annotated[str | None, Query(description="In which this agent spoke.")] = None,
+    since: Annotated[str | None, Query(description="With a message from then on.")] = None,
+    until: Annotated[str | None, Query(description="Begun before.")] = None,
+) -> answers.Sessions:
+    """Sessions, the one with the newest message first."""
+    asked = {"user_id": user_id, "agent_id": agent, "since": since, "until": until, "after": after}
+    return answers.Sessions.model_validate(sessions_told(memory, limit=limit, **asked))
+
+
+@router.get("/{session_id:path}")
+def get_session(session_id: str, memory: Memory, user_id: OneUser) -> answers.WholeSession:
+    """A session, and what was said in it, in order."""
+    return answers.WholeSession.model_validate(session_told(memory, session_id, user_id=user_id))
+
+
+@router.patch("/{session_id:path}")
+def change_session(
+    session_id: str, body: bodies.ChangeSession, memory: Memory, caller: Writing, user_id: OneUser
+) -> answers.Session:
+    """Name a session, or end it."""
+    if body.name is not None:
+        memory.sessions.rename(session_id, body.name, user_id=user_id)
+    if body.closed:
+        memory.sessions.close(session_id, user_id=user_id)
+    told = session_told(memory, session_id, user_id=user_id, with_messages=False)
+    return answers.Session.model_validate(told)
+
+
+@router.delete("/{session_id:path}")
+def erase_session(
+    session_id: str, memory: Memory, caller: Writing, user_id: OneUser, *, confirm: bool = False
+) -> answers.ErasedSession:
+    """Remove a session for good, with `confirm`; without, tell how much it would be."""
+    told = session_erased(memory, session_id, user_id=user_id, reviewer=caller.name, confirm=confirm)
+    return answers.ErasedSession.model_validate(told)
