@@ -17,6 +17,9 @@ _STATE: Final = f"""(SELECT data FROM records WHERE records.user_id = s.user_id 
     AND subject = '{SUBJECT}' AND attribute = s.session_id AND status = 'active'
     ORDER BY updated_at DESC, id DESC LIMIT 1)"""
 
+_NEWEST: Final = "last_at DESC, user_id DESC, session_id DESC"
+_NEWEST_OF_S: Final = "s.last_at DESC, s.user_id DESC, s.session_id DESC"
+
 
 def session_rows(
     connection: apsw.Connection, where: Filter, *, limit: int, after: tuple[float, str, str] | None
@@ -35,9 +38,13 @@ def session_rows(
         # The first half is what an index can be entered by.
         conditions.append(("last_at <= ? AND (last_at, user_id, session_id) < (?, ?, ?)", (after[0], *after)))
     sql, bindings = joined(conditions)
+    # The inner query reads an index alone, however many sessions there are between two pages.
     rows: Any = connection.execute(
-        f"SELECT session_id, user_id, {_AGENTS}, first_at, last_at, messages, {_STATE} FROM sessions AS s "
-        f"WHERE {sql} ORDER BY last_at DESC, user_id DESC, session_id DESC LIMIT ?",
+        f"""WITH page AS MATERIALIZED (
+            SELECT agent_id, last_at, user_id, session_id FROM sessions WHERE {sql}
+            ORDER BY {_NEWEST} LIMIT ?)
+        SELECT s.session_id, s.user_id, {_AGENTS}, s.first_at, s.last_at, s.messages, {_STATE}
+        FROM page CROSS JOIN sessions AS s USING(user_id, session_id, agent_id) ORDER BY {_NEWEST_OF_S}""",
         (*bindings, max(0, limit)),
     )
     return tuple(

@@ -29,6 +29,7 @@ class Operation:
         """How to ask for it on behalf of a user: `method`, `path`, and what httpx takes."""
         told: dict[str, Any] = {"method": self.method}
         told["path"] = self.path.replace("{user_id}", user_id).replace("{id}", record_id or "some-id")
+        told["path"] = told["path"].replace("{session_id}", "some-session")
         if "user_id" in self.query:
             told["params"] = {"user_id": user_id}
         if self.body is not None:

@@ -17,7 +17,7 @@ TAKEN = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 async def test_the_name_of_every_tool_is_one_that_models_apis_take(store: Path) -> None:
     async with over_stdio(store, "--writes") as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
-    assert len(names) == 9
+    assert len(names) == 10
     assert [name for name in names if not TAKEN.match(name)] == []
 
 

@@ -24,7 +24,10 @@ from tests.interfaces.conftest import Run
 from tests.interfaces.http.test_serve import serving
 from tests.interfaces.mcp.conftest import MARK, SECONDS, TOKENS, environment, over_http, over_stdio, served
 
-READING = ["memory_get", "memory_history", "memory_search", "memory_timeline", "memory_topics", "memory_why"]
+READING = [
+    *("memory_get", "memory_history", "memory_search", "memory_sessions", "memory_timeline", "memory_topics"),
+    "memory_why",
+]
 WRITING = ["memory_delete", "memory_update", "memory_write"]
 Opened = Callable[[], SupervisorMemory]
 
@@ -147,6 +150,22 @@ async def test_a_timeline_is_read_a_page_at_a_time(way: str, store: Path, opened
             await client.call_tool("memory_timeline", {"id": first["messages"][1]["id"], "around": 1})
         )
         assert [each["content"] for each in around["messages"]] == said
+
+
+@NEAR
+async def test_sessions_are_listed_and_one_is_read(way: str, store: Path, opened: Opened) -> None:
+    with opened() as memory:
+        for session in ("first", "second"):
+            memory.remember([("user", f"Words of the {session}.")], Scope("ada", session_id=session))
+        memory.remember([("user", "Words of another.")], Scope("bo", session_id="theirs"))
+    async with near(way, store, opened) as client:
+        page = told(await client.call_tool("memory_sessions", {"limit": 1}))
+        rest = told(await client.call_tool("memory_sessions", {"after": page["next"]}))
+        found = [each["session_id"] for each in (*page["sessions"], *rest["sessions"])]
+        assert set(found) - {"own"} >= {"first", "second"}
+        assert "theirs" not in found
+        one = told(await client.call_tool("memory_sessions", {"session_id": "first"}))
+        assert [each["content"] for each in one["messages"]] == ["Words of the first."]
 
 
 @NEAR

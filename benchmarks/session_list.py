@@ -1,0 +1,103 @@
+"""What a page of sessions costs in a SQLite store with many.
+
+Run: python benchmarks/session_list.py [--sessions 100000] [--users 500] [--rounds 200] [--json FILE]
+
+A store is filled with sessions of two messages each, one by the user and one by one of 40 agents; a tenth
+of the sessions has a name. Then pages of 50 rows are asked for: of everybody, of a user, of an agent that
+speaks often and of one that seldom does, within a week, long ago, and far down the list. Figures are
+milliseconds of wall time, p50 and p95 over the rounds; the target is a p95 of 50.
+"""
+
+import argparse
+import json
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from supervisor_memory.model.records import DIGEST_FAMILY, SESSION_FAMILY, Filter, Record, Source, new_id
+from supervisor_memory.stores.sessions import NAME, SUBJECT, list_sessions
+from supervisor_memory.stores.sqlite.store import SqliteBackend
+
+START = 1_700_000_000.0
+APART = 600.0
+TOGETHER = 5_000
+PAGE = 50
+DAY = 86_400.0
+
+
+def of_session(number: int, users: int) -> Iterator[Record]:
+    user, session, at = f"user-{number % users}", f"thread-{number}", START + number * APART
+    agent = "seldom" if number % 1_000 == 0 else f"agent-{number % 40}"
+    for place, by in enumerate((None, agent)):
+        yield Record(
+            *(new_id(), (SESSION_FAMILY, user), f"Message {place} of {session}", "task-traces"),
+            created_at=at + place,
+            updated_at=at + place,
+            layer="history",
+            source=Source("agent" if by else "user", by, session),
+        )
+    if number % 10 == 0:
+        yield Record(
+            *(new_id(), (DIGEST_FAMILY, user), f"Name of {session}", "task-traces", at, at, "summary"),
+            metadata={NAME: f"Name of {session}"},
+            subject=SUBJECT,
+            attribute=session,
+        )
+
+
+def fill(backend: SqliteBackend, sessions: int, users: int) -> None:
+    batch: list[Record] = []
+    for number in range(sessions):
+        batch += of_session(number, users)
+        if len(batch) >= TOGETHER or number == sessions - 1:
+            backend.write(batch)
+            batch = []
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sessions", type=int, default=100_000)
+    parser.add_argument("--users", type=int, default=500)
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--json", type=Path)
+    asked = parser.parse_args()
+    chance, end = random.Random(7), START + asked.sessions * APART
+    with tempfile.TemporaryDirectory() as place, closing(SqliteBackend(Path(place))) as backend:
+        fill(backend, asked.sessions, asked.users)
+
+        def anywhere() -> float:
+            return START + chance.random() * (end - START)
+
+        questions = {
+            "everybody": lambda: (Filter(), None),
+            "a user": lambda: (Filter(f"user-{chance.randrange(asked.users)}"), None),
+            "an agent": lambda: (Filter(agent_id=f"agent-{chance.randrange(40)}"), None),
+            "a rare agent": lambda: (Filter(agent_id="seldom"), None),
+            "a week": lambda: (Filter(since=(at := anywhere()), until=at + 7 * DAY), None),
+            "long ago": lambda: (Filter(until=START + 3 * DAY), None),
+            "far down": lambda: (Filter(), (anywhere(), "user-1", "thread-1")),
+        }
+        told: dict[str, dict[str, float]] = {}
+        for name, ask in questions.items():
+            times = []
+            for _ in range(asked.rounds):
+                where, after = ask()
+                began = time.perf_counter()
+                list_sessions(backend, where, limit=PAGE, after=after)
+                times.append((time.perf_counter() - began) * 1_000)
+            told[name] = {"p50": statistics.median(times), "p95": statistics.quantiles(times, n=20)[-1]}
+    print(f"{asked.sessions:,} sessions of {asked.users} users, a page of {PAGE}, {asked.rounds} rounds, ms")
+    for name, each in told.items():
+        print(f"{name:<14} p50 {each['p50']:7.2f}   p95 {each['p95']:7.2f}")
+    if asked.json is not None:
+        asked.json.write_text(json.dumps(told, indent=1))
+
+
+if __name__ == "__main__":
+    main()
