@@ -31,6 +31,8 @@ _KINDS: dict[Kind, dict[str, str]] = {
     "identity": {"en": "identity", "zh": "身份"},
 }
 _SAID = {"en": "said", "zh": "原话"}
+_SESSION = {"en": "session", "zh": "会话"}
+_EARLIER = {"en": "earlier", "zh": "此前"}
 _NOT_IN_WHO = str.maketrans("[]·", "()-")  # they frame the entry
 _FORGED = re.compile(r"[\[［](?=\d{4}-\d\d-\d\d\s*[·•∙⋅・‧])")  # as a line of a note begins
 _TAG = re.compile(r"<(?=\s*[/!?|]|[a-zA-Z])")
@@ -167,6 +169,8 @@ def _lines(hits: Sequence[Hit], tongue: str) -> Iterator[str]:
 def _frame(hit: Hit, tongue: str) -> str:
     source, day = hit.record.source, max(hit.record.updated_at, 0.0) // SECONDS_A_DAY
     kind = _KINDS[hit.record.kind] if hit.excerpt is None else _SAID
+    if hit.found == "digest":
+        return _framed(day, _SESSION[tongue], "", _EARLIER[tongue])
     return _framed(day, kind[tongue], source.agent_id or source.speaker or "", source.source_class)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TypeAlias
 
-from supervisor_memory.flow import Recalling
+from supervisor_memory.flow import Recalling, Turn
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import SESSION_FAMILY, Hit, Query, Record
 from supervisor_memory.ports import ReadStore
@@ -29,7 +29,7 @@ from supervisor_memory.stages.post_retrieval.unsaid import (
 )
 from supervisor_memory.stages.retrieval.search import found_by
 from supervisor_memory.understand.names import named_people, without_people
-from supervisor_memory.understand.questions import asks_for_a_reply
+from supervisor_memory.understand.questions import asks_for_a_reply, resumes
 from supervisor_memory.understand.statements import sentences
 
 _CANDIDATES = 40  # more than a note of usual size holds
@@ -50,9 +50,26 @@ def add_said(plan: Recalling, view: ReadStore) -> Recalling:
     MEMORY_RECALL_SAID, or the turn, may ask for none. Where the second search fails, the records stay.
     """
     turn, query = plan.turn, plan.query
-    if query is None or turn.purpose == "hits" or not turn.said or view.settings.recall_said == "never":
+    if turn.purpose == "hits" or not turn.said or view.settings.recall_said == "never":
+        return plan
+    if _may_open(turn) and (opened := view.attempt("digests", lambda: _opened(plan, view))):
+        return opened
+    if query is None:
         return plan
     return view.attempt("excerpts", lambda: _with_said(plan, query, view)) or plan
+
+
+def _may_open(turn: Turn) -> bool:
+    """Whether a turn may be the first of its thread, and its words may go on with an earlier one."""
+    if turn.scope.session_id is None or turn.messages[:-1][:1] != ():
+        return False
+    return resumes(turn.text) is not None
+
+
+def _opened(plan: Recalling, view: ReadStore) -> Recalling | None:
+    from supervisor_memory.stages.post_retrieval.opening import with_digest  # few turns need it
+
+    return with_digest(plan, view)
 
 
 def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:

@@ -1,0 +1,207 @@
+"""The digest of a session by rules: whole sentences of its messages, each under what it says of the work.
+
+Nothing is reworded, so each line holds exactly while its message does. What is decided, done and learned is
+told by what a sentence does in the conversation: a wish that the reply takes up is decided; what was
+put off, promised at the end, or asked and not answered is open, until somebody says that it is over.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Final, Literal, TypeAlias, get_args
+
+from supervisor_memory.language.lexicon import lexicon
+from supervisor_memory.language.terms import terms
+from supervisor_memory.understand.rejection import gives_orders
+from supervisor_memory.understand.statements import SMALL_TALK, judge, masked, normal, sentences, without_pasted
+
+Section: TypeAlias = Literal["decided", "next", "done", "learned", "asked", "preferences"]
+SECTIONS: Final[tuple[Section, ...]] = get_args(Section)
+"""Of most worth first."""
+
+_CUES = lexicon("sessions")
+_MOST: Final = {"decided": 16, "next": 10, "done": 10, "learned": 10, "asked": 8, "preferences": 8}
+_MOST_READ, _MOST_SENTENCES, _LONGEST = 12_000, 30, 400
+_LEAST_TERMS = 2
+_STILL_PROMISED = 4  # messages after which a promise counts as kept
+_ALIKE = 0.5
+_DECIDING = frozenset(("decision", "definition", "correction", "house-rule"))
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message of a session: its id, its text, and whether the user said it."""
+
+    id: str
+    text: str
+    is_users: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A sentence of a message, under its section."""
+
+    section: Section
+    message_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    line: Line
+    terms: frozenset[str]
+    place: int
+    """Number of its message."""
+    is_promise: bool = False
+
+
+def digest(said: Sequence[Said], before: Sequence[Line] = ()) -> tuple[Line, ...]:
+    """The lines of a session, in the order in which they were said; none for a session of small talk.
+
+    Args:
+        before: The digest of what was said before these messages, which goes into it.
+    """
+    found = [_Sentence(line, frozenset(terms(line.text)), -1) for line in before]
+    for place, message in enumerate(said):
+        reply = next((each for each in said[place + 1 : place + 2] if not each.is_users), None)
+        earlier = said[place - 1] if place else None
+        for each in _read(message, reply, earlier, place):
+            found = _without_what_is_over(found, each) if isinstance(each, _Over) else [*found, each]
+    last = len(said) - 1
+    kept = (each for each in found if not each.is_promise or each.place > last - _STILL_PROMISED)
+    lines = _capped(_once(kept))
+    return tuple(each.line for each in lines) if _tells_something(lines) else ()
+
+
+def is_open(lines: Iterable[Line]) -> bool:
+    """Whether a digest leaves something to be done."""
+    return any(line.section == "next" for line in lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Over:
+    """Something is over: all that was open, or what shares words with a sentence."""
+
+    terms: frozenset[str] = frozenset()
+
+
+def _read(message: Said, reply: Said | None, earlier: Said | None, place: int) -> Iterator[_Sentence | _Over]:
+    """The sentences of a message that go into a digest, and what it says is over."""
+    for text in _sentences(message):
+        hidden, held = masked(normal(text)), frozenset(terms(text))
+        if SMALL_TALK.fullmatch(hidden) or len(text) > _LONGEST:
+            continue
+        section, is_promise = _of_user(text, hidden, held, reply, place) if message.is_users else _of_reply(hidden)
+        if section is None:
+            yield _Over()
+            continue
+        if section == "next" and len(held) < _LEAST_TERMS and earlier is not None:
+            yield from _put_off(earlier, place - 1)  # "Fine, tomorrow."
+            continue
+        if section == "decided" and len(held) < _LEAST_TERMS:
+            yield from _taken_up(reply, place + 1)  # "The second one."
+            continue
+        if len(held) >= _LEAST_TERMS or any(map(str.isdigit, text)):
+            if section == "done":
+                yield _Over(held)
+            yield _Sentence(Line(section, message.id, text), held, place, is_promise)
+
+
+def _of_user(
+    text: str, hidden: str, held: frozenset[str], reply: Said | None, place: int
+) -> tuple[Section | None, bool]:
+    """The section of a user's sentence, and whether it is a mere promise; None: all is over."""
+    judged = judge(text)
+    if judged.does == "asks":
+        return ("next" if reply is None else "asked"), False
+    if _CUES["closed"].search(hidden) and not _is_pending(hidden):
+        return None, False
+    if judged.kind == "user-profile" and judged.reason not in _DECIDING:
+        return "preferences", False
+    if judged.reason in _DECIDING:
+        return "decided", False
+    if _CUES["later"].search(hidden):
+        return "next", False
+    answer = next(iter(_sentences(reply)), "") if reply else ""
+    is_promised = place and _CUES["promised"].search(hidden) and not _CUES["chosen"].search(hidden)
+    if place and not is_promised and (_CUES["chosen"].search(hidden) or _takes_up(answer, held)):
+        return "decided", False
+    if reply is None or (place and _is_pending(hidden)):
+        return "next", False
+    return ("next", True) if is_promised else ("asked", False)
+
+
+def _of_reply(hidden: str) -> tuple[Section | None, bool]:
+    """The section of an assistant's sentence, and whether it is a mere promise; None: all is over."""
+    if hidden.endswith(("?", "？")):
+        return "next", True
+    if _is_pending(hidden) or _CUES["later"].search(hidden):
+        return "next", False
+    if _CUES["promised"].search(hidden):
+        return "next", True
+    if _CUES["closed"].search(hidden):
+        return ("done" if len(terms(hidden)) > _LEAST_TERMS else None), False
+    return ("done" if _CUES["did"].search(hidden) else "learned"), False
+
+
+def _is_pending(hidden: str) -> bool:
+    return _CUES["pending"].search(hidden) is not None
+
+
+def _takes_up(answer: str, held: frozenset[str]) -> bool:
+    """Whether a reply takes up what the user said: it begins by saying so, or repeats most of it."""
+    shared = len(held & frozenset(terms(answer)))
+    return bool(_CUES["taken"].search(answer)) or shared >= max(_LEAST_TERMS, _ALIKE * len(held))
+
+
+def _put_off(earlier: Said, place: int) -> Iterator[_Sentence]:
+    """What is put off by a few words: the last that was said before."""
+    for text in [each for each in _sentences(earlier) if len(set(terms(each))) >= _LEAST_TERMS][-1:]:
+        yield _Sentence(Line("next", earlier.id, text), frozenset(terms(text)), place)
+
+
+def _taken_up(reply: Said | None, place: int) -> Iterator[_Sentence]:
+    """What was decided in a few words: the reply tells it."""
+    for text in _sentences(reply)[:1] if reply else ():
+        if len(held := frozenset(terms(text))) >= _LEAST_TERMS and not text.endswith(("?", "？")):
+            yield _Sentence(Line("decided", reply.id, text), held, place) if reply else ()
+
+
+def _sentences(message: Said) -> list[str]:
+    """The sentences of a message that may be read: of a long one the first and the last."""
+    text = message.text[:_MOST_READ]
+    every = [*sentences(without_pasted(text) if message.is_users else text)]
+    half = _MOST_SENTENCES // 2
+    every = every if len(every) <= _MOST_SENTENCES else [*every[:half], *every[-half:]]
+    return [each for each in every if not gives_orders([each], by_others=not message.is_users)]
+
+
+def _without_what_is_over(found: list[_Sentence], over: _Over) -> list[_Sentence]:
+    """What was found, without what is open no more."""
+
+    def stays(each: _Sentence) -> bool:
+        if each.line.section != "next":
+            return True
+        return bool(over.terms) and len(each.terms & over.terms) < _ALIKE * len(each.terms)
+
+    return [each for each in found if stays(each)]
+
+
+def _once(found: Iterable[_Sentence]) -> Iterator[_Sentence]:
+    """Each sentence once, where it was said last."""
+    last = {each.terms: each for each in found}
+    yield from sorted(last.values(), key=lambda each: each.place)
+
+
+def _capped(found: Iterable[_Sentence]) -> list[_Sentence]:
+    """The newest of each section; of what was asked for, also the first."""
+    every = [*found]
+    of_section = {name: [each for each in every if each.line.section == name] for name in SECTIONS}
+    newest = {name: each[-_MOST[name] :] for name, each in of_section.items()}
+    newest["asked"] = [*of_section["asked"][:1], *of_section["asked"][1:][1 - _MOST["asked"] :]]
+    kept = {id(each) for each in chain.from_iterable(newest.values())}
+    return [each for each in every if id(each) in kept]
+
+
+def _tells_something(lines: Sequence[_Sentence]) -> bool:
+    return len(frozenset[str]().union(*(each.terms for each in lines))) > _LEAST_TERMS
