@@ -134,7 +134,7 @@ def _digested_now(of_session: Filter, before: Record | None, view: ReadStore) ->
 
 def said_of(messages: Iterable[Record]) -> list[Said]:
     """Session messages as a digest reads them, without those that may be another's words, or orders."""
-    own = (each for each in messages if not each.metadata.get(UNSURE) and may_be_told(each, ""))
+    own = (each for each in messages if not each.metadata.get(UNSURE))
     return [Said(each.id, each.content, is_users(each)) for each in own]
 
 
@@ -226,7 +226,7 @@ def _tellable(lines: Sequence[Line], agent_id: str | None, view: ReadStore) -> S
         for id_, each in messages.items()
         if id_ not in untold and (is_users(each) or agent_id in (None, each.source.speaker))
     }
-    kept = [each for each in lines if each.message_id in heard and may_be_told(messages[each.message_id], each.text)]
+    kept = [each for each in lines if each.message_id in heard and may_be_told(messages[each.message_id], each.text, requests=True)]
     hidden = [each for id_, each in messages.items() if id_ in untold]
     told = [Hit(messages[each.message_id], excerpt=each.text) for each in kept]
     gone = set(said_again(told, hidden, view))

@@ -105,20 +105,28 @@ def with_said_kept(record: Record) -> Record:
     return replace(record, metadata={**record.metadata, SAID_KEPT: record.version + 1})
 
 
-def may_be_told(message: Record, excerpt: str | None = None) -> bool:
+def may_be_told(message: Record, excerpt: str | None = None, *, requests: bool = False) -> bool:
     """Whether a session message may stand in a note, by the checks of records: no orders, no echo of notes.
 
     Args:
         excerpt: The part to be told; None: all of it.
+        requests: Whether what the user asked for once may be told too, which a digest says was asked.
     """
     by_user = is_users(message)
     is_own = by_user and without_pasted(message.content) == message.content
-    return _may_be_told(message.content if excerpt is None else excerpt, by_user, is_own)
+    told = message.content if excerpt is None else excerpt
+    if requests and by_user:
+        return _gives_no_orders(told, is_own)
+    return _may_be_told(told, by_user, is_own)
+
+
+def _gives_no_orders(text: str, is_own: bool) -> bool:  # noqa: FBT001
+    return strip_notes(text) == text and not gives_orders([*sentences(text)], by_others=not is_own)
 
 
 @lru_cache(maxsize=4_096)
 def _may_be_told(text: str, by_user: bool, is_own: bool) -> bool:  # noqa: FBT001
-    if strip_notes(text) != text or gives_orders([*sentences(text)], by_others=not is_own):
+    if not _gives_no_orders(text, is_own):
         return False
     return not (len(text) <= _SHORT and asks_once(text)) if by_user else not is_echo(text)
 
