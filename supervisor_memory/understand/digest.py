@@ -5,7 +5,7 @@ told by what a sentence does in the conversation: a wish that the reply takes up
 put off, promised at the end, or asked and not answered is open, until somebody says that it is over.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final, Literal, TypeAlias, get_args
@@ -62,11 +62,13 @@ def digest(said: Sequence[Said], before: Sequence[Line] = ()) -> tuple[Line, ...
         before: The digest of what was said before these messages, which goes into it.
     """
     found = [_Sentence(line, frozenset(terms(line.text)), -1) for line in before]
+    spoken: set[str] = set().union(*(each.terms for each in found))
     for place, message in enumerate(said):
         reply = next((each for each in said[place + 1 : place + 2] if not each.is_users), None)
         earlier = said[place - 1] if place else None
-        for each in _read(message, reply, earlier, place):
+        for each in _read(message, reply, earlier, place, spoken):
             found = _without_what_is_over(found, each) if isinstance(each, _Over) else [*found, each]
+        spoken.update(terms(message.text[:_MOST_READ]))
     last = len(said) - 1
     kept = (each for each in found if not each.is_promise or each.place > last - _STILL_PROMISED)
     lines = _capped(_once(kept))
@@ -85,13 +87,19 @@ class _Over:
     terms: frozenset[str] = frozenset()
 
 
-def _read(message: Said, reply: Said | None, earlier: Said | None, place: int) -> Iterator[_Sentence | _Over]:
-    """The sentences of a message that go into a digest, and what it says is over."""
+def _read(
+    message: Said, reply: Said | None, earlier: Said | None, place: int, spoken: Set[str]
+) -> Iterator[_Sentence | _Over]:
+    """The sentences of a message that go into a digest, and what it says is over.
+
+    Args:
+        spoken: The terms of all that was said before.
+    """
     for text in _sentences(message):
         hidden, held = masked(normal(text)), frozenset(terms(text))
         if SMALL_TALK.fullmatch(hidden) or len(text) > _LONGEST:
             continue
-        section, is_promise = _of_user(text, hidden, held, reply, place) if message.is_users else _of_reply(hidden)
+        section, is_promise = _of_user(text, hidden, held, reply, place, spoken) if message.is_users else _of_reply(hidden)
         if section is None:
             yield _Over()
             continue
@@ -108,11 +116,11 @@ def _read(message: Said, reply: Said | None, earlier: Said | None, place: int) -
 
 
 def _of_user(
-    text: str, hidden: str, held: frozenset[str], reply: Said | None, place: int
+    text: str, hidden: str, held: frozenset[str], reply: Said | None, place: int, spoken: Set[str]
 ) -> tuple[Section | None, bool]:
     """The section of a user's sentence, and whether it is a mere promise; None: all is over."""
     judged = judge(text)
-    if judged.does == "asks":
+    if judged.does == "asks" or hidden.endswith("?"):
         return ("next" if reply is None else "asked"), False
     if _CUES["closed"].search(hidden) and not _is_pending(hidden):
         return None, False
@@ -124,7 +132,7 @@ def _of_user(
         return "next", False
     answer = next(iter(_sentences(reply)), "") if reply else ""
     is_promised = place and _CUES["promised"].search(hidden) and not _CUES["chosen"].search(hidden)
-    if place and not is_promised and (_CUES["chosen"].search(hidden) or _takes_up(answer, held)):
+    if place and not is_promised and (_CUES["chosen"].search(hidden) or _takes_up(answer, held, spoken)):
         return "decided", False
     if reply is None or (place and _is_pending(hidden)):
         return "next", False
@@ -148,10 +156,10 @@ def _is_pending(hidden: str) -> bool:
     return _CUES["pending"].search(hidden) is not None
 
 
-def _takes_up(answer: str, held: frozenset[str]) -> bool:
-    """Whether a reply takes up what the user said: it begins by saying so, or repeats most of it."""
+def _takes_up(answer: str, held: frozenset[str], spoken: Set[str]) -> bool:
+    """Whether a reply takes up what the user said of what was spoken of: it says so, or repeats most of it."""
     shared = len(held & frozenset(terms(answer)))
-    return bool(_CUES["taken"].search(answer)) or shared >= max(_LEAST_TERMS, _ALIKE * len(held))
+    return bool(_CUES["taken"].search(answer) and held & spoken) or shared >= max(_LEAST_TERMS, _ALIKE * len(held))
 
 
 def _put_off(earlier: Said, place: int) -> Iterator[_Sentence]:

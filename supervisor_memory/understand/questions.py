@@ -1,7 +1,10 @@
 """The parts of a text that asks several things, and whether a question is about what an assistant said."""
 
-from collections.abc import Iterator
-from functools import lru_cache
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import chain
 from typing import Final, Literal, TypeAlias
 
 from supervisor_memory.language.lexicon import lexicon
@@ -48,38 +51,90 @@ def asks_for_a_reply(text: str) -> bool:
     return _SENTENCES["asks_for_a_reply"].search(text[:_LONGEST]) is not None
 
 
-Resuming: TypeAlias = Literal["greeting", "go-on", "decided"]
+
+Wish: TypeAlias = Literal["greeting", "go-on", "decided", "named"]
 _LONGEST_OPENING: Final = 300
-_EDGES: Final = " .,;:!?'\"()“”‘’，。；：！？（）"
+_EDGES: Final = " .,;:!?'\"()-“”‘’，。；：！？（）—…~～"
+_FEW_TERMS: Final = 3  # of what somebody says of themselves beside a greeting
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What the first words of a conversation want of earlier ones, as far as words tell.
+
+    "greeting": nothing is asked; "go-on": with earlier work; "decided": what was decided; "named": a topic
+    and nothing else. `topic` are the terms of what it is about, empty where nothing is named; `asks` are
+    those of what is asked besides. `is_bare`: some words go on with earlier work and name none.
+    """
+
+    wants: Wish
+    topic: tuple[str, ...] = ()
+    asks: tuple[str, ...] = ()
+    is_bare: bool = False
 
 
 @lru_cache(maxsize=64)
-def resumes(text: str) -> Resuming | None:
-    """What the first words of a conversation want of earlier ones, as far as the words alone tell; None: nothing.
-
-    Whether they go on depends on what they are about, see `topic_of`.
-    """
+def opening(text: str) -> Opening | None:
+    """What a conversation that begins so may want of earlier ones; None: nothing."""
     said = normal(text)
-    if not said or len(said) > _LONGEST_OPENING:
+    if not said or len(said) > _LONGEST_OPENING or _SENTENCES["turns_away"].search(said):
         return None
-    rest = _SENTENCES["arrives"].sub("", said).strip(_EDGES)
-    if SMALL_TALK.fullmatch(said) or not rest or SMALL_TALK.fullmatch(rest):
-        return "greeting"
-    if _SENTENCES["was_decided"].search(said) and _SENTENCES["of_ours"].search(said) and _is_asked(said):
-        return "decided"
-    return "go-on" if _SENTENCES["goes_on"].search(said) else None
+    clauses = [each.strip(_EDGES) for each in _CLAUSE_ENDS.split(said)]
+    clauses = [each for each in clauses if each]
+    rest = [each for each in clauses if not _is_greeting(each)]
+    if not rest:
+        return Opening("greeting")
+    asking = [_asks_something(each) for each in rest]
+    if said.rstrip("\"'”’」』)） ").endswith(("?", "？")) and not any(asking):
+        asking[-1] = True
+    if _SENTENCES["was_decided"].search(said) and _SENTENCES["of_ours"].search(said) and any(asking):
+        return Opening("decided", _topic(said, "was_decided", "goes_on"))
+    on = [_goes_on(each, is_asked) for each, is_asked in zip(rest, asking, strict=True)]
+    if any(on):
+        topics = [_topic(each, "goes_on") for each, goes in zip(rest, on, strict=True) if goes]
+        others = zip(rest, asking, on, strict=True)
+        besides = (_topic(each) for each, is_asked, goes in others if is_asked and not goes)
+        return Opening("go-on", _joined(topics), _joined(besides), is_bare=not all(topics))
+    if any(asking):
+        return None
+    topic = _joined(map(_topic, rest))
+    if len(rest) < len(clauses):
+        return Opening("greeting") if len(topic) <= _FEW_TERMS and not _SENTENCES["tells"].match(rest[0]) else None
+    return Opening("named", topic) if sum(bool(_topic(each)) for each in rest) == 1 else None
 
 
-def topic_of(text: str, wanted: Resuming) -> tuple[str, ...]:
-    """The terms of a text that name what it is about, without the words by which it goes on."""
-    said = normal(text)
-    for key in ("was_decided", "goes_on") if wanted == "decided" else ("goes_on",):
-        said = _SENTENCES[key].sub(" ", said)
-    idle = _SENTENCES.words("idle_words")
-    words = (word for word in said.split() if word.strip(_EDGES).casefold() not in idle)
-    left = _SENTENCES["idle_words_zh"].sub(" ", " ".join(words))
-    return tuple(each for each in dict.fromkeys(terms(left)) if len(each) > 1 and each not in idle)
+def _is_greeting(clause: str) -> bool:
+    rest = _SENTENCES["arrives"].sub("", clause).strip(_EDGES)
+    return not rest or SMALL_TALK.fullmatch(rest) is not None or SMALL_TALK.fullmatch(clause) is not None
 
 
-def _is_asked(said: str) -> bool:
-    return any(each.does == "asks" for each in read_statements(said).all)
+def _goes_on(clause: str, is_asked: bool) -> bool:  # noqa: FBT001
+    """Whether a clause goes on with earlier work, or asks about work without saying which."""
+    if _SENTENCES["goes_on"].search(clause):
+        return not _SENTENCES["asks_for_a_value"].search(clause)
+    return is_asked and not _topic(clause) and _SENTENCES["of_work"].search(clause) is not None
+
+
+def _asks_something(clause: str) -> bool:
+    """Whether a clause asks, or wants something done."""
+    return any(each.does == "asks" or each.reason in ("task", "one-off") for each in read_statements(clause).all)
+
+
+def _topic(clause: str, *without: str) -> tuple[str, ...]:
+    """The terms of a clause that name what it is about, without the words by which it goes on."""
+    for key in without:
+        clause = _SENTENCES[key].sub(" ", clause)
+    left = _SENTENCES["idle_words_zh"].sub(" ", clause)
+    return tuple(each for each in dict.fromkeys(terms(left)) if each not in _idle())
+
+
+@cache
+def _idle() -> frozenset[str]:
+    return frozenset(terms(" ".join(_SENTENCES.listed("idle_words"))))
+
+
+def _joined(topics: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(chain.from_iterable(topics)))
+
+
+_CLAUSE_ENDS = re.compile(r"[,;:!?.](?=\s|$|[\u3400-\u9fff])|[，。；：！？…—]| - |(?<=[\u3400-\u9fff]) ")

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Final
 
 from supervisor_memory.flow import Recalling
-from supervisor_memory.language.terms import language, terms
+from supervisor_memory.language.terms import has_cjk, language, terms
 from supervisor_memory.model.records import DIGEST_FAMILY, SESSION_FAMILY, Filter, Hit, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.format import clean
@@ -26,16 +26,16 @@ from supervisor_memory.stages.post_retrieval.unsaid import (
 )
 from supervisor_memory.stages.retrieval.search import found_by
 from supervisor_memory.understand.digest import Line, Said, Section, digest, is_open
-from supervisor_memory.understand.questions import Resuming, resumes, topic_of
-from supervisor_memory.understand.statements import read_statements, sentences
+from supervisor_memory.understand.questions import Opening, Wish, opening
 
 DIGEST: Final = "digest"
 """The part of a hit that tells the digest of a session."""
 _SESSIONS, _MESSAGES, _OF_A_SESSION = 50, 100, 200
-_MOST_TOKENS, _A_LINE = 230, 70
+_MOST_TOKENS, _A_LINE = 230, 130
 """Tokens of all digests of a note, and of the one line that a greeting brings."""
-_LEAST_COVERED = 0.5
-_LEAST_ALIKE = 0.55
+_LEAST_COVERED, _LEAST_ALIKE = 0.5, 0.7
+"""The share of a topic that a session has, or how alike it is in meaning, for the session to be meant."""
+_SOME = 0.3
 _CANDIDATES = 20
 _LABELS: Final[Mapping[Section, Mapping[str, str]]] = {
     "asked": {"en": "Asked:", "zh": "要求："},
@@ -45,11 +45,8 @@ _LABELS: Final[Mapping[Section, Mapping[str, str]]] = {
     "decided": {"en": "Decided:", "zh": "决定："},
     "next": {"en": "Open:", "zh": "未完："},
 }
-_FIRST: Final[Mapping[Resuming, Sequence[Section]]] = {
-    "greeting": ("next",),
-    "go-on": ("next", "decided", "done", "learned", "asked", "preferences"),
-    "decided": ("decided", "next", "learned", "done", "asked", "preferences"),
-}
+_OPEN_FIRST: Final[Sequence[Section]] = ("next", "decided", "done", "learned", "asked", "preferences")
+_DECIDED_FIRST: Final[Sequence[Section]] = ("decided", "next", "learned", "done", "asked", "preferences")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,28 +63,33 @@ class _Session:
     def of(cls, id_: str, lines: Iterable[Line], at: float, record: Record) -> "_Session":
         kept = tuple(lines)
         name = str(record.metadata.get("name") or "")
-        return cls(id_, kept, at, record, frozenset(terms(" ".join((name, *(line.text for line in kept))))))
+        text = " ".join((name, *(line.text for line in kept)))
+        return cls(id_, kept, at, record, frozenset((*terms(text), *filter(has_cjk, text))))
 
 
 def with_digest(plan: Recalling, view: ReadStore) -> Recalling | None:
     """The note's hits with the digest of the session that is gone on with; None: nothing is gone on with."""
-    turn = plan.turn
-    wanted = resumes(turn.text)
-    if wanted is None or not _is_first(plan, view):
+    found = opening(plan.turn.text)
+    if found is None or not _is_first(plan, view):
         return None
     sessions = sorted(_sessions(plan, view), key=lambda each: -each.at)
-    topic = () if wanted == "greeting" else topic_of(turn.text, wanted)
-    if topic:
-        chosen = _about(topic, sessions, plan, view)
-    elif _asks_more(turn.text, wanted):
-        return None
-    else:
-        chosen = _latest(sessions, wanted)
-    hits = [*_told(chosen, wanted, frozenset(topic), plan, view)]
+    hits = [*_told(_chosen(found, sessions, plan, view), found, plan, view)]
     if not hits:
         return None
-    rest = [hit for hit in plan.hits if "standing" in hit.parts or wanted == "decided" or topic]
+    rest = plan.hits if found.topic else [hit for hit in plan.hits if "standing" in hit.parts]
     return replace(plan, hits=replace(plan.hits, items=(*hits, *rest)))
+
+
+def _chosen(
+    found: Opening, sessions: Sequence[_Session], plan: Recalling, view: ReadStore
+) -> Sequence[_Session]:
+    """The session that is told: the one that the words are about, else the latest that is not finished."""
+    if found.topic and (about := _about(found, sessions, plan, view)):
+        return about
+    if found.topic and not found.is_bare:
+        return ()
+    latest = _latest(sessions, found.wants)
+    return [each for each in latest if _covers(each.words, found.asks, sessions) >= _LEAST_COVERED]
 
 
 def _is_first(plan: Recalling, view: ReadStore) -> bool:
@@ -138,16 +140,7 @@ def said_of(messages: Iterable[Record]) -> list[Said]:
     return [Said(each.id, each.content, is_users(each)) for each in own]
 
 
-def _asks_more(text: str, wanted: Resuming) -> bool:
-    """Whether a text that names no earlier topic asks something else besides."""
-    return wanted == "go-on" and any(
-        resumes(each) is None and len(set(terms(each))) > 1
-        for each in sentences(text)
-        if any(one.does == "asks" or one.reason == "task" for one in read_statements(each).all)
-    )
-
-
-def _latest(sessions: Sequence[_Session], wanted: Resuming) -> Sequence[_Session]:
+def _latest(sessions: Sequence[_Session], wanted: Wish) -> Sequence[_Session]:
     """The latest session that is not finished, or has decided something; else, unless greeted, the latest."""
     if wanted == "decided":
         fitting = [each for each in sessions if any(line.section == "decided" for line in each.lines)]
@@ -157,34 +150,49 @@ def _latest(sessions: Sequence[_Session], wanted: Resuming) -> Sequence[_Session
 
 
 def _about(
-    topic: Sequence[str], sessions: Sequence[_Session], plan: Recalling, view: ReadStore
+    found: Opening, sessions: Sequence[_Session], plan: Recalling, view: ReadStore
 ) -> Sequence[_Session]:
     """The session that a topic is from, if any is."""
-    heard: dict[str, set[str]] = {}
-    alike: dict[str, float] = {}
+    alike = _alike(plan, view)
+    evidence = {
+        each.id: (_covers(each.words, found.topic, sessions), alike.get(each.id, 0.0))
+        for each in sessions
+        if _covers(each.words, found.asks, sessions) >= _LEAST_COVERED
+    }
+
+    def fits(covered: float, like: float) -> bool:
+        if found.wants == "named":
+            return covered == 1.0 or (covered >= _SOME and like >= _LEAST_ALIKE)
+        return covered >= _LEAST_COVERED or like >= _LEAST_ALIKE
+
+    fitting = [each for each in sessions if each.id in evidence and fits(*evidence[each.id])]
+    return sorted(fitting, key=lambda each: -sum(evidence[each.id]))[:1]
+
+
+def _alike(plan: Recalling, view: ReadStore) -> Mapping[str, float]:
+    """Session id → how alike its messages are to the turn's words, in [0, 1]."""
+    found: dict[str, float] = {}
     if plan.query is not None:
         query = replace(plan.query, where=replace(plan.query.where, families=(SESSION_FAMILY,)), parts=())
-        for hit in rank(replace(plan, query=query, hits=found_by(query, limit=_CANDIDATES, view=view)), view).hits:
+        hits = found_by(query, limit=_CANDIDATES, view=view)
+        for hit in rank(replace(plan, query=query, hits=hits), view).hits:
             id_ = hit.record.source.session_id or ""
-            heard.setdefault(id_, set()).update(terms(hit.record.content))
-            alike[id_] = max(alike.get(id_, 0.0), hit.parts.get("sim", 0.0))
-    words = {each.id: each.words | heard.get(each.id, set()) for each in sessions}
-    count = Counter(chain.from_iterable(words.values()))
-    weight = {each: math.log(1 + (1 + len(sessions)) / (0.5 + count[each])) for each in topic}
-    covered = {
-        id_: sum(weight[each] for each in topic if each in held) / sum(weight.values()) for id_, held in words.items()
-    }
-    fitting = [
-        each for each in sessions if covered[each.id] >= _LEAST_COVERED or alike.get(each.id, 0.0) >= _LEAST_ALIKE
-    ]
-    fitting.sort(key=lambda each: -(covered[each.id] + alike.get(each.id, 0.0)))
-    return fitting[:1]
+            found[id_] = max(found.get(id_, 0.0), hit.parts.get("sim", 0.0))
+    return found
+
+
+def _covers(words: frozenset[str], asked: Sequence[str], sessions: Sequence[_Session]) -> float:
+    """The share of terms that a session has, each by how rare it is among the sessions; 1 where none is asked."""
+    count = Counter(chain.from_iterable(each.words for each in sessions))
+    weight = {each: math.log(1 + (1 + len(sessions)) / (0.5 + count[each])) for each in asked}
+    return sum(weight[each] for each in asked if each in words) / sum(weight.values()) if asked else 1.0
 
 
 def _told(
-    chosen: Sequence[_Session], wanted: Resuming, topic: frozenset[str], plan: Recalling, view: ReadStore
+    chosen: Sequence[_Session], found: Opening, plan: Recalling, view: ReadStore
 ) -> Iterator[Hit]:
     """A hit for each session that is told, with the lines of most worth as its excerpt."""
+    wanted, topic = found.wants, frozenset(found.topic)
     tongue, left = language(plan.turn.text), _A_LINE if wanted == "greeting" else _MOST_TOKENS
     left = min(left, view.settings.max_context_tokens // 2)
     for session in chosen:
@@ -195,25 +203,25 @@ def _told(
                 picked.append(line)
                 left -= cost
         text = _phrased([line for line in may if line in picked], tongue)
-        if text and (wanted == "decided" or is_open(picked) or wanted == "go-on"):
+        if text and (wanted != "greeting" or is_open(picked)):
             when = replace(session.record, updated_at=session.at)
             yield Hit(when, 1.0, {DIGEST: 1.0, "relevance": 1.0, "fused": 1.0}, found=DIGEST, excerpt=text)
 
 
-def _by_worth(lines: Sequence[Line], wanted: Resuming, topic: frozenset[str]) -> Sequence[Line]:
-    order = _FIRST[wanted]
+def _by_worth(lines: Sequence[Line], wanted: Wish, topic: frozenset[str]) -> Sequence[Line]:
+    order = _DECIDED_FIRST if wanted == "decided" else _OPEN_FIRST
     place = {id(line): number for number, line in enumerate(lines)}
     first = next((line for line in lines if line.section == "asked"), None)
 
     def worth(line: Line) -> tuple[float, int]:
-        rank_ = float(order.index(line.section)) if line.section in order else len(order)
+        rank_ = float(order.index(line.section))
         if wanted == "decided":
             rank_ -= 2 * len(topic & frozenset(terms(line.text))) / (len(topic) or 1)
         elif line is first:
             rank_ = 0.5  # what it was about
         return rank_, -place[id(line)]
 
-    return sorted((each for each in lines if each.section in order or each is first), key=worth)
+    return sorted(lines, key=worth)
 
 
 def _tellable(lines: Sequence[Line], agent_id: str | None, view: ReadStore) -> Sequence[Line]:

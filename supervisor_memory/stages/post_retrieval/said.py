@@ -29,7 +29,7 @@ from supervisor_memory.stages.post_retrieval.unsaid import (
 )
 from supervisor_memory.stages.retrieval.search import found_by
 from supervisor_memory.understand.names import named_people, without_people
-from supervisor_memory.understand.questions import asks_for_a_reply, resumes
+from supervisor_memory.understand.questions import asks_for_a_reply, opening
 from supervisor_memory.understand.statements import sentences
 
 _CANDIDATES = 40  # more than a note of usual size holds
@@ -63,7 +63,7 @@ def _may_open(turn: Turn) -> bool:
     """Whether a turn may be the first of its thread, and its words may go on with an earlier one."""
     if turn.scope.session_id is None or turn.messages[:-1][:1] != ():
         return False
-    return resumes(turn.text) is not None
+    return opening(turn.text) is not None
 
 
 def _opened(plan: Recalling, view: ReadStore) -> Recalling | None:
