@@ -89,12 +89,15 @@ def opening(text: str) -> Opening | None:
         asking[-1] = True
     if _SENTENCES["was_decided"].search(said) and _SENTENCES["of_ours"].search(said) and any(asking):
         return Opening("decided", _topic(said, "was_decided", "goes_on"))
-    on = [_goes_on(each, is_asked) for each, is_asked in zip(rest, asking, strict=True)]
-    if any(on):
+    bare = [asks and _asks_of_work(each) for each, asks in zip(rest, asking, strict=True)]
+    on = [_goes_on(each) or is_bare for each, is_bare in zip(rest, bare, strict=True)]
+    if any(map(_goes_on, rest)) or any(bare):
         topics = [_topic(each, "goes_on") for each, goes in zip(rest, on, strict=True) if goes]
-        others = zip(rest, asking, on, strict=True)
-        besides = (_topic(each) for each, is_asked, goes in others if is_asked and not goes)
-        return Opening("go-on", _joined(topics), _joined(besides), is_bare=not all(topics))
+        others = [(each, asks) for each, asks, goes in zip(rest, asking, on, strict=True) if not goes]
+        besides = _joined(_topic(each) for each, asks in others if asks)
+        if not any(map(_goes_on, rest)):  # what "it" is in "The moon: how far is it?"
+            topics = [_topic(each) for each, asks in others if not asks and not _SENTENCES["of_oneself"].match(each)]
+        return Opening("go-on", _joined(topics), besides, is_bare=not all(topics))
     if any(asking):
         return None
     topic = _joined(map(_topic, rest))
@@ -108,11 +111,15 @@ def _is_greeting(clause: str) -> bool:
     return not rest or SMALL_TALK.fullmatch(rest) is not None or SMALL_TALK.fullmatch(clause) is not None
 
 
-def _goes_on(clause: str, is_asked: bool) -> bool:  # noqa: FBT001
-    """Whether a clause goes on with earlier work, or asks about work without saying which."""
-    if _SENTENCES["goes_on"].search(clause):
-        return not _SENTENCES["asks_for_a_value"].search(clause)
-    return is_asked and not _topic(clause) and _SENTENCES["of_work"].search(clause) is not None
+def _goes_on(clause: str) -> bool:
+    """Whether a clause goes on with earlier work."""
+    return bool(_SENTENCES["goes_on"].search(clause)) and not _SENTENCES["asks_for_a_value"].search(clause)
+
+
+def _asks_of_work(clause: str) -> bool:
+    """Whether a question names no topic, so that it can only be about what there is to do."""
+    others = map(_SENTENCES.__getitem__, ("asks_for_a_value", "of_no_work"))
+    return not _topic(clause) and not any(each.search(clause) for each in others)
 
 
 def _asks_something(clause: str) -> bool:
