@@ -90,14 +90,17 @@ def opening(text: str) -> Opening | None:
     if _SENTENCES["was_decided"].search(said) and _SENTENCES["of_ours"].search(said) and any(asking):
         return Opening("decided", _topic(said, "was_decided", "goes_on"))
     bare = [asks and _asks_of_work(each) for each, asks in zip(rest, asking, strict=True)]
-    on = [_goes_on(each) or is_bare for each, is_bare in zip(rest, bare, strict=True)]
-    if any(map(_goes_on, rest)) or any(bare):
+    cues = [*map(_goes_on, rest)]
+    on = [cue or asks for cue, asks in zip(cues, bare, strict=True)]
+    if any(cues) or any(bare):
         topics = [_topic(each, "goes_on") for each, goes in zip(rest, on, strict=True) if goes]
         others = [(each, asks) for each, asks, goes in zip(rest, asking, on, strict=True) if not goes]
         besides = _joined(_topic(each) for each, asks in others if asks)
-        if not any(map(_goes_on, rest)):  # what "it" is in "The moon: how far is it?"
+        is_bare = any(cue and not _topic(each, "goes_on") for each, cue in zip(rest, cues, strict=True))
+        if not any(cues):  # what "it" is in "The moon: how far is it?"
             topics = [_topic(each) for each, asks in others if not asks and not _SENTENCES["of_oneself"].match(each)]
-        return Opening("go-on", _joined(topics), besides, is_bare=not all(topics))
+            is_bare = not any(topics)
+        return Opening("go-on", _joined(topics), besides, is_bare)
     if any(asking):
         return None
     topic = _joined(map(_topic, rest))
