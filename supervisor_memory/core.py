@@ -34,7 +34,7 @@ from supervisor_memory.settings import Settings
 from supervisor_memory.stores.open import open_backend
 from supervisor_memory.stores.protocol import Journals, MemoryBackend, SessionRow
 from supervisor_memory.telemetry import of_recall, open_telemetry, spanned
-from supervisor_memory.upkeep.automatic import MessageVectors, Rarely
+from supervisor_memory.upkeep.automatic import Digests, MessageVectors, Rarely
 from supervisor_memory.upkeep.desk import Upkeep
 from supervisor_memory.upkeep.edit import Curator
 from supervisor_memory.upkeep.erase import Receipt
@@ -137,7 +137,7 @@ class Memory:
         )
         self.hints = Hints(self.services)
         self._rarely = Rarely(self.services)
-        self._vectors = MessageVectors(self.services)
+        self._vectors, self._digests = MessageVectors(self.services), Digests(self.services)
         self._keep_messages, self._recall_said = keep_messages, recall_said
         trail = Trail(self.backend, self.bridge, clock, self.settings.search_timeout_ms / 1000)
         self.queue = Queue(
@@ -165,7 +165,7 @@ class Memory:
             writing=lambda: services.ports(settings.write_timeout_ms),
             trail=trail,
         )
-        by_itself = self._rarely, self._vectors
+        by_itself = self._rarely, self._vectors, self._digests
         self._writer = Writer(
             services, self.recipe, trail, curator, self.queue, self.hints, *by_itself, self._keep_messages
         )
@@ -339,6 +339,7 @@ class Memory:
 
         recalled = guarded(lambda: self.bridge.within(ports.left(), look), otherwise=without)
         guarded(lambda: self._vectors.look_for(scope.user_id), otherwise=lambda error: None)
+        self._digests.look_for(scope.user_id, scope.session_id)
         return recalled
 
     def _quotes(self, scope: Scope) -> bool:
@@ -365,9 +366,14 @@ class Memory:
     # --- end of life
 
     def flush(self, *, seconds: float = 60.0) -> bool:
-        """Read what waits in the queue, and embed session messages. False: time ran out, or one failed."""
+        """Read what waits in the queue, embed session messages, and digest the sessions that have ended.
+
+        False: the time ran out, or one of these failed.
+        """
         until = time.monotonic() + seconds
-        return self.queue.flush(seconds=seconds) and self._vectors.flush(seconds=until - time.monotonic())
+        is_read = self.queue.flush(seconds=seconds)
+        is_embedded = is_read and self._vectors.flush(seconds=until - time.monotonic())
+        return self._digests.flush(seconds=until - time.monotonic()) and is_embedded
 
     def close(self) -> None:
         """Read what this process has put into the queue, and let go of files. Closing twice is fine.
@@ -378,6 +384,7 @@ class Memory:
         """
         try:
             self._vectors.close()
+            self._digests.close()
             self.queue.close()
         finally:
             self.backend.close()

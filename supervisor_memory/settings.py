@@ -168,6 +168,12 @@ class Settings(BaseSettings):
         ge=0,
         le=100,
     )
+    session_quiet: float = _named(
+        "MEMORY_SESSION_QUIET",
+        1_800.0,
+        "Seconds without a message after which a session counts as ended, and gets a digest; 0: none are made.",
+        ge=0,
+    )
     recall_said: Literal["auto", "always", "never"] = _named(
         "MEMORY_RECALL_SAID",
         "auto",

@@ -5,23 +5,39 @@ told by what a sentence does in the conversation: a wish that the reply takes up
 put off, promised at the end, or asked and not answered is open, until somebody says that it is over.
 """
 
-from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from itertools import chain
 from typing import Final, Literal, TypeAlias, get_args
 
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import terms
 from supervisor_memory.understand.rejection import gives_orders
-from supervisor_memory.understand.statements import SMALL_TALK, judge, masked, normal, sentences, without_pasted
+from supervisor_memory.understand.statements import (
+    SMALL_TALK,
+    judge,
+    masked,
+    normal,
+    sentences,
+    without_pasted,
+)
 
 Section: TypeAlias = Literal["decided", "next", "done", "learned", "asked", "preferences"]
 SECTIONS: Final[tuple[Section, ...]] = get_args(Section)
 """Of most worth first."""
 
+LABELS: Final[Mapping[Section, tuple[str, str]]] = {
+    "asked": ("Asked:", "要求："),
+    "preferences": ("Wished:", "偏好："),
+    "learned": ("Found:", "发现："),
+    "done": ("Done:", "完成："),
+    "decided": ("Decided:", "决定："),
+    "next": ("Open:", "未完："),
+}
+"""What leads in the lines of a section, in English and in Chinese, in the order in which they are told."""
 _CUES = lexicon("sessions")
 _MOST: Final = {"decided": 16, "next": 10, "done": 10, "learned": 10, "asked": 8, "preferences": 8}
-_MOST_READ, _MOST_SENTENCES, _LONGEST = 12_000, 30, 400
+_MOST_READ, _MOST_SENTENCES, _LONGEST = 12_000, 30, 300
 _LEAST_TERMS = 2
 _STILL_PROMISED = 4  # messages after which a promise counts as kept
 _ALIKE = 0.5
@@ -80,6 +96,14 @@ def is_open(lines: Iterable[Line]) -> bool:
     return any(line.section == "next" for line in lines)
 
 
+def phrased(lines: Sequence[Line], tongue: str, *, between: str = " ") -> str:
+    """The lines as a text, section by section, as they were said."""
+    told = {name: [line.text for line in lines if line.section == name] for name in LABELS}
+    return between.join(
+        f"{LABELS[name][tongue == 'zh']} {' '.join(each)}" for name, each in told.items() if each
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Over:
     """Something is over: all that was open, or what shares words with a sentence."""
@@ -99,7 +123,11 @@ def _read(
         hidden, held = masked(normal(text)), frozenset(terms(text))
         if SMALL_TALK.fullmatch(hidden) or len(text) > _LONGEST:
             continue
-        section, is_promise = _of_user(text, hidden, held, reply, place, spoken) if message.is_users else _of_reply(hidden)
+        if message.is_users:
+            answer = next(iter(_sentences(reply)), "") if reply else None
+            section, is_promise = _of_user(text, hidden, answer, spoken)
+        else:
+            section, is_promise = _of_reply(hidden)
         if section is None:
             yield _Over()
             continue
@@ -115,13 +143,16 @@ def _read(
             yield _Sentence(Line(section, message.id, text), held, place, is_promise)
 
 
-def _of_user(
-    text: str, hidden: str, held: frozenset[str], reply: Said | None, place: int, spoken: Set[str]
-) -> tuple[Section | None, bool]:
-    """The section of a user's sentence, and whether it is a mere promise; None: all is over."""
+def _of_user(text: str, hidden: str, answer: str | None, spoken: Set[str]) -> tuple[Section | None, bool]:
+    """The section of a user's sentence, and whether it is a mere promise; None: all is over.
+
+    Args:
+        answer: The first sentence of the reply; None: there is no reply.
+        spoken: The terms of all that was said before.
+    """
     judged = judge(text)
     if judged.does == "asks" or hidden.endswith("?"):
-        return ("next" if reply is None else "asked"), False
+        return ("next" if answer is None else "asked"), False
     if _CUES["closed"].search(hidden) and not _is_pending(hidden):
         return None, False
     if judged.kind == "user-profile" and judged.reason not in _DECIDING:
@@ -130,11 +161,10 @@ def _of_user(
         return "decided", False
     if _CUES["later"].search(hidden):
         return "next", False
-    answer = next(iter(_sentences(reply)), "") if reply else ""
-    is_promised = place and _CUES["promised"].search(hidden) and not _CUES["chosen"].search(hidden)
-    if place and not is_promised and (_CUES["chosen"].search(hidden) or _takes_up(answer, held, spoken)):
+    is_promised = bool(spoken) and _CUES["promised"].search(hidden) and not _CUES["chosen"].search(hidden)
+    if spoken and not is_promised and (_CUES["chosen"].search(hidden) or _takes_up(answer, text, spoken)):
         return "decided", False
-    if reply is None or (place and _is_pending(hidden)):
+    if answer is None or (spoken and _is_pending(hidden)):
         return "next", False
     return ("next", True) if is_promised else ("asked", False)
 
@@ -156,10 +186,12 @@ def _is_pending(hidden: str) -> bool:
     return _CUES["pending"].search(hidden) is not None
 
 
-def _takes_up(answer: str, held: frozenset[str], spoken: Set[str]) -> bool:
-    """Whether a reply takes up what the user said of what was spoken of: it says so, or repeats most of it."""
-    shared = len(held & frozenset(terms(answer)))
-    return bool(_CUES["taken"].search(answer) and held & spoken) or shared >= max(_LEAST_TERMS, _ALIKE * len(held))
+def _takes_up(answer: str | None, text: str, spoken: Set[str]) -> bool:
+    """Whether a reply takes up what the user said: it repeats most, or says so of what was spoken of."""
+    held = frozenset(terms(text))
+    repeated = len(held & frozenset(terms(answer or "")))
+    is_taken = _CUES["taken"].search(answer or "") is not None and bool(held & spoken)
+    return is_taken or repeated >= max(_LEAST_TERMS, _ALIKE * len(held))
 
 
 def _put_off(earlier: Said, place: int) -> Iterator[_Sentence]:
@@ -170,9 +202,11 @@ def _put_off(earlier: Said, place: int) -> Iterator[_Sentence]:
 
 def _taken_up(reply: Said | None, place: int) -> Iterator[_Sentence]:
     """What was decided in a few words: the reply tells it."""
-    for text in _sentences(reply)[:1] if reply else ():
+    if reply is None:
+        return
+    for text in _sentences(reply)[:1]:
         if len(held := frozenset(terms(text))) >= _LEAST_TERMS and not text.endswith(("?", "？")):
-            yield _Sentence(Line("decided", reply.id, text), held, place) if reply else ()
+            yield _Sentence(Line("decided", reply.id, text), held, place)
 
 
 def _sentences(message: Said) -> list[str]:

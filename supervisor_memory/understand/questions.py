@@ -51,7 +51,6 @@ def asks_for_a_reply(text: str) -> bool:
     return _SENTENCES["asks_for_a_reply"].search(text[:_LONGEST]) is not None
 
 
-
 Wish: TypeAlias = Literal["greeting", "go-on", "decided", "named"]
 _LONGEST_OPENING: Final = 300
 _EDGES: Final = " .,;:!?'\"()-“”‘’，。；：！？（）—…~～"
@@ -98,14 +97,20 @@ def opening(text: str) -> Opening | None:
         besides = _joined(_topic(each) for each, asks in others if asks)
         is_bare = any(cue and not _topic(each, "goes_on") for each, cue in zip(rest, cues, strict=True))
         if not any(cues):  # what "it" is in "The moon: how far is it?"
-            topics = [_topic(each) for each, asks in others if not asks and not _SENTENCES["of_oneself"].match(each)]
+            topics = [
+                _topic(each) for each, asks in others if not asks and not _SENTENCES["of_oneself"].match(each)
+            ]
             is_bare = not any(topics)
         return Opening("go-on", _joined(topics), besides, is_bare)
     if any(asking):
         return None
     topic = _joined(map(_topic, rest))
     if len(rest) < len(clauses):
-        return Opening("greeting") if len(topic) <= _FEW_TERMS and not _SENTENCES["tells"].match(rest[0]) else None
+        return (
+            Opening("greeting")
+            if len(topic) <= _FEW_TERMS and not _SENTENCES["tells"].match(rest[0])
+            else None
+        )
     return Opening("named", topic) if sum(bool(_topic(each)) for each in rest) == 1 else None
 
 
@@ -127,7 +132,9 @@ def _asks_of_work(clause: str) -> bool:
 
 def _asks_something(clause: str) -> bool:
     """Whether a clause asks, or wants something done."""
-    return any(each.does == "asks" or each.reason in ("task", "one-off") for each in read_statements(clause).all)
+    return any(
+        each.does == "asks" or each.reason in ("task", "one-off") for each in read_statements(clause).all
+    )
 
 
 def _topic(clause: str, *without: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Work in the background: forgetting by rule, and the vectors of session messages."""
+"""Work in the background: forgetting by rule, vectors of session messages, digests of sessions."""
 
 import atexit
 import logging
@@ -7,7 +7,7 @@ import threading
 import time
 import weakref
 from collections import Counter, OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
@@ -107,7 +107,7 @@ class Rarely:
 _SECONDS_A_TURN: Final = 2.0
 _SECONDS_OF_REST: Final = 60.0
 _SECONDS_AT_THE_END: Final = 20.0
-_OPENED: "weakref.WeakSet[MessageVectors]" = weakref.WeakSet()
+_OPENED: "weakref.WeakSet[_Aside]" = weakref.WeakSet()
 
 
 @atexit.register
@@ -116,12 +116,11 @@ def _end_all() -> None:
         each.end()
 
 
-class MessageVectors:
-    """Embeds session messages in the background: those just kept, and once a process all that a user has.
+class _Aside:
+    """Work for users in the background, which the state of the store asks for; nothing here raises.
 
-    The store tells which have no vector. Noted here is only where to look next, so what a process leaves is
-    embedded by the next one that recalls or writes for the user. After a failure it rests for a minute.
-    Nothing here raises.
+    Noted here is only where to look next, so what a process leaves is done by the next one that recalls or
+    writes for the user. After a failure it rests for a minute.
     """
 
     def __init__(self, services: Services) -> None:
@@ -133,19 +132,19 @@ class MessageVectors:
         self._pid, self._changed = os.getpid(), threading.Condition()
         self._ids: set[str] = set()
         self._users: OrderedDict[str, None] = OrderedDict()
-        self._known: set[str] = set()
+        self._known: dict[str, str | None] = {}
         self._is_working, self._rests_until = False, -inf
 
-    def look_for(self, user_id: str, kept: Sequence[Record] = ()) -> None:
-        """Embed later the session messages among records just kept, and once a process all of the user's."""
-        if self._services.embedder is None or not self._services.settings.queue_worker:
+    def _note(self, user_id: str, ids: Collection[str] = (), *, place: str | None = None) -> None:
+        """Look later at some records and, where the user is not known to be at that place, at the user."""
+        if not self._services.settings.queue_worker:
             return
         with self._locked():
             if len(self._known) + len(self._ids) > _MOST_USERS:  # the store knows them
-                self._known, self._ids = set(), set()
-            self._ids.update(r.id for r in kept if r.family == SESSION_FAMILY and r.status == "active")
-            if user_id not in self._known:
-                self._known.add(user_id)
+                self._known, self._ids = {}, set()
+            self._ids.update(ids)
+            if self._known.get(user_id, self) != place:
+                self._known[user_id] = place
                 self._users[user_id] = None
             if self._is_working or not self._has_work():
                 return
@@ -153,12 +152,12 @@ class MessageVectors:
         self._services.bridge.aside(self._work)
 
     def flush(self, *, seconds: float, user_id: str | None = None) -> bool:
-        """Embed all that wait in the store, or a user's. False: time ran out, or embedder or store failed."""
+        """Do all that waits in the store, or a user's. False: time ran out, or something failed."""
         until = time.monotonic() + seconds
         self._wait(seconds)
         left = until - time.monotonic()
-        embed = partial(self._services.bridge.within, left, self._embed, left, user_id)
-        return left > 0 and guarded(embed, otherwise=lambda error: False)
+        work = partial(self._services.bridge.within, left, self._done, left, user_id)
+        return left > 0 and guarded(work, otherwise=lambda error: False)
 
     def close(self) -> None:
         """Wait a second for what was noted, and another for the commit under way; begin nothing more."""
@@ -185,7 +184,7 @@ class MessageVectors:
         return may_work and bool(self._ids or self._users)
 
     def _work(self) -> None:
-        """Embed what was noted: messages just kept first, then a user's at a time."""
+        """Do what was noted: for records just kept first, then for a user at a time."""
         while True:
             with self._changed:
                 if not self._has_work():
@@ -194,21 +193,60 @@ class MessageVectors:
                     return
                 ids, self._ids = self._ids, set()
                 users = {} if ids else {self._users.popitem(last=False)[0]: None}
-            if not self._embed(_SECONDS_A_TURN, next(iter(users), None), ids or None):
+            if not self._done(_SECONDS_A_TURN, next(iter(users), None), ids or None):
                 with self._changed:
                     self._ids |= ids
                     self._users.update(users)
 
-    def _embed(self, seconds: float, user_id: str | None = None, ids: Collection[str] | None = None) -> bool:
-        """Whether all were embedded; after so many seconds, only the commit under way is finished."""
+    def _done(self, seconds: float, user_id: str | None = None, ids: Collection[str] | None = None) -> bool:
+        """Whether all was done; after so many seconds, only the commit under way is finished."""
         until = time.monotonic() + seconds
 
-        def embed() -> bool:
-            steps = embedding_messages(self._services, user_id, ids)
+        def work() -> bool:
+            steps = self._steps(user_id, ids)
             return not any(self._is_closed or time.monotonic() >= until for _ in steps)
 
         def failed(error: BaseException) -> bool:
             self._rests_until = time.monotonic() + _SECONDS_OF_REST
             return False
 
-        return self._services.embedder is None or guarded(embed, otherwise=failed)
+        return guarded(work, otherwise=failed)
+
+    def _steps(self, user_id: str | None, ids: Collection[str] | None) -> Iterator[None]:
+        """Do the work, with a pause after each commit. `user_id` None: everybody's."""
+        raise NotImplementedError
+
+
+class MessageVectors(_Aside):
+    """Embeds session messages in the background: those just kept, and once a process all that a user has.
+
+    The store tells which have no vector.
+    """
+
+    def look_for(self, user_id: str, kept: Sequence[Record] = ()) -> None:
+        """Embed later the session messages among records just kept, and once a process all of the user's."""
+        if self._services.embedder is not None:
+            said = {r.id for r in kept if r.family == SESSION_FAMILY and r.status == "active"}
+            self._note(user_id, said)
+
+    def _steps(self, user_id: str | None, ids: Collection[str] | None) -> Iterator[None]:
+        return (
+            iter(()) if self._services.embedder is None else embedding_messages(self._services, user_id, ids)
+        )
+
+
+class Digests(_Aside):
+    """Makes the digests of sessions that have ended, in the background; `upkeep/digest.py` says which.
+
+    A user is looked at when a process meets them first, and whenever they have gone on to another session.
+    """
+
+    def look_for(self, user_id: str, session_id: str | None) -> None:
+        """Digest later the user's sessions that have ended, if this is another session than before."""
+        if session_id is not None and self._services.settings.session_quiet:
+            self._note(user_id, place=session_id)
+
+    def _steps(self, user_id: str | None, ids: Collection[str] | None) -> Iterator[None]:
+        from supervisor_memory.upkeep.digest import digesting  # no turn waits for it
+
+        return digesting(self._services, user_id)

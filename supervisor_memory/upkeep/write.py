@@ -43,7 +43,7 @@ from supervisor_memory.stages.pre_insert import extract
 from supervisor_memory.stages.pre_insert.gather import with_metadata
 from supervisor_memory.stores.protocol import Commit, MemoryBackend
 from supervisor_memory.telemetry import of_many, of_one, of_write, spanned
-from supervisor_memory.upkeep.automatic import MessageVectors, Rarely
+from supervisor_memory.upkeep.automatic import Digests, MessageVectors, Rarely
 from supervisor_memory.upkeep.edit import Curator, asked_for
 from supervisor_memory.upkeep.hints import Hints
 from supervisor_memory.upkeep.queue.queue import Queue
@@ -70,6 +70,7 @@ class Writer:
     hints: Hints
     rarely: Rarely
     vectors: MessageVectors
+    digests: Digests
     keep_messages: Callable[[Scope], bool] | None
 
     @spanned("upsert_memory", of_write)
@@ -398,6 +399,7 @@ class Writer:
         if any(result.id for result in done.results):
             self.rarely.after_a_write(done.scope.user_id, added=done.added)
             self.vectors.look_for(done.scope.user_id, done.verbatim)
+            self.digests.look_for(done.scope.user_id, done.scope.session_id)
 
     def _note_use(self, said: Remembering) -> None:
         """Log how much of a note the answer took up: a number."""

@@ -25,7 +25,7 @@ from supervisor_memory.stages.post_retrieval.unsaid import (
     what_became,
 )
 from supervisor_memory.stages.retrieval.search import found_by
-from supervisor_memory.understand.digest import Line, Said, Section, digest, is_open
+from supervisor_memory.understand.digest import Line, Said, Section, digest, is_open, phrased
 from supervisor_memory.understand.questions import Opening, Wish, opening
 
 DIGEST: Final = "digest"
@@ -37,14 +37,6 @@ _LEAST_COVERED, _LEAST_ALIKE = 0.5, 0.7
 """The share of a topic that a session has, or how alike it is in meaning, for the session to be meant."""
 _SOME = 0.3
 _CANDIDATES = 20
-_LABELS: Final[Mapping[Section, Mapping[str, str]]] = {
-    "asked": {"en": "Asked:", "zh": "要求："},
-    "preferences": {"en": "Wished:", "zh": "偏好："},
-    "learned": {"en": "Found:", "zh": "发现："},
-    "done": {"en": "Done:", "zh": "完成："},
-    "decided": {"en": "Decided:", "zh": "决定："},
-    "next": {"en": "Open:", "zh": "未完："},
-}
 _OPEN_FIRST: Final[Sequence[Section]] = ("next", "decided", "done", "learned", "asked", "preferences")
 _DECIDED_FIRST: Final[Sequence[Section]] = ("decided", "next", "learned", "done", "asked", "preferences")
 
@@ -127,7 +119,11 @@ def lines_of(state: Record) -> Iterator[Line]:
 
 def _digested_now(of_session: Filter, before: Record | None, view: ReadStore) -> Iterator[_Session]:
     until = before.metadata["until"] if before else None
-    newest = [each for each in view.list(of_session, limit=_OF_A_SESSION) if until is None or each.created_at > until]
+    newest = [
+        each
+        for each in view.list(of_session, limit=_OF_A_SESSION)
+        if until is None or each.created_at > until
+    ]
     newest.sort(key=lambda each: (each.created_at, each.id))
     lines = digest(said_of(newest), tuple(lines_of(before)) if before else ())
     if lines and newest:
@@ -182,15 +178,13 @@ def _alike(plan: Recalling, view: ReadStore) -> Mapping[str, float]:
 
 
 def _covers(words: frozenset[str], asked: Sequence[str], sessions: Sequence[_Session]) -> float:
-    """The share of terms that a session has, each by how rare it is among the sessions; 1 where none is asked."""
+    """The share of terms that a session has, by how rare they are among sessions; 1 where none is asked."""
     count = Counter(chain.from_iterable(each.words for each in sessions))
     weight = {each: math.log(1 + (1 + len(sessions)) / (0.5 + count[each])) for each in asked}
     return sum(weight[each] for each in asked if each in words) / sum(weight.values()) if asked else 1.0
 
 
-def _told(
-    chosen: Sequence[_Session], found: Opening, plan: Recalling, view: ReadStore
-) -> Iterator[Hit]:
+def _told(chosen: Sequence[_Session], found: Opening, plan: Recalling, view: ReadStore) -> Iterator[Hit]:
     """A hit for each session that is told, with the lines of most worth as its excerpt."""
     wanted, topic = found.wants, frozenset(found.topic)
     tongue, left = language(plan.turn.text), _A_LINE if wanted == "greeting" else _MOST_TOKENS
@@ -202,7 +196,8 @@ def _told(
             if (cost := view.count_tokens(line.text) + 2) <= left:
                 picked.append(line)
                 left -= cost
-        text = _phrased([line for line in may if line in picked], tongue)
+        told = [replace(line, text=clean(line.text)) for line in may if line in picked]
+        text = phrased(told, tongue)
         if text and (wanted != "greeting" or is_open(picked)):
             when = replace(session.record, updated_at=session.at)
             yield Hit(when, 1.0, {DIGEST: 1.0, "relevance": 1.0, "fused": 1.0}, found=DIGEST, excerpt=text)
@@ -226,24 +221,28 @@ def _by_worth(lines: Sequence[Line], wanted: Wish, topic: frozenset[str]) -> Seq
 
 def _tellable(lines: Sequence[Line], agent_id: str | None, view: ReadStore) -> Sequence[Line]:
     """The lines whose message may still be told, to this reader."""
-    ids = tuple(dict.fromkeys(line.message_id for line in lines))
-    messages = {each.id: each for each in view.list(Filter(ids=ids), limit=len(ids))} if ids else {}
-    untold = what_became([*messages.values()], view).untold
-    heard = {
-        id_
-        for id_, each in messages.items()
-        if id_ not in untold and (is_users(each) or agent_id in (None, each.source.speaker))
-    }
-    kept = [each for each in lines if each.message_id in heard and may_be_told(messages[each.message_id], each.text, requests=True)]
-    hidden = [each for id_, each in messages.items() if id_ in untold]
+    messages = messages_of(lines, view)
+    kept = [
+        each for each in still_true(lines, messages, view) if _is_heard(messages[each.message_id], agent_id)
+    ]
     told = [Hit(messages[each.message_id], excerpt=each.text) for each in kept]
-    gone = set(said_again(told, hidden, view))
+    hidden = [each for id_, each in messages.items() if id_ not in {line.message_id for line in kept}]
+    gone = set(said_again(told, hidden, view)) if hidden else set()
     return [each for each in kept if each.message_id not in gone]
 
 
-def _phrased(lines: Sequence[Line], tongue: str) -> str:
-    parts = []
-    for section, label in _LABELS.items():
-        if told := [clean(line.text) for line in lines if line.section == section]:
-            parts.append(f"{label[tongue]} {' '.join(told)}")
-    return " ".join(parts)
+def _is_heard(message: Record, agent_id: str | None) -> bool:
+    return is_users(message) or agent_id in (None, message.source.speaker)
+
+
+def messages_of(lines: Sequence[Line], view: ReadStore) -> Mapping[str, Record]:
+    """Id → message, of those messages of the lines that are still there."""
+    ids = tuple(dict.fromkeys(line.message_id for line in lines))
+    return {each.id: each for each in view.list(Filter(ids=ids), limit=len(ids))} if ids else {}
+
+
+def still_true(lines: Sequence[Line], messages: Mapping[str, Record], view: ReadStore) -> list[Line]:
+    """The lines whose message is there and was not replaced, retracted, refused or set aside since."""
+    untold = what_became([*messages.values()], view).untold
+    held = [each for each in lines if each.message_id in messages and each.message_id not in untold]
+    return [each for each in held if may_be_told(messages[each.message_id], each.text, requests=True)]
