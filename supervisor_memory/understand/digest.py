@@ -5,7 +5,7 @@ told by what a sentence does in the conversation: a wish that the reply takes up
 put off, promised at the end, or asked and not answered is open, until somebody says that it is over.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final, Literal, TypeAlias, get_args
@@ -26,16 +26,8 @@ Section: TypeAlias = Literal["decided", "next", "done", "learned", "asked", "pre
 SECTIONS: Final[tuple[Section, ...]] = get_args(Section)
 """Of most worth first."""
 
-LABELS: Final[Mapping[Section, tuple[str, str]]] = {
-    "asked": ("Asked:", "要求："),
-    "preferences": ("Wished:", "偏好："),
-    "learned": ("Found:", "发现："),
-    "done": ("Done:", "完成："),
-    "decided": ("Decided:", "决定："),
-    "next": ("Open:", "未完："),
-}
-"""What leads in the lines of a section, in English and in Chinese, in the order in which they are told."""
 _CUES = lexicon("sessions")
+_LABELS = _CUES.table("labels")
 _MOST: Final = {"decided": 16, "next": 10, "done": 10, "learned": 10, "asked": 8, "preferences": 8}
 _MOST_READ, _MOST_SENTENCES, _LONGEST = 12_000, 30, 300
 _LEAST_TERMS = 2
@@ -98,10 +90,8 @@ def is_open(lines: Iterable[Line]) -> bool:
 
 def phrased(lines: Sequence[Line], tongue: str, *, between: str = " ") -> str:
     """The lines as a text, section by section, as they were said."""
-    told = {name: [line.text for line in lines if line.section == name] for name in LABELS}
-    return between.join(
-        f"{LABELS[name][tongue == 'zh']} {' '.join(each)}" for name, each in told.items() if each
-    )
+    told = {name: [line.text for line in lines if line.section == name] for name in _LABELS}
+    return between.join(f"{_LABELS[name][tongue]} {' '.join(each)}" for name, each in told.items() if each)
 
 
 @dataclass(frozen=True, slots=True)

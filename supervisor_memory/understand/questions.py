@@ -1,6 +1,5 @@
 """The parts of a text that asks several things, and whether a question is about what an assistant said."""
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -78,7 +77,7 @@ def opening(text: str) -> Opening | None:
     said = normal(text)
     if not said or len(said) > _LONGEST_OPENING or _SENTENCES["turns_away"].search(said):
         return None
-    clauses = [each.strip(_EDGES) for each in _CLAUSE_ENDS.split(said)]
+    clauses = [each.strip(_EDGES) for each in _SENTENCES["opening_clauses"].split(said)]
     clauses = [each for each in clauses if each]
     rest = [each for each in clauses if not _is_greeting(each)]
     if not rest:
@@ -152,6 +151,3 @@ def _idle() -> frozenset[str]:
 
 def _joined(topics: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chain.from_iterable(topics)))
-
-
-_CLAUSE_ENDS = re.compile(r"[,;:!?.](?=\s|$|[\u3400-\u9fff])|[，。；：！？…—]| - |(?<=[\u3400-\u9fff]) ")
