@@ -25,6 +25,7 @@ _PAGE: Final = 5_000
 _TOGETHER: Final = 500  # messages that are judged, or whose records are looked for, at once
 _STATES_TOGETHER: Final = 50
 _SECONDS: Final = 300.0
+_TICK: Final = 1e-6
 _OLD: Final = 3_600.0
 """Seconds after which a digest without messages is an orphan, not one whose messages are on their way."""
 _MOST_ASKED: Final = 24_000
@@ -77,7 +78,7 @@ def digesting(services: Services, user_id: str | None) -> Iterator[None]:
             run.shorten(row)
             yield
     for state in states.values():
-        if UNTIL in state.metadata and state.updated_at < services.clock() - _OLD:
+        if UNTIL in state.metadata and state.updated_at < run.now - _OLD:
             run.ports().store(services.backend.delete, [state.id])
             yield
 
@@ -85,11 +86,13 @@ def digesting(services: Services, user_id: str | None) -> Iterator[None]:
 class _Digesting:
     def __init__(self, services: Services) -> None:
         self._services = services
+        self.now = services.clock() - _TICK
+        """A moment before anything was read: whoever was erased since gets no digest."""
         self._newest: dict[str, float] = {}
 
     def ports(self) -> Ports:
         """New ports with more time than a turn has."""
-        return Ports(self._services, seconds=_SECONDS, now=self._services.clock())
+        return Ports(self._services, seconds=_SECONDS, now=self.now)
 
     def rows(self, user_id: str | None) -> Sequence[_Row]:
         """The sessions with messages, one a namespace."""
@@ -111,14 +114,13 @@ class _Digesting:
         """Whether a session was closed, is quiet, or was followed by another."""
         closed_at = state.metadata.get(CLOSED_AT) if state else None
         is_closed = isinstance(closed_at, (int, float)) and closed_at >= row.last_at
-        quiet = self._services.clock() - row.last_at
+        quiet = self.now - row.last_at
         is_last = row.last_at >= self._newest[row.scope.user_id]
         return is_closed or not is_last or quiet >= self._services.settings.session_quiet
 
     def digest(self, row: _Row) -> None:
         """Digest what was said in a session since its last digest; nothing if it is small talk."""
-        ports = self.ports()  # made first: a user erased meanwhile is found out by its moment
-        view = ports.read_store()
+        view = self.ports().read_store()
         state = state_of(row.scope, view)
         until = state.metadata.get(UNTIL) if state else None
         before = still_true([*lines_of(state)], messages_of([*lines_of(state)], view), view) if state else []
@@ -127,17 +129,16 @@ class _Digesting:
         if not messages or not (lines or until):
             return
         at = messages[-1].created_at
-        self._keep(row, lines, until=until, at=at, began=ports.now, newest=messages[-1])
+        self._keep(row, lines, until=until, at=at, newest=messages[-1])
 
     def shorten(self, row: _Row) -> None:
         """Leave out of a digest the lines that may not be told any more."""
-        ports = self.ports()
-        view = ports.read_store()
+        view = self.ports().read_store()
         if (state := state_of(row.scope, view)) is not None and UNTIL in state.metadata:
             lines = [*lines_of(state)]
             kept = still_true(lines, messages_of(lines, view), view)
             until = state.metadata[UNTIL]
-            self._keep(row, kept, until=until, at=until, began=ports.now, newest=None)
+            self._keep(row, kept, until=until, at=until, newest=None)
 
     def untrue(self, states: Sequence[Record]) -> frozenset[str]:
         """The ids of the digests with a line that may not be told any more."""
@@ -157,7 +158,6 @@ class _Digesting:
         *,
         until: float | None,
         at: float,
-        began: float,
         newest: Record | None,
     ) -> None:
         """Keep a digest, unless another process was first, or its user or session was erased meanwhile."""
@@ -168,24 +168,20 @@ class _Digesting:
                 return None  # another process was first; what is left is for the next look
             told = [[line.section, line.message_id, line.text] for line in lines]
             name = state.metadata.get(NAME)
-            text = phrased(lines, tongue, between="\n") or (
-                name if isinstance(name, str) else row.scope.session_id
-            )
+            unsaid = name if isinstance(name, str) else row.scope.session_id or ""
+            text = phrased(lines, tongue, between="\n") or unsaid
             if told == state.metadata.get(LINES) and at == until:
                 return None
-            return replace(
-                state, content=text or "", metadata=frozen({**state.metadata, UNTIL: at, LINES: told})
-            )
-
-        def ports() -> Ports:
-            return replace(self.ports(), now=began)
+            ref_id = newest.id if newest else state.ref_id  # if it was erased, the store refuses the digest
+            metadata = frozen({**state.metadata, UNTIL: at, LINES: told})
+            return replace(state, content=text, metadata=metadata, ref_id=ref_id)
 
         try:
-            kept = keep_state(row.scope, ports, change, reason="session-digested", actor="supervisor")
+            kept = keep_state(row.scope, self.ports, change, reason="session-digested", actor="supervisor")
         except WasErased:
             return
-        if kept and newest and not ports().read_store().list(Filter(ids=(newest.id,)), limit=1):
-            ports().store(self._services.backend.delete, [kept.id])
+        if kept and newest and not self.ports().read_store().list(Filter(ids=(newest.id,)), limit=1):
+            self.ports().store(self._services.backend.delete, [kept.id])
 
     def _lines(self, messages: Sequence[Record], before: Sequence[Line], view: ReadStore) -> Sequence[Line]:
         said: list[Said] = []
@@ -243,11 +239,8 @@ def _by_model(
         return None
     found = [line for each in data if (line := _checked(each, said)) is not None]
     told = frozenset[str]().union(*(marks(line.text) for line in found))
-    kept = [
-        line
-        for line in by_rules
-        if line in before or (line.section in SECTIONS[:2] and not marks(line.text) <= told)
-    ]
+    lost = [line for line in by_rules if line.section in SECTIONS[:2] and not marks(line.text) <= told]
+    kept = [line for line in by_rules if line in before or line in lost]
     place = {each.id: number for number, each in enumerate(said)}
     return sorted([*kept, *found], key=lambda line: place.get(line.message_id, -1)) if found else None
 

@@ -31,6 +31,7 @@ from supervisor_memory.understand.questions import Opening, Wish, opening
 DIGEST: Final = "digest"
 """The part of a hit that tells the digest of a session."""
 _SESSIONS, _MESSAGES, _OF_A_SESSION = 50, 100, 200
+_DIGESTED_NOW = 3  # the latest; others wait for the background
 _MOST_TOKENS, _A_LINE = 230, 130
 """Tokens of all digests of a note, and of the one line that a greeting brings."""
 _LEAST_COVERED, _LEAST_ALIKE = 0.5, 0.7
@@ -101,11 +102,10 @@ def _sessions(plan: Recalling, view: ReadStore) -> Iterator[_Session]:
     for message in view.list(of_user, limit=_MESSAGES):
         if (id_ := message.source.session_id) and id_ != scope.session_id:
             latest[id_] = max(latest.get(id_, 0.0), message.created_at)
-    for id_, at in latest.items():
-        before = known.get(id_)
-        if before is None or before.metadata["until"] < at:
-            known.pop(id_, None)
-            yield from _digested_now(replace(of_user, session_id=id_), before, view)
+    behind = [id_ for id_, at in latest.items() if id_ not in known or known[id_].metadata["until"] < at]
+    for id_ in sorted(behind, key=lambda each: -latest[each])[:_DIGESTED_NOW]:
+        before = known.pop(id_, None)
+        yield from _digested_now(replace(of_user, session_id=id_), before, view)
     for id_, state in known.items():
         if id_ != scope.session_id:
             yield _Session.of(id_, lines_of(state), state.metadata["until"], state)

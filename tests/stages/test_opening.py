@@ -1,0 +1,149 @@
+"""A new thread starts where the last ended: what the note of its first turn tells of earlier sessions."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from supervisor_memory import Scope, Settings, SupervisorMemory
+from supervisor_memory.model.records import DIGEST_FAMILY, SESSION_FAMILY, Filter, Note
+from supervisor_memory.testing.clock import FixedClock
+from tests.host.graphs import asking, config, model, team
+
+EXPORT = (
+    ("user", "The nightly export of the parts catalogue fails. Find out why."),
+    ("assistant", "It stops at row 88,120: a supplier name has a tab in it."),
+    ("user", "Quote the fields then."),
+    ("assistant", "I quoted all text fields. The dealer import has not been tested yet."),
+)
+BADGES = (
+    ("user", "How many badge requests were there in October?"),
+    ("assistant", "There were 212 badge requests."),
+    ("user", "Perfect, that is all."),
+    ("assistant", "You're welcome."),
+)
+PADS = (
+    ("user", "Which supplier should we take for the brake pads, Halvorsen or Brix?"),
+    ("assistant", "Halvorsen is 8% cheaper, Brix delivers in 3 days."),
+    ("user", "We go with Brix."),
+    ("assistant", "Brix it is, the order is in the folder."),
+)
+NEW = Scope("ada", session_id="new")
+
+
+def opened(**settings: Any) -> SupervisorMemory:
+    given = {
+        "embedding_model": "none",
+        "search_timeout_ms": 9_000,
+        "write_timeout_ms": 9_000,
+        "queue_worker": False,
+    }
+    return SupervisorMemory(Settings(**{**given, **settings}), clock=FixedClock())
+
+
+@pytest.fixture(params=["digested", "not digested yet"])
+def memory(request: pytest.FixtureRequest) -> Iterator[SupervisorMemory]:
+    with opened() as memory:
+        for n, session in enumerate((PADS, EXPORT, BADGES)):
+            memory.remember([*session], Scope("ada", session_id=f"s{n}"))
+            memory.services.clock.forward(days=1)  # type: ignore[attr-defined]
+        if request.param == "digested":
+            assert memory.flush()
+            assert memory.backend.count(Filter("ada", families=(DIGEST_FAMILY,))) == 3
+        yield memory
+
+
+def digests(told: Note) -> int:
+    return sum(hit.found == "digest" for hit in told.hits)
+
+
+def note(memory: SupervisorMemory, text: str, scope: Scope = NEW, **given: Any) -> Note:
+    return memory.recall([("user", text)], scope, **given)
+
+
+@pytest.mark.parametrize(
+    "text", ["Where were we?", "What are the next steps?", "Let's continue.", "继续", "接下来做什么？"]
+)
+def test_who_goes_on_is_told_what_the_latest_unfinished_session_left_open(
+    memory: SupervisorMemory, text: str
+) -> None:
+    told = note(memory, text)
+    assert "The dealer import has not been tested yet." in told.text
+    assert "Quote the fields then." in told.text
+    assert "badge" not in told.text
+    assert told.tokens <= 300
+    assert digests(told) == 1
+
+
+def test_a_topic_chooses_the_session_and_a_question_of_a_decision_finds_its_sentence(
+    memory: SupervisorMemory,
+) -> None:
+    told = note(memory, "Which supplier did we settle on for the brake pads?")
+    assert "Decided: We go with Brix." in told.text
+    assert "dealer import" not in told.text
+    assert "212 badge requests" in note(memory, "Back to the badge requests").text
+
+
+def test_a_greeting_brings_one_line(memory: SupervisorMemory) -> None:
+    told = note(memory, "Good morning!")
+    assert "The dealer import has not been tested yet." in told.text
+    assert sum(line.startswith("- [") for line in told.text.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How many working days does December have?",
+        "What are the next steps after installing PostgreSQL?",
+        "Go on, which is heavier, ice or water?",
+        "Hi, translate this poem.",
+        "接下来问个小的：圆周率是多少？",
+    ],
+)
+def test_a_new_topic_or_a_question_that_begins_like_a_continuation_brings_nothing(
+    memory: SupervisorMemory, text: str
+) -> None:
+    assert digests(note(memory, text)) == 0
+
+
+def test_later_turns_threads_without_a_name_and_other_users_are_told_nothing(
+    memory: SupervisorMemory,
+) -> None:
+    seen = [("user", "hi"), ("assistant", "Hello."), ("user", "Where were we?")]
+    assert digests(memory.recall(seen, NEW)) == 0
+    assert digests(note(memory, "Where were we?", Scope("ada"))) == 0
+    assert not note(memory, "Where were we?", Scope("eve", session_id="new"))
+    memory.remember([("user", "hi"), ("assistant", "Hello.")], NEW)
+    assert digests(note(memory, "Where were we?")) == 0
+
+
+def test_what_was_deleted_since_is_not_told(memory: SupervisorMemory) -> None:
+    said = memory.backend.list(Filter("ada", families=(SESSION_FAMILY,)), limit=99)
+    for each in said:
+        if "Quote the fields" in each.content:
+            memory.delete(each.id)
+    told = note(memory, "Where were we?")
+    assert "Quote the fields" not in told.text
+    assert "dealer import" in told.text
+
+
+def test_an_agent_is_told_the_users_words_and_its_own(memory: SupervisorMemory) -> None:
+    told = note(memory, "Where were we?", Scope("ada", agent_id="sql", session_id="new"))
+    assert "Quote the fields then." in told.text
+    assert "dealer import" not in told.text
+
+
+def test_settings_host_and_call_refuse_digests_as_they_refuse_quotations(memory: SupervisorMemory) -> None:
+    assert not note(memory, "Where were we?", said=False)
+    with opened(recall_said="never") as silent:
+        silent.remember([*EXPORT], Scope("ada", session_id="s1"))
+        assert not note(silent, "Where were we?")
+
+
+def test_the_first_turn_of_a_thread_of_a_graph_goes_on_where_the_last_thread_ended() -> None:
+    with opened() as memory:
+        memory.remember([*EXPORT], Scope("ada", session_id="before"))
+        heard = model("Then I test the dealer import.")
+        graph = memory.attach(team(heard, {})).compile()
+        graph.invoke(asking("Where were we?"), config("after", user_id="ada"))
+        assert "The dealer import has not been tested yet." in heard.prompts[0]

@@ -1,0 +1,74 @@
+"""What the first words of a conversation want of earlier ones, as far as words tell."""
+
+import pytest
+
+from supervisor_memory.understand.questions import opening
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Where were we?",
+        "So what's on the agenda?",
+        "Let's resume.",
+        "What should I do first?",
+        "My train was late. Shall we carry on?",
+        "继续吧",
+        "上次聊到哪儿了？",
+        "手头还有什么活？",
+        "早，今天先忙什么？",
+    ],
+)
+def test_words_that_name_no_topic_go_on_with_the_latest_work(text: str) -> None:
+    found = opening(text)
+    assert found is not None
+    assert (found.wants, found.is_bare, found.asks) == ("go-on", True, ())
+
+
+@pytest.mark.parametrize(
+    "text", ["hi", "Hello, I'm back.", "Good afternoon, finally out of meetings.", "在吗", "我回来了"]
+)
+def test_a_greeting_asks_nothing(text: str) -> None:
+    found = opening(text)
+    assert found is not None
+    assert found.wants == "greeting"
+
+
+@pytest.mark.parametrize(
+    ("text", "wants", "topic"),
+    [
+        ("Let's go on with the churn model", "go-on", {"churn", "model"}),
+        ("What did we decide about the attribution window?", "decided", {"attribut", "window"}),
+        ("So, the invoice migration.", "named", {"invoic", "migrat"}),
+        ("继续看退货率的问题", "go-on", {"退货", "货率"}),
+        ("关于开放题当时怎么定的？", "decided", {"开放", "放题"}),
+    ],
+)
+def test_what_they_are_about_is_told_apart_from_how_they_go_on(
+    text: str, wants: str, topic: set[str]
+) -> None:
+    found = opening(text)
+    assert found is not None
+    assert (found.wants, set(found.topic)) == (wants, topic)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What is the capital of Peru?",
+        "Where were the Beatles formed, and when?",
+        "Next train to Hamburg?",
+        "Hi, my printer is broken.",
+        "Hello, translate 'cat' into French",
+        "What time is it?",
+        "Something else: write a haiku.",
+        "继续教育学时每年要修满多少？",
+        "你好，帮我翻译一句话",
+        "换个话题，写一首诗",
+        "",
+        "?" * 400,
+    ],
+)
+def test_a_question_of_its_own_goes_on_with_nothing_that_no_session_is_about(text: str) -> None:
+    found = opening(text)
+    assert found is None or found.topic

@@ -1,0 +1,234 @@
+"""A session that has ended gets one digest, whoever looks; what may not be told leaves it."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+
+from supervisor_memory import Scope, Settings, SupervisorMemory
+from supervisor_memory.model.records import DIGEST_FAMILY, SESSION_FAMILY, Filter, Record
+from supervisor_memory.stores.protocol import MemoryBackend
+from supervisor_memory.stores.sqlite.store import SqliteBackend
+from supervisor_memory.testing.clock import FixedClock
+from supervisor_memory.testing.scripted import ScriptedModel
+from supervisor_memory.upkeep.digest import digesting
+from supervisor_memory.upkeep.sessions import CLOSED_AT, keep_state
+from tests.opened import STORES, opened
+
+EXPORT = (
+    ("user", "The nightly export of the parts catalogue fails. Find out why."),
+    ("assistant", "It stops at row 88,120: a supplier name has a tab in it."),
+    ("user", "Quote the fields then."),
+    ("assistant", "I quoted all text fields. The dealer import has not been tested yet."),
+)
+DIGESTS = Filter(families=(DIGEST_FAMILY,))
+FIRST = Scope("ada", session_id="s1")
+PATIENT = {"search_timeout_ms": 9_000, "write_timeout_ms": 9_000, "embedding_model": "none"}
+
+
+@pytest.fixture(params=[name for name in STORES if name != "qdrant_over_http"])
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryBackend]:
+    with opened(request.param, tmp_path) as backend:
+        yield backend
+
+
+def memory_over(backend: MemoryBackend | None = None, **given: Any) -> SupervisorMemory:
+    model, clock = given.pop("llm", None), given.pop("clock", None) or FixedClock()
+    return SupervisorMemory(Settings(**{**PATIENT, **given}), backend=backend, clock=clock, llm=model)
+
+
+def later(memory: SupervisorMemory, seconds: float = 3_600.0) -> None:
+    memory.services.clock.forward(days=seconds / 86_400)  # type: ignore[attr-defined]
+
+
+def digests(memory: SupervisorMemory) -> list[Record]:
+    return sorted(memory.backend.list(DIGESTS, limit=99), key=lambda each: each.attribute or "")
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    until = time.monotonic() + 60
+    while not holds() and time.monotonic() < until:
+        time.sleep(0.005)
+    return holds()
+
+
+def test_a_session_that_is_quiet_gets_one_digest_of_what_was_said(backend: MemoryBackend) -> None:
+    memory = memory_over(backend, queue_worker=False)
+    memory.remember([*EXPORT], FIRST)
+    assert memory.flush()
+    assert digests(memory) == []
+    later(memory)
+    assert memory.flush()
+    [made] = digests(memory)
+    assert memory.flush()
+    assert digests(memory) == [made]
+    assert (made.layer, made.subject, made.attribute, made.version) == ("summary", "session", "s1", 1)
+    assert "Open: The dealer import has not been tested yet." in made.content
+    said = {each.id: each.content for each in memory.session("s1", user_id="ada") if each.layer == "history"}
+    assert all(text in said[id_] for _, id_, text in made.metadata["lines"])
+    assert made.ref_id in said
+    assert not memory.audit.verify().problems
+
+
+def test_a_session_that_was_followed_by_another_is_digested_in_the_background(tmp_path: Path) -> None:
+    with memory_over(SqliteBackend(tmp_path)) as memory:
+        memory.remember([*EXPORT], FIRST)
+        later(memory, 60)
+        memory.remember([("user", "Which floor has most badges?")], Scope("ada", session_id="s2"))
+        assert eventually(lambda: len(digests(memory)) == 1)
+        assert [each.attribute for each in digests(memory)] == ["s1"]
+
+
+def test_a_closed_session_is_digested_and_one_that_goes_on_later_as_well(backend: MemoryBackend) -> None:
+    memory = memory_over(backend, queue_worker=False)
+    memory.remember([*EXPORT], FIRST)
+    now = memory.services.clock()
+    end = lambda state: None if CLOSED_AT in state.metadata else replaced(state, **{CLOSED_AT: now + 1})  # noqa: E731
+    keep_state(FIRST, lambda: memory.services.ports(9_000), end, reason="test", actor="operator")
+    assert memory.flush()
+    [first] = digests(memory)
+    assert "dealer import" in first.content
+    later(memory, 60)
+    memory.remember(
+        [("user", "We take tabs out of names."), ("assistant", "Tabs are taken out of 31 names.")], FIRST
+    )
+    later(memory)
+    assert memory.flush()
+    [second] = digests(memory)
+    assert second.id == first.id
+    assert "We take tabs out of names." in second.content
+    assert "Quote the fields then." in second.content
+    assert second.metadata[CLOSED_AT] == now + 1
+
+
+def replaced(state: Record, **metadata: Any) -> Record:
+    return replace(state, metadata={**state.metadata, **metadata})
+
+
+def test_small_talk_leaves_no_digest_and_no_setting_makes_any(backend: MemoryBackend) -> None:
+    memory = memory_over(backend, queue_worker=False)
+    memory.remember([("user", "hi"), ("assistant", "Hello!")], FIRST)
+    off = memory_over(backend, queue_worker=False, session_quiet=0)
+    off.remember([*EXPORT], Scope("ada", session_id="s2"))
+    later(memory)
+    later(off)
+    assert off.flush()
+    assert digests(off) == []
+    assert memory.flush()
+    assert [each.attribute for each in digests(memory)] == ["s2"]
+
+
+def test_what_was_retracted_or_deleted_leaves_the_digest(backend: MemoryBackend) -> None:
+    memory = memory_over(backend, queue_worker=False)
+    memory.remember([*EXPORT], FIRST)
+    later(memory)
+    assert memory.flush()
+    said = memory.backend.list(Filter("ada", families=(SESSION_FAMILY,)), limit=99)
+    [quoted] = [each for each in said if "Quote the fields" in each.content]
+    memory.delete(quoted.id)
+    assert memory.flush()
+    [left] = digests(memory)
+    assert "Quote the fields" not in left.content
+    assert "dealer import" in left.content
+
+
+def test_a_session_without_an_abstract_record_is_found_by_its_summary_and_not_otherwise(
+    backend: MemoryBackend,
+) -> None:
+    memory = memory_over(backend, queue_worker=False)
+    memory.remember([*EXPORT], FIRST)
+    later(memory)
+    assert memory.flush()
+    assert memory.get_all(user_id="ada") == []
+    asked = "why does the parts catalogue export fail"
+    assert not memory.search(asked, user_id="ada", layers=["abstract"])
+    [hit] = memory.search(asked, user_id="ada", layers=["abstract", "summary"])
+    assert hit.record.family == DIGEST_FAMILY
+
+
+def test_two_processes_make_one_digest(tmp_path: Path) -> None:
+    clock = FixedClock()
+    with memory_over(SqliteBackend(tmp_path), clock=clock, queue_worker=False) as memory:
+        for n in range(20):
+            memory.remember([*EXPORT], Scope("ada", session_id=f"s{n}"))
+        later(memory)
+        others = [memory_over(SqliteBackend(tmp_path), clock=clock, queue_worker=False) for _ in range(3)]
+        threads = [threading.Thread(target=each.flush) for each in (memory, *others)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        for other in others:
+            other.close()
+        made = digests(memory)
+        assert sorted(each.attribute or "" for each in made) == sorted(f"s{n}" for n in range(20))
+        assert {each.version for each in made} == {1}
+
+
+def test_a_user_who_is_erased_while_a_session_is_digested_leaves_nothing(backend: MemoryBackend) -> None:
+    memory = memory_over(backend, queue_worker=False)
+    memory.remember([*EXPORT], FIRST)
+    memory.remember([*EXPORT[:2]], Scope("ada", session_id="s2"))
+    later(memory)
+    steps = digesting(memory.services, "ada")
+    next(steps)
+    memory.erase(user_id="ada", confirm=True)
+    list(steps)
+    assert digests(memory) == []
+    assert memory.backend.count(Filter("ada", statuses=None, families=(DIGEST_FAMILY,))) == 0
+
+
+def test_a_session_of_ten_thousand_messages_is_digested(tmp_path: Path) -> None:
+    with memory_over(SqliteBackend(tmp_path), queue_worker=False) as memory:
+        now = memory.services.clock()
+        texts = [f"Row {n} of the export fails, it is not mended yet." for n in range(10_000)]
+        for start in range(0, len(texts), 500):
+            some = [{"role": "user", "content": text} for text in texts[start : start + 500]]
+            memory.remember(some, FIRST)
+        later(memory)
+        assert memory.flush(seconds=300)
+        [made] = digests(memory)
+        assert "Row 9999" in made.content
+        assert made.metadata["until"] >= now
+
+
+def answers(*entries: tuple[str, int, str]) -> AIMessage:
+    keys = ("section", "message", "content")
+    return AIMessage(json.dumps([dict(zip(keys, each, strict=True)) for each in entries]))
+
+
+def test_a_model_words_the_digest_and_loses_and_invents_no_number_or_name() -> None:
+    script = [
+        AIMessage("[]"),  # of the queue
+        answers(
+            ("learned", 1, "A tab in a supplier name stops the export at row 88,120."),
+            ("learned", 1, "Row 99,999 is broken too."),
+            ("decided", 2, "All fields are quoted."),
+            ("next", 77, "Nobody said this."),
+        ),
+    ]
+    with memory_over(llm=ScriptedModel(script=script), queue_worker=False) as memory:
+        memory.remember([*EXPORT], FIRST)
+        later(memory)
+        list(digesting(memory.services, "ada"))
+        [made] = digests(memory)
+    assert "A tab in a supplier name stops the export at row 88,120." in made.content
+    assert "99,999" not in made.content
+    assert "Nobody said" not in made.content
+
+
+def test_a_model_that_answers_nonsense_leaves_the_digest_to_the_rules() -> None:
+    with memory_over(
+        llm=ScriptedModel(script=[AIMessage("[]"), AIMessage("I would rather not.")]), queue_worker=False
+    ) as memory:
+        memory.remember([*EXPORT], FIRST)
+        later(memory)
+        list(digesting(memory.services, "ada"))
+        [made] = digests(memory)
+    assert "Decided: Quote the fields then." in made.content
