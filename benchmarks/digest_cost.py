@@ -1,8 +1,8 @@
 """What the digest of a session costs, and the first turn of a thread. CPU time of this process, no model.
 
 Run: python benchmarks/digest_cost.py
-The sessions repeat an ordinary exchange, half of them in Chinese; the median of many runs is told, the first of
-which, where patterns are compiled, is left out.
+The sessions repeat an ordinary exchange, half of it in Chinese. The median of many runs is told, without the
+first, in which patterns are compiled.
 """
 
 import statistics
