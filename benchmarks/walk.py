@@ -12,10 +12,10 @@ room      A folder directly under the package. The top floor is a room too.
 calls     Functions entered, on any thread. Each resumption of a generator is a call, a comprehension is none.
 crossing  Calls whose caller, the nearest function of the package below on the stack, is in another module.
 
-Nothing runs in the background: MEMORY_FORGET is "manual" and MEMORY_SESSION_QUIET is 0, which leave the work of
-upkeep out, and without a model no queue is read. Messages and statements are written before a turn ends. Deadlines are long, so that a
-slow machine walks the same way. Calls may differ by one or two: the bridge starts a thread when its last one
-is not idle yet.
+Nothing runs in the background: MEMORY_FORGET is "manual" and MEMORY_SESSION_QUIET is 0, which leaves the work
+of upkeep out, and without a model no queue is read. Messages and statements are written before a turn ends.
+Deadlines are long, so that a slow machine walks the same way. Calls may differ by one or two: the bridge starts
+a thread when its last one is not idle yet.
 """
 
 import inspect

@@ -21,7 +21,9 @@ REQUIREMENTS = (
     *(f"T-{number}" for number in range(1, 72)),
     *(f"T-A{number}" for number in range(1, 8)),
     *(f"T-{number}" for number in range(90, 93)),
-    *(f"R-{number}" for number in range(1, 10)),
+    *(f"R-{number}" for number in (*range(1, 10), 21, 25, 27, *range(48, 52), 53)),
+    *(f"S-{number}" for number in (44, 64)),
+    *(f"M-{number}" for number in (1, 21, 22, 23, 24, 28, 31, 33)),
 )
 OF_TESTS = ("QDRANT_TEST_URL", "QDRANT_TEST_KEY")
 """What only the tests read."""
@@ -143,7 +145,7 @@ def test_the_readmes_name_no_command_and_no_tool_that_is_not_there(page: str) ->
 
 def requirement_rows() -> dict[str, str]:
     """Requirement → the rest of its row."""
-    rows = re.findall(r"^\| ([TR]-\w+) \|(.*)\|$", text_of("docs/requirements.md"), re.MULTILINE)
+    rows = re.findall(r"^\| ([TRSM]-\w+) \|(.*)\|$", text_of("docs/requirements.md"), re.MULTILINE)
     assert len(dict(rows)) == len(rows), "a requirement has two rows"
     return dict(rows)
 

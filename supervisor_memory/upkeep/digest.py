@@ -78,7 +78,7 @@ def digesting(services: Services, user_id: str | None) -> Iterator[None]:
             run.shorten(row)
             yield
     for state in states.values():
-        if UNTIL in state.metadata and state.updated_at < run.now - _OLD:
+        if UNTIL in state.metadata and run.is_orphan(state):
             run.ports().store(services.backend.delete, [state.id])
             yield
 
@@ -117,6 +117,12 @@ class _Digesting:
         quiet = self.now - row.last_at
         is_last = row.last_at >= self._newest[row.scope.user_id]
         return is_closed or not is_last or quiet >= self._services.settings.session_quiet
+
+    def is_orphan(self, state: Record) -> bool:
+        """Whether the messages of a digest were deleted, or are missing for so long that they will not come."""
+        where = Filter(state.user_id, families=(SESSION_FAMILY,), session_id=state.attribute)
+        deleted = replace(where, statuses=("deleted",))
+        return state.updated_at < self.now - _OLD or bool(self.ports().read_store().list(deleted, limit=1))
 
     def digest(self, row: _Row) -> None:
         """Digest what was said in a session since its last digest; nothing if it is small talk."""

@@ -138,6 +138,26 @@ def test_what_was_retracted_or_deleted_leaves_the_digest(backend: MemoryBackend)
     assert "dealer import" in left.content
 
 
+def test_a_digest_whose_messages_were_deleted_or_never_came_is_deleted(backend: MemoryBackend) -> None:
+    memory = memory_over(backend, queue_worker=False)
+    memory.remember([*EXPORT], FIRST)
+    later(memory)
+    assert memory.flush()
+    assert len(digests(memory)) == 1
+    for each in memory.backend.list(Filter("ada", families=(SESSION_FAMILY,)), limit=99):
+        memory.delete(each.id)
+    assert memory.flush()
+    assert digests(memory) == []
+    digested = lambda state: replaced(state, until=memory.services.clock(), lines=[])  # noqa: E731
+    scope = Scope("ada", session_id="elsewhere")
+    keep_state(scope, lambda: memory.services.ports(9_000), digested, reason="test", actor="operator")
+    assert memory.flush()
+    assert [each.attribute for each in digests(memory)] == ["elsewhere"]
+    later(memory, 4_000)
+    assert memory.flush()
+    assert digests(memory) == []
+
+
 def test_a_session_without_an_abstract_record_is_found_by_its_summary_and_not_otherwise(
     backend: MemoryBackend,
 ) -> None:
