@@ -14,8 +14,8 @@ crossing  Calls whose caller, the nearest function of the package below on the s
 
 Nothing runs in the background: MEMORY_FORGET is "manual" and MEMORY_SESSION_QUIET is 0, which leaves the work
 of upkeep out, and without a model no queue is read. Messages and statements are written before a turn ends.
-Deadlines are long, so that a slow machine walks the same way. Calls may differ by one or two: the bridge starts
-a thread when its last one is not idle yet.
+Deadlines are long, so that a slow machine walks the same way. Calls may differ by one or two: the bridge
+starts a thread when its last one is not idle yet.
 """
 
 import inspect

@@ -119,7 +119,7 @@ class _Digesting:
         return is_closed or not is_last or quiet >= self._services.settings.session_quiet
 
     def is_orphan(self, state: Record) -> bool:
-        """Whether the messages of a digest were deleted, or are missing for so long that they will not come."""
+        """Whether the messages of a digest were deleted, or have been missing too long to come."""
         where = Filter(state.user_id, families=(SESSION_FAMILY,), session_id=state.attribute)
         deleted = replace(where, statuses=("deleted",))
         return state.updated_at < self.now - _OLD or bool(self.ports().read_store().list(deleted, limit=1))
