@@ -23,7 +23,7 @@ REQUIREMENTS = (
     *(f"T-{number}" for number in range(90, 93)),
     *(f"R-{number}" for number in (*range(1, 10), 21, 25, 27, *range(48, 52), 53)),
     *(f"S-{number}" for number in (44, 64)),
-    *(f"M-{number}" for number in (1, 21, 22, 23, 24, 28, 31, 33)),
+    *(f"M-{number}" for number in (1, 2, 21, 22, 23, 24, 28, 31, 33)),
 )
 OF_TESTS = ("QDRANT_TEST_URL", "QDRANT_TEST_KEY")
 """What only the tests read."""

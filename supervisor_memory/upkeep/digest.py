@@ -8,18 +8,22 @@ session goes on, its new messages are digested into what there is.
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
+from math import inf
 from typing import Any, Final
 
 from supervisor_memory.errors import BackendUnavailable, WasErased
 from supervisor_memory.language.terms import language
-from supervisor_memory.model.records import DIGEST_FAMILY, SESSION_FAMILY, Filter, Record, Scope, frozen
+from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record, Scope, frozen
 from supervisor_memory.ports import Ports, ReadStore, Services
 from supervisor_memory.stages.post_retrieval.opening import lines_of, messages_of, said_of, still_true
 from supervisor_memory.stages.post_retrieval.unsaid import what_became
 from supervisor_memory.stages.pre_insert.reply import listed
+from supervisor_memory.stores.protocol import SessionRow
+from supervisor_memory.stores.sessions import LINES, NAME, UNTIL, list_sessions, states_of
 from supervisor_memory.understand.digest import SECTIONS, Line, Said, digest, phrased
 from supervisor_memory.upkeep.compact import marks
-from supervisor_memory.upkeep.sessions import CLOSED_AT, LINES, NAME, UNTIL, keep_state, state_of
+from supervisor_memory.upkeep.sessions import keep_state, state_of
 
 _PAGE: Final = 5_000
 _TOGETHER: Final = 500  # messages that are judged, or whose records are looked for, at once
@@ -41,11 +45,14 @@ Leave out what is no longer true at the end. For small talk alone answer [].
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
-    """A session of a user's in a namespace, and when something was last said in it."""
+class _Known:
+    """What a look has to know of a state: how far its digest goes, and whether all lines are true."""
 
+    id: str
     scope: Scope
-    last_at: float
+    until: float | None
+    updated_at: float
+    is_true: bool
 
 
 def digesting(services: Services, user_id: str | None) -> Iterator[None]:
@@ -64,22 +71,24 @@ def digesting(services: Services, user_id: str | None) -> Iterator[None]:
     if not services.settings.session_quiet:
         return
     run = _Digesting(services)
-    rows = run.rows(user_id)
-    states = {(each.user_id, each.task, each.attribute): each for each in run.states(user_id)}
-    untrue = run.untrue([*states.values()])
-    for row in rows:
-        state = states.pop((row.scope.user_id, row.scope.task, row.scope.session_id), None)
-        if not run.has_ended(row, state):
+    states = run.states(user_id)
+    for row in run.rows(user_id):
+        known = states.pop((row.user_id, row.session_id), [])
+        is_last = row.user_id not in run.met
+        run.met.add(row.user_id)
+        quiet = run.now - row.last_at
+        if is_last and row.status == "open" and quiet < services.settings.session_quiet:
             continue
-        if state is None or state.metadata.get(UNTIL, 0.0) < row.last_at:
+        if max((each.until or 0.0 for each in known), default=0.0) < row.last_at:
             run.digest(row)
             yield
-        elif state.id in untrue:
-            run.shorten(row)
-            yield
-    for state in states.values():
-        if UNTIL in state.metadata and run.is_orphan(state):
-            run.ports().store(services.backend.delete, [state.id])
+        for each in known:
+            if not each.is_true:
+                run.shorten(each.scope)
+                yield
+    for each in chain.from_iterable(states.values()):
+        if each.until is not None and run.is_orphan(each):
+            run.ports().store(services.backend.delete, [each.id])
             yield
 
 
@@ -88,93 +97,80 @@ class _Digesting:
         self._services = services
         self.now = services.clock() - _TICK
         """A moment before anything was read: whoever was erased since gets no digest."""
-        self._newest: dict[str, float] = {}
+        self.met: set[str] = set()
+        """The users whose latest session was met."""
 
     def ports(self) -> Ports:
         """New ports with more time than a turn has."""
         return Ports(self._services, seconds=_SECONDS, now=self.now)
 
-    def rows(self, user_id: str | None) -> Sequence[_Row]:
-        """The sessions with messages, one a namespace."""
-        last: defaultdict[tuple[str, str | None, str], float] = defaultdict(float)
-        for message in self._all(Filter(user_id, families=(SESSION_FAMILY,))):
-            if (session := message.source.session_id) is not None:
-                key = (message.user_id, message.task, session)
-                last[key] = max(last[key], message.created_at)
-        for (user, _, _), at in last.items():
-            self._newest[user] = max(self._newest.get(user, at), at)
-        return [
-            _Row(Scope(user, session_id=session, task=task), at) for (user, task, session), at in last.items()
-        ]
+    def rows(self, user_id: str | None) -> Iterator[SessionRow]:
+        """The sessions with messages, those with the newest first."""
+        after, backend = None, self._services.backend
+        while page := self.ports().store(list_sessions, backend, Filter(user_id), limit=_PAGE, after=after):
+            yield from page
+            after = page[-1].place
 
-    def states(self, user_id: str | None) -> Iterator[Record]:
-        return self._all(Filter(user_id, families=(DIGEST_FAMILY,)))
+    def states(self, user_id: str | None) -> dict[tuple[str, str], list[_Known]]:
+        """(User, session) → what is known of its states, one a task."""
+        known: defaultdict[tuple[str, str], list[_Known]] = defaultdict(list)
+        every = self._all(states_of(user_id))
+        while some := [*islice(every, _STATES_TOGETHER)]:
+            view = self.ports().read_store()
+            lines = [line for state in some for line in lines_of(state)]
+            true = frozenset(still_true(lines, messages_of(lines, view), view))
+            for each in some:
+                session, until = each.attribute or "", each.metadata.get(UNTIL)
+                scope, is_true = (
+                    Scope(each.user_id, session_id=session, task=each.task),
+                    true.issuperset(lines_of(each)),
+                )
+                known[each.user_id, session].append(_Known(each.id, scope, until, each.updated_at, is_true))
+        return known
 
-    def has_ended(self, row: _Row, state: Record | None) -> bool:
-        """Whether a session was closed, is quiet, or was followed by another."""
-        closed_at = state.metadata.get(CLOSED_AT) if state else None
-        is_closed = isinstance(closed_at, (int, float)) and closed_at >= row.last_at
-        quiet = self.now - row.last_at
-        is_last = row.last_at >= self._newest[row.scope.user_id]
-        return is_closed or not is_last or quiet >= self._services.settings.session_quiet
-
-    def is_orphan(self, state: Record) -> bool:
+    def is_orphan(self, state: _Known) -> bool:
         """Whether the messages of a digest were deleted, or have been missing too long to come."""
-        where = Filter(state.user_id, families=(SESSION_FAMILY,), session_id=state.attribute)
+        where = Filter(state.scope.user_id, families=(SESSION_FAMILY,), session_id=state.scope.session_id)
         deleted = replace(where, statuses=("deleted",))
         return state.updated_at < self.now - _OLD or bool(self.ports().read_store().list(deleted, limit=1))
 
-    def digest(self, row: _Row) -> None:
-        """Digest what was said in a session since its last digest; nothing if it is small talk."""
-        view = self.ports().read_store()
-        state = state_of(row.scope, view)
-        until = state.metadata.get(UNTIL) if state else None
-        before = still_true([*lines_of(state)], messages_of([*lines_of(state)], view), view) if state else []
-        messages = [*self._new(row, until)]
-        lines = self._lines(messages, before, view)
-        if not messages or not (lines or until):
-            return
-        at = messages[-1].created_at
-        self._keep(row, lines, until=until, at=at, newest=messages[-1])
+    def digest(self, row: SessionRow) -> None:
+        """Digest what was said in a session since its last digest, task by task; small talk has none."""
+        where = Filter(row.user_id, families=(SESSION_FAMILY,), session_id=row.session_id)
+        messages = sorted(self._all(where), key=lambda each: (each.created_at, each.id))
+        for task in dict.fromkeys(each.task for each in messages):
+            self._digest(Scope(row.user_id, session_id=row.session_id, task=task), messages)
 
-    def shorten(self, row: _Row) -> None:
+    def _digest(self, scope: Scope, messages: Sequence[Record]) -> None:
+        view = self.ports().read_store()
+        state = state_of(scope, view)
+        until = state.metadata.get(UNTIL) if state else None
+        old = [*lines_of(state)] if state else []
+        fresh = [each for each in messages if each.task == scope.task and each.created_at > (until or -inf)]
+        lines = self._lines(fresh, still_true(old, messages_of(old, view), view), view)
+        if fresh and (lines or until):
+            self._keep(scope, lines, until=until, newest=fresh[-1])
+
+    def shorten(self, scope: Scope) -> None:
         """Leave out of a digest the lines that may not be told any more."""
         view = self.ports().read_store()
-        if (state := state_of(row.scope, view)) is not None and UNTIL in state.metadata:
+        if (state := state_of(scope, view)) is not None and UNTIL in state.metadata:
             lines = [*lines_of(state)]
             kept = still_true(lines, messages_of(lines, view), view)
-            until = state.metadata[UNTIL]
-            self._keep(row, kept, until=until, at=until, newest=None)
-
-    def untrue(self, states: Sequence[Record]) -> frozenset[str]:
-        """The ids of the digests with a line that may not be told any more."""
-        found: set[str] = set()
-        view = self.ports().read_store()
-        for start in range(0, len(states), _STATES_TOGETHER):
-            some = {each.id: [*lines_of(each)] for each in states[start : start + _STATES_TOGETHER]}
-            every = [line for lines in some.values() for line in lines]
-            true = frozenset(still_true(every, messages_of(every, view), view))
-            found.update(id_ for id_, lines in some.items() if not true.issuperset(lines))
-        return frozenset(found)
+            self._keep(scope, kept, until=state.metadata[UNTIL], newest=None)
 
     def _keep(
-        self,
-        row: _Row,
-        lines: Sequence[Line],
-        *,
-        until: float | None,
-        at: float,
-        newest: Record | None,
+        self, scope: Scope, lines: Sequence[Line], *, until: float | None, newest: Record | None
     ) -> None:
         """Keep a digest, unless another process was first, or its user or session was erased meanwhile."""
-        tongue = language(" ".join(line.text for line in lines))
+        tongue, at = language(" ".join(line.text for line in lines)), newest.created_at if newest else until
 
         def change(state: Record) -> Record | None:
             if state.metadata.get(UNTIL) != until:
                 return None  # another process was first; what is left is for the next look
             told = [[line.section, line.message_id, line.text] for line in lines]
             name = state.metadata.get(NAME)
-            unsaid = name if isinstance(name, str) else row.scope.session_id or ""
+            unsaid = name if isinstance(name, str) else scope.session_id or ""
             text = phrased(lines, tongue, between="\n") or unsaid
             if told == state.metadata.get(LINES) and at == until:
                 return None
@@ -183,7 +179,7 @@ class _Digesting:
             return replace(state, content=text, metadata=metadata, ref_id=ref_id)
 
         try:
-            kept = keep_state(row.scope, self.ports, change, reason="session-digested", actor="supervisor")
+            kept = keep_state(scope, self.ports, change, reason="session-digested", actor="supervisor")
         except WasErased:
             return
         if kept and newest and not self.ports().read_store().list(Filter(ids=(newest.id,)), limit=1):
@@ -199,18 +195,6 @@ class _Digesting:
             said += heard
             lines = digest(heard, lines)
         return _by_model(said, before, lines, view) or lines if lines else lines
-
-    def _new(self, row: _Row, until: float | None) -> Sequence[Record]:
-        """The messages of a session after a moment, in order."""
-        where = Filter(
-            row.scope.user_id,
-            families=(SESSION_FAMILY,),
-            tasks=(row.scope.task,),
-            session_id=row.scope.session_id,
-            since=until,
-        )
-        fresh = [each for each in self._all(where) if until is None or each.created_at > until]
-        return sorted(fresh, key=lambda each: (each.created_at, each.id))
 
     def _all(self, where: Filter) -> Iterator[Record]:
         start = 0

@@ -14,11 +14,12 @@ from langchain_core.messages import AIMessage
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.model.records import DIGEST_FAMILY, SESSION_FAMILY, Filter, Record
 from supervisor_memory.stores.protocol import MemoryBackend
+from supervisor_memory.stores.sessions import CLOSED_AT
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
 from supervisor_memory.upkeep.digest import digesting
-from supervisor_memory.upkeep.sessions import CLOSED_AT, keep_state
+from supervisor_memory.upkeep.sessions import keep_state
 from tests.opened import STORES, opened
 
 EXPORT = (

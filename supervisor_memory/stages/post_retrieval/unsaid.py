@@ -38,7 +38,7 @@ class Became:
 
 
 def what_became(messages: Sequence[Record], view: ReadStore) -> Became:
-    """What became of a user's session messages, by the records that tell something about them.
+    """What became of session messages, by the records that tell something about them.
 
     A message is left out as a whole, also where only one of its statements was replaced, retracted, deleted,
     rejected or quarantined. A statement that waits for review is not known yet, so its message is left out
@@ -47,7 +47,9 @@ def what_became(messages: Sequence[Record], view: ReadStore) -> Became:
     if not messages:
         return Became()
     asked = frozenset(message.id for message in messages)
-    where = Filter(messages[0].user_id, statuses=None, ref_ids=tuple(sorted(asked)))
+    users = {message.user_id for message in messages}
+    user_id = messages[0].user_id if len(users) == 1 else None
+    where = Filter(user_id, statuses=None, ref_ids=tuple(sorted(asked)))
     untold: set[str] = set()
     read_as: defaultdict[str, set[str]] = defaultdict(set)
     for record in view.list(where, limit=_ALL):
