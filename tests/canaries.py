@@ -14,7 +14,7 @@ import numpy as np
 
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
 from supervisor_memory.embedding.protocol import Calibration, Matrix, Vector
-from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record
+from supervisor_memory.model.records import DIGEST_FAMILY, SESSION_FAMILY, Filter, Record
 from supervisor_memory.stores.protocol import Commit, Committed, MemoryBackend
 from supervisor_memory.testing.clock import FixedClock
 
@@ -103,7 +103,7 @@ class World:
         """All that the others can see, to the byte; numbers but for what float32 rounds."""
         seen: list[object] = []
         for user in self.others:
-            for families in (None, (SESSION_FAMILY,)):
+            for families in (None, (SESSION_FAMILY, DIGEST_FAMILY)):
                 records = self.memory.get_all(user_id=user, limit=999, families=families)
                 seen += [record.to_json() for record in records]
             hits = self.memory.search(f"refund tables {user}", user_id=user, threshold=0, limit=9)
@@ -158,13 +158,9 @@ def _rounded(parts: Mapping[str, float]) -> dict[str, float]:
 
 
 def left_of(backend: MemoryBackend, user: str) -> list[Record]:
-    """All records of a user, in any status, session messages too."""
-    families = (None, (SESSION_FAMILY,))
-    return [
-        record
-        for each in families
-        for record in backend.list(Filter(user_id=user, statuses=None, families=each), limit=10**6)
-    ]
+    """All records of a user, in any status, session messages and digests too."""
+    wheres = Filter(user_id=user, statuses=None).everywhere()
+    return [record for each in wheres for record in backend.list(each, limit=10**6)]
 
 
 def traces(directory: Path, canaries: Iterable[str], vectors: Iterable[Vector]) -> list[str]:
