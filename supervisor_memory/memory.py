@@ -1,6 +1,6 @@
 """SupervisorMemory: the object a user holds: a `Memory` that can be given to a LangGraph graph."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from supervisor_memory.bridge import twin
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from supervisor_memory.host.explain_prompt import Prompt
     from supervisor_memory.host.run.identity import Resolver
+    from supervisor_memory.host.thread import LongThread
+    from supervisor_memory.host.ways_in.long_threads import LongThreads
     from supervisor_memory.host.ways_in.middleware import MemoryMiddleware
     from supervisor_memory.host.ways_in.turn import HostTurn
 
@@ -127,6 +129,42 @@ class SupervisorMemory(Memory):
             store_tools=store_tools,
             identity=identity,
         )
+
+    def long_threads(self, *, last: int = 4, tokens: int = 1_000) -> "LongThreads":
+        """Short prompts of long threads: a middleware for `create_agent`, beside `middleware()` or alone.
+
+        A model reads the last turns as they were, and before them a text with the state of the conversation
+        and the earlier messages that the user's latest words are about. The thread itself stays whole.
+
+        Args:
+            last: How many turns stay as they were, the present one included.
+            tokens: The most tokens of the text that stands for the turns before.
+
+        Raises:
+            GraphError: langchain is not installed.
+        """
+        from supervisor_memory.host.thread import Shortener
+        from supervisor_memory.host.ways_in.long_threads import LongThreads
+
+        return LongThreads(self, Shortener(self.services, last=last, tokens=tokens))
+
+    def thread(
+        self, snapshot: Mapping[str, Any] | None = None, *, last: int = 4, tokens: int = 1_000
+    ) -> "LongThread":
+        """A conversation outside of LangChain's agents, and its short prompts; see `long_threads`.
+
+        Args:
+            snapshot: What `snapshot()` of an earlier one returned; None: it begins.
+
+        Raises:
+            InvalidContent: that is no snapshot.
+        """
+        from supervisor_memory.host.thread import LongThread, Shortener
+
+        made = LongThread(Shortener(self.services, last=last, tokens=tokens))
+        if snapshot is not None:
+            made.restore(snapshot)
+        return made
 
     def bind_agent(
         self,
