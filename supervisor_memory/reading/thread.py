@@ -5,6 +5,7 @@ later one takes its place. The conversation itself is never changed.
 """
 
 import hashlib
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,6 +38,7 @@ _WEIGHTS: Final = replace(
 _A_BATCH: Final = 16  # messages
 _MOST_KNOWN: Final = 4_096
 _ASKS: Final = ("?", "？")
+_IN_NUMBERS: Final = re.compile(r"(?<=\d)[,.](?=\d)")
 _CONTRAST: Final = lexicon("slots")["contrast"]
 _GROUPS: Final = (("decided", "preferences"), ("done", "learned"), ("next",))
 _TOLD: Final[Mapping[str, Sequence[str]]] = {
@@ -127,9 +129,9 @@ class Shortening:
 
     def _standing(self, lines: Sequence[Line], new: Line) -> Iterator[Line]:
         """The lines that a new one leaves: it replaces figures that it denies, and what it corrects."""
-        denied = _figures(" ".join(each[0] for each in _CONTRAST.finditer(read(new.text).text)))
+        denied = _figures(" ".join(each[0] for each in _CONTRAST.finditer(_joined(new.text))))
         rivals = [each.text for each in lines if each.message_id != new.message_id and marks(each.text)]
-        gone = {each for each in rivals if denied & marks(read(each).text)}
+        gone = {each for each in rivals if denied & _figures(_joined(each))}
         if marks(new.text) and read(new.text).announces and new.section != "asked":
             least = self._services.settings.duplicate_threshold
             judged = zip(rivals, verdicts(new.text, [*map(Compared, rivals)], None), strict=True)
@@ -214,8 +216,14 @@ def _is_question(line: Line) -> bool:
     return line.section == "next" and line.text.rstrip().endswith(_ASKS)
 
 
+def _joined(text: str) -> str:
+    """The text with each number in a piece: no comma and no point in it ends a clause."""
+    return _IN_NUMBERS.sub("·", text)
+
+
 def _figures(text: str) -> frozenset[str]:
-    return frozenset(each for each in marks(text) if any(map(str.isdigit, each)))
+    """The numbers of several digits; a single digit counts too many things to tell which one is meant."""
+    return frozenset(each for each in marks(text) if sum(map(str.isdigit, each)) > 1)
 
 
 def _fitting(some: Iterable[T], room: float, size: Callable[[T], int]) -> Iterator[T]:
