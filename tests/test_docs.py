@@ -24,6 +24,8 @@ REQUIREMENTS = (
     *(f"R-{number}" for number in (*range(1, 10), 21, 25, 27, *range(48, 52), 53)),
     *(f"S-{number}" for number in (44, 64)),
     *(f"M-{number}" for number in (1, 2, 21, 22, 23, 24, 28, 31, 33)),
+    *("R-54", "S-14"),
+    *(f"K-{number}" for number in (9, 16, 19, 22)),
 )
 OF_TESTS = ("QDRANT_TEST_URL", "QDRANT_TEST_KEY")
 """What only the tests read."""
@@ -45,6 +47,7 @@ WITH_PROGRAMS = (
     "embedders",
     "extracting",
     "journal",
+    "long-threads",
     "metrics",
     "queue",
     "ranking",
@@ -145,7 +148,7 @@ def test_the_readmes_name_no_command_and_no_tool_that_is_not_there(page: str) ->
 
 def requirement_rows() -> dict[str, str]:
     """Requirement → the rest of its row."""
-    rows = re.findall(r"^\| ([TRSM]-\w+) \|(.*)\|$", text_of("docs/requirements.md"), re.MULTILINE)
+    rows = re.findall(r"^\| ([TRSMK]-\w+) \|(.*)\|$", text_of("docs/requirements.md"), re.MULTILINE)
     assert len(dict(rows)) == len(rows), "a requirement has two rows"
     return dict(rows)
 
