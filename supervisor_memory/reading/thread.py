@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, zip_longest
+from itertools import accumulate, chain, zip_longest
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
@@ -36,7 +36,8 @@ _WEIGHTS: Final = replace(
     DEFAULT, reply=0.0
 )  # an assistant's figures are asked for as often as the user's words
 _A_BATCH: Final = 16  # messages
-_MOST_KNOWN: Final = 4_096
+_MOST_KNOWN: Final = 16_384
+_SMALLEST: Final = 8  # tokens that a sentence has at least, about
 _ASKS: Final = ("?", "？")
 _IN_NUMBERS: Final = re.compile(r"(?<=\d)[,.](?=\d)")
 _CONTRAST: Final = lexicon("slots")["contrast"]
@@ -69,6 +70,7 @@ class Shortening:
         self._services, self._tokens = services, tokens
         self._lock = threading.Lock()
         self._states: OrderedDict[str, tuple[Line, ...]] = OrderedDict()
+        self._terms: OrderedDict[str, tuple[str, ...]] = OrderedDict()
         self._vectors: OrderedDict[str, Vector] = OrderedDict()
 
     def text(self, messages: Sequence[Message], *, first: int, question: str) -> str:
@@ -86,21 +88,25 @@ class Shortening:
         if not left:
             return ""
         tongue = language(question or left[-1][1].content)
-        told = {nth: f"{nth + 1} {each.role}: {clean(each.content)}" for nth, each in left}
+
+        def told(nth: int) -> str:
+            return f"{nth + 1} {messages[nth].role}: {clean(messages[nth].content)}"
+
         room = self._tokens - count(_phrased(tongue, len(left), (), ()))
         asked_for = (left[row][0] for row in self._asked_for([each for _, each in left], question))
-        quoted = sorted(_fitting(asked_for, room * (1 - _FOR_STATE), lambda nth: count(told[nth]) + 2))
+        quoted = sorted(_fitting(asked_for, room * (1 - _FOR_STATE), lambda nth: count(told(nth)) + 2))
         places = {_id(each): nth + 1 for nth, each in left if nth not in quoted}
         lines = [each for each in self.state(messages) if each.message_id in places]
-        room -= sum(count(told[nth]) + 2 for nth in quoted)
+        room -= sum(count(told(nth)) + 2 for nth in quoted)
         chosen = {*_fitting(_newest(lines), room, lambda line: count(line.text) + 4)}
         state = [
             (line.section, f"{places[line.message_id]} {clean(line.text)}")
             for line in lines
             if line in chosen
         ]
-        text = _phrased(tongue, len(left), state, [told[nth] for nth in quoted])
-        return text if count(text) < sum(count(each.content) for _, each in left) else ""
+        text = _phrased(tongue, len(left), state, [*map(told, quoted)])
+        size, spared = count(text), accumulate(count(each.content) for _, each in left)
+        return text if any(before > size for before in spared) else ""
 
     def state(self, messages: Sequence[Message]) -> tuple[Line, ...]:
         """The rolling state after these messages, read on from the longest beginning that is known."""
@@ -142,7 +148,7 @@ class Shortening:
         """The places of the messages that a question is about, the best first."""
         view = self._services.ports(self._services.settings.search_timeout_ms, with_model=False).deciding()
         index = Index()
-        index.load((nth, _entry(each, nth)) for nth, each in enumerate(said))
+        index.load((nth, self._entry(each, nth)) for nth, each in enumerate(said))
         asked, embedder = view.embed_query(question), view.embedder
         cosines, unrelated = None, 0.0
         if asked is not None and embedder is not None:
@@ -166,6 +172,14 @@ class Shortening:
         if not rows:
             return None
         return np.array(rows, dtype=np.intp), np.array([found[nth] for nth in rows], dtype=np.float32) @ asked
+
+    def _entry(self, message: Message, place: int) -> Entry:
+        held = self._terms.get(message.content)
+        if held is None:
+            held = tuple(dict.fromkeys(terms(message.content)))
+            self._keep(self._terms, message.content, held)
+        asks, is_reply = message.content.rstrip().endswith(_ASKS), message.role != "user"
+        return Entry(held, said_at=float(place), stream="", asks=asks, is_reply=is_reply)
 
     def _keep(self, held: OrderedDict[str, T], key: str, value: T) -> None:
         with self._lock:
@@ -202,16 +216,6 @@ def _keys(turns: Iterable[Sequence[Said]]) -> Iterator[str]:
         yield read.hexdigest()
 
 
-def _entry(message: Message, place: int) -> Entry:
-    return Entry(
-        terms=tuple(dict.fromkeys(terms(message.content))),
-        said_at=float(place),
-        stream="",
-        asks=message.content.rstrip().endswith(_ASKS),
-        is_reply=message.role != "user",
-    )
-
-
 def _is_question(line: Line) -> bool:
     return line.section == "next" and line.text.rstrip().endswith(_ASKS)
 
@@ -229,6 +233,8 @@ def _figures(text: str) -> frozenset[str]:
 def _fitting(some: Iterable[T], room: float, size: Callable[[T], int]) -> Iterator[T]:
     """Those that the room holds, in their order; one that does not fit is passed over."""
     for each in some:
+        if room < _SMALLEST:
+            return
         if (needed := size(each)) <= room:
             room -= needed
             yield each
