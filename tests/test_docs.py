@@ -25,7 +25,7 @@ REQUIREMENTS = (
     *(f"S-{number}" for number in (44, 64)),
     *(f"M-{number}" for number in (1, 2, 21, 22, 23, 24, 28, 31, 33)),
     *("R-54", "S-14"),
-    *(f"K-{number}" for number in (9, 16, 19, 22)),
+    *(f"K-{number}" for number in (3, 7, 9, 16, 17, 18, 19, 22, *range(27, 31))),
 )
 OF_TESTS = ("QDRANT_TEST_URL", "QDRANT_TEST_KEY")
 """What only the tests read."""
