@@ -126,6 +126,8 @@ def refuse(language: Language) -> str:
 
 def recount(language: Language, said: Quotation) -> str:
     """Answer with what was said in an earlier conversation, and say that this is where it comes from."""
+    if not said.who:
+        return _say(language, f"On {said.day}: {said.words}", f"{said.day}：{said.words}")
     who = _say(language, "you", "您") if said.who == "user" else said.who
     return _say(
         language,

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from common.delays import SENTENCES
 from common.vocabulary import legible
 
-__all__ = ["Quotation", "answering", "quotations"]
+__all__ = ["Quotation", "answering", "last_session", "quotations"]
 
 LINE = re.compile(
     r"^- \[(?P<day>\d{4}-\d\d-\d\d) · (?:said|原话) · (?P<who>[^\]\n]+)\] (?P<words>.+)$", re.MULTILINE
+)
+SESSION = re.compile(
+    r"^- \[(?P<day>\d{4}-\d\d-\d\d) · (?:session|会话) · [^\]\n]+\] (?P<words>.+)$", re.MULTILINE
 )
 SHARE = 0.5
 """Of how the question's words begin, what an answer has to hold."""
@@ -20,12 +23,12 @@ SHARE = 0.5
 
 @dataclass(frozen=True)
 class Quotation:
-    """One sentence that somebody said in an earlier conversation.
+    """One sentence that somebody said in an earlier conversation, or the digest of all that was said in one.
 
     Args:
         day: When, as YYYY-MM-DD.
-        who: "user", "assistant", or a name.
-        words: The sentence.
+        who: "user", "assistant", or a name; "" for a digest.
+        words: The sentence, or the digest.
     """
 
     day: str
@@ -53,6 +56,12 @@ def answering(question: str, notes: Sequence[str]) -> Quotation | None:
     best = max(said, key=lambda each: len(asked & _beginnings(each.words)), default=None)
     enough = best is not None and asked and len(asked & _beginnings(best.words)) >= SHARE * len(asked)
     return best if enough else None
+
+
+def last_session(notes: Sequence[str]) -> Quotation | None:
+    """The digest of an earlier conversation that a note tells, because the user goes on with it."""
+    told = (SESSION.search(note) for note in notes)
+    return next((Quotation(line["day"], "", line["words"]) for line in told if line), None)
 
 
 def _beginnings(text: str) -> frozenset[str]:

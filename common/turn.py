@@ -12,7 +12,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from common.delays import ASKING, SENTENCES
 from common.preferences import STANDING, Preferences, apply, standing, statements
 from common.questions import REMARK, Question, asks_for_figures, read_question, wants_chart
-from common.quotations import Quotation, answering
+from common.quotations import Quotation, answering, last_session
 from common.vocabulary import is_chinese, legible
 
 __all__ = ["Turn", "read_turn"]
@@ -39,7 +39,7 @@ class Turn:
         is_remark: Whether it only states something, such as a preference.
         wants_chart: Whether it asks for a picture.
         quotation: What a note quotes of earlier conversations that answers it; None where the data does, or
-            no quoted sentence does.
+            no quoted sentence does and no note tells of the session that it goes on with.
     """
 
     words: str
@@ -77,7 +77,7 @@ def read_turn(messages: Sequence[BaseMessage]) -> Turn:
         preferences=wishes,
         is_remark=question is None and _is_remark(words, has_wishes=bool(own)),
         wants_chart=wants_chart(request),
-        quotation=answering(words, notes) if question is None else None,
+        quotation=(answering(words, notes) or last_session(notes)) if question is None else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""A supervisor that remembers: two sessions in two processes, then a second user, then the audit log.
+"""A supervisor that remembers: three sessions in three processes, then a second user, then the audit log.
 
 Run: make demo        (or: .venv/bin/python examples/02_two_sessions.py)
 Everything runs offline, on 336,776 real flights. The chat model is rule-based unless CHAT_MODEL names
@@ -32,18 +32,22 @@ FIRST = "Which three airlines had the highest share of delayed flights from JFK 
 LATER = "And which three airlines had the highest share of delayed flights from LaGuardia in June?"
 IN_PASSING = "FYI, the LaGuardia report slipped by a week because Lena's team was ill."
 WHY = "Why did the LaGuardia report slip?"
+NEXT = "FYI, Newark is for next time."
+GO_ON = "Where were we?"
 SESSIONS = {
     "1": (
         "ada",
         ["以后默认用表格", "Delayed means arrival more than 15 minutes late.", f"{IN_PASSING} {FIRST}"],
     ),
-    "2": ("ada", [LATER, WHY]),
-    "3": ("bo", [LATER, WHY]),
+    "2": ("ada", [LATER, WHY, NEXT]),
+    "3": ("ada", [GO_ON]),
+    "4": ("bo", [GO_ON, LATER, WHY]),
 }
 TITLES = {
     "1": "Session 1 · process {pid} · user ada states a preference and a definition, and asks",
     "2": "Session 2 · process {pid} · user ada comes back, and asks about what she said in passing too",
-    "3": "Session 3 · process {pid} · user bo asks the same; nothing of ada's may show",
+    "3": "Session 3 · process {pid} · user ada goes on where session 2 ended",
+    "4": "Session 4 · process {pid} · user bo asks the same; nothing of ada's may show",
 }
 
 
