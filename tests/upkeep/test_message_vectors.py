@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record
+from supervisor_memory.stores.journal.breaker import Breaker
 from supervisor_memory.stores.journal.store import JournalBackend
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.protocol import MemoryBackend
@@ -295,7 +296,7 @@ def test_a_process_that_was_forked_amid_it_embeds_by_itself(tmp_path: Path, mark
 
 def test_while_a_server_is_away_messages_wait_for_their_vectors(tmp_path: Path) -> None:
     store = Unreliable(InMemoryBackend())
-    with closing(JournalBackend(store, tmp_path)) as backend:
+    with closing(JournalBackend(store, tmp_path, breaker=Breaker(seconds=0.05))) as backend:
         memory = memory_over(backend, Model("one"))
         store.how = "refuses"
         say(memory, *SPOKEN)

@@ -207,12 +207,14 @@ def ways(ids: dict[str, str]) -> list[tuple[str, dict[str, Any]]]:
         found.append(("memory_search", {**search, "where": {"metadata": {"user_id": "bo"}}}))
         found.append(("memory_search", {**search, "where": {"user_id": "bo"}}))
     found += [("memory_topics", {}), ("memory_topics", {"user_id": "bo"}), ("memory_topics", {"task": "bo"})]
+    found += [("memory_sessions", {}), ("memory_sessions", {"user_id": "bo"})]
     for name, id_ in ids.items():
         if name == "own":
             continue
         tools = ("memory_get", "memory_history", "memory_timeline", "memory_why", "memory_delete")
         found += [(tool, {"id": id_, **more}) for tool in tools for more in ({}, {"user_id": "bo"})]
         found += [("memory_get", {"id": id_, "as_of": 9e9}), ("memory_timeline", {"session_id": id_})]
+        found.append(("memory_sessions", {"session_id": id_}))
         found.append(("memory_update", {"id": id_, "content": "Changed."}))
         found.append(("memory_write", {"content": "Changed.", "id": id_}))
     return found
