@@ -419,6 +419,7 @@ async def test_a_broken_backend_is_answered(how: str, name: str, args: Any, erro
         assert [outcome for outcome, _ in outcomes(memory, "tool")] == ["degraded"]
 
 
+@pytest.mark.one_in(3)
 @ANY_TOOL
 async def test_a_hanging_backend_is_answered_in_time(name: str, args: Any) -> None:
     faults = dict.fromkeys(("search", "list", "get"), hanging(3.0))

@@ -205,17 +205,18 @@ def test_a_user_who_is_erased_while_a_session_is_digested_leaves_nothing(backend
     assert memory.backend.count(Filter("ada", statuses=None, families=(DIGEST_FAMILY,))) == 0
 
 
-def test_a_session_of_ten_thousand_messages_is_digested(tmp_path: Path) -> None:
+@pytest.mark.parametrize("messages", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_a_long_session_is_digested(tmp_path: Path, messages: int) -> None:
     with memory_over(SqliteBackend(tmp_path), queue_worker=False) as memory:
         now = memory.services.clock()
-        texts = [f"Row {n} of the export fails, it is not mended yet." for n in range(10_000)]
+        texts = [f"Row {n} of the export fails, it is not mended yet." for n in range(messages)]
         for start in range(0, len(texts), 500):
             some = [{"role": "user", "content": text} for text in texts[start : start + 500]]
             memory.remember(some, FIRST)
         later(memory)
         assert memory.flush(seconds=300)
         [made] = digests(memory)
-        assert "Row 9999" in made.content
+        assert f"Row {messages - 1}" in made.content
         assert made.metadata["until"] >= now
 
 

@@ -53,6 +53,7 @@ def answered(server: Server) -> bool:
     return False
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "sent",
     [b"", b"GET /v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: a"],
