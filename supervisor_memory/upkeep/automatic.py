@@ -238,8 +238,14 @@ class MessageVectors(_Aside):
 class Digests(_Aside):
     """Makes the digests of sessions that have ended, in the background; `upkeep/digest.py` says which.
 
-    A user is looked at when a process meets them first, and whenever they have gone on to another session.
+    A process looks at all sessions of a user when it meets them first. Whenever they have gone on to another
+    session, it looks at those in which something was said since.
     """
+
+    def _reset(self) -> None:
+        super()._reset()
+        self._looked: dict[str, float] = {}
+        self._small_talk: dict[str, float] = {}
 
     def look_for(self, user_id: str, session_id: str | None) -> None:
         """Digest later the user's sessions that have ended, if this is another session than before."""
@@ -249,4 +255,9 @@ class Digests(_Aside):
     def _steps(self, user_id: str | None, ids: Collection[str] | None) -> Iterator[None]:
         from supervisor_memory.upkeep.digest import digesting  # no turn waits for it
 
-        return digesting(self._services, user_id)
+        if len(self._looked) + len(self._small_talk) > _MOST_USERS:  # the store knows them
+            self._looked, self._small_talk = {}, {}
+        since = None if user_id is None else self._looked.get(user_id)
+        newest = yield from digesting(self._services, user_id, since=since, small_talk=self._small_talk)
+        if user_id is not None and newest is not None:
+            self._looked[user_id] = newest

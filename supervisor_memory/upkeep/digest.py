@@ -5,8 +5,9 @@ of its user. The store tells that, so nothing is lost with a process, and doing 
 session goes on, its new messages are digested into what there is.
 """
 
+import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from math import inf
@@ -19,7 +20,7 @@ from supervisor_memory.ports import Ports, ReadStore, Services
 from supervisor_memory.stages.post_retrieval.opening import lines_of, messages_of, said_of, still_true
 from supervisor_memory.stages.post_retrieval.unsaid import what_became
 from supervisor_memory.stages.pre_insert.reply import listed
-from supervisor_memory.stores.protocol import SessionRow
+from supervisor_memory.stores.protocol import ListsSessions, SessionRow
 from supervisor_memory.stores.sessions import LINES, NAME, UNTIL, list_sessions, states_of
 from supervisor_memory.understand.digest import SECTIONS, Line, Said, digest, phrased
 from supervisor_memory.upkeep.compact import marks
@@ -55,7 +56,9 @@ class _Known:
     is_true: bool
 
 
-def digesting(services: Services, user_id: str | None) -> Iterator[None]:
+def digesting(
+    services: Services, user_id: str | None, *, since: float | None = None, small_talk: dict[str, float]
+) -> Generator[None, None, float | None]:
     """Digest all sessions that have ended and have no digest of all that was said, with a pause after each.
 
     Lines whose message may not be told any more are left out of digests, and digests of sessions without
@@ -63,24 +66,34 @@ def digesting(services: Services, user_id: str | None) -> Iterator[None]:
 
     Args:
         user_id: None: everybody's.
+        since: Only sessions of the user with a message at or after this time, by themselves. None: all.
+        small_talk: Session → its newest message when nothing in it was worth a digest. Added to, so that the
+            next look does not read it again.
+
+    Returns:
+        The time of the newest message, for `since` in the next look; None: there is none.
 
     Raises:
         BackendUnavailable: the store is out of reach.
         BackendError, DeadlineExceeded: the store failed.
     """
     if not services.settings.session_quiet:
-        return
-    run = _Digesting(services)
-    states = run.states(user_id)
-    for row in run.rows(user_id):
-        known = states.pop((row.user_id, row.session_id), [])
+        return None
+    run, newest = _Digesting(services), since
+    states = run.states(states_of(user_id)) if since is None else {}
+    for row in run.rows(user_id, since):
+        place = row.user_id, row.session_id
+        known = states.pop(place, []) if since is None else run.states(states_of(*place)).get(place, [])
         is_last = row.user_id not in run.met
         run.met.add(row.user_id)
+        newest = max(newest or row.last_at, row.last_at)
         quiet = run.now - row.last_at
         if is_last and row.status == "open" and quiet < services.settings.session_quiet:
             continue
-        if max((each.until or 0.0 for each in known), default=0.0) < row.last_at:
-            run.digest(row)
+        done = max((each.until for each in known if each.until is not None), default=-inf)
+        if max(done, small_talk.get(json.dumps(place), -inf)) < row.last_at:
+            if not run.digest(row) and done == -inf:
+                small_talk[json.dumps(place)] = row.last_at
             yield
         for each in known:
             if not each.is_true:
@@ -90,6 +103,7 @@ def digesting(services: Services, user_id: str | None) -> Iterator[None]:
         if each.until is not None and run.is_orphan(each):
             run.ports().store(services.backend.delete, [each.id])
             yield
+    return newest
 
 
 class _Digesting:
@@ -104,17 +118,29 @@ class _Digesting:
         """New ports with more time than a turn has."""
         return Ports(self._services, seconds=_SECONDS, now=self.now)
 
-    def rows(self, user_id: str | None) -> Iterator[SessionRow]:
+    def rows(self, user_id: str | None, since: float | None) -> Iterator[SessionRow]:
         """The sessions with messages, those with the newest first."""
-        after, backend = None, self._services.backend
-        while page := self.ports().store(list_sessions, backend, Filter(user_id), limit=_PAGE, after=after):
+        after, backend, where = None, self._services.backend, Filter(user_id, since=since)
+        if since is not None and not isinstance(backend, ListsSessions):
+            yield from self._rows_of(replace(where, families=(SESSION_FAMILY,)))
+            return
+        while page := self.ports().store(list_sessions, backend, where, limit=_PAGE, after=after):
             yield from page
             after = page[-1].place
 
-    def states(self, user_id: str | None) -> dict[tuple[str, str], list[_Known]]:
+    def _rows_of(self, where: Filter) -> Iterator[SessionRow]:
+        """The sessions of a user's latest messages, where the store would read all to list them."""
+        latest: dict[str, float] = {}
+        for message in self._all(where):
+            if (session := message.source.session_id) is not None:
+                latest[session] = max(latest.get(session, -inf), message.created_at)
+        for session, at in sorted(latest.items(), key=lambda each: -each[1]):
+            yield SessionRow(session, where.user_id or "", (), at, at, 1)
+
+    def states(self, where: Filter) -> dict[tuple[str, str], list[_Known]]:
         """(User, session) → what is known of its states, one a task."""
         known: defaultdict[tuple[str, str], list[_Known]] = defaultdict(list)
-        every = self._all(states_of(user_id))
+        every = self._all(where)
         while some := [*islice(every, _STATES_TOGETHER)]:
             view = self.ports().read_store()
             lines = [line for state in some for line in lines_of(state)]
@@ -134,22 +160,28 @@ class _Digesting:
         deleted = replace(where, statuses=("deleted",))
         return state.updated_at < self.now - _OLD or bool(self.ports().read_store().list(deleted, limit=1))
 
-    def digest(self, row: SessionRow) -> None:
-        """Digest what was said in a session since its last digest, task by task; small talk has none."""
+    def digest(self, row: SessionRow) -> bool:
+        """Digest what was said in a session since its last digest, task by task; False: it is small talk."""
         where = Filter(row.user_id, families=(SESSION_FAMILY,), session_id=row.session_id)
         messages = sorted(self._all(where), key=lambda each: (each.created_at, each.id))
-        for task in dict.fromkeys(each.task for each in messages):
-            self._digest(Scope(row.user_id, session_id=row.session_id, task=task), messages)
+        scopes = (
+            Scope(row.user_id, session_id=row.session_id, task=task)
+            for task in dict.fromkeys(each.task for each in messages)
+        )
+        made = [self._digest(scope, messages) for scope in scopes]
+        return any(made)
 
-    def _digest(self, scope: Scope, messages: Sequence[Record]) -> None:
+    def _digest(self, scope: Scope, messages: Sequence[Record]) -> bool:
         view = self.ports().read_store()
         state = state_of(scope, view)
         until = state.metadata.get(UNTIL) if state else None
         old = [*lines_of(state)] if state else []
         fresh = [each for each in messages if each.task == scope.task and each.created_at > (until or -inf)]
         lines = self._lines(fresh, still_true(old, messages_of(old, view), view), view)
-        if fresh and (lines or until):
+        is_worth_it = bool(fresh and (lines or until))
+        if is_worth_it:
             self._keep(scope, lines, until=until, newest=fresh[-1])
+        return is_worth_it
 
     def shorten(self, scope: Scope) -> None:
         """Leave out of a digest the lines that may not be told any more."""

@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -197,12 +197,34 @@ def test_a_user_who_is_erased_while_a_session_is_digested_leaves_nothing(backend
     memory.remember([*EXPORT], FIRST)
     memory.remember([*EXPORT[:2]], Scope("ada", session_id="s2"))
     later(memory)
-    steps = digesting(memory.services, "ada")
+    steps = digesting(memory.services, "ada", small_talk={})
     next(steps)
     memory.erase(user_id="ada", confirm=True)
     list(steps)
     assert digests(memory) == []
     assert memory.backend.count(Filter("ada", statuses=None, families=(DIGEST_FAMILY,))) == 0
+
+
+@pytest.mark.parametrize("words", [EXPORT, (("user", "Hello there!"), ("assistant", "Hello!"))])
+def test_what_was_looked_at_once_is_not_read_at_each_further_session(words: Any, tmp_path: Path) -> None:
+    read: list[str] = []
+
+    class Watched(SqliteBackend):
+        def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
+            found = super().list(where, limit=limit, offset=offset)
+            read.extend(each.source.session_id or "" for each in found if each.family == SESSION_FAMILY)
+            return found
+
+    def one_more(memory: SupervisorMemory, number: int) -> int:
+        read.clear()
+        memory.remember([*words], Scope("ada", session_id=f"s{number}"), turn_id=f"t{number}")
+        memory._digests._wait(60)
+        later(memory, 10)
+        return len({*read} - {f"s{number}"})
+
+    with memory_over(Watched(tmp_path)) as memory:
+        others = [one_more(memory, number) for number in range(12)]
+    assert max(others) <= 1  # the one before
 
 
 @pytest.mark.parametrize("messages", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
@@ -238,7 +260,7 @@ def test_a_model_words_the_digest_and_loses_and_invents_no_number_or_name() -> N
     with memory_over(llm=ScriptedModel(script=script), queue_worker=False) as memory:
         memory.remember([*EXPORT], FIRST)
         later(memory)
-        list(digesting(memory.services, "ada"))
+        list(digesting(memory.services, "ada", small_talk={}))
         [made] = digests(memory)
     assert "A tab in a supplier name stops the export at row 88,120." in made.content
     assert "99,999" not in made.content
@@ -251,6 +273,6 @@ def test_a_model_that_answers_nonsense_leaves_the_digest_to_the_rules() -> None:
     ) as memory:
         memory.remember([*EXPORT], FIRST)
         later(memory)
-        list(digesting(memory.services, "ada"))
+        list(digesting(memory.services, "ada", small_talk={}))
         [made] = digests(memory)
     assert "Decided: Quote the fields then." in made.content
