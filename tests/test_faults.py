@@ -199,8 +199,8 @@ def test_one_vector_too_many_leaves_words() -> None:
 
 
 def test_an_embedder_that_failed_is_not_asked_again_in_the_same_flow() -> None:
-    embedder = FaultyEmbedder("raises")
-    memory = memory_over(FaultyBackend(), embedder=embedder)
+    embedder, alone = FaultyEmbedder("raises"), Settings(**QUICK, queue_worker=False)
+    memory = SupervisorMemory(alone, backend=FaultyBackend(), embedder=embedder)
     memory.add(["Always answer in tables.", "GMV means total sales."], user_id="alice", session_id="s")
     assert embedder.calls == 1
 
