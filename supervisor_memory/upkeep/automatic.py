@@ -245,7 +245,7 @@ class Digests(_Aside):
     def _reset(self) -> None:
         super()._reset()
         self._looked: dict[str, float] = {}
-        self._small_talk: dict[str, float] = {}
+        self._small_talk: dict[tuple[str, str], float] = {}
 
     def look_for(self, user_id: str, session_id: str | None) -> None:
         """Digest later the user's sessions that have ended, if this is another session than before."""

@@ -5,7 +5,6 @@ of its user. The store tells that, so nothing is lost with a process, and doing 
 session goes on, its new messages are digested into what there is.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -57,7 +56,11 @@ class _Known:
 
 
 def digesting(
-    services: Services, user_id: str | None, *, since: float | None = None, small_talk: dict[str, float]
+    services: Services,
+    user_id: str | None,
+    *,
+    since: float | None = None,
+    small_talk: dict[tuple[str, str], float],
 ) -> Generator[None, None, float | None]:
     """Digest all sessions that have ended and have no digest of all that was said, with a pause after each.
 
@@ -67,8 +70,8 @@ def digesting(
     Args:
         user_id: None: everybody's.
         since: Only sessions of the user with a message at or after this time, by themselves. None: all.
-        small_talk: Session → its newest message when nothing in it was worth a digest. Added to, so that the
-            next look does not read it again.
+        small_talk: (User, session) → its newest message when nothing in it was worth a digest. Added to, so
+            that the next look does not read it again.
 
     Returns:
         The time of the newest message, for `since` in the next look; None: there is none.
@@ -91,9 +94,9 @@ def digesting(
         if is_last and row.status == "open" and quiet < services.settings.session_quiet:
             continue
         done = max((each.until for each in known if each.until is not None), default=-inf)
-        if max(done, small_talk.get(json.dumps(place), -inf)) < row.last_at:
+        if max(done, small_talk.get(place, -inf)) < row.last_at:
             if not run.digest(row) and done == -inf:
-                small_talk[json.dumps(place)] = row.last_at
+                small_talk[place] = row.last_at
             yield
         for each in known:
             if not each.is_true:
