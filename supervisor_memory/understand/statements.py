@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.unseen import UNSEEN
 from supervisor_memory.model.records import Kind
+from supervisor_memory.understand.learned import Learned, second_reading
 
 Relation: TypeAlias = Literal["definition", "alias", "includes", "excludes"]
 
@@ -189,7 +190,7 @@ class Statement:
 
     `kind` is set if the sentence is worth remembering; `text` is the sentence as it was written, and `start`
     its place in the message. `retracts` is the part taken back: "I want tables" of "forget that I want
-    tables".
+    tables". `learned` is what the second reader says, where the rules had no verdict.
     """
 
     text: str
@@ -199,6 +200,7 @@ class Statement:
     definition: Definition | None = None
     start: int = 0
     retracts: str | None = None
+    learned: Learned | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,14 +423,39 @@ def _says_enough(text: str) -> bool:
 
 def _judged(sentence: str) -> Iterator[Statement]:
     """Judge a sentence; a statement and a question joined by a comma are judged apart."""
-    whole = judge(sentence)
-    if whole.does == "asks" and (cut := _where_the_question_begins(sentence)):
-        before = judge(sentence[:cut])
+    whole = _twice(judge(sentence))
+    if whole.does == "asks" and (clauses := without_question(sentence)):
+        before = _twice(judge(clauses))
         if before.kind is not None:
             yield before
-            yield Statement(sentence[cut:].strip(), "asks", "question", start=cut)
+            yield Statement(sentence[len(clauses) :].strip(), "asks", "question", start=len(clauses))
             return
     yield whole
+
+
+def _twice(found: Statement) -> Statement:
+    """The verdict of the rules; where they have none, that of the second reader."""
+    text = normal(found.text)
+    if found.reason != "none" or not _says_enough(text) or (learned := second_reading(text)) is None:
+        return found
+    is_users = _WISHES["about_the_user"].search(masked(text))
+    is_wish = learned.wish >= _EVEN
+    return replace(
+        found,
+        does="states",
+        reason=LEARNED_WISH if is_wish else LEARNED_FACT,
+        kind="user-profile" if is_wish or is_users else "domain-facts",
+        learned=learned,
+    )
+
+
+_EVEN = 0.5
+LEARNED_WISH, LEARNED_FACT = "learned-wish", "learned-fact"
+
+
+def without_question(sentence: str) -> str:
+    """The clauses of a sentence before the one that asks; "" if none are."""
+    return sentence[: _where_the_question_begins(sentence)] if _is_question(masked(normal(sentence))) else ""
 
 
 def _where_the_question_begins(sentence: str) -> int:

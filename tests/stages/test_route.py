@@ -208,7 +208,6 @@ NOTHING_TO_WRITE = [
     "The result includes three columns.",
     "call me later",
     "I'm a bit confused",
-    "no more questions",
     "Please remember to send it",
     'x = df.groupby("carrier").mean()',
     "SELECT * FROM flights WHERE carrier = 'UA'",

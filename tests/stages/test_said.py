@@ -140,7 +140,7 @@ def test_a_long_message_gives_the_sentences_that_answer(memory: SupervisorMemory
 
 
 def test_what_one_speaker_said_on_a_day_is_one_line_in_order(memory: SupervisorMemory) -> None:
-    first, then = "Rotterdam takes our export by rail.", "The export to Rotterdam is paid in euros."
+    first, then = "Rotterdam had our export by rail.", "The export to Rotterdam went out late."
     say(memory, ("user", first), ("user", then))
     assert (
         f"- [2026-01-05 · said · user] {first} … {then}"

@@ -75,19 +75,27 @@ EXTRACTED = "extracted"
 
 
 def noted(
-    candidate: Candidate, *, by: str, rule: str | None = None, at: tuple[int, int] | None = None
+    candidate: Candidate,
+    *,
+    by: str,
+    rule: str | None = None,
+    at: tuple[int, int] | None = None,
+    marks: Sequence[str] = (),
 ) -> Candidate:
     """The candidate with why it was remembered in its metadata, for whoever reviews it.
 
     Args:
-        by: "rules", "model", or the name of an extractor.
+        by: "rules", "learned", "model", or the name of an extractor.
         at: Where it begins and ends in the message of `source.message_id`, in characters.
+        marks: The pieces of the sentence that weighed most with the learned reader.
     """
     told: dict[str, Any] = {"by": by, "confidence": round(candidate.confidence, 2)}
     if rule is not None:
         told["rule"] = rule
     if at is not None:
         told["at"] = list(at)
+    if marks:
+        told["marks"] = list(marks)
     return replace(candidate, metadata={**candidate.metadata, EXTRACTED: told})
 
 
@@ -135,9 +143,12 @@ def _of_statement(statement: Statement, source: Source) -> Candidate:
         content = _trimmed(statement.text) or statement.text
         about = _about(statement.text, kind, statement.definition)
         found = _candidate(content, kind, source, about=about, evidence=statement.text)
+    at = (statement.start, statement.start + len(statement.text))
+    if learned := statement.learned:
+        found = replace(found, confidence=learned.chance)
+        return noted(found, by="learned", rule=statement.reason, at=at, marks=learned.marks)
     found = replace(found, confidence=_CONFIDENCE.get(statement.reason, _USUAL_CONFIDENCE))
-    end = statement.start + len(statement.text)
-    return noted(found, by="rules", rule=statement.reason, at=(statement.start, end))
+    return noted(found, by="rules", rule=statement.reason, at=at)
 
 
 def _taken_back(statement: Statement, what: str, kind: Kind, source: Source) -> Candidate:

@@ -8,7 +8,7 @@ from supervisor_memory.flow import Recalling, Turn
 from supervisor_memory.model.records import FAMILIES, Filter, Hit, Hits, Query, Record, Wanted
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.settings import Settings
-from supervisor_memory.understand.statements import read_statements
+from supervisor_memory.understand.statements import LEARNED_FACT, read_statements
 
 _CANDIDATES = 20  # of each signal, at least; ranking chooses among them
 _MOST = 1_000
@@ -96,7 +96,7 @@ def _standing(where: Filter, most: int, view: ReadStore) -> Sequence[Record]:
     return list(in_order.values())[:most]
 
 
-_NO_WISHES = ("identity", "personal-fact")
+_NO_WISHES = ("identity", "personal-fact", LEARNED_FACT)
 
 
 def _is_wish(record: Record) -> bool:

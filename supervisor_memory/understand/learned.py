@@ -1,0 +1,115 @@
+"""Judge a sentence by weights of its words: the second reader, asked where no rule has a verdict.
+
+Logistic regression over the words and characters of a sentence, trained by `benchmarks/sentences.py` on the
+lines of benchmarks/sentences. The weights are in learned.json of `language`; no embedder is needed.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from supervisor_memory.language.terms import HAN
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What the weights say of a sentence.
+
+    `chance` is the probability that the sentence states something lasting, `wish` that it wants something of
+    the assistant rather than tells something, both in [0, 1]. `marks` are the pieces of the sentence that
+    weighed most, the strongest first.
+    """
+
+    chance: float
+    wish: float
+    marks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A trained reader: of each feature its two weights, `lasting` and `wish`; "" is the bias.
+
+    `least` is the chance from which a sentence is kept; `common` are the words that stand for themselves in
+    the skeleton of a sentence.
+    """
+
+    least: float
+    common: frozenset[str]
+    features: Mapping[str, Sequence[float]]
+
+
+_SHOWN = 3
+_CUT = re.compile(r"[,;，；、 ]+$")
+_READABLE = re.compile(rf"[^~<>^$,.]*[a-z{HAN}][^~<>^$,.]*")
+_WORD = re.compile(rf"[A-Za-z']+|\d+|[{HAN}]|[?!:,.;？！：，。；、]")
+_ENDINGS = ("ing", "ed", "ly", "s")
+_FIRST, _LAST = 5, 5
+
+
+def features(text: str, common: frozenset[str]) -> frozenset[str]:
+    """The features of a sentence: its words and Chinese characters, alone and in twos and threes.
+
+    Each run is there as it is written and as a skeleton, in which a word that is not common is replaced by
+    its shape: "ABC", "Abc", "-ing". The first and last pieces count by their place, too.
+    """
+    pieces = _WORD.findall(_CUT.sub(".", text))  # a clause before a question reads like a sentence
+    said = ["^", *("#" if each.isdigit() else each.lower() for each in pieces), "$"]
+    bones = ["^", *(_bone(each, common) for each in pieces), "$"]
+    return frozenset(
+        {
+            *_runs(said, 1, 2),
+            *(run for run in _runs(said, 3, 3) if run[0] > "~" or run[-1] > "~"),
+            *(f"~{run}" for run in _runs(bones, 1, 3)),
+            *(f"<{piece}" for piece in bones[1 : 1 + _FIRST]),
+            *(f">{piece}" for piece in bones[-_LAST:-1]),
+        }
+    )
+
+
+def _runs(pieces: Sequence[str], shortest: int, longest: int) -> Iterator[str]:
+    for length in range(shortest, longest + 1):
+        yield from (" ".join(pieces[n : n + length]) for n in range(len(pieces) - length + 1))
+
+
+def _bone(piece: str, common: frozenset[str]) -> str:
+    """A piece of the skeleton: a common word, a character or a mark as it is, else the shape of the word."""
+    if piece.lower() in common or not (piece[0].isascii() and piece[0].isalnum()):
+        return piece.lower()
+    if piece[0].isdigit():
+        return "#"
+    if piece[0].isupper():
+        return "ABC" if piece.isupper() and len(piece) > 1 else "Abc"
+    return next((f"-{ending}" for ending in _ENDINGS if piece.endswith(ending)), "abc")
+
+
+def weigh(text: str, weights: Weights) -> Learned:
+    """What these weights say of a sentence."""
+    known = {each: found for each in features(text, weights.common) if (found := weights.features.get(each))}
+    share = 1 / math.sqrt(len(known) or 1)
+    bias = weights.features[""]
+    lasting, wish = (bias[n] + share * sum(found[n] for found in known.values()) for n in range(len(bias)))
+    told = (each for each in known if _READABLE.fullmatch(each) and known[each][0] > 0)
+    shown = sorted(told, key=lambda each: -known[each][0])[:_SHOWN]
+    return Learned(_chance(lasting), _chance(wish), tuple(shown))
+
+
+def _chance(score: float) -> float:
+    return 1 / (1 + math.exp(-score))
+
+
+def second_reading(text: str) -> Learned | None:
+    """What the shipped weights say of a sentence that is worth keeping by them; None: it is not."""
+    found = weigh(text, weights())
+    return found if found.chance >= weights().least else None
+
+
+@cache
+def weights() -> Weights:
+    """The weights of learned.json."""
+    read = json.loads(files("supervisor_memory.language").joinpath("learned.json").read_text("utf-8"))
+    features = {each: (lasting / 100, wish / 100) for each, (lasting, wish) in read["features"].items()}
+    return Weights(read["least"], frozenset(read["common"]), features)
