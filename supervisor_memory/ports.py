@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, NoReturn, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, TypeVar
 
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.embedding.languages import reads
@@ -105,8 +105,20 @@ class NoStore(Protocol):
         """A step that recall can do without, in the time left: its result, or None when it failed or took
         too long (then it is noted, by its name)."""
 
-    def complete(self, prompt: str) -> str | None:
-        """The model's answer; None when there is no model or it failed (then it is noted)."""
+    @property
+    def has_model(self) -> bool: ...
+    def prompt(self, name: str, **values: str) -> str:
+        """A prompt of the package, or the operator's own in its place (MEMORY_PROMPTS)."""
+
+    def complete(
+        self, prompt: str, *, shape: Mapping[str, Any] | None = None, seconds: float | None = None
+    ) -> str | None:
+        """The model's answer; None when there is no model or it failed (then it is noted).
+
+        Args:
+            shape: A JSON schema for the answer, which counts where the model has structured output.
+            seconds: The most time it may take; None: MEMORY_LLM_TIMEOUT_MS.
+        """
 
     def embed_query(self, text: str) -> "Vector | None":
         """The query's vector; None without an embedder or when it failed (then it is noted)."""
@@ -282,13 +294,29 @@ class _NoStore:
     def attempt(self, step: str, function: Callable[[], T]) -> T | None:
         return self._ports.attempt(step, self._ports.left() * _STEP_SHARE, function)
 
-    def complete(self, prompt: str) -> str | None:
+    @property
+    def has_model(self) -> bool:
+        return self._services.complete is not None
+
+    def prompt(self, name: str, **values: str) -> str:
+        from supervisor_memory.language.prompts import prompt  # most turns ask no model
+
+        return prompt(name, self.settings.prompts, **values)
+
+    def complete(
+        self, prompt: str, *, shape: Mapping[str, Any] | None = None, seconds: float | None = None
+    ) -> str | None:
         complete = self._services.complete
         if complete is None:
             return None
         told = self._services.redactor.text(prompt)
-        seconds = min(self.settings.llm_timeout_ms / 1000, self._ports.left() * _MODEL_SHARE)
-        return self._ports.attempt("model", seconds, lambda: complete(told))
+        most = self.settings.llm_timeout_ms / 1000 if seconds is None else seconds
+        ask = getattr(complete, "in_shape", None) if shape is not None else None
+        return self._ports.attempt(
+            "model",
+            min(most, self._ports.left() * _MODEL_SHARE),
+            lambda: complete(told) if ask is None else ask(told, shape),
+        )
 
     def embed_query(self, text: str) -> "Vector | None":
         embedder = self.embedder

@@ -220,6 +220,15 @@ class Settings(BaseSettings):
     llm: str | None = _named(
         "MEMORY_LLM", None, "A model to sharpen extraction and merging, as init_chat_model names it."
     )
+    route: Literal["rules", "model", "always"] = _named(
+        "MEMORY_ROUTE",
+        "rules",
+        "Who decides whether a turn needs a note: rules; model (MEMORY_LLM where the rules are unsure, for 300 ms at "
+        "most); always: every turn searches.",
+    )
+    prompts: Path | None = _named(
+        "MEMORY_PROMPTS", None, "A directory with prompts of your own; see docs/extracting.md."
+    )
     search_timeout_ms: int = _named("MEMORY_SEARCH_TIMEOUT_MS", 800, "Deadline of a recall.", ge=1)
     write_timeout_ms: int = _named("MEMORY_WRITE_TIMEOUT_MS", 5000, "Deadline of a write-back.", ge=1)
     llm_timeout_ms: int = _named("MEMORY_LLM_TIMEOUT_MS", 20_000, "Deadline of one call to MEMORY_LLM.", ge=1)

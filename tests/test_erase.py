@@ -35,6 +35,7 @@ from tests.canaries import CANARIES, USERS, Dense, World, left_of
 ROOT = Path(__file__).parent.parent
 WITHOUT_TEXTS = {
     "supervisor_memory.audit.turns",
+    "supervisor_memory.language.prompts",
     "supervisor_memory.wiring.models",
     "supervisor_memory.host.ways_in.inside",
     "supervisor_memory.interfaces.dashboard.visit",

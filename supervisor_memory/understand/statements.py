@@ -177,6 +177,7 @@ _SENTENCES.give(
 )
 SMALL_TALK = _SENTENCES.pattern("small_talk")
 """A whole message of this is an acknowledgement: there is nothing to look up."""
+_LONGEST_SMALL_TALK = 80
 
 _FACT_RULES = _FACTS.patterns("facts")
 
@@ -290,6 +291,12 @@ def normal(sentence: str) -> str:
 def masked(text: str) -> str:
     """The text with quotations, code and URLs masked, at the same length."""
     return _SENTENCES["quoted_span"].sub(lambda span: MASK * len(span[0]), text)
+
+
+def is_small_talk(text: str) -> bool:
+    """Whether a message is an acknowledgement or a greeting and nothing else."""
+    said = normal(text) if len(text) <= 4 * _LONGEST_SMALL_TALK else text
+    return len(said) <= _LONGEST_SMALL_TALK and SMALL_TALK.fullmatch(said) is not None
 
 
 def judge(sentence: str) -> Statement:

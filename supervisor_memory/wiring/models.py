@@ -3,10 +3,14 @@
 import contextvars
 import functools
 import inspect
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.errors import SettingsError
+from supervisor_memory.language.prompts import check_prompts
 from supervisor_memory.ports import Complete, guarded
 from supervisor_memory.settings import Settings
 
@@ -62,15 +66,45 @@ def as_completion(llm: "BaseChatModel | None", settings: Settings) -> Complete |
             "init_chat_model('openai:gpt-5-mini'), or set MEMORY_LLM to such a name",
             llm=type(llm).__name__,
         )
-    model = llm
+    if settings.prompts is not None:
+        check_prompts(settings.prompts)
+    return _Asking(llm)
 
-    def complete(prompt: str) -> str:
+
+@dataclass
+class _Asking:
+    """A chat model, asked by prompt."""
+
+    model: Any
+    takes_shapes: bool = True
+
+    def __call__(self, prompt: str) -> str:
+        return _text(self._asked(self.model, prompt))
+
+    def in_shape(self, prompt: str, shape: Mapping[str, Any]) -> str:
+        """The answer by LangChain's structured output, as JSON; a model without it answers in text."""
+        try:
+            shaped = self.model.with_structured_output(dict(shape), include_raw=True)
+        except (AttributeError, NotImplementedError):
+            self.takes_shapes = False
+        if not self.takes_shapes:
+            return self(prompt)
+        try:
+            reply = self._asked(shaped, prompt)
+        except Exception:
+            self.takes_shapes = False  # some servers refuse schemas; the next try is plain
+            raise
+        parsed = reply["parsed"]
+        return _text(reply["raw"]) if parsed is None else json.dumps(parsed, ensure_ascii=False)
+
+    def _asked(self, model: Any, prompt: str) -> Any:
         # In a context of its own, and tagged: what memory asks is nothing that the host's run says, so none
         # of the run's tracers, token counters and streams may take it for that.
-        reply = contextvars.Context().run(model.invoke, prompt, {"tags": ["nostream"], "callbacks": []})
-        return str(getattr(reply, "text", reply))
+        return contextvars.Context().run(model.invoke, prompt, {"tags": ["nostream"], "callbacks": []})
 
-    return complete
+
+def _text(reply: Any) -> str:
+    return str(getattr(reply, "text", reply))
 
 
 def _opened(name: str) -> "BaseChatModel":

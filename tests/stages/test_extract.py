@@ -12,7 +12,6 @@ from pydantic import BaseModel
 
 from supervisor_memory.model.records import KINDS, Candidate, Message, Source
 from supervisor_memory.stages.pre_insert.extract import (
-    EXTRACT_PROMPT,
     MAX_CONCLUSION,
     MAX_ITEMS,
     MOST_READ,
@@ -443,12 +442,6 @@ json_values = st.recursive(
 @given(json_values)
 def test_no_answer_of_a_model_breaks_the_sieve(reply: object) -> None:
     assert all(c.kind in KINDS and c.content for c in from_llm(reply))
-
-
-def test_the_prompt_takes_a_conversation_and_says_that_it_is_data() -> None:
-    prompt = EXTRACT_PROMPT.format(conversation="user: {hi}")
-    assert "user: {hi}" in prompt
-    assert "data" in prompt
 
 
 @given(st.text())

@@ -1,13 +1,18 @@
 """What a text calls for: reading, writing, both, neither."""
 
 import time
+from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from supervisor_memory import Scope, Settings
 from supervisor_memory.errors import InvalidName
-from supervisor_memory.stages.pre_retrieval.route import route
+from supervisor_memory.flow import Recalling, Turn
+from supervisor_memory.stages.pre_retrieval.route import route, route_turn
+from supervisor_memory.testing.ports import ports
+from supervisor_memory.testing.scripted import ScriptedModel
 
 PREFERENCES = [
     # 以后, 默认, 记住, 偏好, 习惯 and their kin
@@ -424,3 +429,55 @@ def test_a_megabyte_takes_a_moment(unit: str) -> None:
     started = time.perf_counter()
     route(unit * (1_000_000 // len(unit)))
     assert time.perf_counter() - started < 10
+
+
+# --- who decides
+
+
+def routed(text: str, by: Literal["rules", "model", "always"], reply: str | None = None) -> tuple[bool, int]:
+    """Whether a turn is read for, and how often a model was asked."""
+    model = None if reply is None else ScriptedModel(script=[reply] * 3)
+    settings = Settings(embedding_model="none", route=by)
+    complete = None if model is None else lambda prompt: str(model.invoke(prompt).text)
+    plan = route_turn(
+        Recalling(Turn(text, Scope("ada"))), ports(settings=settings, complete=complete).no_store()
+    )
+    return plan.route.should_read, 0 if model is None else len(model.calls)
+
+
+@pytest.mark.parametrize("text", ["thanks!", "Compute the average.", "What is GMV?"])
+def test_rules_ask_no_model(text: str) -> None:
+    assert routed(text, "rules", "no")[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "reply", "expected"),
+    [
+        ("Compute the average of 3 and 4.", "No.", (False, 1)),
+        ("Compute the average of 3 and 4.", "Yes", (True, 1)),
+        ("Compute the average of 3 and 4.", "I cannot tell", (True, 1)),
+        ("What did we say about refunds?", "no", (True, 0)),
+        ("thanks!", "yes", (False, 0)),
+    ],
+)
+def test_a_model_is_asked_where_the_rules_are_unsure(
+    text: str, reply: str, expected: tuple[bool, int]
+) -> None:
+    assert routed(text, "model", reply) == expected
+
+
+def test_a_late_model_leaves_it_to_the_rules() -> None:
+    def late(prompt: str) -> str:
+        time.sleep(2)
+        return "no"
+
+    view = ports(settings=Settings(embedding_model="none", route="model"), complete=late).no_store()
+    began = time.monotonic()
+    plan = route_turn(Recalling(Turn("Compute the average of 3 and 4.", Scope("ada"))), view)
+    assert plan.route.should_read
+    assert time.monotonic() - began < 1.5
+
+
+@pytest.mark.parametrize("text", ["thanks!", "Compute the average.", "你好"])
+def test_always_reads_every_turn(text: str) -> None:
+    assert routed(text, "always") == (True, 0)

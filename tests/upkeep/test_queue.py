@@ -189,7 +189,7 @@ def test_what_was_left_over_for_ten_minutes_goes_with_the_users_next_message() -
     assert memory.bridge.drain(seconds=5)
     assert not model.calls
     clock.now += 2
-    memory.remember([Message("user", "hello?", id="m2")], Scope("bo"), turn_id="m2")
+    memory.remember([Message("user", "where is the depot?", id="m2")], Scope("bo"), turn_id="m2")
     assert memory.bridge.drain(seconds=5)
     assert not model.calls, "another user's message"
     memory.remember([Message("user", "hello again", id="m3")], ADA, turn_id="m3")

@@ -23,7 +23,6 @@ from supervisor_memory.model.decisions import (
     Merge,
     Replace,
     Retract,
-    Rivals,
     Skip,
 )
 from supervisor_memory.model.records import Candidate, Event, Filter, Kind, Record, WriteStatus, content_hash
@@ -39,11 +38,12 @@ from supervisor_memory.stages.insert.draft import (
     wants_vector,
     with_vectors,
 )
-from supervisor_memory.stages.insert.judges.by_evidence import by_evidence, in_one_kind
+from supervisor_memory.stages.insert.judges.by_evidence import by_evidence, by_model, in_one_kind
 from supervisor_memory.stages.insert.judges.by_retraction import by_retraction
 from supervisor_memory.stages.insert.merge import JOINING, KEEP_BOTH, Strategy, joined
 from supervisor_memory.stages.pre_insert.extract import describe
 from supervisor_memory.stages.pre_insert.gather import (
+    ModelAsked,
     event_ids,
     of_their_tasks,
     repeated_from_note,
@@ -284,7 +284,8 @@ def _is_denied(candidate: Candidate, vector: "Vector | None", draft: Draft, rule
         if not is_whole or kind != candidate.kind:
             asked = describe(text, kind, metadata=candidate.metadata, source=candidate.source)
         rivals = rules.rivals(asked, vector if is_whole else None, draft)
-        found = _on_its_target(asked, rivals) or in_one_kind(_whole(asked), rivals, rules.view.reading)
+        judge = in_one_kind if asked.target is None else by_model
+        found = judge(_whole(asked), rivals, rules.view.reading)
         if isinstance(found, Replace) and _trust(found.record) > TRUST[candidate.source.source_class]:
             return True
     return False
@@ -309,17 +310,9 @@ def _place(candidate: Candidate, vector: "Vector | None", draft: Draft, rules: _
             return _place(own, None, draft, replace(rules, said=replace(said, note=None)))
     if same is not None:
         return _follow(Merge(same), candidate, rivals.new, draft, rules, is_same=True)
-    if on_target := _on_its_target(candidate, rivals):
-        return _follow(on_target, candidate, rivals.new, draft, rules)
-    decision = rules.judge(_whole(candidate), rivals, view.reading)
+    judge = rules.judge if candidate.target is None else by_model
+    decision = judge(_whole(candidate), rivals, view.reading)
     return _follow(decision, candidate, _with_a_free_subject(decision, rivals), draft, rules)
-
-
-def _on_its_target(candidate: Candidate, rivals: Rivals) -> Decision | None:
-    """The decision on a candidate that names its record by the id; None: it names none."""
-    if candidate.target is None:
-        return None
-    return Add() if rivals.named is None else Replace(rivals.named)
 
 
 def _whole(candidate: Candidate) -> Candidate:
@@ -456,7 +449,7 @@ def _merge(
         asked,
         is_step=isinstance(decision, Append),
         by_kind=rules.strategies,
-        complete=rules.view.complete,
+        complete=rules.view.complete if rules.said.fact(ModelAsked) is None else lambda prompt: None,
         judged=decision.text if isinstance(decision, Merge) else None,
     )
     if text is None:

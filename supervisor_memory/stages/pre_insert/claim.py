@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
 
@@ -60,15 +60,31 @@ class Claim(BaseModel):
         return given if self.subject and self.attribute else {}
 
 
-def read_claim(item: Mapping[Any, Any]) -> Claim:
+class Operation(Claim):
+    """A change that a model asks for. `id` is a record it was shown, `quote` the words that say so."""
+
+    do: Annotated[Literal["add", "update", "delete", "nothing"], BeforeValidator(_kind)] = "add"
+    id: str | None = None
+    content: Annotated[str, StringConstraints(max_length=MAX_CLAIM)] = ""
+    kind: Annotated[Kind, BeforeValidator(_kind)] = "domain-facts"
+    quote: Annotated[str, StringConstraints(max_length=MAX_CLAIM)] = ""
+    scope: Name = None
+
+
+C = TypeVar("C", bound=Claim)
+
+
+def read_claim(item: Mapping[Any, Any], form: type[C]) -> C:
     """The item as a claim that can be stored.
 
     Raises:
         Unusable: it is none.
     """
-    plain = {name: each for name in Claim.model_fields if (each := item.get(name)) is not None}
+    plain = {name: each for name in form.model_fields if (each := item.get(name)) is not None}
     try:
-        claim = Claim.model_validate(plain)
+        claim = form.model_validate(plain)
+        if isinstance(claim, Operation) and claim.do in ("delete", "nothing"):
+            return claim
         return claim.model_copy(update={"content": check_content(claim.content)})
     except ValidationError as error:
         is_too_long = error.errors(include_url=False)[0]["type"] == "string_too_long"

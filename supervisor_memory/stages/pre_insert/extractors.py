@@ -7,17 +7,18 @@ What an extractor finds comes on top of what the rules found, and is checked lik
 docs/extracting.md.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 from supervisor_memory.flow import Gathering, Remembering
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.arguments import LONGEST_READ
-from supervisor_memory.model.records import Message, Source, content_hash
+from supervisor_memory.model.records import Candidate, Message, Source, content_hash
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.format import strip_notes
 from supervisor_memory.stages.pre_insert import extract
-from supervisor_memory.stages.pre_insert.gather import by_their_speaker, storable
+from supervisor_memory.stages.pre_insert.gather import storable
 
 Extractor: TypeAlias = Callable[[Sequence[Message]], object]
 """From what was said to what is worth remembering: a list of mappings, pydantic objects or texts.
@@ -27,6 +28,8 @@ Each has a `content`, and where it is known a `kind`, `subject`, `attribute`, `v
 """
 
 _LEAST_SURE = 0.05
+_OWN_WORDS = 2 / 3
+"""Share of a statement's terms that must be the user's for it to be the user's statement."""
 
 
 def extracting(extractor: Extractor, *, name: str | None = None) -> Gathering:
@@ -53,14 +56,27 @@ def extracting(extractor: Extractor, *, name: str | None = None) -> Gathering:
         known = {content_hash(each.content) for each in said.candidates}
         new = (each for each in sifted.candidates if content_hash(each.content) not in known)
         sure = (replace(each, confidence=max(each.confidence, _LEAST_SURE)) for each in new)
-        found = (extract.noted(each, by=called) for each in by_their_speaker(sure, told))
+        spoken = [(each, by_its_speaker(each, told)) for each in sure]
+        found = (extract.noted(each, by=called) for _, each in spoken if each is not None)
+        refused = (*sifted.unkept, *("not-the-users-words" for _, each in spoken if each is None))
         return replace(
             said,
             candidates=(*said.candidates, *storable(found)),
-            unkept=(*said.unkept, *(f"{called}:{code}" for code in sifted.unkept)),
+            unkept=(*said.unkept, *(f"{called}:{code}" for code in refused)),
         )
 
     return operator
+
+
+def by_its_speaker(found: Candidate, messages: Iterable[Message]) -> Candidate | None:
+    """The user's if most words are; else the agent's, whose wishes and traits of the user are none."""
+    own = {term for m in messages if m.role == "user" for term in terms(m.content)}
+    words = terms(found.content)
+    if sum(term in own for term in words) >= _OWN_WORDS * len(words):
+        return found
+    if found.kind in ("user-profile", "identity"):
+        return None
+    return replace(found, source=replace(found.source, source_class="agent"))
 
 
 def _told(said: Remembering) -> Iterator[Message]:

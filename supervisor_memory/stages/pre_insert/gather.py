@@ -38,7 +38,6 @@ from supervisor_memory.stages.insert.merge import strategy_for
 from supervisor_memory.stages.post_retrieval.format import strip_notes
 from supervisor_memory.stages.post_retrieval.unsaid import UNSURE
 from supervisor_memory.stages.pre_insert import extract
-from supervisor_memory.stages.pre_insert.reply import listed
 from supervisor_memory.understand.rejection import tally
 from supervisor_memory.understand.statements import sentences
 
@@ -295,7 +294,8 @@ def _key(said: Remembering, who: str, place: str | None, what: str) -> str:
 def _of_candidate(candidate: Candidate) -> _Told:
     source = candidate.source
     place = source.message_id if source.source_class == "user" else None
-    return source.source_class, place, f"{candidate.kind} {content_hash(candidate.content)}"
+    target = f" {candidate.target}" if candidate.target else ""
+    return source.source_class, place, f"{candidate.kind} {content_hash(candidate.content)}{target}"
 
 
 def _numbered(keys: Iterable[str]) -> Iterator[str]:
@@ -305,8 +305,6 @@ def _numbered(keys: Iterable[str]) -> Iterator[str]:
         yield f"{key}{seen[key]}"
 
 
-_OWN_WORDS = 2 / 3
-"""Share of a statement's terms that must be the user's for it to be the user's statement."""
 _APART = 1e-6  # seconds between two messages of one turn; times since 1970 have no finer place
 
 
@@ -362,49 +360,47 @@ def with_metadata(candidate: Candidate, metadata: Mapping[str, Any]) -> Candidat
     )
 
 
+@dataclass(frozen=True, slots=True)
+class ModelAsked:
+    """The fact that a model has read the exchange; no merge of what it said asks again."""
+
+
 def sharpen(said: Remembering, view: ReadStore) -> Remembering:
-    """Candidates that the model finds beyond the rules. Its nonsense is dropped, never an error."""
-    if said.is_given:
+    """What the model makes of an exchange, in one call. Its nonsense is dropped, never an error."""
+    if said.is_given or not view.has_model:
         return said
-    spoken = (m for m in said.messages if m.role in ("user", "assistant"))
-    text = "\n".join(f"{m.role}: {_read(m.content)}" for m in spoken)
-    prompt = extract.EXTRACT_PROMPT.format(conversation=text[:LONGEST_READ])
-    reply = view.complete(prompt) if text else None
-    if reply is None:
+    from supervisor_memory.language.prompts import shape
+    from supervisor_memory.stages.pre_insert.operations import NAME, Heard, answered, asking
+    from supervisor_memory.stages.pre_insert.reply import NO_LIST, listed
+
+    scope, when = said.scope, view.now if said.created_at is None else said.created_at
+    heard, left = [], LONGEST_READ
+    for message, kept in zip(said.messages, _session_messages(said, view), strict=True):
+        text = _read(message.content)[:left]
+        if message.role not in ("user", "assistant") or not text:
+            continue
+        left -= len(text)
+        source = Source("user", None, scope.session_id, scope.run_id, message.id, message.name)
+        if message.role == "assistant":
+            source = replace(source, source_class="agent", agent_id=scope.agent_id, message_id=said.turn_id)
+        ref_id = kept[0].id if kept else None
+        heard.append(Heard(text, source, message.role, when, ref_id))
+    asked = asking(heard, scope, view)
+    reply = None if asked is None else view.complete(asked.prompt, shape=shape(NAME))
+    if asked is None or reply is None:
         return said
-    data = listed(reply)
-    if data is None:
-        return replace(said, skipped=(*said.skipped, "the-model-answered-no-json-list"))
-    scope = said.scope
-    source = Source("user", scope.agent_id, scope.session_id, scope.run_id)
-    kept = list(chain.from_iterable(_session_messages(said, view)))
-    sifted = extract.sift(data, source=source)
-    found = by_their_speaker(sifted.candidates, said.messages)
-    with_message = (replace(extract.noted(each, by="model"), ref_id=_said_in(each, kept)) for each in found)
+    if (data := listed(reply)) is None:
+        return replace(said, skipped=(*said.skipped, NO_LIST))
+    told, said = answered(data, asked, scope, view), said.with_fact(ModelAsked())
+    ruled = (
+        each for each in said.candidates if (each.event, content_hash(each.content)) not in told.given_way
+    )
+    found = storable(candidate for _, candidate in told.candidates)
     return replace(
         said,
-        candidates=(*said.candidates, *storable(with_message)),
-        unkept=(*said.unkept, *(f"model:{code}" for code in sifted.unkept)),
+        candidates=(*ruled, *found),
+        unkept=(*said.unkept, *(f"model:{code}" for code in told.refused)),
     )
-
-
-def by_their_speaker(found: Iterable[Candidate], messages: Iterable[Message]) -> Iterator[Candidate]:
-    """What the user did not say is the agent's, and no wish or trait of the user."""
-    own = {term for m in messages if m.role == "user" for term in terms(_read(m.content))}
-    for candidate in found:
-        words = terms(candidate.content)
-        if sum(term in own for term in words) >= _OWN_WORDS * len(words):
-            yield candidate
-        elif candidate.kind not in ("user-profile", "identity"):
-            yield replace(candidate, source=replace(candidate.source, source_class="agent"))
-
-
-def _said_in(candidate: Candidate, kept: Sequence[Record]) -> str | None:
-    """The id of the message with the most terms of a model's candidate; None without shared terms."""
-    words = set(terms(candidate.content))
-    shared = [(len(words.intersection(terms(record.content))), record.id) for record in kept]
-    most, record_id = max(shared, key=lambda pair: pair[0], default=(0, None))
-    return record_id if most else None
 
 
 def keep_messages(said: Remembering, view: ReadStore) -> Remembering:

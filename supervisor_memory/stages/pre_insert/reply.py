@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 
+NO_LIST = "the-model-answered-no-json-list"
 _MOST_READ = 400_000
 """Characters of an answer; twenty statements need a hundredth of it."""
 _MOST_TRIED = 200
@@ -22,7 +23,11 @@ def listed(reply: str) -> list[object] | None:
             if any(isinstance(item, Mapping) for item in value):
                 return value[:_MOST_ITEMS]
             is_empty = is_empty or not value
-    objects = [value for value in _values(reply, "{") if isinstance(value, Mapping) and "content" in value]
+    objects = [
+        value
+        for value in _values(reply, "{")
+        if isinstance(value, Mapping) and ("content" in value or "do" in value)
+    ]
     if objects:
         return list(objects[:_MOST_ITEMS])
     return [] if is_empty else None

@@ -16,14 +16,16 @@ from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import FAMILIES, Hits, Kind, Query, Route, family_for
 from supervisor_memory.ports import NoStore
 from supervisor_memory.understand.questions import parts_of_question
-from supervisor_memory.understand.statements import SMALL_TALK, Statements, normal, read_statements
+from supervisor_memory.understand.statements import Statements, is_small_talk, normal, read_statements
 
 _QUERY_CHARACTERS = 8_000
 """A longer question is read to here; embedders stop far earlier, at 256 tokens."""
-_LONGEST_SMALL_TALK = 80
 _READ_BEFORE = 4_000
 """Characters at the start of a text in which a reference to earlier talk is looked for."""
 _ABOUT_THE_USER = (FAMILIES["user-profile"], FAMILIES["domain-facts"])
+_UNSURE = "task"
+"""The reason of a text that neither asks nor states nor refers to earlier talk."""
+_ROUTE_SECONDS = 0.3
 _CROSS_SESSION = lexicon("sentences").pattern("cross_session")
 
 
@@ -57,7 +59,7 @@ def _reading(text: str, statements: Statements) -> tuple[bool, str]:
     if not any(unicodedata.category(c)[0] in "LN" for c in text):
         return False, "empty"
     said = normal(text[:_READ_BEFORE])
-    if len(said) <= _LONGEST_SMALL_TALK and SMALL_TALK.fullmatch(said):
+    if is_small_talk(said):
         return False, "small-talk"
     if _CROSS_SESSION.search(said):
         return True, "cross-session"
@@ -88,8 +90,21 @@ def route_turn(plan: Recalling, view: NoStore) -> Recalling:
     turn = plan.turn
     if turn.purpose == "hits":
         return plan
-    decided = route(turn.text, agent_id=turn.scope.agent_id, prefixes=view.settings.namespaces)
+    agent_id, prefixes, by = turn.scope.agent_id, view.settings.namespaces, view.settings.route
+    decided = route(turn.text, agent_id=agent_id, prefixes=prefixes)
+    if by == "always" and not decided.should_read:
+        families = _families(agent_id, prefixes, recalls=False)
+        decided = replace(decided, should_read=True, families=families, reasons=(*decided.reasons, by))
+    if by == "model" and _UNSURE in decided.reasons and not _is_wanted(turn.text, view):
+        decided = replace(decided, should_read=False, families=(), reasons=(*decided.reasons, by))
     return replace(plan, route=decided)
+
+
+def _is_wanted(text: str, view: NoStore) -> bool:
+    """Whether a model says that memory helps; where it is late or says neither, it may."""
+    asked = view.prompt("route", message=text[:_READ_BEFORE]) if view.has_model else ""
+    said = view.complete(asked, seconds=_ROUTE_SECONDS) if asked else None
+    return said is None or not said.strip().casefold().startswith("no")
 
 
 def write_query(plan: Recalling, view: NoStore) -> Recalling:

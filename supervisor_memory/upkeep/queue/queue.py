@@ -5,6 +5,7 @@ remembered once: decisions on it have ids derived from its own, see `stages/pre_
 """
 
 import contextlib
+import json
 import os
 import threading
 import time
@@ -12,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from supervisor_memory.bridge import twin
 from supervisor_memory.errors import BackendError, DeadlineExceeded, InvalidContent, WasErased
@@ -20,16 +21,19 @@ from supervisor_memory.flow import Remembering
 from supervisor_memory.model.records import AuditEvent, Message, Scope, SourceClass, new_id, parts_of_message
 from supervisor_memory.ports import Ports, Services, guarded
 from supervisor_memory.stages.post_retrieval.format import strip_notes
-from supervisor_memory.stages.pre_insert.reply import listed
+from supervisor_memory.stages.pre_insert.reply import NO_LIST, listed
+from supervisor_memory.understand.statements import is_small_talk
 from supervisor_memory.upkeep.queue import extract as reading
 from supervisor_memory.upkeep.queue.capture import Capture, masked
 from supervisor_memory.upkeep.queue.event import Event, event_id
 from supervisor_memory.upkeep.queue.tables import QUEUE_FILE_NAME, Batch, Gate, QueueFile, Waiting
 from supervisor_memory.wiring.trail import Trail
 
+if TYPE_CHECKING:
+    from supervisor_memory.stages.pre_insert.operations import Answered
+
 LEFT_OVER_SECONDS: Final = 600.0
 """The longest an event waits for a gate; then the user's next message has it read."""
-_NO_LIST: Final = "the-model-answered-no-json-list"
 
 
 class Queue:
@@ -194,6 +198,9 @@ class Queue:
         kept = {(record.source.source_class, record.content): record.id for record in done.verbatim}
         seen: Counter[str] = Counter()
         told = [message for message in said.messages if message.role in ("user", "assistant")]
+        users = [message.content for message in told if message.role == "user"]
+        if users and all(map(is_small_talk, users)):
+            told = []  # nor what answers it
         if said.outcome.final_answer:
             told.append(Message("assistant", said.outcome.final_answer))
         events = []
@@ -306,9 +313,8 @@ class Queue:
         for event in batch.events:
             if (said := reading.by_rules(event)) is not None and not self._keep(file, batch, said):
                 return
-        if self.services.complete is not None:
-            data = self._asked(file, batch, seconds)
-            for said in () if data is None else reading.by_model(batch.events, data):
+        if self.services.complete is not None and (told := self._answered(file, batch, seconds)) is not None:
+            for said in reading.by_model(batch.events, told):
                 if not self._keep(file, batch, said):
                     return
         file.finish(batch, now=self._clock())
@@ -321,25 +327,37 @@ class Queue:
             detail: dict[str, str | int] = {"event": each.event.id, "attempts": each.attempts, "why": code}
             self._report(each.event.scope, "queue", "failed", "dead-letter", detail)
 
-    def _asked(self, file: QueueFile, batch: Batch, seconds: float) -> list[object] | None:
-        """The model's answer for a batch, or one saved by a worker that died; None: another worker has it.
+    def _answered(self, file: QueueFile, batch: Batch, seconds: float) -> "Answered | None":
+        """What a model makes of a batch, or made of it for a worker that died; None: there is nothing to ask,
+        or another worker has the batch.
 
         Raises:
             _CutShortError: this worker had less time left than a model may take.
             _UnreadError: the model failed, or its answer is no JSON list.
         """
-        if batch.reply is not None:
-            return listed(batch.reply)
+        from supervisor_memory.language.prompts import shape  # without a model nobody needs these
+        from supervisor_memory.stages.pre_insert.operations import NAME, answered, asking
+
         ports = Ports(self.services, seconds=seconds, now=self._clock())
+        scope, view = batch.events[0].scope, ports.read_store()
+        asked = asking(reading.heard(batch.events), replace(scope, agent_id=None), view)
+        if asked is None:
+            return None
+        if batch.reply is not None:
+            shown, reply = _unpacked(batch.reply)
+            asked = replace(asked, shown=shown)
+            return answered(listed(reply) or [], asked, scope, view)
         began = time.monotonic()
-        reply = ports.no_store().complete(reading.prompt(batch.events))
-        if reply is None:
+        reply_now = view.complete(asked.prompt, shape=shape(NAME))
+        if reply_now is None:
             had_its_time = time.monotonic() - began >= self.services.settings.llm_timeout_ms / 1000
             is_late = ports.reasons == "model:DeadlineExceeded"
             raise (_CutShortError if is_late and not had_its_time else _UnreadError)(ports.reasons)
-        if (data := listed(reply)) is None:
-            raise _UnreadError(_NO_LIST)
-        return data if file.keep_reply(batch, reply) else None
+        if (data := listed(reply_now)) is None:
+            raise _UnreadError(NO_LIST)
+        if not file.keep_reply(batch, json.dumps({"shown": dict(asked.shown), "reply": reply_now})):
+            return None
+        return answered(data, asked, scope, view)
 
     def _keep(self, file: QueueFile, batch: Batch, said: Remembering) -> bool:
         """Insert an event's statements. False: another worker has the batch, or its user was erased."""
@@ -414,6 +432,15 @@ class Queue:
     ) -> None:
         event = AuditEvent.by(scope, op, outcome=outcome, reason=reason, detail=dict(detail or {}))
         self._trail.report(event)
+
+
+def _unpacked(kept: str) -> tuple[Mapping[str, str], str]:
+    """The ids of the records that a model was shown, and its answer."""
+    try:
+        told = json.loads(kept)
+        return dict(told["shown"]), str(told["reply"])
+    except (ValueError, TypeError, KeyError):
+        return {}, kept  # as versions before kept it
 
 
 def _first_part(text: str) -> str:

@@ -40,6 +40,19 @@ def _changed_in_another_kind(candidate: Candidate, rivals: Rivals, view: ReadSto
     return None if exchanges_two(pair) else decision
 
 
+def by_model(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decision:
+    """Follow the operation that a model, or a person, asks for by a record's id; else decide by evidence.
+
+    Without an event the candidate only says the record in other words.
+    """
+    if candidate.target is None:
+        return by_evidence(candidate, rivals, view)
+    if rivals.named is None:
+        return Add()
+    is_rewording = candidate.event is None
+    return Merge(rivals.named, candidate.content) if is_rewording else Replace(rivals.named)
+
+
 def in_one_kind(
     candidate: Candidate, rivals: Rivals, view: ReadStore, *, kind: Kind | None = None
 ) -> Decision:
