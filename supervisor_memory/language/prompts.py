@@ -21,7 +21,7 @@ def prompt(name: str, own: Path | None = None, /, **values: str) -> str:
     Raises:
         SettingsError: the prompt in `own` cannot be read, or lacks a place.
     """
-    return _PLACE.sub(lambda place: values.get(place[1], place[0]), _text(f"{name}.md", own))
+    return _PLACE.sub(lambda place: values.get(place[1], place[0]), _text(f"{name}.md", own).rstrip("\n"))
 
 
 @lru_cache(maxsize=32)
