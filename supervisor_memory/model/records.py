@@ -532,6 +532,25 @@ class Record:
         """All messages that the record tells something about, each once."""
         return tuple(dict.fromkeys((*self.former_ref_ids, *self.present_ref_ids)))
 
+    @property
+    def rests_on(self) -> tuple[tuple[str, str], ...]:
+        """The (kind, name) of each thing that the record rests on, such as ("table", "sales")."""
+        told = self.metadata.get("rests_on")
+        pairs = told if isinstance(told, (list, tuple)) else ()
+        two = ((str(each[0]), str(each[-1])) for each in pairs if each and isinstance(each, (list, tuple)))
+        return tuple((kind, name if kind == "file" else name.casefold()) for kind, name in two)
+
+    @property
+    def is_borne_on(self) -> bool:
+        """Whether other records can rest on what it tells: of a metric, a file or a table."""
+        about = self.attribute or ""
+        return about in (ARTIFACT, "definition") or about.startswith("includes-")
+
+    @property
+    def linked_ids(self) -> tuple[str, ...]:
+        """The ids of messages and the names of things under which a store looks a record up."""
+        return (*self.ref_ids, *map(":".join, self.rests_on)) if "rests_on" in self.metadata else self.ref_ids
+
     def also_said_in(self, *messages: str | None) -> "Record":
         """The record with further messages that say its text or a part of it."""
         joined = _newest(each for each in (*self.joined_ref_ids, *messages) if each != self.ref_id)
@@ -619,6 +638,12 @@ class Record:
         return self.expires_at is not None and self.expires_at <= now
 
 
+ARTIFACT = "artifact"
+"""The attribute of a file or a query; its subject says which."""
+UNSETTLED = "unsettled"
+"""The metadata key for changes in what a record rests on: name → its earlier state, the record that tells."""
+WRITTEN_ANEW = "written-anew"
+"""The reason for a change of a file or a query whose words are the same."""
 _REF_IDS = ("joined_ref_ids", "former_ref_ids")
 _NOT_PLAIN = frozenset({"vector", *_REF_IDS})
 _MOST_REF_IDS = 50
@@ -669,7 +694,8 @@ class Filter:
 
     `since` (inclusive) and `until` (exclusive) are about `created_at`, in seconds since 1970, which a later
     correction does not change. `expired_by` means records that had expired at that time. `ref_ids` means
-    records that tell something about any of these messages, see `Record.ref_ids`.
+    records that tell something about any of these messages, or rest on any of these things ("table:sales"),
+    see `Record.linked_ids`.
     """
 
     user_id: str | None = None
@@ -747,7 +773,7 @@ class Filter:
             and (self.layers is None or record.layer in self.layers)
             and (self.expired_by is None or record.has_expired(self.expired_by))
             and (self.metadata is None or all(each.is_in(record.metadata) for each in self.metadata))
-            and (self.ref_ids is None or not set(self.ref_ids).isdisjoint(record.ref_ids))
+            and (self.ref_ids is None or not set(self.ref_ids).isdisjoint(record.linked_ids))
         )
 
 

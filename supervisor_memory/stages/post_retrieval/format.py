@@ -11,7 +11,7 @@ from unicodedata import normalize
 from supervisor_memory.flow import Recalling
 from supervisor_memory.language.terms import language
 from supervisor_memory.language.unseen import visible
-from supervisor_memory.model.records import Hit, Kind, Note
+from supervisor_memory.model.records import UNSETTLED, Hit, Kind, Note, Record
 from supervisor_memory.ports import NoStore, ReadStore
 from supervisor_memory.stages.post_retrieval.rank import NEARLY_EQUAL, SECONDS_A_DAY, is_sure
 
@@ -32,6 +32,7 @@ _KINDS: dict[Kind, dict[str, str]] = {
 }
 _SAID = {"en": "said", "zh": "原话"}
 _SESSION = {"en": "session", "zh": "会话"}
+_UNSETTLED = {"en": "(rests on {}, which has changed since)", "zh": "（依据的{}此后已变更）"}
 _EARLIER = {"en": "earlier", "zh": "此前"}
 _NOT_IN_WHO = str.maketrans("[]·", "()-")  # they frame the entry
 _FORGED = re.compile(r"[\[［](?=\d{4}-\d\d-\d\d\s*[·•∙⋅・‧])")  # as a line of a note begins
@@ -183,7 +184,16 @@ def _framed(day: float, kind: str, who: str, by: str) -> str:
 
 
 def _told(hit: Hit) -> str:
-    return clean(hit.record.content if hit.excerpt is None else hit.excerpt)
+    if hit.excerpt is not None:
+        return clean(hit.excerpt)
+    told = clean(hit.record.content)
+    return told if UNSETTLED not in hit.record.metadata else f"{told} {_flag(hit.record)}"
+
+
+def _flag(record: Record) -> str:
+    """That a record rests on what has changed, in its language."""
+    names = clean(", ".join(name.partition(":")[2] for name in record.metadata[UNSETTLED]))
+    return _UNSETTLED[language(record.content)].format(names)
 
 
 def clean(text: str) -> str:

@@ -9,15 +9,24 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import chain
+from typing import Any, TypeAlias
 
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.arguments import WHOLE_NUMBERS
-from supervisor_memory.model.records import Candidate, Kind, Message, Source, content_hash
+from supervisor_memory.model.records import (
+    ARTIFACT,
+    Candidate,
+    Kind,
+    Message,
+    Record,
+    Source,
+    content_hash,
+)
 from supervisor_memory.stages.pre_insert.claim import MAX_CLAIM, Unusable, read_claim
 from supervisor_memory.understand.rejection import informing
-from supervisor_memory.understand.sql import one_query, query_of
+from supervisor_memory.understand.sql import one_query, query_of, tables_of
 from supervisor_memory.understand.statements import (
     SMALL_TALK,
     Definition,
@@ -47,6 +56,8 @@ how you should behave as a system.
 {conversation}
 </conversation>"""
 
+Pair: TypeAlias = tuple[str, str]
+"""The kind and the name of a thing, such as ("table", "sales")."""
 MAX_CONCLUSION = MAX_CLAIM
 MAX_ITEMS = 20
 MOST_READ = 10 * MAX_ITEMS
@@ -66,8 +77,6 @@ class Extracted:
     unkept: tuple[str, ...] = ()
 
 
-ARTIFACT = "artifact"
-"""The attribute of a file or a query; its subject says which."""
 STEPS = "steps"
 """The attribute of a record that holds the steps of a task; its subject is the task."""
 EXTRACTED = "extracted"
@@ -274,12 +283,15 @@ def read_agent(
     Args:
         conclusion: A text, or an object or mapping that has one as `conclusion`. Its question and
             evidence are kept in the metadata.
-        side_effects: Mappings with `path` or `sql` (and `type`, `rows`), or plain paths and SQL.
+        side_effects: Mappings with `path` or `sql` (and `type`, `rows`, `digest`, `rests_on`), or plain paths
+            and SQL.
     """
     agent = replace(source, source_class="agent", agent_id=agent_id)
     tool = replace(source, source_class="tool", agent_id=agent_id)
     concluded, why_not = _concluded(conclusion, final_answer, agent)
-    found = [*concluded, *_effects(side_effects, final_answer, tool)]
+    effects = [*_effects(side_effects, final_answer, tool)]
+    asked = _pairs(_field(conclusion, "rests_on") or _field(_field(conclusion, "metadata"), "rests_on"))
+    found = [*(_on(each, asked or _evidence(each, effects)) for each in concluded), *_with_tables(effects)]
     kept = tuple(replace(each, confidence=_OF_AN_AGENT) for each in found[: MAX_ITEMS + 1])
     rules = {"task-traces": "conclusion", "tool-effects": "side-effect"}
     return Extracted(tuple(noted(each, by="rules", rule=rules[each.kind]) for each in kept), why_not)
@@ -313,6 +325,73 @@ def _concluded(
         metadata |= {"cut": True, "full_length": len(text)}
     found = _candidate(content, "task-traces", source, about=About(), evidence=content, metadata=metadata)
     return [found], ()
+
+
+_DATA = re.compile(r"\.(?:csv|tsv|xlsx?|parquet|feather|jsonl?|db|xml)\Z", re.IGNORECASE)
+"""Files that a conclusion is drawn from; pictures and reports are drawn from it."""
+
+
+def _evidence(conclusion: Candidate, effects: Sequence[Candidate]) -> Sequence[Pair]:
+    """The files and tables that a conclusion names as its evidence, else those that its agent brought."""
+    told = [conclusion.metadata.get(name) for name in ("csv_path", "sql")]
+    if not any(told):
+        told = [each.metadata.get(name) for each in effects for name in ("path", "sql")]
+    texts = [text for text in told if isinstance(text, str)]
+    files = [("file", text) for text in texts if _DATA.search(text)]
+    tables = (name for text in texts if query_of(text) for name in sorted(tables_of(text).read))
+    return [*files, *(("table", name) for name in tables)]
+
+
+def _with_tables(effects: Sequence[Candidate]) -> Iterator[Candidate]:
+    """Each file with the tables of its query, which may be the only one beside it."""
+    queries = {each.metadata["sql"] for each in effects if "sql" in each.metadata}
+    for each in effects:
+        sql = each.metadata.get("sql", next(iter(queries)) if len(queries) == 1 else "")
+        is_data = _DATA.search(str(each.metadata.get("path", ""))) is not None
+        yield _on(each, [("table", name) for name in sorted(tables_of(sql).read)]) if is_data else each
+
+
+def _on(candidate: Candidate, things: Iterable[Pair]) -> Candidate:
+    """The candidate, resting on further things."""
+    known = _pairs(candidate.metadata.get("rests_on"))
+    every = [list(each) for each in dict.fromkeys((*known, *things))][:MAX_ITEMS]
+    return replace(candidate, metadata={**candidate.metadata, "rests_on": every}) if every else candidate
+
+
+def _pairs(told: object) -> Sequence[Pair]:
+    """The things that a caller names, by kind and name."""
+    given = told if isinstance(told, (list, tuple)) else ()
+    pairs = [each for each in given if isinstance(each, (list, tuple)) and [*map(type, each)] == [str, str]]
+    return [(kind, name) for kind, name in pairs]
+
+
+def resting_on_metrics(
+    found: Iterable[Candidate], asked: str, defined: Sequence[Record]
+) -> Iterator[Candidate]:
+    """The candidates with the metrics named in their words or in what was asked; where a definition and the
+    SQL have numbers, they have one in common.
+
+    Args:
+        defined: The definitions that are known.
+    """
+    every = list(found)
+    queries = {each.metadata["sql"] for each in every if "sql" in each.metadata}
+    for each in every:
+        sql = str(each.metadata.get("sql", next(iter(queries)) if len(queries) == 1 else ""))
+        words = set(terms(" ".join((each.content, str(each.metadata.get("question") or asked)))))
+        metrics = [
+            ("metric", str(record.subject).casefold())
+            for record in defined
+            if words.issuperset(terms(str(record.subject)))
+            and (not sql or not (told := _figures(record.content)) or told & _figures(sql))
+        ]
+        is_picture = "path" in each.metadata and not _DATA.search(each.metadata["path"])
+        is_result = each.source.source_class != "user" and not is_picture
+        yield _on(each, metrics) if is_result else each
+
+
+def _figures(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"(?<![\w.])\d+(?:\.\d+)?", text))
 
 
 def _telling(text: str) -> tuple[str, str | None]:
@@ -383,11 +462,19 @@ def _effects(
 ) -> Iterator[Candidate]:
     """Each file and each statement once; those that are only mentioned in the answer come last."""
     seen: set[str | None] = set()
-    for effect in (*side_effects, *_mentioned(answer)):
-        for candidate in _of_effect(effect, source):
-            if candidate.subject not in seen:
-                seen.add(candidate.subject)
-                yield candidate
+    done = (_writing(each) for effect in side_effects for each in _of_effect(effect, source))
+    named = (each for effect in _mentioned(answer) for each in _of_effect(effect, source))
+    for candidate in chain(done, named):
+        if candidate.subject not in seen:
+            seen.add(candidate.subject)
+            yield candidate
+
+
+def _writing(effect: Candidate) -> Candidate:
+    """A statement that was run, with the tables that it writes."""
+    is_sql = effect.metadata.get("type") == "sql" and "path" not in effect.metadata
+    written = sorted(tables_of(effect.metadata["sql"]).written) if is_sql else []
+    return replace(effect, metadata={**effect.metadata, "writes": written}) if written else effect
 
 
 def _of_effect(effect: object, source: Source) -> Iterator[Candidate]:
@@ -416,7 +503,8 @@ def _of_file(path: str, effect: Mapping[str, Any], source: Source) -> Candidate:
     what = kind if isinstance(kind, str) and 0 < len(kind) <= _MAX_NAME and kind.isprintable() else ending
     content = f"{what} file: {path}".strip() + (f" ({rows} rows)" if rows is not None else "")
     metadata = {"path": path, "type": what, "rows": rows, "sql": _plain(effect.get("sql"))}
-    return _of_artifact(content, path, metadata, source)
+    metadata["digest"] = _plain(effect.get("digest"))
+    return _on(_of_artifact(content, path, metadata, source), _pairs(effect.get("rests_on")))
 
 
 def _of_sql(sql: str, source: Source) -> Candidate:
