@@ -6,7 +6,7 @@ from typing import Final
 
 from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.errors import InvalidContent, RecordNotFound
-from supervisor_memory.model.records import UNSETTLED, Record, Status, WriteResult, WriteStatus
+from supervisor_memory.model.records import Record, Status, WriteResult, WriteStatus
 from supervisor_memory.ports import Deciding, Ports
 from supervisor_memory.review.proposal import event
 from supervisor_memory.stages.insert.doubt import REVIEW
@@ -172,7 +172,7 @@ def status_before(versions: Sequence[Record]) -> Status:
 
 def set_back(now: Record, status: Status, moment: float) -> Record:
     """The record with an earlier status, without the verdict and the times of its end."""
-    metadata = {name: value for name, value in now.metadata.items() if name not in (SAID_KEPT, UNSETTLED)}
+    metadata = {name: value for name, value in now.metadata.items() if name != SAID_KEPT}
     if isinstance(told := metadata.get(REVIEW), dict):
         metadata[REVIEW] = {name: each for name, each in told.items() if name not in _VERDICT}
     return replace(

@@ -8,43 +8,30 @@ back in use as soon as that holds again, in whatever way it was undone.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import starmap
+from operator import ne
+from typing import Any, Final, NamedTuple
 
 from supervisor_memory.compare.slots import same_slots
 from supervisor_memory.compare.verdict import INSTEAD_FROM, Compared, verdicts
-from supervisor_memory.model.records import (
-    ARTIFACT,
-    UNSETTLED,
-    WRITTEN_ANEW,
-    AuditEvent,
-    Filter,
-    Record,
-    content_hash,
-)
+from supervisor_memory.model.records import ARTIFACT, UNSETTLED, WRITTEN_ANEW, AuditEvent, Filter, Record
+from supervisor_memory.model.records import content_hash as hash_of
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.understand.sql import one_query
 
-CHANGED: Final = "what-it-rests-on-changed"
-BACK: Final = "what-it-rests-on-is-back"
 _SAME: Final = frozenset({"merge", "append", "skip"})
 _LONGEST_CHAIN: Final = 8
 Listing = Callable[[Filter], Sequence[Record]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Move:
-    """What became of a thing that records rest on.
-
-    `was` and `now` are digests of what it is; None: unknown, or nothing. `by` is the record that tells of it,
-    `at` when it was said.
-    """
+class _Move(NamedTuple):
+    """What became of a thing: its state before and now (None: unknown, or nothing), and the record of it."""
 
     was: str | None
     now: str | None
     by: str
-    at: float
     is_change: bool
 
 
@@ -54,100 +41,68 @@ def settled(commit: Commit, listed: Listing, now: float) -> Commit:
     Args:
         listed: Lists the records of a filter.
     """
-    changed = {change.record.id for change in commit.changes}
-    confirmed = {event.record_id for event in commit.audit}  # said again just now
-    beside: dict[str, Change] = {}
-    events: list[AuditEvent] = []
+    # What the commit changes or confirms has been decided anew.
+    known = {change.record.id for change in commit.changes} | {event.record_id for event in commit.audit}
+    changes, events = list(commit.changes), list(commit.audit)
     for user_id in {change.record.user_id for change in commit.changes}:
-        moves = _moves(commit, user_id, listed)
+        some = [c for c in commit.changes if c.record.user_id == user_id and c.record.is_borne_on]
+        moves, at = _moves(some, commit, listed), max((c.record.updated_at for c in some), default=now)
         for _ in range(_LONGEST_CHAIN):
-            names = Filter(user_id, statuses=("active", "stale"), ref_ids=tuple(moves))
+            resting = Filter(user_id, statuses=("active", "stale"), ref_ids=tuple(moves))
             further: dict[str, _Move] = {}
-            for old in listed(names) if moves else ():
-                if old.id in changed | confirmed or old.id in beside:
-                    continue
-                new = _after(old, moves, now)
+            for old in listed(resting) if moves else ():
+                new = None if old.id in known else _after(old, moves, now, at)
                 if new is None or (new.status == "active" != old.status and _is_taken(new, listed)):
                     continue
-                beside[old.id] = Change(new, expects=old.version)
+                known.add(old.id)
+                changes.append(Change(new, expects=old.version))
                 events.append(_event(old, new, commit))
-                if new.status != old.status and (name := _file(new)):
-                    holds = _contents(old)
-                    gone = new.status != "active"
-                    was, becomes = (holds, None) if gone else (None, holds)
-                    at = min(move.at for move in moves.values())
-                    further[name] = _Move(was, becomes, new.id, at, is_change=gone)
+                if new.status != old.status and (file := _name(new)):
+                    is_gone, state = new.status != "active", _state(old)
+                    was, becomes = (state, None) if is_gone else (None, state)
+                    further[file] = _Move(was, becomes, new.id, is_gone)
             moves = further
-    if not beside:
-        return commit
-    changes, audit = (*commit.changes, *beside.values()), (*commit.audit, *events)
-    return replace(commit, changes=changes, audit=audit)
+    return replace(commit, changes=tuple(changes), audit=tuple(events))
 
 
-def _moves(commit: Commit, user_id: str, listed: Listing) -> dict[str, _Move]:
-    """What became of each metric, file and table that the commit tells of, by its name."""
-    some = [c for c in commit.changes if c.record.user_id == user_id and c.record.is_borne_on]
-    known = tuple(change.record.id for change in some if change.expects is not None)
-    every = listed(Filter(user_id, ids=known, statuses=None)) if known else ()
-    before = {record.id: record for record in every if record.status == "active"}
+def _moves(some: Sequence[Change], commit: Commit, listed: Listing) -> dict[str, _Move]:
+    """What became of each metric, file and table that the changes tell of, by its name."""
+    ids = tuple(change.record.id for change in some if change.expects is not None)
+    olds = listed(Filter(ids=ids, statuses=("active",))) if ids else ()
+    before = {(_name(old) or old.id, old.attribute): old for old in olds}
     told = {event.record_id: event for event in commit.audit}
     moves: dict[str, _Move] = {}
-    metrics: dict[tuple[str, str | None], list[Record | None]] = {}
-    for new in (change.record for change in some):
-        old, is_active = before.get(new.id), new.status == "active"
-        if new.attribute != ARTIFACT and new.subject is not None:
-            was, becomes = metrics.setdefault((new.subject, new.attribute), [None, None])
-            metrics[new.subject, new.attribute] = [old or was, new if is_active else becomes]
-        elif file := _file(new):
-            if is_active and any(_parts(new)):
-                held = old or _elsewhere(new, listed)
-                is_other = held is not None and _differ(held, new)
-                moves[file] = _Move(
-                    _contents(held) if held else None, _contents(new), new.id, new.updated_at, is_other
+    for new in sorted((change.record for change in some), key=lambda record: record.status == "active"):
+        name, event = _name(new), told.get(new.id)
+        old = before.get((name or new.id, new.attribute))
+        tables = [f"table:{each}" for each in new.metadata.get("writes", ())]
+        if new.status != "active":
+            if old is not None and new.attribute == ARTIFACT:
+                moves |= dict.fromkeys(
+                    [name] if name else tables, _Move(None, new.id, new.id, is_change=False)
                 )
-        elif is_active and (old is None or (new.id in told and told[new.id].reason == WRITTEN_ANEW)):
-            moves |= {
-                table: _Move(None, None, new.id, new.updated_at, is_change=True) for table in _written(new)
-            }
-        elif old is not None and not is_active:
-            moves |= {
-                table: _Move(None, new.id, new.id, new.updated_at, is_change=False) for table in _written(new)
-            }
-    for (subject, _), (was, now) in metrics.items():
-        if now is not None:
-            is_same = now.id in told and told[now.id].op in _SAME
-            is_other = was is not None and not is_same and _redefines(was, now)
-            name, becomes_hash = f"metric:{subject.casefold()}", content_hash(now.content)[:16]
-            moves[name] = _Move(
-                was.content_hash[:16] if was else None, becomes_hash, now.id, now.updated_at, is_other
-            )
+        elif name is None:
+            if old is None or (event is not None and event.reason == WRITTEN_ANEW):
+                moves |= dict.fromkeys(tables, _Move(None, None, new.id, is_change=True))
+        elif new.attribute != ARTIFACT or any(_parts(new)):
+            old = old or _elsewhere(new, listed)
+            is_same = old is None or (event is not None and event.op in _SAME)
+            is_other = not is_same and old is not None and _is_other(old, new)
+            moves[name] = _Move(_state(old) if old else None, _state(new), new.id, is_other)
     return {name: move for name, move in moves.items() if move.is_change or move.was != move.now}
 
 
-def _redefines(old: Record, new: Record) -> bool:
-    """Whether a definition states another value, and not the same in other words."""
-    if old.content_hash == content_hash(new.content):
-        return False
-    if old.metadata.get("value") != new.metadata.get("value") or not same_slots(old.content, new.content):
-        return True
-    [verdict] = verdicts(new.content, [Compared.of(old.content, new.content, None)], None)
-    return verdict.instead >= INSTEAD_FROM
+def _name(record: Record) -> str | None:
+    """The name under which others rest on a metric or a file; None for SQL."""
+    if record.attribute != ARTIFACT:
+        return f"metric:{record.subject}".casefold() if record.is_borne_on else None
+    return f"file:{record.metadata['path']}" if "path" in record.metadata else None
 
 
-def _file(record: Record) -> str | None:
-    path = record.metadata.get("path") if record.attribute == ARTIFACT else None
-    return f"file:{path}" if isinstance(path, str) else None
-
-
-def _written(record: Record) -> Iterable[str]:
-    tables = record.metadata.get("writes")
-    return (f"table:{name}" for name in tables) if isinstance(tables, (list, tuple)) else ()
-
-
-def _elsewhere(new: Record, listed: Listing) -> Record | None:
-    """The file as another agent left it."""
-    every = listed(Filter(new.user_id, subject=new.subject, attribute=ARTIFACT))
-    return next((record for record in every if record.id != new.id and any(_parts(record))), None)
+def _state(record: Record) -> str:
+    """A digest of what a definition states or a file holds."""
+    told = json.dumps(_parts(record)) if record.attribute == ARTIFACT else hash_of(record.content)
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
 def _parts(file: Record) -> tuple[Any, ...]:
@@ -156,67 +111,66 @@ def _parts(file: Record) -> tuple[Any, ...]:
     return file.metadata.get("digest"), file.metadata.get("rows"), query
 
 
-def _contents(file: Record) -> str:
-    return hashlib.sha256(json.dumps(_parts(file)).encode()).hexdigest()[:16]
+def _elsewhere(new: Record, listed: Listing) -> Record | None:
+    """The file as another agent left it."""
+    if new.attribute != ARTIFACT:
+        return None
+    every = listed(Filter(new.user_id, subject=new.subject, attribute=ARTIFACT))
+    return next((record for record in every if record.id != new.id and any(_parts(record))), None)
 
 
-def _differ(old: Record, new: Record) -> bool:
-    """Whether a file is known to hold something else: by its digest, else by its rows or its query."""
-    digest, *others = [
-        None if None in (mine, yours) else mine != yours
-        for mine, yours in zip(_parts(old), _parts(new), strict=True)
-    ]
-    return any(others) if digest is None else digest
+def _is_other(old: Record, new: Record) -> bool:
+    """Whether a file is known to hold something else, or a definition states something else, and not the same
+    in other words."""
+    if new.attribute == ARTIFACT:
+        both = [each for each in zip(_parts(old), _parts(new), strict=True) if None not in each]
+        is_told_by_digest = all("digest" in each.metadata for each in (old, new))
+        return any(starmap(ne, both[:1] if is_told_by_digest else both))
+    if hash_of(old.content) == hash_of(new.content):
+        return False
+    if old.metadata.get("value") != new.metadata.get("value") or not same_slots(old.content, new.content):
+        return True
+    [verdict] = verdicts(new.content, [Compared.of(old.content, new.content, None)], None)
+    return verdict.instead >= INSTEAD_FROM
 
 
-def _after(old: Record, moves: Mapping[str, _Move], now: float) -> Record | None:
-    """What becomes of a record; None: nothing."""
-    held = old.metadata.get(UNSETTLED)
-    marks: dict[str, Any] = dict(held) if isinstance(held, Mapping) else {}
-    if old.status != "active" and not marks:
+def _after(old: Record, moves: Mapping[str, _Move], now: float, at: float) -> Record | None:
+    """What becomes of a record; None: nothing. `at`: when the changes were said."""
+    held = old.metadata.get(UNSETTLED, {})
+    if old.status != "active" and not held:
         return None  # set aside for another reason
+    marks: dict[str, Any] = dict(held)
     for name in {":".join(each) for each in old.rests_on} & set(moves):
         move = moves[name]
-        if name not in marks:
-            is_older = old.updated_at <= move.at
-            marks |= {name: [move.was, move.by]} if move.is_change and is_older else {}
-        elif move.now is not None and move.now in marks[name]:
+        if name in marks and move.now in marks[name]:
             del marks[name]
-    if marks == (held or {}):
+        elif name not in marks and move.is_change and old.updated_at <= at:
+            marks[name] = [move.was or "", move.by]
+    if marks == held:
         return None
-    rest = {name: value for name, value in old.metadata.items() if name != UNSETTLED}
-    told = replace(old, metadata={**rest, UNSETTLED: marks} if marks else rest)
-    if not marks:
-        is_back = old.status == "stale"
-        return replace(told, status="active", valid_from=now, valid_to=None) if is_back else told
+    kept = {name: value for name, value in old.metadata.items() if name != UNSETTLED}
+    new = replace(old, metadata={**kept, UNSETTLED: marks} if marks else kept)
+    if not marks and old.status == "stale":
+        return replace(new, status="active", valid_from=now, valid_to=None)
     # What a person said, and the steps of a task of which only one may rest on it, are flagged alone.
-    if old.status != "active" or old.source.source_class == "user" or "\n" in old.content:
-        return told
-    return replace(told, status="stale", valid_to=now)
+    is_flagged = old.status != "active" or old.source.source_class == "user" or "\n" in old.content
+    return new if is_flagged or not marks else replace(new, status="stale", valid_to=now)
 
 
 def _is_taken(record: Record, listed: Listing) -> bool:
     """Whether another record has taken the place of one that would be back in use."""
-    beside = Filter.beside(record)
-    places = [replace(beside, content_hash=record.content_hash)]
-    if record.subject is not None:
-        places.append(replace(beside, subject=record.subject, attribute=record.attribute))
-    return any(map(listed, places))
+    places: list[dict[str, Any]] = [{"content_hash": record.content_hash}]
+    places += [{"subject": record.subject, "attribute": record.attribute}] if record.subject else []
+    return any(listed(replace(Filter.beside(record), **each)) for each in places)
 
 
 def _event(old: Record, new: Record, commit: Commit) -> AuditEvent:
     """The row for a record that is set aside or back, by whoever made the commit."""
-    by = commit.audit[0] if commit.audit else AuditEvent("outdate")
     is_back = len(new.metadata.get(UNSETTLED, ())) < len(old.metadata.get(UNSETTLED, ()))
-    return AuditEvent.of(
-        "outdate",
-        old,
-        actor=by.actor,
-        agent_id=by.agent_id,
-        session_id=by.session_id,
-        run_id=by.run_id,
-        version_before=old.version,
-        version_after=old.version + 1,
-        reason=BACK if is_back else CHANGED,
-        detail={"kind": old.kind, "status": new.status},
-    )
+    by = {name: getattr(commit.audit[0], name) for name in _WHO} if commit.audit else {}
+    facts = {"version_before": old.version, "version_after": old.version + 1, **by}
+    reason = "what-it-rests-on-is-back" if is_back else "what-it-rests-on-changed"
+    return AuditEvent.of("outdate", old, reason=reason, detail={"kind": old.kind}, **facts)
+
+
+_WHO: Final = ("actor", "agent_id", "session_id", "run_id")

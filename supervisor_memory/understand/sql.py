@@ -31,16 +31,12 @@ insert into values update set delete create replace temp temporary table view in
 count sum avg min max round cast coalesce over partition asc desc exists interval extract true false
 """
 _WORDS = frozenset(_OWN_WORDS.split())
-_NAME = r"([\w.\"`\[\]]+)"
-_FROM = re.compile(rf"(?<!delete )\b(?:from|join)\s+{_NAME}", re.IGNORECASE)
-_WRITTEN = re.compile(
-    r"\b(?:(?:insert\s+(?:or\s+\w+\s+)?|merge\s+)into|update(?:\s+or\s+\w+)?|delete\s+from|truncate\s+(?:table)?|"
-    rf"create\s+(?:or\s+replace\s+)?(?:table|view)(?!\s+if\s+not))\s+{_NAME}",
-    re.IGNORECASE,
+_BEFORE_READ = r"(?<!delete )\b(?:from|join)"
+_BEFORE_WRITTEN = (
+    r"\b(?:(?:insert|merge)\s+(?:or\s+\w+\s+)?into|update|delete\s+from|truncate\s+table|"
+    r"create\s+(?:or\s+replace\s+)?(?:table|view)(?!\s+if\s+not))"
 )
-_OWN_TABLE = re.compile(
-    rf"(?:\bwith(?:\s+recursive)?|,)\s+{_NAME}\s+as\s*\(|\btemp(?:orary)?\s+table\s+{_NAME}", re.IGNORECASE
-)
+_BEFORE_OWN = r"(?:\bwith(?:\s+recursive)?|\btemp(?:orary)?\s+table|,(?=\s*\w+\s+as\s*\())"
 
 
 def query_of(text: str) -> str | None:
@@ -116,45 +112,31 @@ class Tables(NamedTuple):
 @lru_cache(maxsize=256)
 def tables_of(sql: str) -> Tables:
     """The tables of a text of SQL. Without sqlglot they are found by the words before them."""
-    if len(sql) > _LONGEST_PARSED:
-        return Tables()
+    read, written, own = set[str](), set[str](), {""}
     try:
         import sqlglot
         from sqlglot import exp
 
         writes = (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Create, exp.TruncateTable, exp.Copy)
-        read, written, own = set[str](), set[str](), set[str]()
-        for tree in filter(None, sqlglot.parse(sql)):
+        for tree in filter(None, sqlglot.parse(sql[:_LONGEST_PARSED])):
             own |= {each.alias.casefold() for each in tree.find_all(exp.CTE)}
-            target = None
-            if isinstance(tree, writes):
-                target = (
-                    next(iter(tree.expressions), None) if isinstance(tree, exp.TruncateTable) else tree.this
-                )
-                target = target.find(exp.Table) if target is not None else None
-            if target is not None:
-                is_own = tree.find(exp.TemporaryProperty) or tree.args.get("kind") not in (
-                    None,
-                    "TABLE",
-                    "VIEW",
-                )
-                if not tree.args.get("exists"):  # which changes no table that is there
-                    (own if is_own else written).add(_named(target))
-            read |= {_named(each) for each in tree.find_all(exp.Table) if each is not target}
+            named = [*tree.find_all(exp.Table, bfs=True)]
+            target = named.pop(0) if isinstance(tree, writes) and named else None
+            read |= {_named(each) for each in named}
+            if target is None or tree.args.get("exists"):  # a table that is there stays as it is
+                continue
+            is_own = tree.find(exp.TemporaryProperty) or tree.args.get("kind") not in (None, "TABLE", "VIEW")
+            (own if is_own else written).add(_named(target))
     except Exception:  # noqa: BLE001 - without sqlglot, or whatever makes it raise, the words decide
-        code = _COMMENT.sub(" ", re.sub("'(?:[^']|'')*'", "''", sql))
-        own = {_plain_name(match[1] or match[2]) for match in _OWN_TABLE.finditer(code)}
-        written = {_plain_name(match[1]) for match in _WRITTEN.finditer(code)}
-        read = {_plain_name(match[1]) for match in _FROM.finditer(code)}
-    return Tables(frozenset(read - own - {""}), frozenset(written - own - {""}))
+        code = _COMMENT.sub(" ", re.sub("'(?:[^']|'')*'", "''", sql[:_LONGEST_PARSED]))
+        for names, before in ((own, _BEFORE_OWN), (written, _BEFORE_WRITTEN), (read, _BEFORE_READ)):
+            found = re.findall(rf"(?i){before}\s+([\w.\"`]+)", code)
+            names |= {re.sub(r"[\"`]", "", name).casefold() for name in found}
+    return Tables(frozenset(read - own), frozenset(written - own))
 
 
 def _named(table: Any) -> str:
     return ".".join(part.name for part in table.parts).casefold()
-
-
-def _plain_name(name: str) -> str:
-    return re.sub(r"[\"`\[\]]", "", name).casefold()
 
 
 def _without_aliases(tree: Any) -> Any:
