@@ -533,12 +533,15 @@ class Record:
         return tuple(dict.fromkeys((*self.former_ref_ids, *self.present_ref_ids)))
 
     @property
-    def rests_on(self) -> tuple[tuple[str, str], ...]:
-        """The (kind, name) of each thing that the record rests on, such as ("table", "sales")."""
-        told = self.metadata.get("rests_on")
-        pairs = told if isinstance(told, (list, tuple)) else ()
-        two = ((str(each[0]), str(each[-1])) for each in pairs if each and isinstance(each, (list, tuple)))
-        return tuple((kind, name if kind == "file" else name.casefold()) for kind, name in two)
+    def rests_on(self) -> "tuple[Thing, ...]":
+        """The kind and name of each thing that the record rests on."""
+        return things(self.metadata.get("rests_on"))
+
+    @property
+    def unsettled(self) -> Mapping[str, list[str]]:
+        """What of it has changed since: name → its earlier state, and the record that tells of the change."""
+        told = self.metadata.get(UNSETTLED)
+        return {n: v for n, v in told.items() if isinstance(v, list)} if isinstance(told, dict) else {}
 
     @property
     def is_borne_on(self) -> bool:
@@ -641,12 +644,23 @@ class Record:
 ARTIFACT = "artifact"
 """The attribute of a file or a query; its subject says which."""
 UNSETTLED = "unsettled"
-"""The metadata key for changes in what a record rests on: name → its earlier state, the record that tells."""
+"""The metadata key for what of `rests_on` has changed."""
 WRITTEN_ANEW = "written-anew"
 """The reason for a change of a file or a query whose words are the same."""
 _REF_IDS = ("joined_ref_ids", "former_ref_ids")
 _NOT_PLAIN = frozenset({"vector", *_REF_IDS})
 _MOST_REF_IDS = 50
+
+
+Thing: TypeAlias = tuple[str, str]
+"""The kind and the name of what a record can rest on, such as ("table", "sales")."""
+
+
+def things(told: object) -> tuple[Thing, ...]:
+    """The things that a list names; what is no pair of texts is left out."""
+    given = told if isinstance(told, (list, tuple)) else ()
+    pairs = (each for each in given if isinstance(each, (list, tuple)) and [*map(type, each)] == [str, str])
+    return tuple((kind, name if kind == "file" else name.casefold()) for kind, name in pairs)
 
 
 def _newest(messages: Iterable[str | None]) -> tuple[str, ...]:

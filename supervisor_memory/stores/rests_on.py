@@ -75,7 +75,8 @@ def _moves(some: Sequence[Change], commit: Commit, listed: Listing) -> dict[str,
     for new in sorted((change.record for change in some), key=lambda record: record.status == "active"):
         name, event = _name(new), told.get(new.id)
         old = before.get((name or new.id, new.attribute))
-        tables = [f"table:{each}" for each in new.metadata.get("writes", ())]
+        writes = new.metadata.get("writes")
+        tables = [f"table:{each}" for each in writes] if isinstance(writes, list) else []
         if new.status != "active":
             if old is not None and new.attribute == ARTIFACT:
                 moves |= dict.fromkeys(
@@ -136,7 +137,7 @@ def _is_other(old: Record, new: Record) -> bool:
 
 def _after(old: Record, moves: Mapping[str, _Move], now: float, at: float) -> Record | None:
     """What becomes of a record; None: nothing. `at`: when the changes were said."""
-    held = old.metadata.get(UNSETTLED, {})
+    held = old.unsettled
     if old.status != "active" and not held:
         return None  # set aside for another reason
     marks: dict[str, Any] = dict(held)
@@ -166,7 +167,7 @@ def _is_taken(record: Record, listed: Listing) -> bool:
 
 def _event(old: Record, new: Record, commit: Commit) -> AuditEvent:
     """The row for a record that is set aside or back, by whoever made the commit."""
-    is_back = len(new.metadata.get(UNSETTLED, ())) < len(old.metadata.get(UNSETTLED, ()))
+    is_back = len(new.unsettled) < len(old.unsettled)
     by = {name: getattr(commit.audit[0], name) for name in _WHO} if commit.audit else {}
     facts = {"version_before": old.version, "version_after": old.version + 1, **by}
     reason = "what-it-rests-on-is-back" if is_back else "what-it-rests-on-changed"

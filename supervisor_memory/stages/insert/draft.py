@@ -340,6 +340,7 @@ def changed(old: Record, new: Record, text: str, *, replaces: bool = True) -> Re
     """
     is_new = text == new.content
     kept = {name: value for name, value in old.metadata.items() if name != "value" or not is_new}
+    both = {"rests_on": [*map(list, dict.fromkeys((*old.rests_on, *new.rests_on)))]}
     return replace(
         old.read_anew(new.ref_id, replaces=replaces),
         content=text,
@@ -347,7 +348,7 @@ def changed(old: Record, new: Record, text: str, *, replaces: bool = True) -> Re
         updated_at=max(new.updated_at, old.updated_at),
         valid_from=new.valid_from,
         expires_at=later(old.expires_at, new.expires_at),
-        metadata={**kept, **new.metadata, **({} if replaces else _both_rest(old, new))},
+        metadata={**kept, **new.metadata, **({} if replaces or not old.rests_on else both)},
         tags=tuple(dict.fromkeys((*old.tags, *new.tags))),
         importance=as_importance(new.metadata, otherwise=old.importance),
         subject=new.subject or old.subject,
@@ -355,12 +356,6 @@ def changed(old: Record, new: Record, text: str, *, replaces: bool = True) -> Re
         vector=new.vector if is_new else None,
         embedder=new.embedder if is_new else None,
     )
-
-
-def _both_rest(old: Record, new: Record) -> Mapping[str, Any]:
-    """What a text of two records rests on."""
-    both = [list(each) for each in dict.fromkeys((*old.rests_on, *new.rests_on))]
-    return {"rests_on": both} if both else {}
 
 
 def later(one: float | None, other: float | None) -> float | None:

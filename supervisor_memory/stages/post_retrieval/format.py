@@ -11,7 +11,7 @@ from unicodedata import normalize
 from supervisor_memory.flow import Recalling
 from supervisor_memory.language.terms import language
 from supervisor_memory.language.unseen import visible
-from supervisor_memory.model.records import UNSETTLED, Hit, Kind, Note, Record
+from supervisor_memory.model.records import Hit, Kind, Note
 from supervisor_memory.ports import NoStore, ReadStore
 from supervisor_memory.stages.post_retrieval.rank import NEARLY_EQUAL, SECONDS_A_DAY, is_sure
 
@@ -186,14 +186,11 @@ def _framed(day: float, kind: str, who: str, by: str) -> str:
 def _told(hit: Hit) -> str:
     if hit.excerpt is not None:
         return clean(hit.excerpt)
-    told = clean(hit.record.content)
-    return told if UNSETTLED not in hit.record.metadata else f"{told} {_flag(hit.record)}"
-
-
-def _flag(record: Record) -> str:
-    """That a record rests on what has changed, in its language."""
-    names = clean(", ".join(name.partition(":")[2] for name in record.metadata[UNSETTLED]))
-    return _UNSETTLED[language(record.content)].format(names)
+    told, names = clean(hit.record.content), hit.record.unsettled
+    if not names:
+        return told
+    changed = clean(", ".join(name.partition(":")[2] for name in names))
+    return f"{told} {_UNSETTLED[language(told)].format(changed)}"
 
 
 def clean(text: str) -> str:

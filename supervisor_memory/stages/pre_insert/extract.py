@@ -9,8 +9,8 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
-from typing import Any, TypeAlias
+from itertools import chain, islice
+from typing import Any
 
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import terms
@@ -22,7 +22,9 @@ from supervisor_memory.model.records import (
     Message,
     Record,
     Source,
+    Thing,
     content_hash,
+    things,
 )
 from supervisor_memory.stages.pre_insert.claim import MAX_CLAIM, Unusable, read_claim
 from supervisor_memory.understand.rejection import informing
@@ -56,8 +58,6 @@ how you should behave as a system.
 {conversation}
 </conversation>"""
 
-Pair: TypeAlias = tuple[str, str]
-"""The kind and the name of a thing, such as ("table", "sales")."""
 MAX_CONCLUSION = MAX_CLAIM
 MAX_ITEMS = 20
 MOST_READ = 10 * MAX_ITEMS
@@ -290,8 +290,9 @@ def read_agent(
     tool = replace(source, source_class="tool", agent_id=agent_id)
     concluded, why_not = _concluded(conclusion, final_answer, agent)
     effects = [*_effects(side_effects, final_answer, tool)]
-    asked = _pairs(_field(conclusion, "rests_on") or _field(_field(conclusion, "metadata"), "rests_on"))
-    found = [*(_on(each, asked or _evidence(each, effects)) for each in concluded), *_with_tables(effects)]
+    given = things(_field(conclusion, "rests_on") or _field(_field(conclusion, "metadata"), "rests_on"))
+    found = [_on(each, given or _evidence(each.metadata, effects)) for each in concluded]
+    found += [_on(e, _read_by(_query_for(e, effects))) if "path" in e.metadata else e for e in effects]
     kept = tuple(replace(each, confidence=_OF_AN_AGENT) for each in found[: MAX_ITEMS + 1])
     rules = {"task-traces": "conclusion", "tool-effects": "side-effect"}
     return Extracted(tuple(noted(each, by="rules", rule=rules[each.kind]) for each in kept), why_not)
@@ -331,63 +332,50 @@ _DATA = re.compile(r"\.(?:csv|tsv|xlsx?|parquet|feather|jsonl?|db|xml)\Z", re.IG
 """Files that a conclusion is drawn from; pictures and reports are drawn from it."""
 
 
-def _evidence(conclusion: Candidate, effects: Sequence[Candidate]) -> Sequence[Pair]:
+def _evidence(metadata: Mapping[str, Any], effects: Sequence[Candidate]) -> Iterator[Thing]:
     """The files and tables that a conclusion names as its evidence, else those that its agent brought."""
-    told = [conclusion.metadata.get(name) for name in ("csv_path", "sql")]
-    if not any(told):
-        told = [each.metadata.get(name) for each in effects for name in ("path", "sql")]
-    texts = [text for text in told if isinstance(text, str)]
-    files = [("file", text) for text in texts if _DATA.search(text)]
-    tables = (name for text in texts if query_of(text) for name in sorted(tables_of(text).read))
-    return [*files, *(("table", name) for name in tables)]
+    told = [metadata.get(name) for name in ("csv_path", "sql")]
+    told = told if any(told) else [each.metadata.get(name) for each in effects for name in ("path", "sql")]
+    for text in (each for each in told if isinstance(each, str)):
+        yield from [("file", text)] if _DATA.search(text) else _read_by(text)
 
 
-def _with_tables(effects: Sequence[Candidate]) -> Iterator[Candidate]:
-    """Each file with the tables of its query, which may be the only one beside it."""
-    queries = {each.metadata["sql"] for each in effects if "sql" in each.metadata}
-    for each in effects:
-        sql = each.metadata.get("sql", next(iter(queries)) if len(queries) == 1 else "")
-        is_data = _DATA.search(str(each.metadata.get("path", ""))) is not None
-        yield _on(each, [("table", name) for name in sorted(tables_of(sql).read)]) if is_data else each
+def _read_by(sql: str) -> Sequence[Thing]:
+    return [("table", name) for name in sorted(tables_of(sql).read)] if query_of(sql) else []
 
 
-def _on(candidate: Candidate, things: Iterable[Pair]) -> Candidate:
+def _on(candidate: Candidate, new: Iterable[Thing]) -> Candidate:
     """The candidate, resting on further things."""
-    known = _pairs(candidate.metadata.get("rests_on"))
-    every = [list(each) for each in dict.fromkeys((*known, *things))][:MAX_ITEMS]
-    return replace(candidate, metadata={**candidate.metadata, "rests_on": every}) if every else candidate
+    every = dict.fromkeys((*things(candidate.metadata.get("rests_on")), *new))
+    told = [list(each) for each in islice(every, MAX_ITEMS)]
+    return replace(candidate, metadata={**candidate.metadata, "rests_on": told}) if told else candidate
 
 
-def _pairs(told: object) -> Sequence[Pair]:
-    """The things that a caller names, by kind and name."""
-    given = told if isinstance(told, (list, tuple)) else ()
-    pairs = [each for each in given if isinstance(each, (list, tuple)) and [*map(type, each)] == [str, str]]
-    return [(kind, name) for kind, name in pairs]
+def _query_for(candidate: Candidate, every: Sequence[Candidate]) -> str:
+    """The SQL of a candidate, else the only one beside it."""
+    queries = {each.metadata["sql"] for each in every if isinstance(each.metadata.get("sql"), str)}
+    return str(candidate.metadata.get("sql") or (min(queries) if len(queries) == 1 else ""))
 
 
 def resting_on_metrics(
-    found: Iterable[Candidate], asked: str, defined: Sequence[Record]
+    found: Sequence[Candidate], asked: str, defined: Sequence[Record]
 ) -> Iterator[Candidate]:
-    """The candidates with the metrics named in their words or in what was asked; where a definition and the
-    SQL have numbers, they have one in common.
+    """The results of agents with the metrics that their words, or what was asked, name. Where a definition
+    and the SQL have figures, they have one in common.
 
     Args:
         defined: The definitions that are known.
     """
-    every = list(found)
-    queries = {each.metadata["sql"] for each in every if "sql" in each.metadata}
-    for each in every:
-        sql = str(each.metadata.get("sql", next(iter(queries)) if len(queries) == 1 else ""))
-        words = set(terms(" ".join((each.content, str(each.metadata.get("question") or asked)))))
-        metrics = [
-            ("metric", str(record.subject).casefold())
-            for record in defined
-            if words.issuperset(terms(str(record.subject)))
-            and (not sql or not (told := _figures(record.content)) or told & _figures(sql))
-        ]
-        is_picture = "path" in each.metadata and not _DATA.search(each.metadata["path"])
-        is_result = each.source.source_class != "user" and not is_picture
-        yield _on(each, metrics) if is_result else each
+    for each in found:
+        path = each.metadata.get("path")
+        if each.source.source_class == "user" or (path and not _DATA.search(str(path))):
+            yield each
+            continue
+        figures = _figures(_query_for(each, found))
+        words = set(terms(f"{each.content} {each.metadata.get('question') or asked}"))
+        named = (d for d in defined if d.subject and words.issuperset(terms(d.subject)))
+        used = (d for d in named if not figures or not (own := _figures(d.content)) or own & figures)
+        yield _on(each, [("metric", str(d.subject)) for d in used])
 
 
 def _figures(text: str) -> frozenset[str]:
@@ -504,7 +492,7 @@ def _of_file(path: str, effect: Mapping[str, Any], source: Source) -> Candidate:
     content = f"{what} file: {path}".strip() + (f" ({rows} rows)" if rows is not None else "")
     metadata = {"path": path, "type": what, "rows": rows, "sql": _plain(effect.get("sql"))}
     metadata["digest"] = _plain(effect.get("digest"))
-    return _on(_of_artifact(content, path, metadata, source), _pairs(effect.get("rests_on")))
+    return _on(_of_artifact(content, path, metadata, source), things(effect.get("rests_on")))
 
 
 def _of_sql(sql: str, source: Source) -> Candidate:
