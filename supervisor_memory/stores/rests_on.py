@@ -89,7 +89,8 @@ def _moves(some: Sequence[Change], commit: Commit, listed: Listing) -> dict[str,
             old = old or _elsewhere(new, listed)
             is_same = old is None or (event is not None and event.op in _SAME)
             is_other = not is_same and old is not None and _is_other(old, new)
-            moves[name] = _Move(_state(old) if old else None, _state(new), new.id, is_other)
+            if old is not None or new.attribute != ARTIFACT:
+                moves[name] = _Move(_state(old) if old else None, _state(new), new.id, is_other)
     return {name: move for name, move in moves.items() if move.is_change or move.was != move.now}
 
 

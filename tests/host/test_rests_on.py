@@ -15,6 +15,8 @@ from agents.team import build_team
 from common.llm import RuleBasedChatModel
 from common.memory_state import CustomState
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
+from supervisor_memory.interfaces.cli.tables import show_notes
+from supervisor_memory.interfaces.present import notes_of
 from supervisor_memory.model.records import Filter, Record
 from tests.common.conftest import flights
 
@@ -245,6 +247,21 @@ def test_a_stale_conclusion_is_not_recalled_and_its_history_says_why(team: Team)
     found = [hit.record.id for hit in team.memory.search(DELAYED, user_id="ada", limit=50)]
     assert conclusion.id not in found
     assert team.memory.history(conclusion.id)[-1].reason == "what-it-rests-on-changed"
+
+
+def test_why_tells_of_a_conclusion_that_it_has_lost_its_ground(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for text in (FIFTEEN, DELAYED):
+        team.say(text)
+    [conclusion] = team.records("active", "task-traces")
+    team.memory.preview(DELAYED, Scope("ada"))
+
+    team.say(THIRTY)
+
+    notes = notes_of(team.memory, conclusion.id, limit=9)
+    show_notes(notes)
+    assert "[stale, rests on metric:delayed, which has changed since]" in capsys.readouterr().out
 
 
 def test_a_users_own_words_are_flagged_and_never_hidden(team: Team) -> None:
