@@ -99,7 +99,8 @@ class StatisticsAgent(Member):
         name = sha256(repr((labels, values, kind, title, value_label)).encode()).hexdigest()[:16]
         path = self.results.folder / f"{name}.png"
         path.write_bytes(draw(labels, values, kind=kind, title=title, value_label=value_label))
-        return f"Chart: {path}", [{"type": "chart", "agent": self.name, "path": str(path), "chart": kind}]
+        drawn = {"type": "chart", "agent": self.name, "path": str(path), "chart": kind}
+        return f"Chart: {path}", [drawn | {"rests_on": [("file", csv_path)]}]
 
     def update(self, state: CustomState, run: Run) -> dict[str, Any]:
         """The report and the picture."""

@@ -88,7 +88,9 @@ class Text2SQLAgent(Member):
         except QueryFailed as error:
             raise ToolException(str(error)) from error
         path = self.output_dir / f"{sha256(sql.encode()).hexdigest()[:16]}.csv"
-        write_whole(path, to_csv(result.columns, result.rows))
+        text = to_csv(result.columns, result.rows)
+        write_whole(path, text)
+        digest = sha256(text.encode()).hexdigest()[:16]
         report = write_report(
             sql,
             path=str(path),
@@ -99,7 +101,13 @@ class Text2SQLAgent(Member):
             report += f"\nOnly the first {MAX_ROWS} rows are in the file."
         return report, [
             {"type": "sql", "agent": self.name, "sql": sql},
-            {"type": "csv", "agent": self.name, "path": str(path), "rows": len(result.rows)},
+            {
+                "type": "csv",
+                "agent": self.name,
+                "path": str(path),
+                "rows": len(result.rows),
+                "digest": digest,
+            },
         ]
 
     def update(self, state: CustomState, run: Run) -> dict[str, Any]:

@@ -40,6 +40,7 @@ _EMBED_SHARE = 0.5  # of the time left, so that a hanging embedder leaves time f
 _MODEL_SHARE = 0.8  # of the time left, so that a hanging model leaves time for the commit
 _STEP_SHARE = 0.8  # of the time left, so that a hanging step leaves time for the answer
 _KNOWN_QUERIES = 64
+_MOST_RESTING = 10_000
 _LONGEST_SAID = 1_000
 _log = logging.getLogger("supervisor_memory")
 
@@ -381,6 +382,10 @@ class _Deciding(_ReadStore):
 
     def commit(self, commit: Commit) -> Committed:
         told = _redacted(commit, self._services.redactor)
+        if any(change.record.is_borne_on for change in told.changes):
+            from supervisor_memory.stores.rests_on import settled  # few turns change such a thing
+
+            told = settled(told, lambda where: self.list(where, limit=_MOST_RESTING), self.now)
         return _expected(self._ports.store(self._services.backend.batch, told), Committed, "batch")
 
 

@@ -261,9 +261,17 @@ def as_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
         raise InvalidMetadata(
             f"metadata cannot be kept: {error}; use text, numbers, lists and dictionaries"
         ) from error
+    if not isinstance(rests_on := copy.get("rests_on", []), list) or not all(map(_names_a_thing, rests_on)):
+        raise InvalidMetadata(
+            f"rests_on is {_shown(rests_on)}; pass (kind, name) pairs, such as [('table', 'sales')]"
+        )
     if (told := copy.get("use_when")) is not None:
         copy["use_when"] = _checked_use_when(told)
     return copy
+
+
+def _names_a_thing(value: object) -> bool:
+    return isinstance(value, list) and [*map(type, value)] == [str, str]
 
 
 def check_shape(value: object, *, deepest: int = DEEPEST) -> None:

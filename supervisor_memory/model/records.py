@@ -532,6 +532,28 @@ class Record:
         """All messages that the record tells something about, each once."""
         return tuple(dict.fromkeys((*self.former_ref_ids, *self.present_ref_ids)))
 
+    @property
+    def rests_on(self) -> "tuple[Thing, ...]":
+        """The kind and name of each thing that the record rests on."""
+        return things(self.metadata.get("rests_on"))
+
+    @property
+    def unsettled(self) -> Mapping[str, list[str]]:
+        """What of it has changed since: name → its earlier state, and the record that tells of the change."""
+        told = self.metadata.get(UNSETTLED)
+        return {n: v for n, v in told.items() if isinstance(v, list)} if isinstance(told, dict) else {}
+
+    @property
+    def is_borne_on(self) -> bool:
+        """Whether other records can rest on what it tells: of a metric, a file or a table."""
+        about = self.attribute or ""
+        return about in (ARTIFACT, "definition") or about.startswith("includes-")
+
+    @property
+    def linked_ids(self) -> tuple[str, ...]:
+        """The ids of messages and the names of things under which a store looks a record up."""
+        return (*self.ref_ids, *map(":".join, self.rests_on)) if "rests_on" in self.metadata else self.ref_ids
+
     def also_said_in(self, *messages: str | None) -> "Record":
         """The record with further messages that say its text or a part of it."""
         joined = _newest(each for each in (*self.joined_ref_ids, *messages) if each != self.ref_id)
@@ -619,9 +641,26 @@ class Record:
         return self.expires_at is not None and self.expires_at <= now
 
 
+ARTIFACT = "artifact"
+"""The attribute of a file or a query; its subject says which."""
+UNSETTLED = "unsettled"
+"""The metadata key for what of `rests_on` has changed."""
+WRITTEN_ANEW = "written-anew"
+"""The reason for a change of a file or a query whose words are the same."""
 _REF_IDS = ("joined_ref_ids", "former_ref_ids")
 _NOT_PLAIN = frozenset({"vector", *_REF_IDS})
 _MOST_REF_IDS = 50
+
+
+Thing: TypeAlias = tuple[str, str]
+"""The kind and the name of what a record can rest on, such as ("table", "sales")."""
+
+
+def things(told: object) -> tuple[Thing, ...]:
+    """The things that a list names; what is no pair of texts is left out."""
+    given = told if isinstance(told, (list, tuple)) else ()
+    pairs = (each for each in given if isinstance(each, (list, tuple)) and [*map(type, each)] == [str, str])
+    return tuple((kind, name if kind == "file" else name.casefold()) for kind, name in pairs)
 
 
 def _newest(messages: Iterable[str | None]) -> tuple[str, ...]:
@@ -669,7 +708,8 @@ class Filter:
 
     `since` (inclusive) and `until` (exclusive) are about `created_at`, in seconds since 1970, which a later
     correction does not change. `expired_by` means records that had expired at that time. `ref_ids` means
-    records that tell something about any of these messages, see `Record.ref_ids`.
+    records that tell something about any of these messages, or rest on any of these things ("table:sales"),
+    see `Record.linked_ids`.
     """
 
     user_id: str | None = None
@@ -747,7 +787,7 @@ class Filter:
             and (self.layers is None or record.layer in self.layers)
             and (self.expired_by is None or record.has_expired(self.expired_by))
             and (self.metadata is None or all(each.is_in(record.metadata) for each in self.metadata))
-            and (self.ref_ids is None or not set(self.ref_ids).isdisjoint(record.ref_ids))
+            and (self.ref_ids is None or not set(self.ref_ids).isdisjoint(record.linked_ids))
         )
 
 

@@ -31,7 +31,7 @@ _SAID: Final = (
 """The fields that a revert takes from the earlier version; the owner and the times stay."""
 _INSTEAD: Final[dict[Status, str]] = {
     "deleted": "was deleted; bring it back with `memory.review.restore` first",
-    "stale": "was replaced by another record; bring it back with `memory.review.restore`, or change that one",
+    "stale": "was replaced, or rests on what has changed; bring it back with `memory.review.restore`",
     "compressed": "became a part of a summary; bring it back with `memory.review.restore`",
     "pending": "waits for a reviewer; use `memory.review.edit`",
     "quarantined": "is quarantined; release it first with `memory.review.release`",

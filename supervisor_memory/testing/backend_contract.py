@@ -432,6 +432,14 @@ class BackendContract:
         where = Filter(user_id="alice", since=NOW - 10.25, until=NOW + 10.25)
         assert contents(backend.list(where, limit=9)) == ["tea one", "tea two"]
 
+    def test_records_are_found_by_what_they_rest_on(self, backend: MemoryBackend) -> None:
+        rests_on = [["table", "Flights"], ["file", "A.csv"]]
+        first, other = embedded("tea one", metadata={"rests_on": rests_on}), embedded("tea two", ref_id="m1")
+        backend.write([first, other])
+        self._shows_only(backend, {("table:flights",): ["tea one"], ("file:a.csv",): []}, "ref_ids")
+        backend.update([changed(backend.get([first.id])[0], metadata={"rests_on": rests_on[1:]})])
+        self._shows_only(backend, {("table:flights",): [], ("file:A.csv",): ["tea one"]}, "ref_ids")
+
     def test_records_are_found_by_the_messages_that_they_tell_about(self, backend: MemoryBackend) -> None:
         told: dict[str, dict[str, Any]] = {
             "tea one": {"ref_id": "m1"},

@@ -6,7 +6,7 @@ aliases of tables do not matter. Without it, only spaces, comments and the case 
 
 import re
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from supervisor_memory.language.terms import CJK
 from supervisor_memory.model.records import Candidate, Record
@@ -31,6 +31,12 @@ insert into values update set delete create replace temp temporary table view in
 count sum avg min max round cast coalesce over partition asc desc exists interval extract true false
 """
 _WORDS = frozenset(_OWN_WORDS.split())
+_BEFORE_READ = r"(?<!delete )\b(?:from|join)"
+_BEFORE_WRITTEN = (
+    r"\b(?:(?:insert|merge)\s+(?:or\s+\w+\s+)?into|update|delete\s+from|truncate\s+table|"
+    r"create\s+(?:or\s+replace\s+)?(?:table|view)(?!\s+if\s+not))"
+)
+_BEFORE_OWN = r"(?:\bwith(?:\s+recursive)?|\btemp(?:orary)?\s+table|,(?=\s*\w+\s+as\s*\())"
 
 
 def query_of(text: str) -> str | None:
@@ -94,6 +100,43 @@ def _parsed(sql: str) -> str | None:
         return "; ".join(_without_aliases(tree).sql(comments=False) for tree in trees) or None
     except Exception:  # noqa: BLE001 - whatever makes it raise, the text is compared
         return None
+
+
+class Tables(NamedTuple):
+    """The tables that statements read and write, in lower case; temporary tables are left out."""
+
+    read: frozenset[str] = frozenset()
+    written: frozenset[str] = frozenset()
+
+
+@lru_cache(maxsize=256)
+def tables_of(sql: str) -> Tables:
+    """The tables of a text of SQL. Without sqlglot they are found by the words before them."""
+    read, written, own = set[str](), set[str](), {""}
+    try:
+        import sqlglot
+        from sqlglot import exp
+
+        writes = (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Create, exp.TruncateTable, exp.Copy)
+        for tree in filter(None, sqlglot.parse(sql[:_LONGEST_PARSED])):
+            own |= {each.alias.casefold() for each in tree.find_all(exp.CTE)}
+            named = [*tree.find_all(exp.Table, bfs=True)]
+            target = named.pop(0) if isinstance(tree, writes) and named else None
+            read |= {_named(each) for each in named}
+            if target is None or tree.args.get("exists"):  # a table that is there stays as it is
+                continue
+            is_own = tree.find(exp.TemporaryProperty) or tree.args.get("kind") not in (None, "TABLE", "VIEW")
+            (own if is_own else written).add(_named(target))
+    except Exception:  # noqa: BLE001 - without sqlglot, or whatever makes it raise, the words decide
+        code = _COMMENT.sub(" ", re.sub("'(?:[^']|'')*'", "''", sql[:_LONGEST_PARSED]))
+        for names, before in ((own, _BEFORE_OWN), (written, _BEFORE_WRITTEN), (read, _BEFORE_READ)):
+            found = re.findall(rf"(?i){before}\s+([\w.\"`]+)", code)
+            names |= {re.sub(r"[\"`]", "", name).casefold() for name in found}
+    return Tables(frozenset(read - own), frozenset(written - own))
+
+
+def _named(table: Any) -> str:
+    return ".".join(part.name for part in table.parts).casefold()
 
 
 def _without_aliases(tree: Any) -> Any:

@@ -1,6 +1,6 @@
 """The write path of a memory: what `write`, `add`, `add_many` and `remember` do around the flow."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -88,6 +88,7 @@ class Writer:
         run_id: str | None = None,
         task: str | None = None,
         source_class: SourceClass = "user",
+        rests_on: Sequence[tuple[str, str]] = (),
     ) -> WriteResult:
         """Remember one statement, merged with what is known.
 
@@ -100,6 +101,8 @@ class Writer:
                 `importance` (in [0, 1]), `pinned` (True) and `use_when` have a meaning; the rest is kept
                 as it is.
             created_at: When it was said; None: now.
+            rests_on: The (kind, name) of what it rests on, such as ("metric", "ARPU"), ("file", "a.csv") or
+                ("table", "sales"); see docs/rests-on.md.
 
         Raises:
             InvalidContent, IdentityError: bad input; nothing was written.
@@ -110,7 +113,7 @@ class Writer:
         check_kind(kind)
         check_source_class(source_class)
         source = Source(source_class, agent_id, session_id, run_id)
-        extra = as_metadata(metadata)
+        extra = as_metadata({**(metadata or {}), "rests_on": rests_on} if rests_on else metadata)
         clean = self.services.redactor.text(check_content(content))
         told = extract.taken_back(clean, source=source)
         told = told or extract.describe(clean, kind=kind, source=source)

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from supervisor_memory.understand.sql import one_query, query_of
+from supervisor_memory.understand.sql import Tables, one_query, query_of, tables_of
 
 LATE = (
     "SELECT f.carrier, COUNT(*) AS n FROM flights f WHERE f.origin = 'JFK' GROUP BY f.carrier ORDER BY n DESC"
@@ -14,6 +14,7 @@ LATE = (
 @pytest.fixture(autouse=True)
 def _forgotten() -> None:
     one_query.cache_clear()
+    tables_of.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -82,3 +83,31 @@ def test_sql_is_told(text: str) -> None:
 )
 def test_a_sentence_that_begins_with_a_query_is_none(text: str) -> None:
     assert query_of(text) is None
+
+
+@pytest.mark.parametrize("has_parser", [True, False])
+@pytest.mark.parametrize(
+    ("sql", "read", "written"),
+    [
+        ("SELECT name FROM flights JOIN airlines USING (carrier)", {"flights", "airlines"}, set()),
+        ("WITH late AS (SELECT * FROM flights) SELECT * FROM late", {"flights"}, set()),
+        (
+            "INSERT OR REPLACE INTO daily SELECT *, 'from nowhere' FROM main.flights",
+            {"main.flights"},
+            {"daily"},
+        ),
+        ("UPDATE flights SET a = 1 WHERE b IN (SELECT c FROM weather)", {"weather"}, {"flights"}),
+        ('DELETE FROM "Flights"', set(), {"flights"}),
+        ("CREATE OR REPLACE VIEW late AS SELECT * FROM flights", {"flights"}, {"late"}),
+        ("CREATE TABLE IF NOT EXISTS flights (a int)", set(), set()),
+        ("CREATE TEMP TABLE late AS SELECT * FROM flights; SELECT * FROM late", {"flights"}, set()),
+        ("CREATE INDEX by_origin ON flights (origin)", set(), set()),
+    ],
+)
+def test_the_tables_that_a_statement_reads_and_writes(
+    sql: str, read: set[str], written: set[str], has_parser: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_parser:
+        monkeypatch.setitem(sys.modules, "sqlglot", None)
+
+    assert tables_of(sql) == Tables(frozenset(read), frozenset(written))

@@ -25,7 +25,7 @@ from tests.stores.unreliable import Unreliable
 from tests.upkeep.test_reembed import PATIENT, Model, failing_on
 
 SAID = Filter(families=(SESSION_FAMILY,))
-SPOKEN = ("My boat lies in Oslo.", "Noted, in Oslo.")
+SPOKEN = ("my boat's up in Oslo, right", "Noted, in Oslo.")
 ADA = Scope("ada", session_id="s1")
 
 

@@ -108,14 +108,14 @@ def test_what_is_said_and_done_in_a_turn_is_asked_about_in_one_call() -> None:
     model = ScriptedModel(
         script=[
             found(
-                ("the depot is in Kiel", "domain-facts"),
+                ("the depot was in Kiel", "domain-facts"),
                 ("revenue of the north was 31", "task-traces"),
                 ("I like lists", "user-profile"),
             )
         ]
     )
     with memory_over(llm=model) as memory:
-        said = [Message("user", "hm, I like lists. By the way the depot is in Kiel.", id="m1")]
+        said = [Message("user", "hm, I like lists. By the way the depot was in Kiel.", id="m1")]
         memory.remember(said, ADA, turn_id="m1")
         ran(memory, text="revenue of the north was 31")
         memory.remember((), ANALYST, outcome=Outcome(final_answer="North sold the most."), turn_id="m1")
@@ -124,12 +124,12 @@ def test_what_is_said_and_done_in_a_turn_is_asked_about_in_one_call() -> None:
         assert "tool run_sql: run_sql(sql=" in model.prompts[0]
         assert "analyst: North sold the most." in model.prompts[0]
         by_content = {record.content: record for record in kept(memory)}
-        assert by_content["the depot is in Kiel"].source.source_class == "user"
+        assert by_content["the depot was in Kiel"].source.source_class == "user"
         traces = by_content["revenue of the north was 31"]
         assert (traces.source.source_class, traces.family) == ("tool", "analyst_memories")
         wishes = [record.content for record in kept(memory) if record.kind == "user-profile"]
         assert any("I like lists" in wish for wish in wishes)
-        ref = by_content["the depot is in Kiel"].ref_id
+        ref = by_content["the depot was in Kiel"].ref_id
         assert ref is not None
         assert memory.get(ref).content == said[0].content
 
@@ -337,16 +337,16 @@ def test_a_model_is_not_asked_again_when_the_store_was_down() -> None:
                 raise BackendUnavailable("down")
             return super().batch(commit)
 
-    backend, model = Failing(), ScriptedModel(script=[found(("the depot is in Kiel", "domain-facts"))])
+    backend, model = Failing(), ScriptedModel(script=[found(("the depot was in Kiel", "domain-facts"))])
     memory = memory_over(backend=backend, llm=model)
-    memory.remember([Message("user", "by the way the depot is in Kiel", id="m1")], ADA, turn_id="m1")
+    memory.remember([Message("user", "by the way the depot was in Kiel", id="m1")], ADA, turn_id="m1")
     backend.is_down = True
     for _ in range(TRIES + 1):
         assert memory.flush(seconds=5)
     assert memory.queue.counts() == {"waiting": 1, "dead": 0}
     backend.is_down = False
     assert memory.flush(seconds=5)
-    assert contents(memory) == ["the depot is in Kiel"]
+    assert contents(memory) == ["the depot was in Kiel"]
     assert len(model.calls) == 1
 
 

@@ -247,7 +247,8 @@ def _now(beside: Mapping[str, str | None] | None) -> str:
     """The present text of a row's record, or what became of it."""
     if beside is None:
         return ""
-    return one_line(beside["content"] or f"[{beside['status']}]", most=_LINE)
+    changed = f", rests on {beside['changed']}, which has changed since" if beside.get("changed") else ""
+    return one_line(beside["content"] or f"[{beside['status']}{changed}]", most=_LINE)
 
 
 def _value(value: object) -> str:

@@ -340,6 +340,7 @@ def changed(old: Record, new: Record, text: str, *, replaces: bool = True) -> Re
     """
     is_new = text == new.content
     kept = {name: value for name, value in old.metadata.items() if name != "value" or not is_new}
+    both = {"rests_on": [*map(list, dict.fromkeys((*old.rests_on, *new.rests_on)))]}
     return replace(
         old.read_anew(new.ref_id, replaces=replaces),
         content=text,
@@ -347,7 +348,7 @@ def changed(old: Record, new: Record, text: str, *, replaces: bool = True) -> Re
         updated_at=max(new.updated_at, old.updated_at),
         valid_from=new.valid_from,
         expires_at=later(old.expires_at, new.expires_at),
-        metadata={**kept, **new.metadata},
+        metadata={**kept, **new.metadata, **({} if replaces or not old.rests_on else both)},
         tags=tuple(dict.fromkeys((*old.tags, *new.tags))),
         importance=as_importance(new.metadata, otherwise=old.importance),
         subject=new.subject or old.subject,

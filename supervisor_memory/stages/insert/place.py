@@ -25,7 +25,17 @@ from supervisor_memory.model.decisions import (
     Retract,
     Skip,
 )
-from supervisor_memory.model.records import Candidate, Event, Filter, Kind, Record, WriteStatus, content_hash
+from supervisor_memory.model.records import (
+    ARTIFACT,
+    WRITTEN_ANEW,
+    Candidate,
+    Event,
+    Filter,
+    Kind,
+    Record,
+    WriteStatus,
+    content_hash,
+)
 from supervisor_memory.ports import Deciding
 from supervisor_memory.stages.insert.doubt import REVIEW, TRUST, doubts, known_to_reviewers, proposed
 from supervisor_memory.stages.insert.draft import (
@@ -46,6 +56,7 @@ from supervisor_memory.stages.pre_insert.gather import (
     ModelAsked,
     event_ids,
     of_their_tasks,
+    on_their_metrics,
     repeated_from_note,
     repeated_from_store,
     without_told_lines,
@@ -60,6 +71,7 @@ OLDER = "older-than-what-is-known"
 """Why a statement of the past that contradicts a later one is skipped."""
 _UNSURE = "unsure-who-said-it"
 """Why what was said waits: the store could not tell whether an agent had said it before."""
+_KNOWN_OF_DEEDS = frozenset({"digest", "rows", "writes"})  # what a text that only names a file has not
 _TRIES = 20
 _STRENGTH: Mapping[Event | None, int] = {"DELETE": 3, "UPDATE": 2, "ADD": 1, "NONE": 0, None: 0}
 _AGREED: tuple[Kind, ...] = ("domain-facts", "user-profile", "identity")
@@ -95,7 +107,7 @@ def place(
         Conflict: others kept changing the same records, twenty times in a row.
         WasErased: the user was erased after this was said.
     """
-    said = of_their_tasks(_in_order(said, view), view)
+    said = on_their_metrics(of_their_tasks(_in_order(said, view), view), view)
     vectors = view.embed([candidate.content for candidate in said.candidates])
     ids = event_ids(said)
     repeated: set[str | None] = set()  # ids of events that an earlier run of this turn has written
@@ -299,7 +311,8 @@ def _place(candidate: Candidate, vector: "Vector | None", draft: Draft, rules: _
         taken_back = by_retraction(_whole(candidate), rivals, view.reading)
         return _follow(taken_back, candidate, rivals.new, draft, rules)
     same = rivals.same_words
-    if said.note is not None and candidate.source.source_class != "user":
+    was_done = candidate.attribute == ARTIFACT and not _KNOWN_OF_DEEDS.isdisjoint(candidate.metadata)
+    if said.note is not None and candidate.source.source_class != "user" and not was_done:
         told = repeated_from_note(candidate, said.note)
         if told is None and same is None:  # its own words of an earlier turn are a duplicate, no echo
             told = repeated_from_store(candidate, said, view)
@@ -399,6 +412,8 @@ def _change(
         draft.insert(replace(new, subject=None, attribute=None), reason="kept-beside")
     elif _trust(new) > _trust(old):
         draft.take_over(old, new, "updated", "more-trusted-source")
+    elif is_same and _is_written_anew(old, new):
+        draft.change(old, changed(old, new, new.content), "updated", WRITTEN_ANEW)
     elif is_same:
         is_hidden = view.hides(new.content) and _trust(new) == _trust(old)
         _say_again(old, new, draft, is_hidden=is_hidden)
@@ -410,6 +425,15 @@ def _change(
         draft.skip(old, OLDER, linked=old.no_longer_said_in(new.ref_id))
     else:
         draft.change(old, changed(old, new, new.content), "updated", decision.reason)
+
+
+def _is_written_anew(old: Record, new: Record) -> bool:
+    """Whether the same words tell of another write: other contents of a file, or SQL that writes."""
+    if old.attribute != ARTIFACT:
+        return False
+    return "writes" in new.metadata or any(
+        new.metadata.get(n, old.metadata.get(n)) != old.metadata.get(n) for n in ("digest", "sql")
+    )
 
 
 def _retract(old: Record, new: Record, reason: str, draft: Draft) -> None:

@@ -32,6 +32,7 @@ _KINDS: dict[Kind, dict[str, str]] = {
 }
 _SAID = {"en": "said", "zh": "原话"}
 _SESSION = {"en": "session", "zh": "会话"}
+_UNSETTLED = {"en": "(rests on {}, which has changed since)", "zh": "（依据的{}此后已变更）"}
 _EARLIER = {"en": "earlier", "zh": "此前"}
 _NOT_IN_WHO = str.maketrans("[]·", "()-")  # they frame the entry
 _FORGED = re.compile(r"[\[［](?=\d{4}-\d\d-\d\d\s*[·•∙⋅・‧])")  # as a line of a note begins
@@ -183,7 +184,13 @@ def _framed(day: float, kind: str, who: str, by: str) -> str:
 
 
 def _told(hit: Hit) -> str:
-    return clean(hit.record.content if hit.excerpt is None else hit.excerpt)
+    if hit.excerpt is not None:
+        return clean(hit.excerpt)
+    told, names = clean(hit.record.content), hit.record.unsettled
+    if not names:
+        return told
+    changed = clean(", ".join(name.partition(":")[2] for name in names))
+    return f"{told} {_UNSETTLED[language(told)].format(changed)}"
 
 
 def clean(text: str) -> str:

@@ -9,15 +9,26 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import Any
 
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.arguments import WHOLE_NUMBERS
-from supervisor_memory.model.records import Candidate, Kind, Message, Source, content_hash
+from supervisor_memory.model.records import (
+    ARTIFACT,
+    Candidate,
+    Kind,
+    Message,
+    Record,
+    Source,
+    Thing,
+    content_hash,
+    things,
+)
 from supervisor_memory.stages.pre_insert.claim import MAX_CLAIM, Claim, Unusable, read_claim
 from supervisor_memory.understand.rejection import informing
-from supervisor_memory.understand.sql import one_query, query_of
+from supervisor_memory.understand.sql import one_query, query_of, tables_of
 from supervisor_memory.understand.statements import (
     SMALL_TALK,
     Definition,
@@ -48,8 +59,6 @@ class Extracted:
     unkept: tuple[str, ...] = ()
 
 
-ARTIFACT = "artifact"
-"""The attribute of a file or a query; its subject says which."""
 STEPS = "steps"
 """The attribute of a record that holds the steps of a task; its subject is the task."""
 EXTRACTED = "extracted"
@@ -256,12 +265,16 @@ def read_agent(
     Args:
         conclusion: A text, or an object or mapping that has one as `conclusion`. Its question and
             evidence are kept in the metadata.
-        side_effects: Mappings with `path` or `sql` (and `type`, `rows`), or plain paths and SQL.
+        side_effects: Mappings with `path` or `sql` (and `type`, `rows`, `digest`, `rests_on`), or plain paths
+            and SQL.
     """
     agent = replace(source, source_class="agent", agent_id=agent_id)
     tool = replace(source, source_class="tool", agent_id=agent_id)
     concluded, why_not = _concluded(conclusion, final_answer, agent)
-    found = [*concluded, *_effects(side_effects, final_answer, tool)]
+    effects = [*_effects(side_effects, final_answer, tool)]
+    given = things(_field(conclusion, "rests_on") or _field(_field(conclusion, "metadata"), "rests_on"))
+    found = [_on(each, given or _evidence(each.metadata, effects)) for each in concluded]
+    found += [_on(e, _read_by(_query_for(e, effects))) if "path" in e.metadata else e for e in effects]
     kept = tuple(replace(each, confidence=_OF_AN_AGENT) for each in found[: MAX_ITEMS + 1])
     rules = {"task-traces": "conclusion", "tool-effects": "side-effect"}
     return Extracted(tuple(noted(each, by="rules", rule=rules[each.kind]) for each in kept), why_not)
@@ -295,6 +308,60 @@ def _concluded(
         metadata |= {"cut": True, "full_length": len(text)}
     found = _candidate(content, "task-traces", source, about=About(), evidence=content, metadata=metadata)
     return [found], ()
+
+
+_DATA = re.compile(r"\.(?:csv|tsv|xlsx?|parquet|feather|jsonl?|db|xml)\Z", re.IGNORECASE)
+"""Files that a conclusion is drawn from; pictures and reports are drawn from it."""
+
+
+def _evidence(metadata: Mapping[str, Any], effects: Sequence[Candidate]) -> Iterator[Thing]:
+    """The files and tables that a conclusion names as its evidence, else those that its agent brought."""
+    told = [metadata.get(name) for name in ("csv_path", "sql")]
+    told = told if any(told) else [each.metadata.get(name) for each in effects for name in ("path", "sql")]
+    for text in (each for each in told if isinstance(each, str)):
+        yield from [("file", text)] if _DATA.search(text) else _read_by(text)
+
+
+def _read_by(sql: str) -> Sequence[Thing]:
+    return [("table", name) for name in sorted(tables_of(sql).read)] if query_of(sql) else []
+
+
+def _on(candidate: Candidate, new: Iterable[Thing]) -> Candidate:
+    """The candidate, resting on further things."""
+    every = dict.fromkeys((*things(candidate.metadata.get("rests_on")), *new))
+    told = [list(each) for each in islice(every, MAX_ITEMS)]
+    return replace(candidate, metadata={**candidate.metadata, "rests_on": told}) if told else candidate
+
+
+def _query_for(candidate: Candidate, every: Sequence[Candidate]) -> str:
+    """The SQL of a candidate, else the only one beside it."""
+    queries = {each.metadata["sql"] for each in every if isinstance(each.metadata.get("sql"), str)}
+    return str(candidate.metadata.get("sql") or (min(queries) if len(queries) == 1 else ""))
+
+
+def resting_on_metrics(
+    found: Sequence[Candidate], asked: str, defined: Sequence[Record]
+) -> Iterator[Candidate]:
+    """The results of agents with the metrics that their words, or what was asked, name. Where a definition
+    and the SQL have figures, they have one in common.
+
+    Args:
+        defined: The definitions that are known.
+    """
+    for each in found:
+        path = each.metadata.get("path")
+        if each.source.source_class == "user" or (path and not _DATA.search(str(path))):
+            yield each
+            continue
+        figures = _figures(_query_for(each, found))
+        words = set(terms(f"{each.content} {each.metadata.get('question') or asked}"))
+        named = (d for d in defined if d.subject and words.issuperset(terms(d.subject)))
+        used = (d for d in named if not figures or not (own := _figures(d.content)) or own & figures)
+        yield _on(each, [("metric", str(d.subject)) for d in used])
+
+
+def _figures(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"(?<![\w.])\d+(?:\.\d+)?", text))
 
 
 def _telling(text: str) -> tuple[str, str | None]:
@@ -365,11 +432,19 @@ def _effects(
 ) -> Iterator[Candidate]:
     """Each file and each statement once; those that are only mentioned in the answer come last."""
     seen: set[str | None] = set()
-    for effect in (*side_effects, *_mentioned(answer)):
-        for candidate in _of_effect(effect, source):
-            if candidate.subject not in seen:
-                seen.add(candidate.subject)
-                yield candidate
+    done = (_writing(each) for effect in side_effects for each in _of_effect(effect, source))
+    named = (each for effect in _mentioned(answer) for each in _of_effect(effect, source))
+    for candidate in chain(done, named):
+        if candidate.subject not in seen:
+            seen.add(candidate.subject)
+            yield candidate
+
+
+def _writing(effect: Candidate) -> Candidate:
+    """A statement that was run, with the tables that it writes."""
+    is_sql = effect.metadata.get("type") == "sql" and "path" not in effect.metadata
+    written = sorted(tables_of(effect.metadata["sql"]).written) if is_sql else []
+    return replace(effect, metadata={**effect.metadata, "writes": written}) if written else effect
 
 
 def _of_effect(effect: object, source: Source) -> Iterator[Candidate]:
@@ -398,7 +473,8 @@ def _of_file(path: str, effect: Mapping[str, Any], source: Source) -> Candidate:
     what = kind if isinstance(kind, str) and 0 < len(kind) <= _MAX_NAME and kind.isprintable() else ending
     content = f"{what} file: {path}".strip() + (f" ({rows} rows)" if rows is not None else "")
     metadata = {"path": path, "type": what, "rows": rows, "sql": _plain(effect.get("sql"))}
-    return _of_artifact(content, path, metadata, source)
+    metadata["digest"] = _plain(effect.get("digest"))
+    return _on(_of_artifact(content, path, metadata, source), things(effect.get("rests_on")))
 
 
 def _of_sql(sql: str, source: Source) -> Candidate:

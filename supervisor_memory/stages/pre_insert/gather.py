@@ -20,6 +20,7 @@ from supervisor_memory.language.terms import terms
 from supervisor_memory.language.wording import tells
 from supervisor_memory.model.arguments import LONGEST_READ, as_tags
 from supervisor_memory.model.records import (
+    FAMILIES,
     MAX_MESSAGE_BYTES,
     SESSION_FAMILY,
     Candidate,
@@ -45,6 +46,8 @@ _Words: TypeAlias = tuple[str, ...]
 
 _ALIKE = 10
 _LATELY_SAID = 10
+_DEFINITIONS = 500
+_RESULTS = ("task-traces", "tool-effects")
 _MOST_READ = 8_000
 """Characters of one text of others."""
 
@@ -509,6 +512,18 @@ def of_their_tasks(said: Remembering, view: ReadStore) -> Remembering:
         return said
     task = said.scope.task or issue_key(_users_words(said, view))
     return replace(said, candidates=tuple(_of_its_task(each, task) for each in said.candidates))
+
+
+def on_their_metrics(said: Remembering, view: ReadStore) -> Remembering:
+    """The same with each result of an agent resting on the metrics of the user that it is told of."""
+    if not any(each.kind in _RESULTS and each.source.source_class != "user" for each in said.candidates):
+        return said
+    of_user = Filter(said.scope.user_id, families=(FAMILIES["domain-facts"],), attribute="definition")
+    known = view.list(of_user, limit=_DEFINITIONS)
+    if not known:
+        return said
+    resting = extract.resting_on_metrics(said.candidates, said.outcome.asked, known)
+    return replace(said, candidates=tuple(resting))
 
 
 def _of_its_task(candidate: Candidate, task: str | None) -> Candidate:

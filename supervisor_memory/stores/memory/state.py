@@ -253,10 +253,10 @@ class State:
 
     def _note_messages(self, before: Record | None, after: Record | None) -> None:
         if before is not None:
-            for message in before.ref_ids:
+            for message in before.linked_ids:
                 self._told_of[message].discard(before.id)
         if after is not None:
-            for message in after.ref_ids:
+            for message in after.linked_ids:
                 self._told_of[message].add(after.id)
 
     def _indexes(self, namespace: Namespace) -> "_Indexes":

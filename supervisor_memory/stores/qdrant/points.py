@@ -341,7 +341,7 @@ def _filtered_by(record: Record) -> dict[str, Any]:
         "task": _task(record.task),
         "session": record.source.session_id,
         "held": _held(record),
-        "messages": ["", *record.ref_ids],  # never empty, to tell it from a missing one
+        "messages": ["", *record.linked_ids],  # never empty, to tell it from a missing one
         "agent": record.source.agent_id or "",
         "updated_at": float(record.updated_at),
         "expires_at": _NEVER_EXPIRES if record.expires_at is None else float(record.expires_at),

@@ -350,7 +350,7 @@ class Writing:
             put_entry(self._connection, key, entry_of(record), namespace=namespace_text(record.namespace))
 
     def _put_messages(self, record: Record, current: Record | None) -> None:
-        before, after = set(current.ref_ids if current else ()), set(record.ref_ids)
+        before, after = set(current.linked_ids if current else ()), set(record.linked_ids)
         for message in before ^ after:
             gone = "DELETE FROM told_of WHERE message = ? AND id = ?"
             sql = gone if message in before else "INSERT INTO told_of VALUES(?, ?)"

@@ -11,9 +11,9 @@ from supervisor_memory.compare.verdict import INSTEAD_FROM, Compared, verdicts
 from supervisor_memory.language.terms import terms
 from supervisor_memory.language.wording import same_marks, tells
 from supervisor_memory.model.decisions import Add, Append, Decision, Merge, Replace, Rivals
-from supervisor_memory.model.records import Candidate, Kind, Record
+from supervisor_memory.model.records import ARTIFACT, Candidate, Kind, Record
 from supervisor_memory.ports import ReadStore
-from supervisor_memory.stages.pre_insert.extract import ARTIFACT, STEPS
+from supervisor_memory.stages.pre_insert.extract import STEPS
 from supervisor_memory.understand.sql import another_query, query_of
 
 _ANOTHERS = frozenset(["person", "opposite", "restriction"])  # why one subject is not that of the other text
