@@ -88,12 +88,13 @@ def _bone(piece: str, common: frozenset[str]) -> str:
 
 def weigh(text: str, weights: Weights) -> Learned:
     """What these weights say of a sentence."""
-    known = {each: found for each in features(text, weights.common) if (found := weights.features.get(each))}
+    read = sorted(features(text, weights.common))  # one order, so that sums agree to the last digit
+    known = {each: found for each in read if (found := weights.features.get(each))}
     share = 1 / math.sqrt(len(known) or 1)
     bias = weights.features[""]
     lasting, wish = (bias[n] + share * sum(found[n] for found in known.values()) for n in range(len(bias)))
     told = (each for each in known if _READABLE.fullmatch(each) and known[each][0] > 0)
-    shown = sorted(told, key=lambda each: -known[each][0])[:_SHOWN]
+    shown = sorted(told, key=lambda each: (-known[each][0], each))[:_SHOWN]
     return Learned(_chance(lasting), _chance(wish), tuple(shown))
 
 
