@@ -441,11 +441,15 @@ def _judged(sentence: str) -> Iterator[Statement]:
 
 
 def _twice(found: Statement) -> Statement:
-    """The verdict of the rules; where they have none, that of the second reader."""
+    """The verdict of the rules; where they have none, that of the second reader.
+
+    What is quoted says nothing by itself: 'Proofread: "I prefer the early shift."' is too little to judge.
+    """
     text = normal(found.text)
-    if found.reason != "none" or not _says_enough(text) or (learned := second_reading(text)) is None:
+    hidden = masked(text)
+    if found.reason != "none" or not _says_enough(hidden) or (learned := second_reading(text)) is None:
         return found
-    is_users = _WISHES["about_the_user"].search(masked(text))
+    is_users = _WISHES["about_the_user"].search(hidden)
     is_wish = learned.wish >= _EVEN
     return replace(
         found,
