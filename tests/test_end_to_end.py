@@ -241,6 +241,7 @@ def run(place: str, tmp_path: Path) -> Iterator[Run]:
         yield fresh
 
 
+@pytest.mark.one_in(2)
 def test_what_one_session_learns_the_next_one_knows_changes_and_erases(run: Run, place: str) -> None:
     found = json.loads(run("-c", COMMAND, "doctor", "--json"))
     is_persistent = found["backend"]["persistent"]

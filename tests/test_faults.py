@@ -72,6 +72,7 @@ def test_recall_answers_in_time_whatever_the_store_does(
         assert ("recall", "degraded") in outcomes(backend)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("method", ["search", "list", "batch"])
 def test_remember_answers_in_time_whatever_the_store_does(

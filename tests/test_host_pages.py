@@ -54,6 +54,7 @@ def run(program: str, directory: Path) -> "subprocess.CompletedProcess[str]":
     return programs.run(path, cwd=directory, env={**environment, "PYTHONPATH": str(ROOT)}, timeout=120)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("page", PROGRAMS)
 def test_a_page_runs_from_top_to_bottom_and_prints_what_it_says(page: str, tmp_path: Path) -> None:
     shown = blocks(page)

@@ -196,6 +196,7 @@ def is_sound(told: dict[str, Any], *, degraded: bool) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_a_server_and_a_run_are_killed_and_come_back_with_every_record_once(
     server: QdrantProcess, environment: dict[str, str], tmp_path: Path
 ) -> None:

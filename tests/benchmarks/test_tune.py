@@ -5,6 +5,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from supervisor_memory.model.records import Weights
 from tests import programs
 
@@ -37,6 +39,7 @@ def terse(path: Path, *, count: int) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_one_corpus_is_not_enough(tmp_path: Path) -> None:
     done = tune(terse(tmp_path / "one.json", count=1))
     assert done.returncode == 1

@@ -41,6 +41,7 @@ def test_e5_shows_most_answers_and_little_else_in_and_across_languages(pairs: Se
     assert others <= 0.10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("open_it", [MiniLM, pytest.param(open_e5, marks=needs_e5)])
 def test_the_constants_are_what_the_script_measures(open_it: type[Embedder]) -> None:
     embedder = open_it()

@@ -73,7 +73,7 @@ def leaks(text: str, host: Host) -> list[str]:
     return [word for word in words if word in text]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @CELL
 async def test_no_stream_state_or_checkpoint_shows_a_note_to_its_user_or_to_another(
     memory: SupervisorMemory, host: Host, how: How

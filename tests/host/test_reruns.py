@@ -335,6 +335,7 @@ def process(folder: Path, durability: Literal["sync", "async", "exit"], crash: s
     return ended(forked(lambda: go_on(folder, durability, crash)))
 
 
+@pytest.mark.one_in(3)
 @FORKS[0]
 @FORKS[1]
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])

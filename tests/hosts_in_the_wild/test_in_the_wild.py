@@ -57,7 +57,7 @@ def memory() -> Any:
         yield memory
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @EVERY
 async def test_messages_updates_interrupts_and_state_are_as_without_memory(
     memory: SupervisorMemory, host: Host, how: How

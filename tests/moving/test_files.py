@@ -233,6 +233,7 @@ def until_done(kill: Callable[[int], bool]) -> int:
     return sum(kill(steps) for steps in range(1, KILLS + 1))
 
 
+@pytest.mark.slow
 def test_an_export_that_is_killed_again_and_again_ends_with_the_whole_file(tmp_path: Path) -> None:
     given, file = many_records(tmp_path / "here"), tmp_path / "f.jsonl"
     killed = until_done(

@@ -382,6 +382,7 @@ os.kill(os.getpid(), 9)
 """
 
 
+@pytest.mark.slow
 def test_what_waited_when_the_process_was_killed_is_applied_by_the_next_one(
     store: Unreliable, tmp_path: Path
 ) -> None:

@@ -32,6 +32,7 @@ class TestSessions(SessionsContract, ErasingRecordsContract):
             yield backend
 
 
+@pytest.mark.slow
 def test_a_thousand_threads_of_fifty_users_mix_nothing(tmp_path: Path) -> None:
     with closing(SqliteBackend(tmp_path)) as backend:
         for user in range(50):  # every user has threads of the same ids

@@ -283,7 +283,7 @@ def test_killed_anywhere_it_is_run_again_and_nothing_is_done_twice(name: str, tm
         assert {len(backend.versions(record.id)) for record in stored(backend)} == {1}
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("after", range(0, 24, 2))
 def test_cut_off_at_any_request_to_a_server_it_is_completed(after: int, tmp_path: Path) -> None:
     with running(QdrantDouble()) as server:

@@ -56,6 +56,7 @@ def _many_files() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_many_files")
 @pytest.mark.parametrize(
     "saying",
