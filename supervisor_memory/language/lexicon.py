@@ -12,12 +12,15 @@ An entry of a file is one of these; names are in small letters, and the order of
 `{name}` in a text stands for another entry of the file or of common.toml: a text as it is, the words of a
 list or the names of a table as alternatives, the longest first. Flags are letters: i (any case), s (a dot is
 also a line break), m (^ and $ at every line), a (ASCII alone); the entry `flags` gives those of the file.
+
+Other languages add to the lists and blocks of these files (packs.py).
 """
 
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, cached_property
+from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
 from typing import Any, TypeAlias, cast
 
@@ -26,7 +29,10 @@ from supervisor_memory.language.terms import CJK, HAN
 Rules: TypeAlias = tuple[tuple[str, "re.Pattern[str]"], ...]
 """Pairs of a rule's name and its pattern, in the order of the file."""
 
-_PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+PACKS = "supervisor_memory.languages"
+"""The group of entry points under which others publish languages."""
+
+PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 _FLAGS = {"i": re.IGNORECASE, "s": re.DOTALL, "m": re.MULTILINE, "a": re.ASCII}
 _CHARACTERS = {"cjk": CJK, "han": HAN}
 """Placeholders of every file: the inside of a character class."""
@@ -38,8 +44,24 @@ class LexiconError(Exception):
 
 @cache
 def lexicon(name: str, *, room: str = __package__) -> "Lexicon":
-    """Read the file `name`.toml of a package folder, by default from this folder."""
-    return Lexicon(name, files(room).joinpath(f"{name}.toml").read_text("utf-8"))
+    """Read the file `name`.toml of a package folder, by default from this folder and from the packs."""
+    words = Lexicon(name, files(room).joinpath(f"{name}.toml").read_text("utf-8"))
+    if room == __package__ and (packs := _packs()):
+        from supervisor_memory.language.packs import extend
+
+        for each in packs:
+            extend(words, name, each)
+    return words
+
+
+@cache
+def _packs() -> tuple[EntryPoint, ...]:
+    return tuple(sorted(entry_points(group=PACKS), key=lambda point: point.name))
+
+
+def joined(text: str) -> str:
+    """A text of several lines, each of them trimmed, as one."""
+    return "".join(map(str.strip, text.splitlines())) if "\n" in text else text
 
 
 def alternatives(words: Iterable[str]) -> str:
@@ -101,6 +123,13 @@ class Lexicon(dict[str, re.Pattern[str]]):
         """The members of a list, each a pattern by itself."""
         return tuple(self._pattern(f"{key}[{n}]", each) for n, each in enumerate(self._entry(key)))
 
+    def members(self, key: str) -> list[Any] | None:
+        """The list itself under this key, to be added to; None where there is none."""
+        entry: Any = self._entries
+        for name in key.split("."):
+            entry = entry.get(name) if isinstance(entry, dict) else None
+        return entry if isinstance(entry, list) else None
+
     def rows(self, key: str) -> tuple[dict[str, Any], ...]:
         """The blocks `[[key]]` of a file, or the tables of a list, as they stand there."""
         return tuple(self._entry(key))
@@ -149,8 +178,7 @@ class Lexicon(dict[str, re.Pattern[str]]):
     def _filled(self, key: str, entry: Any) -> str:
         if not isinstance(entry, str):
             raise LexiconError(f"{self._file}: {key} is no text")
-        text = "".join(map(str.strip, entry.splitlines())) if "\n" in entry else entry
-        return _PLACEHOLDER.sub(lambda match: self._named(match[1], key), text)
+        return PLACEHOLDER.sub(lambda match: self._named(match[1], key), joined(entry))
 
     def _named(self, name: str, key: str) -> str:
         if name in _CHARACTERS:

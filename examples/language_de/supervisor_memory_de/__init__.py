@@ -1,0 +1,1 @@
+"""German words and rules for supervisor-memory."""
