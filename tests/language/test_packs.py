@@ -1,4 +1,4 @@
-"""Languages that others publish: packs add to what is understood, and those that break the rules are refused."""
+"""Languages that others publish: packs add to what is understood; what breaks the rules is refused."""
 
 import json
 import os
