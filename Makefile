@@ -74,6 +74,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/quality.py --k 20 --json $(BENCH)/quality.json
 	$(if $(LOCOMO),$(BIN)/python benchmarks/quality.py --k 20 --data $(LOCOMO) --json $(BENCH)/locomo.json)
 	$(BIN)/python benchmarks/merging.py --json $(BENCH)/merging.json
+	$(BIN)/python benchmarks/kept.py --json $(BENCH)/kept.json
 	$(BIN)/python benchmarks/note_tokens.py --json $(BENCH)/notes.json
 	$(BIN)/python benchmarks/threads.py --json $(BENCH)/threads.json
 	$(BIN)/python benchmarks/report.py --folder $(BENCH)

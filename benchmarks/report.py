@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-__all__ = ["gain", "peers", "quality", "rewritten", "search"]
+__all__ = ["gain", "kept", "peers", "quality", "rewritten", "search"]
 
 ROOT: Final = Path(__file__).parents[1]
 OURS: Final = "supervisor_memory"
@@ -125,6 +125,19 @@ def peers(lines: Sequence[Row]) -> str:
     return f"{_table(heads, compared)}\n\n{_table(['', 'measured', 'target', 'reached'], others)}"
 
 
+def kept(rows: Sequence[Row]) -> str:
+    """A line for each figure of the write path, by language and set."""
+    sets = {(each["set"], each["language"]): each["of"] for each in rows}
+    found = {(each["figure"], each["set"], each["language"]): each["count"] / each["of"] for each in rows}
+    lines = [
+        [name, language, figure, f"{found[figure, name, language]:.3f}", str(of)]
+        for (name, language), of in sets.items()
+        for figure in dict.fromkeys(each["figure"] for each in rows)
+        if (figure, name, language) in found
+    ]
+    return _table(["set", "language", "figure", "share", "of"], lines)
+
+
 def search(lines: Sequence[Row]) -> str:
     """A whole search beside a scan, and the embedding of a question."""
     sizes = [line for line in lines if "numpy_ms" in line["values"]]
@@ -187,6 +200,7 @@ FILES: Final[Mapping[str, tuple[str, Callable[[Sequence[Row]], str]]]] = {
     "quality": ("quality.json", quality),
     "locomo": ("locomo.json", quality),
     "notes": ("notes.json", notes),
+    "kept": ("kept.json", kept),
     "peers": ("peers.jsonl", peers),
     "search": ("search.jsonl", search),
 }

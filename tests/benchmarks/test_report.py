@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.quality.corpus import read_corpora
-from benchmarks.report import gain, peers, quality, rewritten, search
+from benchmarks.report import gain, kept, peers, quality, rewritten, search
 from tests import programs
 
 ROOT = Path(__file__).parents[2]
@@ -136,9 +136,35 @@ def perfect(path: Path) -> dict[str, Any]:
 
 def test_the_page_has_the_marks_of_every_table() -> None:
     page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
-    tables = dict.fromkeys(("quality", "locomo", "notes", "peers", "search"), "| |")
+    tables = dict.fromkeys(("quality", "locomo", "notes", "kept", "peers", "search"), "| |")
     assert rewritten(page, tables) != page
 
 
 def test_quality_shows_the_cuts_that_were_made() -> None:
     assert "| R@1 | R@10 | tokens of 10 |" in quality([perfect(OWN / "en.json")])
+
+
+def test_the_state_that_is_left_has_a_line_for_each_set_language_and_figure() -> None:
+    row = {"set": "pairs_first", "language": "en", "count": 10, "of": 40}
+    table = kept([row | {"figure": "one text"}, row | {"figure": "replaced or joined", "count": 3}])
+    assert table.splitlines()[2:] == [
+        "| pairs_first | en | one text | 0.250 | 40 |",
+        "| pairs_first | en | replaced or joined | 0.075 | 40 |",
+    ]
+
+
+def test_a_set_of_one_s_own_is_measured(tmp_path: Path) -> None:
+    lines = [
+        {"text": "I prefer tables.", "keep": 1, "expected": "I prefer tables."},
+        {"text": "What time is it?", "keep": 0},
+        {"text": "Thanks!", "keep": 1, "expected": "Boats are in Oslo."},
+    ]
+    file = tmp_path / "mine.jsonl"
+    file.write_text(
+        "".join(f"{json.dumps({'id': str(n), 'lang': 'en'} | each)}\n" for n, each in enumerate(lines))
+    )
+    told = run("kept.py", "--only", "capture", str(file))
+    assert [each.split()[1:] for each in told.splitlines()] == [
+        ["en", "kept", "0.500", "of", "2"],
+        ["en", "stored", "0.000", "of", "1"],
+    ]
