@@ -208,7 +208,7 @@ class Memory:
         """The desk that lists, shows, names, closes and erases sessions."""
         from supervisor_memory.upkeep.sessions import Sessions  # a turn needs none of it
 
-        return Sessions(self.services, self.queue, self.review.curator, self._trail)
+        return Sessions(self.services, self.queue, self.review.curator, self._trail, self._digests.closed)
 
     @property
     def embedder(self) -> "Embedder | None":

@@ -252,6 +252,11 @@ class Digests(_Aside):
         if session_id is not None and self._services.settings.session_quiet:
             self._note(user_id, place=session_id)
 
+    def closed(self, user_id: str, session_id: str) -> None:
+        """Digest later a session that was closed."""
+        if self._services.settings.session_quiet:
+            self._note(user_id, place=f"closed {session_id}")
+
     def _steps(self, user_id: str | None, ids: Collection[str] | None) -> Iterator[None]:
         from supervisor_memory.upkeep.digest import digesting  # no turn waits for it
 

@@ -92,6 +92,8 @@ class Sessions:
     queue: Queue
     curator: Curator
     trail: Trail
+    closed: Callable[[str, str], None]
+    """Told the user and the session that was closed."""
 
     def list(
         self,
@@ -167,7 +169,10 @@ class Sessions:
         return self._changed(Scope(user_id, session_id=session_id), change, "session-named")
 
     def close(self, session_id: str, *, user_id: str) -> SessionRow:
-        """End a session, which a later message opens again; a closed one stays as it is. Raises as `get`."""
+        """End a session, which a later message opens again; a closed one stays as it is. Raises as `get`.
+
+        Its digest is made in the background.
+        """
         last_at = self.get(session_id, user_id=user_id).last_at
         closed_at = max(self.services.clock(), last_at)  # messages may bear a later time, by another clock
 
@@ -177,7 +182,9 @@ class Sessions:
                 return None
             return replace(state, metadata={**state.metadata, CLOSED_AT: closed_at})
 
-        return self._changed(Scope(user_id, session_id=session_id), change, "session-closed")
+        row = self._changed(Scope(user_id, session_id=session_id), change, "session-closed")
+        self.closed(row.user_id, session_id)
+        return row
 
     def erase(
         self, session_id: str, *, user_id: str, confirm: bool = False, reviewer: str = "operator"

@@ -86,6 +86,15 @@ def test_a_session_that_was_followed_by_another_is_digested_in_the_background(tm
         assert [each.attribute for each in digests(memory)] == ["s1"]
 
 
+def test_a_session_is_digested_once_it_is_closed_by_hand(tmp_path: Path) -> None:
+    with memory_over(SqliteBackend(tmp_path)) as memory:
+        memory.remember([*EXPORT], FIRST)
+        assert eventually(lambda: bool(memory.sessions.list(user_id="ada")))
+        assert digests(memory) == []
+        memory.sessions.close("s1", user_id="ada")
+        assert eventually(lambda: len(digests(memory)) == 1)
+
+
 def test_a_closed_session_is_digested_and_one_that_goes_on_later_as_well(backend: MemoryBackend) -> None:
     memory = memory_over(backend, queue_worker=False)
     memory.remember([*EXPORT], FIRST)
