@@ -100,6 +100,14 @@ def test_a_write_whose_answer_is_lost_is_there_once_however_often_it_is_said(bac
     assert [r.content for r in backend.contents() if r.kind == "user-profile"] == ["Always answer in tables."]
 
 
+@pytest.mark.parametrize("method", ["list", "search", "batch"])
+def test_a_store_that_hangs_holds_up_no_other_memory(method: str) -> None:
+    hanging, whole = FaultyBackend(), FaultyBackend()
+    hanging.break_(method, "hangs")
+    assert not any(result.saved for result in memory_over(hanging).remember("I prefer tables.", ALICE))
+    assert any(result.saved for result in memory_over(whole).remember("I prefer tables.", ALICE))
+
+
 DIRECT: dict[str, tuple[str, Callable[[SupervisorMemory, str], Any]]] = {
     "write": ("batch", lambda m, i: m.write("tea", user_id="alice")),
     "add": ("batch", lambda m, i: m.add("Always answer in lists.", user_id="alice")),

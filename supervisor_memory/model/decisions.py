@@ -1,9 +1,10 @@
 """The rivals of a candidate, which a judge reads, and the decisions it can return."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias, overload
+from typing import Any, TypeAlias, TypeVar, overload
 
 from supervisor_memory.model.records import Kind, Record
 
@@ -19,6 +20,21 @@ class Rival:
     record: Record
     cosine: float | None = None
     score: float = 0.0
+
+
+T = TypeVar("T")
+
+
+class looked_up(cached_property[T]):  # noqa: N801  # a decorator
+    """A property that is looked up once for an object, however long the store takes.
+
+    `cached_property` of Python 3.11 has one lock for all objects of a class: where one waited for its store,
+    all would, of every memory of the process.
+    """
+
+    def __init__(self, function: Callable[[Any], T]) -> None:
+        super().__init__(function)
+        self.lock = nullcontext()
 
 
 class Rivals(Sequence[Rival]):
@@ -63,7 +79,7 @@ class Rivals(Sequence[Rival]):
         """The rivals that the candidate would have as one of another kind."""
         return Rivals()
 
-    @cached_property
+    @looked_up
     def _all(self) -> Sequence[Rival]:
         first = self.of_subject
         if first is None:

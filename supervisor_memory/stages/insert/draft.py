@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from supervisor_memory.flow import Remembering
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.arguments import as_importance
-from supervisor_memory.model.decisions import Rival, Rivals
+from supervisor_memory.model.decisions import Rival, Rivals, looked_up
 from supervisor_memory.model.records import (
     SESSION_FAMILY,
     AuditEvent,
@@ -223,7 +222,7 @@ class RivalsThere(Rivals):
         self._candidate, self._vector = candidate, vector
         self._said, self._draft, self._view = said, draft, view
 
-    @cached_property
+    @looked_up
     def new(self) -> Record:
         """The candidate as a record."""
         return record_of(self._candidate, self._vector, self._said, self._view)
@@ -232,7 +231,7 @@ class RivalsThere(Rivals):
         asked = replace(self._candidate, kind=kind)
         return RivalsThere(asked, self._vector, said=self._said, draft=self._draft, view=self._view)
 
-    @cached_property
+    @looked_up
     def same_words(self) -> Record | None:
         new, key = self.new, (self.new.namespace, self.new.content_hash)
         if staged := self._draft.find(lambda r: (r.namespace, r.content_hash) == key):
@@ -240,7 +239,7 @@ class RivalsThere(Rivals):
         found = self._view.list(replace(Filter.beside(new), content_hash=new.content_hash), limit=_EQUALS)
         return next((r for r in found if r.layer != "history" and r.id not in self._draft.pending), None)
 
-    @cached_property
+    @looked_up
     def named(self) -> Record | None:
         new, target = self.new, self._candidate.target
         if target is None:
@@ -250,7 +249,7 @@ class RivalsThere(Rivals):
         found = self._view.list(replace(Filter.beside(new), ids=(target,)), limit=1)
         return found[0] if found else None
 
-    @cached_property
+    @looked_up
     def of_subject(self) -> Record | None:
         new = self.new
         if new.subject is None:
@@ -262,11 +261,11 @@ class RivalsThere(Rivals):
         found = self._view.list(where, limit=1)
         return found[0] if found and found[0].id not in self._draft.pending else None
 
-    @cached_property
+    @looked_up
     def listed(self) -> Sequence[Record]:
         return [r for r in self._view.list(Filter.beside(self.new), limit=_EQUALS) if r.kind == self.new.kind]
 
-    @cached_property
+    @looked_up
     def nearest(self) -> Sequence[Rival]:
         new = self.new
         asked = terms(new.content)
