@@ -172,7 +172,7 @@ class Lexicon(dict[str, re.Pattern[str]]):
             else:
                 source = self._filled(key, entry)
             return re.compile(source, sum(_FLAGS[letter] for letter in flags))
-        except (re.error, KeyError, RecursionError) as error:
+        except (re.error, KeyError, OverflowError, RecursionError) as error:
             raise LexiconError(f"{self._file}: {key} is no pattern: {error}") from error
 
     def _filled(self, key: str, entry: Any) -> str:

@@ -4,18 +4,22 @@ A pack is a package with TOML files named like those of this folder. Its lists a
 docs/languages.md tells how to write one. A pack that breaks its own promises is refused when it is read.
 """
 
+import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib import import_module
 from importlib.metadata import EntryPoint
 from importlib.resources import files
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from supervisor_memory.language.lexicon import PLACEHOLDER, Lexicon, LexiconError, joined
 
-_SET = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
-_UNBOUNDED = re.compile(r"(?<![*+?}])(?:[*+]|\{\d*,\})(?!\+)")
-_EXAMPLES = frozenset({"yes", "no"})
+_EXAMPLES: Final = frozenset({"yes", "no"})
+_PATTERNS: Final = frozenset({"pattern", "patterns"})
+_MOST_WAYS: Final = 100_000
+_REPEATS: Final = frozenset({"MAX_REPEAT", "MIN_REPEAT"})
 
 
 def extend(words: Lexicon, name: str, point: EntryPoint) -> None:
@@ -58,38 +62,151 @@ class _Pack:
             listed = self._words.members(key)
             if listed is None:
                 self._refuse(key, "a pack adds to lists and blocks, and this is none here")
-            listed.extend([self._member(key, each) for each in members])
+            form = _Form(self._words, key, listed)
+            listed.extend([self._member(key, each, form) for each in members])
 
-    def _member(self, key: str, given: Any) -> Any:
+    def _member(self, key: str, given: Any, form: "_Form") -> Any:
         """A word or a rule as the list holds it."""
-        if isinstance(given, str):
+        if isinstance(given, str) and not form.blocks:
             if re.escape(given).replace("\\ ", " ").replace("\\-", "-") != given:
                 self._refuse(key, f"{given!r} is a pattern; give it as a table with pattern, yes and no")
             return given
         if not isinstance(given, dict) or not isinstance(given.get("pattern"), str):
-            self._refuse(key, f"{given!r} is neither a word nor a table with a pattern")
+            what = "no table with a pattern" if form.blocks else "neither a word nor a table with a pattern"
+            self._refuse(key, f"{given!r} is {what}")
         pattern = self._filled(given["pattern"])
-        if _UNBOUNDED.search(_SET.sub("x", pattern)):
-            self._refuse(key, f"a repetition of {pattern!r} has no bound; write {{0,40}} instead of * and +")
-        self._try(key, pattern, given)
-        said = {name: value for name, value in given.items() if name not in _EXAMPLES | {"pattern"}}
+        said = {name: value for name, value in given.items() if name not in _EXAMPLES | _PATTERNS}
+        self._try(key, pattern, given, said, form)
         return {**said, "pattern": pattern} if said else pattern
 
-    def _try(self, key: str, pattern: str, given: Mapping[str, Any]) -> None:
-        rule = self._words.compiled(pattern, key)
-        if not given.get("yes"):
+    def _try(
+        self, key: str, pattern: str, given: Mapping[str, Any], said: Mapping[str, Any], form: "_Form"
+    ) -> None:
+        try:
+            rule = self._words.compiled(pattern, key)
+            groups = rule.groupindex
+        except LexiconError as error:
+            self._refuse(key, str(error))
+        if (ways := _ways_of(PLACEHOLDER.sub("x", pattern), rule.flags)) > _MOST_WAYS:
+            why = "has no bound" if ways == math.inf else f"can match in more than {_MOST_WAYS:,} ways"
+            self._refuse(key, f"a repetition of {pattern!r} {why}; write {{0,40}} instead of * and +, or a++")
+        if missing := ", ".join(sorted(form.groups - groups.keys())):
+            self._refuse(key, f"{pattern!r} lacks what the entries of this list have: (?P<{missing}>…)")
+        if wrong := form.lacks(said):
+            self._refuse(key, f"{pattern!r} {wrong}")
+        examples = {name: given.get(name, []) for name in sorted(_EXAMPLES, reverse=True)}
+        if not all(
+            isinstance(each, list) and all(isinstance(one, str) for one in each) for each in examples.values()
+        ):
+            self._refuse(key, f"yes and no of {pattern!r} are no lists of sentences")
+        if not examples["yes"]:
             self._refuse(key, f"{pattern!r} has no example; add yes = ['a sentence that it is for']")
-        for name in sorted(_EXAMPLES):
-            for example in given.get(name, ()):
-                if (rule.search(example) is None) == (name == "yes"):
+        for name, sentences in examples.items():
+            for example in sentences:
+                found = rule.search(example)
+                if (found is None) == (name == "yes"):
                     told = "does not find" if name == "yes" else "finds"
                     self._refuse(key, f"{pattern!r} {told} its example {name} = {example!r}")
+                self._put(key, found, said)
+
+    def _put(self, key: str, found: "re.Match[str] | None", said: Mapping[str, Any]) -> None:
+        for name, value in said.items():
+            try:
+                _ = found and isinstance(value, str) and found.expand(value)
+            except (re.error, IndexError) as error:
+                self._refuse(key, f"{name} = {value!r} cannot be put: {error}")
 
     def _filled(self, text: str) -> str:
         return PLACEHOLDER.sub(lambda match: self._texts.get(match[1], match[0]), joined(text))
 
     def _refuse(self, key: str, why: str) -> NoReturn:
         raise LexiconError(f"{self._place}: {key}: {why}")
+
+
+class _Form:
+    """What all built-in entries of a list have, and an entry of a pack has too.
+
+    `blocks` says that they are blocks, which say something beside their patterns.
+    """
+
+    def __init__(self, words: Lexicon, key: str, listed: list[Any]) -> None:
+        self._words, self._key, self._listed = words, key, tuple(listed)
+        self.blocks = bool(listed) and all(isinstance(each, dict) for each in listed)
+
+    @cached_property
+    def groups(self) -> frozenset[str]:
+        """The groups that every pattern of the list names."""
+        try:
+            texts = [text for each in self._listed for text in _texts_of(each)]
+            named = [frozenset(self._words.compiled(text, self._key).groupindex) for text in texts]
+        except LexiconError:
+            return frozenset()  # words that are no patterns
+        return frozenset.intersection(*named) if named else frozenset()
+
+    def lacks(self, said: Mapping[str, Any]) -> str:
+        """What is wrong with the keys of a block; "" if nothing is."""
+        if not self.blocks:
+            return f"has {', '.join(sorted(said))}, which this list does not read" if said else ""
+        shared = frozenset.intersection(*map(frozenset, self._listed)) - _PATTERNS
+        allowed = frozenset.union(*map(frozenset, self._listed)) - _PATTERNS
+        for name in sorted(shared - said.keys()):
+            return f"has no {name}; it is one of {self._told(name)}"
+        for name, value in said.items():
+            if name not in allowed:
+                return f"has {name}, which this list does not read; there are {', '.join(sorted(allowed))}"
+            if not (value in self._values(name) or (isinstance(value, str) and "\\g<" in value)):
+                return f"has {name} = {value!r}; it is one of {self._told(name)}"
+        return ""
+
+    def _values(self, name: str) -> list[Any]:
+        return [each[name] for each in self._listed if name in each]
+
+    def _told(self, name: str) -> str:
+        return ", ".join(dict.fromkeys(map(repr, self._values(name))))
+
+
+def _texts_of(entry: Any) -> list[str]:
+    if isinstance(entry, dict):
+        return entry.get("patterns") or [each for each in (entry.get("pattern"),) if each]
+    return [entry] if isinstance(entry, str) else []
+
+
+def _ways_of(pattern: str, flags: int) -> float:
+    """In how many ways a pattern can match from one place at most: what a search may have to try."""
+    return _ways(import_module("re._parser").parse(pattern, flags))
+
+
+def _ways(parsed: Any) -> float:
+    """The ways of a sequence: the product over its items. A repetition has those of its inside to each power
+    of its bounds, alternatives have the sum; what gives nothing back (a++, (?>a)) has one."""
+    product = 1.0
+    for operator, value in parsed:
+        name = str(operator)
+        if name in _REPEATS:
+            least, most, inside = value
+            product *= _repeated(_ways(inside), int(least), int(most))
+        elif name == "BRANCH":
+            product *= sum(map(_ways, value[1]))
+        elif name == "SUBPATTERN":
+            product *= _ways(value[-1])
+        elif name == "GROUPREF_EXISTS":
+            product *= sum(_ways(each) for each in value[1:] if each)
+        elif name in ("POSSESSIVE_REPEAT", "ATOMIC_GROUP", "ASSERT", "ASSERT_NOT"):
+            inside = _ways(value if name == "ATOMIC_GROUP" else value[-1])
+            product *= 1 if inside <= _MOST_WAYS else inside
+    return product
+
+
+def _repeated(inside: float, least: int, most: int) -> float:
+    if most >= _MOST_WAYS:
+        return math.inf
+    if inside == 1:
+        return most - least + 1.0
+    return (
+        math.inf
+        if most * math.log(inside) > math.log(_MOST_WAYS) * 2
+        else sum(inside**n for n in range(least, most + 1))
+    )
 
 
 def _lists(entries: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, list[Any]]]:

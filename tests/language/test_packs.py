@@ -88,7 +88,9 @@ def pack(folder: Path, monkeypatch: pytest.MonkeyPatch, **files: str) -> EntryPo
 
 def words() -> Lexicon:
     return Lexicon(
-        "wishes", "flags = 'i'\nstart = '^'\ntea = ['green']\nr.a = ['b']\n[[rule]]\npattern = 'c'\nput = 'd'"
+        "wishes",
+        "flags = 'i'\nstart = '^'\ntea = ['green']\nr.a = ['b']\n"
+        "named = ['a (?P<what>b)', 'c (?P<what>d) (?P<x>e)']\n[[rule]]\npattern = 'c'\nput = 'd'",
     )
 
 
@@ -100,7 +102,7 @@ def test_what_a_pack_says_is_added_to_lists_tables_and_blocks(
         tea = ["oolong", { pattern = '{start}{colour} tee', yes = ["Grüner Tee"], no = ["Ein grüner Tee"] }]
         r.a = [{ pattern = 'x{1,3}', yes = ["XX"] }]
         [[rule]]
-        put = 'e'
+        put = 'd'
         pattern = 'f++'
         yes = ["ff"]
     """
@@ -108,7 +110,7 @@ def test_what_a_pack_says_is_added_to_lists_tables_and_blocks(
     extend(to, "wishes", pack(tmp_path, monkeypatch, wishes=toml))
     assert all(to["tea"].search(each) for each in ("green", "Oolong", "weißer Tee"))
     assert to.patterns("r")[0][1].search("xx")
-    assert [(block["put"], rule.pattern) for block, rule in to.blocks("rule")] == [("d", "c"), ("e", "f++")]
+    assert [(block["put"], rule.pattern) for block, rule in to.blocks("rule")] == [("d", "c"), ("d", "f++")]
 
 
 def test_a_pack_may_say_nothing_for_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,6 +132,30 @@ def test_a_pack_may_say_nothing_for_a_file(tmp_path: Path, monkeypatch: pytest.M
         ("w = 'a+'\ntea = [{ pattern = '{w}b', yes = ['ab'] }]", "has no bound"),
         ("tea = [{ pattern = '(a', yes = ['a'] }]", "is no pattern"),
         ("tea = [{ pattern = '{leaf}', yes = ['a'] }]", "names {leaf}"),
+        ("tea = [{ pattern = '(?:a{0,99}){0,99}b', yes = ['ab'] }]", "has no bound"),
+        ("tea = [{ pattern = '(?:a|a){0,50}b', yes = ['ab'] }]", "has no bound"),
+        ("tea = [{ pattern = '(?x) a * b', yes = ['ab'] }]", "has no bound"),
+        ("tea = [{ pattern = 'a{0,100000}', yes = ['aa'] }]", "has no bound"),
+        (
+            "tea = [{ pattern = 'a{0,99}a{0,99}a{0,99}', yes = ['aa'] }]",
+            "can match in more than 100,000 ways",
+        ),
+        (
+            "tea = [{ pattern = 'a{0,99999999999}', yes = ['aa'] }]",
+            "language pack xx, wishes.toml: tea: .*no pattern",
+        ),
+        ("tea = [{ pattern = 'a', yes = 'a' }]", "yes and no of 'a' are no lists of sentences"),
+        ("tea = [{ pattern = 'a', yes = ['a'], put = 'x' }]", "has put, which this list does not read"),
+        ("rule = ['a']", "'a' is no table with a pattern"),
+        ("rule = [{ pattern = 'a', yes = ['a'] }]", "'a' has no put; it is one of 'd'"),
+        ("rule = [{ pattern = 'a', put = 'x', yes = ['a'] }]", "has put = 'x'; it is one of 'd'"),
+        ("rule = [{ pattern = 'a', put = 1, yes = ['a'] }]", "has put = 1; it is one of 'd'"),
+        (r"rule = [{ pattern = 'a', put = '\g<b>', yes = ['a'] }]", "cannot be put: unknown group name"),
+        (
+            "rule = [{ pattern = 'a', put = 'd', key = 2, yes = ['a'] }]",
+            "has key, which this list does not read",
+        ),
+        ("named = [{ pattern = 'a', yes = ['a'] }]", r"'a' lacks what the entries .* have: \(\?P<what>"),
         ("tea = [3]", "3 is neither a word nor a table with a pattern"),
         ("milk = ['green']", "milk: a pack adds to lists and blocks, and this is none here"),
         ("start = ['green']", "start: a pack adds to lists and blocks"),
