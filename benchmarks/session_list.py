@@ -1,11 +1,12 @@
-"""What a page of sessions costs in a SQLite store with many.
+"""What a page of sessions, and of a user's timeline, costs in a SQLite store with many.
 
 Run: python benchmarks/session_list.py [--sessions 100000] [--users 500] [--rounds 200] [--json FILE]
 
 A store is filled with sessions of two messages each, one by the user and one by one of 40 agents; a tenth
-of the sessions has a name. Then pages of 50 rows are asked for: of everybody, of a user, of an agent that
-speaks often and of one that seldom does, within a week, long ago, and far down the list. Figures are
-milliseconds of wall time, p50 and p95 over the rounds; the target is a p95 of 50.
+of the sessions has a name, each one record that was read from it. Then pages of 50 rows are asked for: of
+everybody, of a user, of an agent that speaks often and of one that seldom does, within a week, long ago, and
+far down the list; and pages of ten chapters of a user's timeline. Figures are milliseconds of wall time, p50
+and p95 over the rounds; the target is a p95 of 50.
 """
 
 import argparse
@@ -17,7 +18,9 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import TypeAlias
 
+from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.model.records import DIGEST_FAMILY, SESSION_FAMILY, Filter, Record, Source, new_id
 from supervisor_memory.stores.sessions import NAME, SUBJECT, list_sessions
 from supervisor_memory.stores.sqlite.store import SqliteBackend
@@ -26,20 +29,31 @@ START = 1_700_000_000.0
 APART = 600.0
 TOGETHER = 5_000
 PAGE = 50
+CHAPTERS = 10
+Place: TypeAlias = tuple[float, str, str] | None
 DAY = 86_400.0
 
 
 def of_session(number: int, users: int) -> Iterator[Record]:
     user, session, at = f"user-{number % users}", f"thread-{number}", START + number * APART
     agent = "seldom" if number % 1_000 == 0 else f"agent-{number % 40}"
+    ids = new_id(), new_id()
     for place, by in enumerate((None, agent)):
         yield Record(
-            *(new_id(), (SESSION_FAMILY, user), f"Message {place} of {session}", "task-traces"),
+            *(ids[place], (SESSION_FAMILY, user), f"Message {place} of {session}", "task-traces"),
             created_at=at + place,
             updated_at=at + place,
             layer="history",
             source=Source("agent" if by else "user", by, session),
         )
+    learned = f"Learned in {session}: {random.Random(number).random()}"
+    yield Record(
+        *(new_id(), ("domain_facts", user), learned, "domain-facts"),
+        created_at=at,
+        updated_at=at,
+        source=Source("user", None, session),
+        ref_id=ids[0],
+    )
     if number % 10 == 0:
         yield Record(
             *(new_id(), (DIGEST_FAMILY, user), f"Name of {session}", "task-traces", at, at, "summary"),
@@ -83,13 +97,29 @@ def main() -> None:
             "long ago": lambda: (Filter(until=START + 3 * DAY), None),
             "far down": lambda: (Filter(), (anywhere(), "user-1", "thread-1")),
         }
+        memory = SupervisorMemory(Settings(embedding_model="none"), backend=backend)
+
+        def chapters(where: Filter, after: Place) -> object:
+            cursor = after and json.dumps(after)
+            asked_of = {"user_id": where.user_id or "", "since": where.since, "until": where.until}
+            return memory.timeline(**asked_of, limit=CHAPTERS, after=cursor)
+
+        def listed(where: Filter, after: Place) -> object:
+            return list_sessions(backend, where, limit=PAGE, after=after)
+
+        verbs = dict.fromkeys(questions, listed)
+        questions["a timeline"] = questions["a user"]
+        questions["a timeline's week"] = lambda: (
+            Filter(f"user-{chance.randrange(asked.users)}", since=(at := anywhere()), until=at + 7 * DAY),
+            None,
+        )
         told: dict[str, dict[str, float]] = {}
         for name, ask in questions.items():
-            times = []
+            verb, times = verbs.get(name, chapters), list[float]()
             for _ in range(asked.rounds):
                 where, after = ask()
                 began = time.perf_counter()
-                list_sessions(backend, where, limit=PAGE, after=after)
+                verb(where, after)
                 times.append((time.perf_counter() - began) * 1_000)
             told[name] = {"p50": statistics.median(times), "p95": statistics.quantiles(times, n=20)[-1]}
     print(f"{asked.sessions:,} sessions of {asked.users} users, a page of {PAGE}, {asked.rounds} rounds, ms")

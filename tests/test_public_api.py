@@ -21,7 +21,18 @@ ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("README*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.py")])
 VERBS = (
     *("write", "add", "add_many", "search", "get", "get_all", "history", "update", "delete", "delete_all"),
-    *("topics", "messages", "session", "erase", "reembed", "forget", "export", "import_from", "copy_to"),
+    *(
+        "topics",
+        "messages",
+        "session",
+        "timeline",
+        "erase",
+        "reembed",
+        "forget",
+        "export",
+        "import_from",
+        "copy_to",
+    ),
     *("revert", "route", "summarize", "recall", "remember", "flush", "close"),
 )
 

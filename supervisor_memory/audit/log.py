@@ -308,10 +308,21 @@ class AuditLog:
         run_id: str | None = None,
         record_id: str | None = None,
         id: str | None = None,
+        op: str | None = None,
+        session_ids: Sequence[str] | None = None,
+        since: float | None = None,
+        until: float | None = None,
         before: int | None = None,
     ) -> Sequence[Injection]:
-        """The latest notes and searches, newest first; see `turns.injections`."""
+        """The latest notes and searches, newest first; see `turns.injections`.
+
+        Args:
+            session_ids: Sessions of the user that is named.
+        """
         self.flush()
+        named = None
+        if session_ids is not None:
+            named = [self.session_name(user_id or "", each) or "" for each in session_ids]
         with self._database.reading() as connection:
             subject = None if user_id is None else _of_user(connection, "subject", user_id) or ""
             return turns.injections(
@@ -320,6 +331,10 @@ class AuditLog:
                 run_id=self.run_name(run_id),
                 record_id=record_id,
                 id=id,
+                op=op,
+                sessions=named,
+                since=since,
+                until=until,
                 before=before,
                 limit=max(0, limit),
             )

@@ -138,13 +138,18 @@ def injections(
     run_id: str | None = None,
     record_id: str | None = None,
     id: str | None = None,
+    op: str | None = None,
+    sessions: Sequence[str] | None = None,
+    since: float | None = None,
+    until: float | None = None,
     before: int | None = None,
     limit: int,
 ) -> list[Injection]:
     """The latest notes and searches, newest first.
 
     Args:
-        subject, run_id: By their names in the log.
+        subject, run_id, sessions: By their names in the log; any of the sessions.
+        since, until: In seconds since 1970, without `until` itself.
         record_id: Only those that showed or left out this record.
         before: Only rows with a smaller `seq`.
     """
@@ -155,6 +160,13 @@ def injections(
             ("run_id = ?", run_id),
             ("instr(shown || dropped, ?)", None if record_id is None else f"[{json.dumps(record_id)},"),
             ("id = ?", id),
+            ("op = ?", op),
+            (
+                "session IN (SELECT value FROM json_each(?))",
+                None if sessions is None else json.dumps([*sessions]),
+            ),
+            ("ts_us >= ?", None if since is None else round(since * _MICRO)),
+            ("ts_us < ?", None if until is None else round(until * _MICRO)),
             ("seq < ?", before),
         )
         if value is not None

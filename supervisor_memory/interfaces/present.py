@@ -58,6 +58,13 @@ def session_told(
     return {**told, "messages": [asdict(each) for each in said]}
 
 
+def timeline_told(memory: SupervisorMemory, *, limit: int, **asked: Any) -> dict[str, Any]:
+    """A page of a user's timeline, and where the next one begins."""
+    told = [each.to_dict() for each in memory.timeline(limit=limit, **asked)]
+    after = told[-1]["cursor"] if len(told) == limit else None
+    return {"user_id": asked["user_id"], "sessions": told, "next": after}
+
+
 def _session(row: SessionRow) -> dict[str, Any]:
     told = asdict(row)
     return {**told, "message_count": told.pop("messages"), "status": row.status}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from supervisor_memory.errors import InvalidContent, RecordNotFound
 from supervisor_memory.flow import Recipe, Turn, recall
@@ -33,9 +33,13 @@ from supervisor_memory.model.versions import Version
 from supervisor_memory.ports import NoStore, Ports, Services
 from supervisor_memory.reading.topics import Topic, table_of_contents
 from supervisor_memory.stages.pre_retrieval.route import route
+from supervisor_memory.stores.sessions import place_of
 from supervisor_memory.telemetry import of_many, of_search, spanned
 from supervisor_memory.upkeep.edit import Curator, asked_for, in_order
 from supervisor_memory.wiring.trail import Trail
+
+if TYPE_CHECKING:
+    from supervisor_memory.reading.timeline import Chapter
 
 
 def summary(texts: Sequence[str], goal: str, view: NoStore) -> str:
@@ -263,6 +267,49 @@ class Reader:
             )
         self.trail.accessed("session", said, scope)
         return said
+
+    def timeline(
+        self,
+        *,
+        user_id: str,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        session_id: str | None = None,
+        agent_id: str | None = None,
+        with_said: bool = False,
+        limit: int = 10,
+        after: str | None = None,
+    ) -> "Sequence[Chapter]":
+        """What was said, learned, changed and decided between two moments, by session, newest first.
+
+        Args:
+            since, until: Of what was said; a day given as text counts whole. None: no bound.
+            session_id, agent_id: Only this session; only those in which this agent spoke.
+            with_said: Whether messages are told word for word, too.
+            limit: Most sessions.
+            after: The `session.cursor` of the last chapter of the page before.
+
+        Raises:
+            InvalidContent: an argument cannot be what it is for.
+            BackendError, DeadlineExceeded: the store failed, or is out of reach.
+        """
+        from supervisor_memory.reading.timeline import timeline  # a turn needs none of it
+
+        scope = Scope(user_id, agent_id, session_id)
+        where = Filter(
+            scope.user_id,
+            session_id=scope.session_id,
+            agent_id=scope.agent_id,
+            since=as_moment(since, what="since", end=False),
+            until=as_moment(until, what="until", end=True),
+        )
+        place, most = place_of(after), check_amount(limit, what="limit")
+        ports = Ports(self.services, seconds=_SECONDS, now=self.services.clock())
+        told = timeline(where, ports, limit=most, after=place, with_said=with_said)
+        ids = [entry.id for chapter in told for entry in chapter.entries]
+        seen = ports.store(self.services.backend.get, list(dict.fromkeys(ids)))
+        self.trail.accessed("timeline", seen, Scope(scope.user_id), ports=ports)
+        return told
 
     def route(self, text: str, scope: Scope, *, policy: Literal["default"] = "default") -> Route:
         """Whether a text asks for memory, or holds something to remember: by rules, with their names."""

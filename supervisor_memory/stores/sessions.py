@@ -1,11 +1,12 @@
 """List the sessions of a store, and tell their names and ends from their states."""
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from supervisor_memory.errors import BackendUnavailable
+from supervisor_memory.errors import BackendUnavailable, InvalidContent
 from supervisor_memory.model.records import DIGEST_FAMILY, Filter, Record
 from supervisor_memory.stores.protocol import (
     Copied,
@@ -53,6 +54,19 @@ def list_sessions(
         return ()
     states = {(each.user_id, each.attribute or ""): each for each in _states(backend, where)}
     return tuple(with_state(row, states.get((row.user_id, row.session_id))) for row in first)
+
+
+def place_of(cursor: str | None) -> tuple[float, str, str] | None:
+    """The place that the cursor of a row tells; InvalidContent: it is none."""
+    if cursor is None:
+        return None
+    try:
+        at, user_id, session_id = json.loads(cursor)
+        return float(at), str(user_id), str(session_id)
+    except (ValueError, TypeError) as error:
+        raise InvalidContent(
+            f"after is {str(cursor)[:64]!r}; pass the cursor of a row as it was given", key="after"
+        ) from error
 
 
 def with_state(row: SessionRow, state: Record | None) -> SessionRow:

@@ -3,7 +3,6 @@
 The state of a session is kept in one record: its name, when it was closed, and its digest.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +13,6 @@ from supervisor_memory.errors import (
     BackendError,
     ConfirmationRequired,
     Conflict,
-    InvalidContent,
     RecordNotFound,
 )
 from supervisor_memory.model.arguments import Moment, as_moment, check_amount, check_login
@@ -33,7 +31,15 @@ from supervisor_memory.ports import Ports, ReadStore, Services
 from supervisor_memory.stages.insert.draft import embedded
 from supervisor_memory.stores.changes import is_no_new_version
 from supervisor_memory.stores.protocol import Change, Commit, ErasesRecords, SessionRow
-from supervisor_memory.stores.sessions import CLOSED_AT, NAME, SUBJECT, UNTIL, list_sessions, states_of
+from supervisor_memory.stores.sessions import (
+    CLOSED_AT,
+    NAME,
+    SUBJECT,
+    UNTIL,
+    list_sessions,
+    place_of,
+    states_of,
+)
 from supervisor_memory.upkeep.edit import Curator, in_order, need_all
 from supervisor_memory.upkeep.erase import OUT_OF_REACH, Receipt
 from supervisor_memory.upkeep.queue.queue import Queue
@@ -122,7 +128,7 @@ class Sessions:
             since=as_moment(since, what="since", end=False),
             until=as_moment(until, what="until", end=True),
         )
-        return self._rows(where, limit=check_amount(limit, what="limit"), after=_place(after))
+        return self._rows(where, limit=check_amount(limit, what="limit"), after=place_of(after))
 
     def get(self, session_id: str, *, user_id: str) -> SessionRow:
         """A session.
@@ -287,18 +293,6 @@ class Sessions:
 def _not_found(scope: Scope) -> RecordNotFound:
     session = scope.session_id or ""
     return RecordNotFound(f"nothing is kept of session {session!r} of user {scope.user_id!r}", id=session)
-
-
-def _place(cursor: str | None) -> tuple[float, str, str] | None:
-    if cursor is None:
-        return None
-    try:
-        at, user_id, session_id = json.loads(cursor)
-        return float(at), str(user_id), str(session_id)
-    except (ValueError, TypeError) as error:
-        raise InvalidContent(
-            f"after is {str(cursor)[:64]!r}; pass the cursor of a row as it was given", key="after"
-        ) from error
 
 
 def _message(record: Record, sequence: int, parent_id: str | None) -> MessageRow:

@@ -37,3 +37,22 @@ def test_a_session_is_named_closed_and_erased(run: Run) -> None:
     assert gone.code == 1
     assert "nothing is kept of session 't1' of user 'ada'" in gone.stderr
     assert run("sessions", "show", "t1", "-u", "bo").code == 1
+
+
+@pytest.mark.usefixtures("backend")
+def test_a_timeline_is_told_by_day_and_session(run: Run) -> None:
+    with SupervisorMemory.from_env() as memory:
+        for session, minutes in (("t1", 15), ("t2", 30)):
+            said = f"Delayed means arrival more than {minutes} minutes late."
+            memory.add(said, user_id="ada", session_id=session, created_at=86_400.0 * minutes)
+    told = run("timeline", "-u", "ada").stdout.splitlines()
+    assert told[0] == "1970-01-31"
+    assert told[1].startswith("  t2: 1 messages until 1970-01-31")
+    changed = "Delayed means arrival more than 30 minutes late. (before: Delayed means arrival more than 15"
+    assert told[2].startswith(f"    changed  {changed}")
+    assert told[3] == "1970-01-16"
+    assert "said " in run("timeline", "-u", "ada", "--said").stdout
+    page = run("timeline", "-u", "ada", "-n", "1", "--json").json
+    rest = run("timeline", "-u", "ada", "--after", page["next"], "--json").json
+    assert ([each["session_id"] for each in rest["sessions"]], rest["next"]) == (["t1"], None)
+    assert run("timeline", "-u", "cy").stdout == "there is no session of cy in that time\n"

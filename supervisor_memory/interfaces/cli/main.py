@@ -95,6 +95,7 @@ _COMMANDS: Final[dict[str, Callable[..., None]]] = {
     "why": auditing.why,
     "preview": auditing.preview,
     "topics": records.topics,
+    "timeline": sessions.timeline,
     "forget": upkeep.forget,
     "export": moving.export,
     "import": moving.import_,

@@ -17,7 +17,12 @@ from supervisor_memory.interfaces.cli.options import (
 )
 from supervisor_memory.interfaces.cli.reviewing import OfAgent
 from supervisor_memory.interfaces.cli.where import Since, Until
-from supervisor_memory.interfaces.present import session_erased, session_told, sessions_told
+from supervisor_memory.interfaces.present import (
+    session_erased,
+    session_told,
+    sessions_told,
+    timeline_told,
+)
 from supervisor_memory.interfaces.printable import moment, one_line
 
 _LINE = 200
@@ -109,6 +114,50 @@ def erase(
         say(f"pending: {line}")
     if told["pending"]:
         raise typer.Exit(FAILED)
+
+
+def timeline(
+    *,
+    user: User,
+    session: Annotated[str | None, Option("--session", help="Only this session.", metavar="ID")] = None,
+    agent: OfAgent = None,
+    since: Since = None,
+    until: Until = None,
+    said: Annotated[bool, Option("--said", help="Show messages, too.")] = False,
+    limit: Annotated[int, Option("--limit", "-n", min=1, max=100, help="At most so many sessions.")] = 10,
+    after: Annotated[str | None, Option("--after", help="Go on after this `next`.", metavar="NEXT")] = None,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Show what was said, learned, changed and decided, by session, and what the notes there cost."""
+    asked = {"session_id": session, "agent_id": agent, "since": since, "until": until, "after": after}
+    with opened(env_file) as memory:
+        told = timeline_told(memory, limit=limit, user_id=user, with_said=said, **asked)
+    if json:
+        print_json(told)
+        return
+    day = None
+    for each in told["sessions"]:
+        if each["day"] != day:
+            day = each["day"]
+            typer.echo(day)
+        _show_chapter(each)
+    if not told["sessions"]:
+        typer.echo(f"there is no session of {one_line(user)} in that time")
+
+
+def _show_chapter(told: dict[str, Any]) -> None:
+    name = f" {one_line(told['name'])!r}" if told["name"] else ""
+    typer.echo(
+        f"  {one_line(told['session_id'])}{name}: {told['said']} messages until {moment(told['last_at'])}"
+    )
+    for each in told["entries"]:
+        before = f" (before: {one_line(each['before'], most=_LINE)})" if each["before"] else ""
+        typer.echo(f"    {each['what']:8} {one_line(each['text'], most=_LINE)}{before} [{each['id']}]")
+    for each in told["costs"]:
+        who = one_line(each["agent_id"] or "supervisor")
+        tokens = f"{each['tokens']} tokens for {each['sources']} of what was said"
+        typer.echo(f"    {each['notes']} notes of {who}: {tokens}")
 
 
 def _done(told: dict[str, Any], *, json: bool) -> None:

@@ -11,7 +11,16 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from supervisor_memory.errors import MemoryAccessDenied, SupervisorMemoryError
-from supervisor_memory.interfaces.dashboard import browse, door, health, inbox, preview, record, turn
+from supervisor_memory.interfaces.dashboard import (
+    browse,
+    door,
+    health,
+    inbox,
+    preview,
+    record,
+    timeline,
+    turn,
+)
 from supervisor_memory.interfaces.dashboard.visit import (
     BASE,
     HEADERS,
@@ -38,6 +47,7 @@ _READING: Final[dict[str, Handler]] = {
     "/inbox": inbox.inbox,
     "/turns": turn.turns,
     "/turn": turn.turn,
+    "/timeline": timeline.timeline,
     "/records": browse.browse,
     "/records/{id}": record.show,
     "/records/{id}/delete": record.ask_delete,

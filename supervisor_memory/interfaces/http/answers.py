@@ -281,6 +281,48 @@ class WholeSession(Session):
     messages: list[Said]
 
 
+class Entry(BaseModel):
+    at: float = Field(description="When it was said.")
+    what: Literal["said", "learned", "changed", "decided"]
+    id: str = Field(description="Of the record or, where none says this, of the message.")
+    text: str
+    agent_id: str | None
+    before: str | None = Field(description="What a changed record said until then.")
+    status: Status | None = Field(description="What a record is now.")
+
+
+class Cost(BaseModel):
+    notes: int
+    tokens: int = Field(description="Of the notes.")
+    sources: int = Field(description="Tokens of the messages, whole, that they stand for.")
+    spared: int = Field(description="The difference.")
+
+
+class CostOfReader(Cost):
+    agent_id: str | None = Field(description="null: the supervisor.")
+
+
+class Chapter(BaseModel):
+    session_id: str
+    user_id: str
+    name: str | None
+    status: Literal["open", "closed"]
+    agents: list[str]
+    first_at: float
+    last_at: float
+    day: str = Field(description="Of its newest message, in UTC.")
+    said: int = Field(description="How many messages are of the period.")
+    entries: list[Entry] = Field(description="In order.")
+    cost: Cost
+    costs: list[CostOfReader]
+
+
+class Timeline(BaseModel):
+    user_id: str
+    sessions: list[Chapter] = Field(description="The one with the newest message first.")
+    next: str | None = Field(description="What to send as `after` for the next page; null: there is none.")
+
+
 class Held(BaseModel):
     user_id: str
     counts: dict[str, int]

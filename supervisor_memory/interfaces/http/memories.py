@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 
 from supervisor_memory.interfaces.http import answers, bodies
 from supervisor_memory.interfaces.http.given import Asking, Memory, OneUser, User, Writing
-from supervisor_memory.interfaces.present import hits_told
+from supervisor_memory.interfaces.present import hits_told, timeline_told
 from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.model.arguments import as_moment
 from supervisor_memory.model.records import Event, Kind, WriteResult, WriteStatus
@@ -52,6 +52,25 @@ def search(body: bodies.Search, memory: Memory, caller: Asking) -> answers.Found
             "considered": [_found(each) for each in told["considered"]] if body.explain else None,
         }
     )
+
+
+@router.get("/timeline")
+def timeline(
+    memory: Memory,
+    user_id: OneUser,
+    *,
+    since: Annotated[str | None, Query(description="What was said from then on.")] = None,
+    until: Annotated[str | None, Query(description="What was said before; a day counts whole.")] = None,
+    session: Annotated[str | None, Query(description="Only this session.")] = None,
+    agent: Annotated[str | None, Query(description="Only sessions in which this agent spoke.")] = None,
+    said: Annotated[bool, Query(description="Whether messages are told word for word, too.")] = False,
+    limit: Annotated[int, Query(ge=1, le=100)] = 10,
+    after: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
+) -> answers.Timeline:
+    """What was said, learned, changed and decided, by session, and what the notes there cost."""
+    asked = {"since": since, "until": until, "session_id": session, "agent_id": agent, "after": after}
+    told = timeline_told(memory, limit=limit, user_id=user_id, with_said=said, **asked)
+    return answers.Timeline.model_validate(told)
 
 
 @router.get("/memories")

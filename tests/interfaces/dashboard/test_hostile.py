@@ -90,7 +90,12 @@ def hostile(memory: SupervisorMemory) -> list[str]:
 def paths(ids: list[str]) -> Iterator[str]:
     count = len(PAYLOADS)
     yield from (f"/dashboard/inbox?page={page}" for page in range(1, count // 10 + 2))
-    yield from ("/dashboard/turns", "/dashboard/health", "/dashboard/preview?user=eve&question=alert+script")
+    yield from (
+        "/dashboard/timeline?user=eve",
+        "/dashboard/turns",
+        "/dashboard/health",
+        "/dashboard/preview?user=eve&question=alert+script",
+    )
     yield from ("/dashboard/records?status=any", "/dashboard/records?status=any&page=2")
     yield from ("/dashboard/records?user=eve&q=alert+script", "/dashboard/records?family=session_messages")
     yield from (f"/dashboard/turn?run=run-{at}" for at in range(count))

@@ -16,10 +16,11 @@ from supervisor_memory.stores.protocol import Change, Commit
 from tests.interfaces.dashboard.conftest import ADDRESS, POLICY, REVIEWER, TOKENS, Visitor
 
 Known = Callable[[str], set[str]]
-PAGES = ("inbox", "turns", "records", "preview", "health")
+PAGES = ("inbox", "turns", "timeline", "records", "preview", "health")
 EMPTY = {
     "inbox": ("Nothing waits for review.", "没有待审的内容。"),
     "turns": ("No turn has read memory yet.", "还没有哪一轮读取过记忆。"),
+    "timeline": ("Choose a user.", "请选择用户。"),
     "records": ("Nothing is remembered yet.", "还没有记住任何内容。"),
     "preview": ("Name a user and a question", "填写用户和问题"),
     "health": ("No records yet.", "还没有记录。"),
@@ -672,3 +673,26 @@ def test_a_request_from_outside_a_browser_may_use_a_bearer_token(app: FastAPI) -
     tool.headers = {"Authorization": f"Bearer {TOKENS['operator']}"}
     assert tool.get("/dashboard/health").status_code == 200
     assert ADDRESS not in tool.get("/dashboard/health").text
+
+
+# --- the timeline
+
+
+def test_a_timeline_tells_what_was_learned_and_changed_and_leads_on(
+    visitor: Visitor, memory: SupervisorMemory
+) -> None:
+    for session, text in (("t/1", LATE), ("t2", LATER)):
+        [done] = memory.add(text, user_id="zoe", session_id=session)
+        memory.recall("What is delayed?", Scope("zoe", session_id=session))
+    memory.review.approve(done.id, reviewer="eve")
+    page = visitor.get("/dashboard/timeline", user="zoe").text
+    [record] = memory.get_all(user_id="zoe")
+    assert f"/dashboard/records/{record.id}" in page
+    assert page.index("changed") < page.index(">learned")
+    assert f'<del class="quiet" dir="auto">{LATE}</del>' in page
+    assert "Notes for supervisor: 1, of " in page
+    one = visitor.text("/dashboard/timeline", user="zoe", session="t/1")
+    assert "said" in one
+    assert LATER not in one
+    assert "No session in that time." in visitor.text("/dashboard/timeline", user="zoe", until="2001-01-01")
+    assert "学到" in visitor.get("/dashboard/timeline", user="zoe", lang="zh").text

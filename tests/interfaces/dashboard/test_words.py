@@ -10,15 +10,18 @@ from supervisor_memory.interfaces import dashboard
 from supervisor_memory.interfaces.dashboard.words import LANGUAGES, WORDS, preferred, worded
 from supervisor_memory.model.explain import REASONS
 from supervisor_memory.model.records import KINDS, SourceClass, Status, WriteStatus
+from supervisor_memory.reading.timeline import What
 from supervisor_memory.stages.insert import doubt
 
 HERE = Path(dashboard.__file__).parent
 SOURCES = [*HERE.glob("*.py"), *HERE.glob("templates/*.html")]
+
 DYNAMIC = (
     "kind.",
     "status.",
     "source.",
     "decision.",
+    "entry.",
     "why.",
     "reason.",
     "part.",
@@ -58,6 +61,7 @@ def test_every_code_that_is_shown_is_worded() -> None:
         *(f"kind.{kind}" for kind in KINDS),
         *(f"status.{status}" for status in get_args(Status)),
         *(f"source.{each}" for each in get_args(SourceClass)),
+        *(f"entry.{each}" for each in get_args(What)),
         *(f"decision.{each}" for each in get_args(WriteStatus)),
         *(f"reason.{code}" for code in REASONS),
         f"why.{doubt.ASKED_FOR}",

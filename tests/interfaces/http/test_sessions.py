@@ -38,3 +38,16 @@ def test_a_token_sees_and_changes_the_sessions_of_its_user_alone(
     assert client("DELETE", "/v1/sessions/b1", "ada", params={"confirm": True}).status_code == 404
     assert client("PATCH", "/v1/sessions/a1", "reader", json={"closed": True}).status_code == 403
     assert client("DELETE", "/v1/sessions/a1", "reader", params={"confirm": True}).status_code == 403
+
+
+def test_a_timeline_is_of_the_tokens_user_alone(memory: SupervisorMemory, client: Client) -> None:
+    say(memory, "bo", "b1", "I prefer coffee.")
+    say(memory, "ada", "a1", "Delayed means arrival more than 15 minutes late.")
+    [session] = client.get("/v1/timeline", "ada")["sessions"]
+    assert (session["session_id"], session["said"], session["cost"]["notes"]) == ("a1", 1, 0)
+    assert [(each["what"], each["text"]) for each in session["entries"]] == [
+        ("learned", "Delayed means arrival more than 15 minutes late.")
+    ]
+    assert client("GET", "/v1/timeline", "ada", params={"user_id": "bo"}).status_code == 403
+    assert client.get("/v1/timeline", "ada", session="b1")["sessions"] == []
+    assert client("GET", "/v1/timeline", "ada", params={"since": "lately"}).status_code == 422

@@ -150,6 +150,8 @@ async def test_a_timeline_is_read_a_page_at_a_time(way: str, store: Path, opened
             await client.call_tool("memory_timeline", {"id": first["messages"][1]["id"], "around": 1})
         )
         assert [each["content"] for each in around["messages"]] == said
+        [session] = told(await client.call_tool("memory_timeline", {}))["sessions"]
+        assert (session["session_id"], session["said"]) == ("long", 3)
 
 
 @NEAR
@@ -319,7 +321,8 @@ async def test_a_text_cannot_get_out_of_the_data_it_is(way: str, store: Path, op
         ("memory_search", {"query": "tea", "where": {"kind": "secret-kind"}}),
         ("memory_get", {"id": ""}),
         ("memory_get", {"id": "x" * 10_000}),
-        ("memory_timeline", {}),
+        ("memory_timeline", {"since": "lately"}),
+        ("memory_timeline", {"after": "x"}),
         ("memory_timeline", {"id": "a", "session_id": "b"}),
         ("memory_timeline", {"session_id": "a\nb"}),
         ("memory_why", {"id": "a", "limit": -1}),

@@ -1,0 +1,146 @@
+"""The timeline: what was said, learned, changed and decided, by session, and what its notes cost."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from supervisor_memory import Scope, Settings, SupervisorMemory
+from supervisor_memory.embedding.hashing import HashingEmbedder
+from supervisor_memory.errors import InvalidContent
+from supervisor_memory.reading.timeline import Chapter, Cost
+from supervisor_memory.testing.clock import MONDAY, FixedClock
+from tests.opened import STORES, opened
+
+DAY = 86_400.0
+
+
+@pytest.fixture(params=[name for name in STORES if name != "qdrant_over_http"])
+def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SupervisorMemory]:
+    settings = Settings(embedding_model="none", queue_worker=False)
+    with (
+        opened(request.param, tmp_path) as backend,
+        SupervisorMemory(
+            settings, backend=backend, clock=FixedClock(MONDAY), embedder=HashingEmbedder()
+        ) as memory,
+    ):
+        yield memory
+
+
+def say(memory: SupervisorMemory, text: str, session: str, *, user: str = "ada", days: float = 1.0) -> None:
+    memory.add(text, user_id=user, session_id=session)
+    memory.services.clock.forward(days=days)  # type: ignore[attr-defined]
+
+
+def told(chapter: Chapter) -> list[tuple[str, str, str | None]]:
+    return [(each.what, each.text, each.before) for each in chapter.entries]
+
+
+def test_each_session_tells_what_was_learned_and_changed_in_it(memory: SupervisorMemory) -> None:
+    say(memory, "Delayed means arrival more than 15 minutes late.", "t1")
+    say(memory, "Good morning!", "t2")
+    say(memory, "Delayed means arrival more than 30 minutes late.", "t3")
+    say(memory, "I prefer coffee.", "t1", user="bo")
+    third, second, first = memory.timeline(user_id="ada")
+    assert [each.session.session_id for each in (third, second, first)] == ["t3", "t2", "t1"]
+    old, new = (f"Delayed means arrival more than {n} minutes late." for n in (15, 30))
+    assert told(first) == [("learned", old, None)]
+    assert (told(second), second.said) == ([], 1)
+    assert told(third) == [("changed", new, old)]
+    assert third.entries[0].id == first.entries[0].id
+    assert [each.at for each in (*first.entries, *third.entries)] == [MONDAY, MONDAY + 2 * DAY]
+
+
+def test_a_period_a_session_and_an_agent_narrow_it_and_pages_follow_each_other(
+    memory: SupervisorMemory,
+) -> None:
+    for number in range(3):
+        say(memory, f"Delayed{number} means more than {number} minutes late.", f"t{number}")
+    memory.remember(
+        [("user", "Which delays?"), ("assistant", "Many.", "stats")], Scope("ada", session_id="t9")
+    )
+    names = [each.session.session_id for each in memory.timeline(user_id="ada", since=MONDAY + DAY)]
+    assert names == ["t9", "t2", "t1"]
+    assert [each.session.session_id for each in memory.timeline(user_id="ada", until=MONDAY + 1)] == ["t0"]
+    [only] = memory.timeline(user_id="ada", session_id="t1", with_said=True)
+    assert [each.what for each in only.entries] == ["said", "learned"]
+    assert only.entries[0].text == only.entries[1].text
+    first = memory.timeline(user_id="ada", limit=2)
+    rest = memory.timeline(user_id="ada", limit=9, after=first[-1].session.cursor)
+    assert [each.session.session_id for each in (*first, *rest)] == ["t9", "t2", "t1", "t0"]
+    assert memory.timeline(user_id="cy") == []
+    with pytest.raises(InvalidContent, match="after"):
+        memory.timeline(user_id="ada", after="t1")
+
+
+def test_a_session_that_began_before_the_period_tells_of_the_period_alone(memory: SupervisorMemory) -> None:
+    say(memory, "Delayed means arrival more than 15 minutes late.", "t1")
+    say(memory, "From now on show delays in minutes.", "t1")
+    [chapter] = memory.timeline(user_id="ada", since=MONDAY + DAY)
+    assert (chapter.said, [each.what for each in chapter.entries]) == (1, ["learned"])
+    assert "minutes" in chapter.entries[0].text
+    assert "Delayed" not in chapter.entries[0].text
+
+
+def test_what_was_decided_is_told_once_the_session_has_a_digest(memory: SupervisorMemory) -> None:
+    said = ["We compared the two carriers all morning.", "We decided to drop the Oslo route in May."]
+    for text in said:
+        say(memory, text, "t1", days=0.001)
+    [open_one] = memory.timeline(user_id="ada")
+    assert "decided" not in [each.what for each in open_one.entries]
+    memory.sessions.close("t1", user_id="ada")
+    memory.flush()
+    [chapter] = memory.timeline(user_id="ada")
+    assert [each for each in told(chapter) if each[1] == said[1]] == [("decided", said[1], None)]
+
+
+def test_a_decision_that_was_kept_as_a_record_is_told_until_the_record_says_otherwise(
+    memory: SupervisorMemory,
+) -> None:
+    say(memory, "We decided to drop the Oslo route in May.", "t1")
+    memory.sessions.close("t1", user_id="ada")
+    memory.flush()
+    for entry in memory.timeline(user_id="ada")[0].entries:
+        memory.delete(entry.id, user_id="ada")
+    [chapter] = memory.timeline(user_id="ada")
+    assert chapter.entries == ()
+
+
+def test_what_was_deleted_is_told_no_more(memory: SupervisorMemory) -> None:
+    say(memory, "Delayed means arrival more than 15 minutes late.", "t1")
+    [chapter] = memory.timeline(user_id="ada")
+    memory.delete(chapter.entries[0].id, user_id="ada")
+    [chapter] = memory.timeline(user_id="ada")
+    assert chapter.entries == ()
+
+
+def test_notes_cost_their_tokens_and_stand_for_the_messages_behind_them(memory: SupervisorMemory) -> None:
+    long = "Delayed means arrival more than 15 minutes late. " + "So much for that; thank you all. " * 30
+    say(memory, long, "t1")
+    asked = "What does delayed mean?"
+    notes = [
+        memory.recall(asked, Scope("ada", session_id="t2", agent_id=agent), said=False)
+        for agent in (None, "stats", "stats")
+    ]
+    say(memory, asked, "t2")
+    chapter, first = memory.timeline(user_id="ada")
+    tokens, behind = notes[0].tokens, memory.services.count_tokens(long.strip())
+    assert chapter.costs[None] == Cost(1, tokens, behind)
+    assert chapter.costs["stats"] == Cost(2, notes[1].tokens + notes[2].tokens, 2 * behind)
+    assert chapter.cost.spared == 3 * behind - sum(each.tokens for each in notes) > 0
+    assert first.cost == Cost()
+    assert memory.timeline(user_id="ada", until=MONDAY + 1)[0].cost == Cost()
+
+
+def test_who_reads_a_timeline_is_in_the_access_log(memory: SupervisorMemory) -> None:
+    say(memory, "Delayed means arrival more than 15 minutes late.", "t1")
+    [chapter] = memory.read_by("eve").timeline(user_id="ada")
+    [row] = memory.audit.accesses(9, user_id="ada", op="timeline")
+    assert (row.agent_id, row.record_id) == ("eve", chapter.entries[0].id)
+
+
+def test_nothing_of_an_erased_session_is_left_in_it(memory: SupervisorMemory) -> None:
+    say(memory, "Delayed means arrival more than 15 minutes late.", "t1")
+    say(memory, "Delayed means arrival more than 30 minutes late.", "t2")
+    memory.sessions.erase("t2", user_id="ada", confirm=True)
+    assert "30" not in str([each.to_dict() for each in memory.timeline(user_id="ada", with_said=True)])
