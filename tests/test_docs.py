@@ -21,11 +21,11 @@ REQUIREMENTS = (
     *(f"T-{number}" for number in range(1, 72)),
     *(f"T-A{number}" for number in range(1, 8)),
     *(f"T-{number}" for number in range(90, 93)),
-    *(f"R-{number}" for number in (*range(1, 10), 21, 25, 27, *range(48, 52), 53)),
-    *(f"S-{number}" for number in (44, 64)),
-    *(f"M-{number}" for number in (1, 2, 21, 22, 23, 24, 28, 31, 33)),
-    *("R-54", "S-14"),
-    *(f"K-{number}" for number in (3, 7, 9, 16, 17, 18, 19, 22, *range(27, 31))),
+    *(f"R-{number}" for number in range(1, 75)),
+    *(f"S-{number}" for number in range(1, 81)),
+    *(f"S-P{number}" for number in range(18)),
+    *(f"M-{number}" for number in range(1, 51)),
+    *(f"K-{number}" for number in range(1, 37)),
 )
 OF_TESTS = ("QDRANT_TEST_URL", "QDRANT_TEST_KEY")
 """What only the tests read."""
