@@ -1,6 +1,6 @@
 """SupervisorMemory: the object a user holds: a `Memory` that can be given to a LangGraph graph."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from supervisor_memory.bridge import twin
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from supervisor_memory.host.ways_in.long_threads import LongThreads
     from supervisor_memory.host.ways_in.middleware import MemoryMiddleware
     from supervisor_memory.host.ways_in.turn import HostTurn
+    from supervisor_memory.host.ways_in.wrapped import ScopeOf
 
 G = TypeVar("G")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class SupervisorMemory(Memory):
@@ -232,6 +234,27 @@ class SupervisorMemory(Memory):
         from supervisor_memory.host.ways_in.turn import HostTurn
 
         return HostTurn(self, scope, text)
+
+    def wrap(self, agent: str | None = None, *, scope: "ScopeOf | None" = None) -> "Callable[[F], F]":
+        """A decorator for any function, sync or async, that takes messages first and answers with some.
+
+        The function is given the messages with a note; what it answers is kept. Messages are a text, or a
+        list of texts, mappings, pairs or messages of LangChain; an answer is a text, a message, a list of
+        these, or a mapping with such a list under "messages". What the user said is heard however it ends.
+
+        Args:
+            agent: None: a supervisor, and the newest message of the user is heard. A name: a sub-agent, whose
+                messages are a task and nobody's words.
+            scope: Who acts, or a function of the call's arguments that says so. None: who acts in the turn
+                or node that calls it.
+
+        Raises:
+            GraphError: the function yields its answer in parts.
+            IdentityError: at a call: nobody says who acts.
+        """
+        from supervisor_memory.host.ways_in.wrapped import wrap
+
+        return wrap(self, agent, scope)
 
     def store(
         self, *, guarded: bool = True, index: "IndexConfig | None" = None, ttl: "TTLConfig | None" = None

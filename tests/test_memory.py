@@ -31,6 +31,7 @@ from supervisor_memory.errors import (
     SupervisorMemoryError,
 )
 from supervisor_memory.model.records import MAX_MESSAGE_BYTES, Message
+from supervisor_memory.reading.timeline import Chapter
 from supervisor_memory.reading.topics import Topic
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.testing.clock import FixedClock
@@ -672,6 +673,8 @@ CONVERSATION: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("topics", (), {"user_id": "u1"}),
     ("messages", ("no-such-id",), {}),
     ("session", ("s1",), {"user_id": "u1"}),
+    ("timeline", (), {"user_id": "u1"}),
+    ("timeline", (), {"user_id": "u1", "after": "no cursor"}),
     ("route", ("From now on use lists.", Scope("u1")), {}),
     ("summarize", (["one", "two"],), {"goal": "x"}),
     ("get", ("no-such-id",), {}),
@@ -704,6 +707,8 @@ def _plain(value: Any) -> Any:
         return value.status, value.saved, value.reason, value.version
     if isinstance(value, Record):
         return value.content, value.kind, value.status, value.version
+    if isinstance(value, Chapter):
+        return value.said, [(each.what, each.text) for each in value.entries], value.cost.notes
     if isinstance(value, Topic):
         return str(value), value.count
     if hasattr(value, "record"):
