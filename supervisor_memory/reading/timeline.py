@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
-from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record, Status
+from supervisor_memory.model.records import Filter, Record, Status
 from supervisor_memory.ports import Ports, ReadStore
 from supervisor_memory.stages.post_retrieval.opening import lines_of, messages_of, still_true
 from supervisor_memory.stores.protocol import SessionRow
@@ -143,7 +143,7 @@ def timeline(
 
 def _chapter(row: SessionRow, where: Filter, ports: Ports, *, with_said: bool) -> Chapter:
     period = Filter(row.user_id, session_id=row.session_id, since=where.since, until=where.until)
-    messages = {each.id: each for each in _every(replace(period, families=(SESSION_FAMILY,)), ports)}
+    messages = {each.id: each for each in _every(replace(period, layers=("history",)), ports)}
     entries = list(_of_records(period, messages, ports))
     decided = {each.text: each for each in _decided(row, messages, ports.read_store())}
     told = {each.text for each in entries}

@@ -144,3 +144,10 @@ def test_nothing_of_an_erased_session_is_left_in_it(memory: SupervisorMemory) ->
     say(memory, "Delayed means arrival more than 30 minutes late.", "t2")
     memory.sessions.erase("t2", user_id="ada", confirm=True)
     assert "30" not in str([each.to_dict() for each in memory.timeline(user_id="ada", with_said=True)])
+
+
+def test_a_session_that_was_imported_is_told_too(memory: SupervisorMemory) -> None:
+    said = "Delayed means arrival more than 15 minutes late."
+    memory.add_many([{"content": said, "session_id": "old", "created_at": MONDAY - DAY}], user_id="ada")
+    [chapter] = memory.timeline(user_id="ada", with_said=True)
+    assert (chapter.said, chapter.entries[0].what, chapter.entries[0].text) == (1, "said", said)
