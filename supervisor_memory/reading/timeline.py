@@ -16,7 +16,7 @@ from supervisor_memory.ports import Ports, ReadStore
 from supervisor_memory.stages.post_retrieval.opening import lines_of, messages_of, still_true
 from supervisor_memory.stores.protocol import SessionRow
 from supervisor_memory.stores.sessions import list_sessions, states_of
-from supervisor_memory.upkeep.edit import need_all
+from supervisor_memory.upkeep.sessions import every
 
 What: TypeAlias = Literal["said", "learned", "changed", "decided"]
 _TOLD: Final[tuple[Status, ...]] = ("active", "stale", "compressed")
@@ -143,7 +143,7 @@ def timeline(
 
 def _chapter(row: SessionRow, where: Filter, ports: Ports, *, with_said: bool) -> Chapter:
     period = Filter(row.user_id, session_id=row.session_id, since=where.since, until=where.until)
-    messages = {each.id: each for each in _every(replace(period, layers=("history",)), ports)}
+    messages = {each.id: each for each in every(replace(period, layers=("history",)), ports)}
     entries = list(_of_records(period, messages, ports))
     decided = {each.text: each for each in _decided(row, messages, ports.read_store())}
     told = {each.text for each in entries}
@@ -166,11 +166,11 @@ def _said(message: Record) -> Entry:
 def _of_records(period: Filter, messages: Mapping[str, Record], ports: Ports) -> Iterable[Entry]:
     """What records say since the messages of a session, and what those said that were read without one."""
     ids = list(messages)
-    found = {each.id: each for each in _every(replace(period, layers=("abstract",), statuses=_TOLD), ports)}
+    found = {each.id: each for each in every(replace(period, layers=("abstract",), statuses=_TOLD), ports)}
     for start in range(0, len(ids), _TOGETHER):
         some = tuple(ids[start : start + _TOGETHER])
         told = Filter(period.user_id, ref_ids=some, layers=("abstract",), statuses=_TOLD)
-        found |= {each.id: each for each in _every(told, ports)}
+        found |= {each.id: each for each in every(told, ports)}
     for record in found.values():
         if record.version == 1:
             versions: Sequence[Record] = [record]
@@ -250,13 +250,3 @@ def _got(ids: Iterable[str], ports: Ports) -> dict[str, Record]:
         page = ports.store(ports.services.backend.get, wanted[start : start + _PAGE])
         found |= {each.id: each for each in page}
     return found
-
-
-def _every(where: Filter, ports: Ports) -> Iterable[Record]:
-    view = ports.read_store()
-    for start in range(0, 2**62, _PAGE):
-        page = view.list(where, limit=_PAGE, offset=start)
-        need_all(ports)
-        yield from page
-        if len(page) < _PAGE:
-            return

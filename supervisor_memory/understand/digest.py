@@ -22,13 +22,21 @@ from supervisor_memory.understand.statements import (
     without_pasted,
 )
 
-Section: TypeAlias = Literal["decided", "next", "done", "learned", "asked", "preferences"]
+Section: TypeAlias = Literal["decided", "next", "done", "learned", "asked", "preferences", "topics"]
 SECTIONS: Final[tuple[Section, ...]] = get_args(Section)
 """Of most worth first."""
 
 _CUES = lexicon("sessions")
 _LABELS = _CUES.table("labels")
-_MOST: Final = {"decided": 16, "next": 10, "done": 10, "learned": 10, "asked": 8, "preferences": 8}
+_MOST: Final = {
+    "decided": 16,
+    "next": 10,
+    "done": 10,
+    "learned": 10,
+    "asked": 8,
+    "preferences": 8,
+    "topics": 24,
+}
 _MOST_READ, _MOST_SENTENCES, _LONGEST = 12_000, 30, 300
 _LEAST_TERMS = 2
 _STILL_PROMISED = 4  # messages after which a promise counts as kept
@@ -81,6 +89,31 @@ def digest(said: Sequence[Said], before: Sequence[Line] = ()) -> tuple[Line, ...
     kept = (each for each in found if not each.is_promise or each.place > last - _STILL_PROMISED)
     lines = _capped(_once(kept))
     return tuple(each.line for each in lines) if _tells_something(lines) else ()
+
+
+def also(said: Iterable[Said], lines: Iterable[Line], before: Sequence[Line] = ()) -> list[Line]:
+    """Sentences of all else that was spoken of, by which a search finds the session; no note tells them.
+
+    The next is always the one with most terms that no line has so far, as long as it has several.
+
+    Args:
+        before: Those of what was said before; the oldest make room.
+    """
+    known: set[str] = set().union(*(terms(line.text) for line in (*lines, *before)))
+    left = [
+        (frozenset(terms(text)), Line("topics", message.id, text))
+        for message in said
+        for text in _sentences(message)
+        if len(text) <= _LONGEST
+    ]
+    found: list[Line] = []
+    while left and len(found) < _MOST["topics"]:
+        held, best = max(left, key=lambda each: len(each[0] - known))
+        if len(held - known) < _LEAST_TERMS:
+            break
+        found.append(best)
+        known |= held
+    return [*before, *found][-_MOST["topics"] :]
 
 
 def is_open(lines: Iterable[Line]) -> bool:

@@ -21,7 +21,7 @@ from supervisor_memory.stages.post_retrieval.unsaid import what_became
 from supervisor_memory.stages.pre_insert.reply import listed
 from supervisor_memory.stores.protocol import ListsSessions, SessionRow
 from supervisor_memory.stores.sessions import LINES, NAME, UNTIL, list_sessions, states_of
-from supervisor_memory.understand.digest import SECTIONS, Line, Said, digest, phrased
+from supervisor_memory.understand.digest import SECTIONS, Line, Said, also, digest, phrased
 from supervisor_memory.upkeep.compact import marks
 from supervisor_memory.upkeep.sessions import keep_state, state_of
 
@@ -214,6 +214,8 @@ class _Digesting:
 
     def _lines(self, messages: Sequence[Record], before: Sequence[Line], view: ReadStore) -> Sequence[Line]:
         said: list[Said] = []
+        topics = [line for line in before if line.section == "topics"]
+        before = [line for line in before if line.section != "topics"]
         lines: Sequence[Line] = before
         for start in range(0, len(messages), _TOGETHER):
             some = messages[start : start + _TOGETHER]
@@ -221,7 +223,10 @@ class _Digesting:
             heard = said_of(each for each in some if each.id not in untold)
             said += heard
             lines = digest(heard, lines)
-        return _by_model(said, before, lines, view) or lines if lines else lines
+        if not lines:
+            return lines
+        lines = _by_model(said, before, lines, view) or lines
+        return [*lines, *also(said, lines, topics)]
 
     def _all(self, where: Filter) -> Iterator[Record]:
         start = 0

@@ -28,7 +28,6 @@ from supervisor_memory.model.records import (
     new_id,
 )
 from supervisor_memory.ports import Ports, ReadStore, Services
-from supervisor_memory.stages.insert.draft import embedded
 from supervisor_memory.stores.changes import is_no_new_version
 from supervisor_memory.stores.protocol import Change, Commit, ErasesRecords, SessionRow
 from supervisor_memory.stores.sessions import (
@@ -324,16 +323,17 @@ def _parties(rows: Iterable[tuple[str, SessionRow]]) -> Sequence[PartyRow]:
 def _held(scope: Scope, ports: Ports) -> tuple[Sequence[Record], Sequence[Record]]:
     """The records that go with a session, and those that stay and know messages of it."""
     user_id, session_id = scope.user_id, scope.session_id
-    there = list(_every(Filter(user_id, session_id=session_id, statuses=None), ports))
+    there = list(every(Filter(user_id, session_id=session_id, statuses=None), ports))
     said = {record.id for record in there if record.layer == "history"}
     told = Filter(user_id, ref_ids=tuple(said), statuses=None).everywhere() if said else ()
     states = replace(states_of(user_id, session_id), statuses=None)
-    found = {r.id: r for r in there} | {r.id: r for where in (*told, states) for r in _every(where, ports)}
+    found = {r.id: r for r in there} | {r.id: r for where in (*told, states) for r in every(where, ports)}
     doomed = {record.id: record for record in found.values() if _goes(record, scope, said)}
     return [*doomed.values()], [record for record in found.values() if record.id not in doomed]
 
 
-def _every(where: Filter, ports: Ports) -> Iterator[Record]:
+def every(where: Filter, ports: Ports) -> Iterator[Record]:
+    """All records that match, page by page; BackendUnavailable: the store is out of reach."""
     view = ports.read_store()
     for start in range(0, 2**62, _PAGE):
         page = view.list(where, limit=_PAGE, offset=start)
@@ -413,9 +413,10 @@ def keep_state(
 ) -> Record | None:
     """Change the state of a scope's session, or make it; None: there was nothing to change.
 
-    If others change it meanwhile, it is read and changed again, so that no change is lost. The content is
-    embedded once it is a digest. A new state whose `created_at` is before its user's erasure is refused, so
-    the ports of a digest are made before its messages are read.
+    If others change it meanwhile, it is read and changed again, so that no change is lost. The state has no
+    vector: a digest is about so many things that its vector is like none of them. A new state whose
+    `created_at` is before its user's erasure is refused, so the ports of a digest are made before its
+    messages are read.
 
     Args:
         scope: With the session and, if its messages are those of a task, the task.
@@ -442,7 +443,7 @@ def keep_state(
             text = f"{text}\n[{scope.session_id}]"
         new = replace(new, content=text, content_hash=content_hash(text), updated_at=now_ports.now)
         if old is None or text != old.content or UNTIL not in old.metadata:
-            new = embedded(new, view) if UNTIL in new.metadata else replace(new, embedder=None)
+            new = replace(new, embedder=None)
         event = AuditEvent.of(
             "add" if old is None else "update",
             new,

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from supervisor_memory.understand.digest import Line, Said, Section, digest, is_open, phrased
+from supervisor_memory.understand.digest import Line, Said, Section, also, digest, is_open, phrased
 
 TURNS = (
     (
@@ -124,3 +124,22 @@ def test_a_strange_message_takes_no_longer_than_others(text: str) -> None:
     began = time.process_time()
     digest(said(text, text))
     assert time.process_time() - began < 5.0
+
+
+def test_what_else_was_spoken_of_is_told_by_the_sentences_with_most_that_is_new() -> None:
+    spoken = said(
+        "We painted the fence green.", "The fence again.", "Melanie sold three bowls at the market."
+    )
+    lines = [Line("asked", "0", "We painted the fence green.")]
+    [line] = also(spoken, lines)
+    assert line == Line("topics", "2", "Melanie sold three bowls at the market.")
+    assert also(spoken, lines, [line]) == [line]
+    assert also([], []) == []
+
+
+def test_of_much_else_the_newest_is_kept() -> None:
+    many = said(*(f"Depot{n} sold lamps{n} and chairs{n}." for n in range(60)))
+    first = also(many[:30], [])
+    later = also(many[30:], [], first)
+    assert len(first) == len(later) == 24
+    assert not {line.message_id for line in later} & {line.message_id for line in first}

@@ -90,7 +90,6 @@ def test_a_digest_is_found_by_its_layer_and_not_among_ordinary_records(backend: 
     (hit,) = memory.search("green tea", user_id="ada", threshold=0, layers=["summary"])
     assert [each.record.content for each in ordinary] == ["Ada likes green tea"]
     assert hit.record.content == "Ada asked for green tea and got it."
-    assert hit.record.embedder is not None
     assert [record.content for record in memory.get_all(user_id="ada")] == ["Ada likes green tea"]
     assert "got it" not in str(memory.topics(user_id="ada"))
 

@@ -108,13 +108,18 @@ def _sessions(plan: Recalling, view: ReadStore) -> Iterator[_Session]:
         yield from _digested_now(replace(of_user, session_id=id_), before, view)
     for id_, state in known.items():
         if id_ != scope.session_id:
-            yield _Session.of(id_, lines_of(state), state.metadata["until"], state)
+            yield _Session.of(id_, _told_lines(state), state.metadata["until"], state)
 
 
 def lines_of(state: Record) -> Iterator[Line]:
     """The lines of a session's state, in the order in which they were said."""
     for each in state.metadata.get("lines") or ():
         yield Line(*each)
+
+
+def _told_lines(state: Record) -> Iterator[Line]:
+    """The lines of a session's state that a note may tell."""
+    return (line for line in lines_of(state) if line.section != "topics")
 
 
 def _digested_now(of_session: Filter, before: Record | None, view: ReadStore) -> Iterator[_Session]:
@@ -125,7 +130,7 @@ def _digested_now(of_session: Filter, before: Record | None, view: ReadStore) ->
         if until is None or each.created_at > until
     ]
     newest.sort(key=lambda each: (each.created_at, each.id))
-    lines = digest(said_of(newest), tuple(lines_of(before)) if before else ())
+    lines = digest(said_of(newest), tuple(_told_lines(before)) if before else ())
     if lines and newest:
         yield _Session.of(of_session.session_id or "", lines, newest[-1].created_at, before or newest[-1])
 
