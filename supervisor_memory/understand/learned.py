@@ -21,12 +21,13 @@ class Learned:
 
     `chance` is the probability that the sentence states something lasting, `wish` that it wants something of
     the assistant rather than tells something, both in [0, 1]. `marks` are the pieces of the sentence that
-    weighed most, the strongest first.
+    weighed most, the strongest first. `is_lasting` says that the chance is enough to keep it.
     """
 
     chance: float
     wish: float
     marks: tuple[str, ...]
+    is_lasting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +96,12 @@ def weigh(text: str, weights: Weights) -> Learned:
     lasting, wish = (bias[n] + share * sum(found[n] for found in known.values()) for n in range(len(bias)))
     told = (each for each in known if _READABLE.fullmatch(each) and known[each][0] > 0)
     shown = sorted(told, key=lambda each: (-known[each][0], each))[:_SHOWN]
-    return Learned(_chance(lasting), _chance(wish), tuple(shown))
+    chance = _chance(lasting)
+    return Learned(chance, _chance(wish), tuple(shown), chance >= weights.least)
 
 
 def _chance(score: float) -> float:
     return 1 / (1 + math.exp(-score))
-
-
-def second_reading(text: str) -> Learned | None:
-    """What the shipped weights say of a sentence that is worth keeping by them; None: it is not."""
-    found = weigh(text, weights())
-    return found if found.chance >= weights().least else None
 
 
 @cache

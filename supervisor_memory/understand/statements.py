@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.unseen import UNSEEN
 from supervisor_memory.model.records import Kind
-from supervisor_memory.understand.learned import Learned, second_reading
+from supervisor_memory.understand.learned import Learned, weigh, weights
 
 Relation: TypeAlias = Literal["definition", "alias", "includes", "excludes"]
 
@@ -191,7 +191,7 @@ class Statement:
 
     `kind` is set if the sentence is worth remembering; `text` is the sentence as it was written, and `start`
     its place in the message. `retracts` is the part taken back: "I want tables" of "forget that I want
-    tables". `learned` is what the second reader says, where the rules had no verdict.
+    tables". `learned` is what the second reader says of a sentence on which the rules have no verdict.
     """
 
     text: str
@@ -446,10 +446,16 @@ def _twice(found: Statement) -> Statement:
     What is quoted says nothing by itself: 'Proofread: "I prefer the early shift."' is too little to judge.
     """
     text = normal(found.text)
-    hidden = masked(text)
-    if found.reason != "none" or not _says_enough(hidden) or (learned := second_reading(text)) is None:
+    if found.reason != "none" or not _says_enough(masked(text)):
         return found
-    is_users = _WISHES["about_the_user"].search(hidden)
+    return decided(found, weigh(text, weights()))
+
+
+def decided(found: Statement, learned: Learned) -> Statement:
+    """A sentence on which the rules have no verdict, with that of the second reader."""
+    if not learned.is_lasting:
+        return replace(found, does="nothing", reason="none", kind=None, learned=learned)
+    is_users = _WISHES["about_the_user"].search(masked(normal(found.text)))
     is_wish = learned.wish >= _EVEN
     return replace(
         found,

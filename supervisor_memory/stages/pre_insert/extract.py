@@ -93,16 +93,23 @@ def noted(
 # --- the user ------------------------------------------------------------------------------------------
 
 
-def read_user(message: Message, *, source: Source = Source()) -> Extracted:  # noqa: B008 - frozen
+def read_user(
+    message: Message,
+    *,
+    source: Source = Source(),  # noqa: B008 - frozen
+    again: Callable[[Statement], Statement] = lambda statement: statement,
+) -> Extracted:
     """One candidate for each sentence in which the user states something lasting, or takes it back.
 
     Args:
         source: Where the turn came from; the message's id and name are added.
+        again: Judges a judged sentence again, knowing more.
     """
     if message.role != "user":
         return Extracted()
     said = replace(source, source_class="user", message_id=message.id, speaker=message.name)
     read = read_statements(message.content)
+    read = replace(read, all=tuple(map(again, read.all)))
     kept = read.worth_keeping
     return Extracted(
         tuple(_of_statement(each, said) for each in kept),

@@ -8,7 +8,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, groupby, islice
 from typing import Any, TypeAlias
 
@@ -40,7 +40,8 @@ from supervisor_memory.stages.post_retrieval.format import strip_notes
 from supervisor_memory.stages.post_retrieval.unsaid import UNSURE
 from supervisor_memory.stages.pre_insert import extract
 from supervisor_memory.understand.rejection import tally
-from supervisor_memory.understand.statements import sentences
+from supervisor_memory.understand.sense import ASKED_FROM, sense_of
+from supervisor_memory.understand.statements import Statement, decided, normal, sentences
 
 _Words: TypeAlias = tuple[str, ...]
 
@@ -311,6 +312,16 @@ def _numbered(keys: Iterable[str]) -> Iterator[str]:
 _APART = 1e-6  # seconds between two messages of one turn; times since 1970 have no finer place
 
 
+def _by_sense(found: Statement, *, view: NoStore) -> Statement:
+    """A sentence as the second reader judges it by its sense, too, where an embedder answers."""
+    words = found.learned
+    if words is None or words.chance < ASKED_FROM or (embedder := view.embedder) is None:
+        return found
+    sense = sense_of(embedder.fingerprint)
+    vector = view.embed_query(normal(found.text)) if sense else None
+    return decided(found, sense.again(words, vector)) if sense and vector is not None else found
+
+
 def gather(said: Remembering, view: ReadStore) -> Remembering:
     """Candidates by rules: what the user stated, what an agent brought. Each points to its message."""
     if said.is_given:
@@ -321,7 +332,8 @@ def gather(said: Remembering, view: ReadStore) -> Remembering:
     found: list[Candidate] = []
     unkept: list[str] = []
     for message, records in zip(said.messages, kept, strict=True):
-        read = extract.read_user(replace(message, content=_read(message.content)), source=source)
+        own = replace(message, content=_read(message.content))
+        read = extract.read_user(own, source=source, again=partial(_by_sense, view=view))
         found += [replace(each, ref_id=_part_with(each, records)) for each in read.candidates]
         unkept += read.unkept
     if scope.agent_id is not None:
