@@ -77,7 +77,7 @@ def sense_of(fingerprint: str) -> Sense | None:
     file = files("supervisor_memory.language").joinpath("sense", f"{model}.npz")
     if not file.is_file():
         return None
-    with file.open("rb") as opened, np.load(opened) as read:
+    with file.open("rb") as opened, np.load(opened, allow_pickle=False) as read:
         if not dimension.endswith(f"/{read['landmarks'].shape[1]}"):
             return None
         landmarks = read["landmarks"].astype(np.float32)
