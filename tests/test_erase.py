@@ -243,6 +243,8 @@ def test_who_writes_while_a_user_is_erased_leaves_only_what_was_said_afterwards(
     writers = [threading.Thread(target=write, args=(user,)) for user in ("ada", "bo", "ada", "bo")]
     for writer in writers:
         writer.start()
+    while {user for user, _ in list(written)} != {"ada", "bo"}:
+        time.sleep(0.05)
     time.sleep(0.3)
     receipts = [memory.erase(user_id="ada", confirm=True) for _ in range(2)]
     time.sleep(0.3)

@@ -7,6 +7,8 @@ else was faster than is decided again; each decision has a row in the audit log.
 """
 
 import functools
+import random
+import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
@@ -73,6 +75,7 @@ _UNSURE = "unsure-who-said-it"
 """Why what was said waits: the store could not tell whether an agent had said it before."""
 _KNOWN_OF_DEEDS = frozenset({"digest", "rows", "writes"})  # what a text that only names a file has not
 _TRIES = 20
+_PAUSE, _LONGEST_PAUSE = 0.001, 0.1  # seconds
 _STRENGTH: Mapping[Event | None, int] = {"DELETE": 3, "UPDATE": 2, "ADD": 1, "NONE": 0, None: 0}
 _AGREED: tuple[Kind, ...] = ("domain-facts", "user-profile", "identity")
 _MOST_DENIED = 8  # sentences
@@ -127,6 +130,8 @@ def place(
                 repeated.add(event_id)
             elif (attempt := attempt + 1) == _TRIES:
                 raise
+            else:  # whoever waits a while of chance does not meet the same rivals again
+                time.sleep(random.uniform(0, min(_PAUSE * 2**attempt, _LONGEST_PAUSE)))
             continue
         except WasErased as error:  # a turn that runs again: only what is new of it is remembered
             refused = error.facts["record_ids"]
