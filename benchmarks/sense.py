@@ -133,7 +133,7 @@ def main() -> None:
         assert embedder is not None
         chosen = [n for n, each in enumerate(every) if each.lang in languages]
         lines = [every[n] for n in chosen]
-        vectors = np.stack([embedder.embed_query(each.text) for each in lines])
+        vectors = np.stack(list(embedder.embed_documents([each.text for each in lines])))
         chances = left_out(words, chosen, vectors)
         least = min(t for t in np.arange(0.4, 1, 0.01) if shares(lines, chances, t)[1] <= STORED)
         for lang in languages:

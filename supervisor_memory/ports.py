@@ -39,7 +39,7 @@ Complete = Callable[[str], str]
 _EMBED_SHARE = 0.5  # of the time left, so that a hanging embedder leaves time for a search by words
 _MODEL_SHARE = 0.8  # of the time left, so that a hanging model leaves time for the commit
 _STEP_SHARE = 0.8  # of the time left, so that a hanging step leaves time for the answer
-_KNOWN_QUERIES = 64
+_KNOWN_VECTORS = 96
 _MOST_RESTING = 10_000
 _LONGEST_SAID = 1_000
 _log = logging.getLogger("supervisor_memory")
@@ -71,8 +71,9 @@ class Services:
     bridge: Bridge
     clock: Callable[[], float]
     count_tokens: Callable[[str], int]
-    query_vectors: "dict[tuple[str, str], Vector]" = field(default_factory=dict)
-    """The latest queries' vectors: one question is asked for the supervisor and for each sub-agent."""
+    vectors: "dict[tuple[str, str, str], Vector]" = field(default_factory=dict)
+    """The latest, by embedder, "query" or "text", and words: one question is asked for the supervisor and for
+    each sub-agent, and a sentence is weighed before it is kept."""
     embedder_is_known: threading.Event = field(default_factory=threading.Event)
     """Set once the embedder has said its fingerprint and the like, for which it may load a model."""
     redactor: Redactor = field(default_factory=Redactor)
@@ -124,6 +125,9 @@ class NoStore(Protocol):
     def embed_query(self, text: str) -> "Vector | None":
         """The query's vector; None without an embedder or when it failed (then it is noted)."""
 
+    def embed(self, texts: Sequence[str]) -> "Sequence[Vector | None]":
+        """One vector per text; None where no embedder reads the language, or it failed (then it is noted)."""
+
     @property
     def embedder(self) -> "Embedder | None":
         """The embedder's description; None without an embedder or when it failed (then it is noted)."""
@@ -147,9 +151,6 @@ class Deciding(ReadStore, Protocol):
     @property
     def reading(self) -> ReadStore:
         """The same without the mutation: what a judge is given."""
-
-    def embed(self, texts: Sequence[str]) -> "Sequence[Vector | None]":
-        """One vector per text; None where no embedder reads the language, or it failed (then it is noted)."""
 
     def commit(self, commit: Commit) -> Committed: ...
 
@@ -324,20 +325,43 @@ class _NoStore:
         if embedder is None or not text or not reads(text, embedder=embedder):
             return None
         text = self._services.redactor.text(text)
-        known = self._services.query_vectors
-        key = (embedder.fingerprint, text)
+        known = self._services.vectors
+        key = (embedder.fingerprint, "query", text)
         if (vector := known.get(key)) is not None:
             return vector
         vectors = self._embedding(lambda: _checked(embedder, [embedder.embed_query(text)], count=1))
         if vectors is None:
             return None
-        known[key] = vectors[0]
-        for oldest in list(known)[:-_KNOWN_QUERIES]:
-            known.pop(oldest, None)
+        _keep_latest(known, {key: vectors[0]})
         return vectors[0]
+
+    def embed(self, texts: Sequence[str]) -> "Sequence[Vector | None]":
+        texts = [self._services.redactor.text(text) for text in texts]
+        embedder = self.embedder if texts else None
+        if embedder is None:
+            return [None] * len(texts)
+        known, name = self._services.vectors, embedder.fingerprint
+        found = {text: known.get((name, "text", text)) for text in texts}
+        new = [text for text, v in found.items() if v is None and reads(text, embedder=embedder)]
+        if new:
+            vectors = self._embedding(
+                lambda: _checked(embedder, list(embedder.embed_documents(new)), count=len(new))
+            )
+            if vectors is not None:
+                found.update(zip(new, vectors, strict=True))
+                _keep_latest(known, {(name, "text", text): v for text, v in zip(new, vectors, strict=True)})
+        return [found[text] for text in texts]
 
     def _embedding(self, step: Callable[[], T]) -> T | None:
         return self._ports.attempt("embedder", self._ports.left() * _EMBED_SHARE, step)
+
+
+def _keep_latest(
+    known: "dict[tuple[str, str, str], Vector]", new: "Mapping[tuple[str, str, str], Vector]"
+) -> None:
+    known.update(new)
+    for oldest in list(known)[:-_KNOWN_VECTORS]:
+        known.pop(oldest, None)
 
 
 class _ReadStore(_NoStore):
@@ -367,18 +391,6 @@ class _Deciding(_ReadStore):
     @property
     def reading(self) -> ReadStore:
         return _ReadStore(self._ports)
-
-    def embed(self, texts: Sequence[str]) -> "Sequence[Vector | None]":
-        texts = [self._services.redactor.text(text) for text in texts]
-        embedder = self.embedder if texts else None
-        legible = [] if embedder is None else [text for text in texts if reads(text, embedder=embedder)]
-        if embedder is None or not legible:
-            return [None] * len(texts)
-        vectors = self._embedding(
-            lambda: _checked(embedder, list(embedder.embed_documents(legible)), count=len(legible))
-        )
-        by_text = dict(zip(legible, vectors, strict=True)) if vectors is not None else {}
-        return [by_text.get(text) for text in texts]
 
     def commit(self, commit: Commit) -> Committed:
         told = _redacted(commit, self._services.redactor)

@@ -308,9 +308,9 @@ def test_the_memory_of_the_process_lets_go_of_the_texts(memory: SupervisorMemory
 
     memory.write("Tea at five.", user_id="ada")
     memory.search("tea", user_id="ada")
-    assert memory.services.query_vectors
+    assert memory.services.vectors
     memory.erase(user_id="ada", confirm=True)
-    assert not memory.services.query_vectors
+    assert not memory.services.vectors
     assert terms._known.cache_info().currsize == 0
     assert tables._known.cache_info().currsize == 0
 

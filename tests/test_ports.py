@@ -34,8 +34,8 @@ POWERS: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("stage", "allowed"),
     [
-        ("no_store", set()),
-        ("read_store", {"search", "list", "reads"}),
+        ("no_store", {"embed"}),
+        ("read_store", {"embed", "search", "list", "reads"}),
         ("deciding", set(POWERS)),
         ("maintaining", set(POWERS)),
     ],
@@ -124,9 +124,9 @@ def test_only_the_latest_questions_are_kept() -> None:
     world = ports(embedder=Counting())
     for n in range(200):
         world.no_store().embed_query(f"question {n}")
-    known = list(world.services.query_vectors)
-    assert len(known) == 64
-    assert known[-1][1] == "question 199"
+    known = list(world.services.vectors)
+    assert len(known) == 96
+    assert known[-1][2] == "question 199"
 
 
 def test_an_embedder_that_cannot_read_a_language_is_not_asked() -> None:

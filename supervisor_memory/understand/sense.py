@@ -46,7 +46,7 @@ class Sense:
     least: float
 
     def again(self, by_words: Learned, vector: "NDArray[float32]") -> Learned:
-        """What is learned of a sentence by its words and the vector of it as a query."""
+        """What is learned of a sentence by its words and its vector."""
         near = nearness(vector[None] - self.centre, self.landmarks)[0]
         score = self.bias + self.words * logit(by_words.chance) + float(near @ self.weights)
         chance = 1 / (1 + math.exp(-score))

@@ -65,7 +65,7 @@ class Eraser:
         before, _ = ports.store(self.events.forget, user_id, at=ports.now)
         done = ports.store(store.erase, user_id, at=ports.now, actor=actor)
         since, in_the_way = ports.store(self.events.forget, user_id, at=ports.now)
-        self.services.query_vectors.clear()
+        self.services.vectors.clear()
         out_of_reach = (*OUT_OF_REACH, *done.out_of_reach)
         pending = (*done.pending, *([f"the queue: {in_the_way}"] if in_the_way else []))
         removed = {**done.removed, "events": before + since}

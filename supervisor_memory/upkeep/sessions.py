@@ -245,7 +245,7 @@ class Sessions:
             for what, count in done.removed.items():
                 removed[what] += count
             pending, out_of_reach = done.pending, (*OUT_OF_REACH, *done.out_of_reach)
-        self.services.query_vectors.clear()
+        self.services.vectors.clear()
         return Receipt(scope.user_id, first.now, removed, pending, out_of_reach, session_id)
 
     def _forget_events(self, scope: Scope, *, at: float) -> int:

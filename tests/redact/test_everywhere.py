@@ -84,7 +84,7 @@ class Door:
             "embedder": self.embedder.heard,
             "log": log,
             "audit": [row.payload.decode() for row in self.backend.audit.tail(10**6)],
-            "index": [repr(self.memory.services.query_vectors.keys())],
+            "index": [repr(self.memory.services.vectors.keys())],
         }
         seen = self.directory.parent / "seen"
         for where, lines in told.items():

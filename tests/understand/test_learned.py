@@ -1,7 +1,6 @@
 """The second reader: asked only where no rule has a verdict, and it says what it went by."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import given
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.embedding.minilm import MiniLM
 from supervisor_memory.embedding.open import E5, MINILM, open_embedder
-from supervisor_memory.embedding.protocol import Vector
+from supervisor_memory.embedding.protocol import Matrix
 from supervisor_memory.errors import EmbeddingError
 from supervisor_memory.understand import learned
 from supervisor_memory.understand.sense import sense_of
@@ -73,17 +72,19 @@ def test_weights_add_up_to_a_chance_by_the_logistic_function() -> None:
     assert learned.weigh("Take it", weights).marks == ()
 
 
-class _Hangs:
-    """MiniLM until it is asked for the vector of a query."""
+class _Watched(MiniLM):
+    """MiniLM that tells what it was asked for, and fails if it is to."""
 
-    def __init__(self) -> None:
-        self._own = MiniLM()
+    def __init__(self, *, fails: bool = False) -> None:
+        super().__init__()
+        self._fails = fails
+        self.calls: list[list[str]] = []
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._own, name)
-
-    def embed_query(self, text: str) -> Vector:
-        raise EmbeddingError(f"no memory left for {text}")
+    def embed_documents(self, texts: Sequence[str]) -> Matrix:
+        self.calls.append(list(texts))
+        if self._fails:
+            raise EmbeddingError(f"no memory left for {texts}")
+        return super().embed_documents(texts)
 
 
 LASTING, PASSING = (
@@ -99,7 +100,7 @@ def test_an_embedder_it_was_trained_with_has_a_say_and_others_have_none(model: s
     sense = sense_of(embedder.fingerprint)
     assert sense is not None
     lasting, passing = (
-        sense.again(learned.weigh(text, learned.weights()), embedder.embed_query(text))
+        sense.again(learned.weigh(text, learned.weights()), embedder.embed_documents([text])[0])
         for text in (LASTING, PASSING)
     )
     assert lasting.chance > passing.chance
@@ -110,10 +111,33 @@ def test_an_embedder_it_was_trained_with_has_a_say_and_others_have_none(model: s
 
 def test_words_alone_decide_where_the_embedder_fails() -> None:
     settings = Settings(backend="in_memory")
-    with SupervisorMemory(settings, embedder=_Hangs()) as memory:
+    with SupervisorMemory(settings, embedder=_Watched(fails=True)) as memory:
         memory.add([{"role": "user", "content": STATED_WITHOUT_A_RULE[0]}], user_id="ada")
         (record,) = memory.get_all(user_id="ada")
     with SupervisorMemory(Settings(backend="in_memory", embedding_model="none")) as bare:
         bare.add([{"role": "user", "content": STATED_WITHOUT_A_RULE[0]}], user_id="ada")
         (same,) = bare.get_all(user_id="ada")
     assert record.metadata["extracted"] == same.metadata["extracted"]
+    with SupervisorMemory(settings, embedder=_Watched()) as whole:
+        whole.add([{"role": "user", "content": STATED_WITHOUT_A_RULE[0]}], user_id="ada")
+        (weighed,) = whole.get_all(user_id="ada")
+    assert weighed.metadata["extracted"]["confidence"] != record.metadata["extracted"]["confidence"]
+
+
+def test_the_vector_of_a_sentence_that_is_kept_is_made_once() -> None:
+    watched = _Watched()
+    with SupervisorMemory(Settings(backend="in_memory"), embedder=watched) as memory:
+        memory.add([{"role": "user", "content": STATED_WITHOUT_A_RULE[0]}], user_id="ada")
+        (record,) = memory.get_all(user_id="ada")
+        assert [text for call in watched.calls for text in call].count(record.content) == 1
+        (hit,) = memory.search(STATED_WITHOUT_A_RULE[0], user_id="ada")
+    assert hit.parts["sim"] == pytest.approx(1, abs=0.01)
+
+
+def test_the_sentences_of_a_message_go_to_the_embedder_in_one_call_of_twenty_at_most() -> None:
+    watched = _Watched()
+    told = " ".join(f"Our branch number {n} answers the phone in Danish too." for n in range(60))
+    with SupervisorMemory(Settings(backend="in_memory"), embedder=watched) as memory:
+        memory.add([{"role": "user", "content": told}], user_id="ada", session_id="s")
+    asked = [call for call in watched.calls if all("branch number" in text for text in call)]
+    assert len(asked[0]) == 20

@@ -71,7 +71,7 @@ class Index:
         if hasattr(embeddings, "afunc"):
             embeddings = _OffTheLoop(embeddings)
         embedder = LangChainEmbedder(embeddings, dimension=config.get("dims"), calibration=_AS_THEY_ARE)
-        alone = replace(services, embedder=embedder, query_vectors={}, embedder_is_known=threading.Event())
+        alone = replace(services, embedder=embedder, vectors={}, embedder_is_known=threading.Event())
         return cls(alone, tuple(config.get("fields") or ("$",)))
 
 

@@ -97,19 +97,19 @@ def read_user(
     message: Message,
     *,
     source: Source = Source(),  # noqa: B008 - frozen
-    again: Callable[[Statement], Statement] = lambda statement: statement,
+    again: Callable[[Sequence[Statement]], Sequence[Statement]] = lambda statements: statements,
 ) -> Extracted:
     """One candidate for each sentence in which the user states something lasting, or takes it back.
 
     Args:
         source: Where the turn came from; the message's id and name are added.
-        again: Judges a judged sentence again, knowing more.
+        again: Judges the judged sentences of a message again, knowing more.
     """
     if message.role != "user":
         return Extracted()
     said = replace(source, source_class="user", message_id=message.id, speaker=message.name)
     read = read_statements(message.content)
-    read = replace(read, all=tuple(map(again, read.all)))
+    read = replace(read, all=tuple(again(read.all)))
     kept = read.worth_keeping
     return Extracted(
         tuple(_of_statement(each, said) for each in kept),
@@ -138,7 +138,7 @@ def _of_statement(statement: Statement, source: Source) -> Candidate:
     if statement.retracts:
         found = _taken_back(statement, statement.retracts, kind, source)
     else:
-        content = _trimmed(statement.text) or statement.text
+        content = content_of(statement)
         about = _about(statement.text, kind, statement.definition)
         found = _candidate(content, kind, source, about=about, evidence=statement.text)
     at = (statement.start, statement.start + len(statement.text))
@@ -215,6 +215,11 @@ def _candidate(
 
 
 # --- an explicit write ---------------------------------------------------------------------------------
+
+
+def content_of(statement: Statement) -> str:
+    """What is kept of a sentence: its words without what only leads to them."""
+    return _trimmed(statement.text) or statement.text
 
 
 def taken_back(content: str, *, source: Source = Source()) -> Candidate | None:  # noqa: B008 - frozen

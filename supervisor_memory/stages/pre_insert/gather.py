@@ -41,7 +41,7 @@ from supervisor_memory.stages.post_retrieval.unsaid import UNSURE
 from supervisor_memory.stages.pre_insert import extract
 from supervisor_memory.understand.rejection import tally
 from supervisor_memory.understand.sense import ASKED_FROM, sense_of
-from supervisor_memory.understand.statements import Statement, decided, normal, sentences
+from supervisor_memory.understand.statements import Statement, decided, sentences
 
 _Words: TypeAlias = tuple[str, ...]
 
@@ -309,17 +309,26 @@ def _numbered(keys: Iterable[str]) -> Iterator[str]:
         yield f"{key}{seen[key]}"
 
 
+_MOST_BY_SENSE = 20
+"""Sentences of a message whose sense is asked for, in one call: more would use up the turn's time."""
 _APART = 1e-6  # seconds between two messages of one turn; times since 1970 have no finer place
 
 
-def _by_sense(found: Statement, *, view: NoStore) -> Statement:
-    """A sentence as the second reader judges it by its sense, too, where an embedder answers."""
-    words = found.learned
-    if words is None or words.chance < ASKED_FROM or (embedder := view.embedder) is None:
-        return found
-    sense = sense_of(embedder.fingerprint)
-    vector = view.embed_query(normal(found.text)) if sense else None
-    return decided(found, sense.again(words, vector)) if sense and vector is not None else found
+def _by_sense(read: Sequence[Statement], *, view: NoStore) -> Sequence[Statement]:
+    """Sentences as the second reader judges them by their sense, too, where an embedder answers."""
+    asked = [each for each in read if each.learned is not None and each.learned.chance >= ASKED_FROM]
+    asked = asked[:_MOST_BY_SENSE]
+    embedder = view.embedder if asked else None
+    sense = sense_of(embedder.fingerprint) if embedder is not None else None
+    if sense is None:
+        return read
+    vectors = view.embed([extract.content_of(each) for each in asked])
+    again = {
+        each: decided(each, sense.again(each.learned, vector))
+        for each, vector in zip(asked, vectors, strict=True)
+        if each.learned is not None and vector is not None
+    }
+    return [again.get(each, each) for each in read]
 
 
 def gather(said: Remembering, view: ReadStore) -> Remembering:
