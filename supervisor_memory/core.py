@@ -32,7 +32,7 @@ from supervisor_memory.review import undo
 from supervisor_memory.review.desk import Desk
 from supervisor_memory.settings import Settings
 from supervisor_memory.stores.open import open_backend
-from supervisor_memory.stores.protocol import Journals, MemoryBackend, SessionRow
+from supervisor_memory.stores.protocol import Journals, MemoryBackend, PartyRow, SessionRow
 from supervisor_memory.telemetry import of_recall, open_telemetry, spanned
 from supervisor_memory.upkeep.automatic import Digests, MessageVectors, Rarely
 from supervisor_memory.upkeep.desk import Upkeep
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Embedder
     from supervisor_memory.upkeep.sessions import Sessions
 
-__all__ = ["Forgotten", "Memory", "Recalled", "Receipt", "SessionRow"]
+__all__ = ["Forgotten", "Memory", "PartyRow", "Recalled", "Receipt", "SessionRow"]
 
 _log = logging.getLogger("supervisor_memory")
 

@@ -100,6 +100,22 @@ class LongThread:
         """
         return self._shortener.prompt(self.messages, question)
 
+    def find(self, question: str, *, around: int = 0, limit: int = 5) -> list[BaseMessage]:
+        """The messages that a question is about, in their order, by words and, with an embedder, by meaning.
+
+        All messages are looked through, those that a prompt leaves out as well.
+
+        Args:
+            around: How many messages before and after each are told with it.
+            limit: At most so many, besides those around them.
+        """
+        beside = check_amount(around, what="around", least=0)
+        said = [(nth, each) for nth, each in enumerate(as_said(self.messages)) if each.content]
+        best = self._shortener.shortening.asked_for([each for _, each in said], question[:LONGEST_READ])
+        places = (said[row][0] for row in best[: check_amount(limit, what="limit")])
+        told = {nth for place in places for nth in range(place - beside, place + beside + 1)}
+        return [each for nth, each in enumerate(self.messages) if nth in told]
+
     def state(self) -> dict[str, list[str]]:
         """The rolling state: sentences of the conversation that still hold, by what they say of the work."""
         found: dict[str, list[str]] = {}

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from supervisor_memory.core import Receipt, SessionRow
+from supervisor_memory.core import PartyRow, Receipt, SessionRow
 from supervisor_memory.errors import ConfirmationRequired, RecordNotFound
 from supervisor_memory.interfaces.printable import moment, who_said
 from supervisor_memory.memory import SupervisorMemory
@@ -45,6 +45,11 @@ def sessions_told(memory: SupervisorMemory, *, limit: int, **asked: Any) -> dict
     """A page of sessions, and where the next one begins."""
     rows = memory.sessions.list(limit=limit, **asked)
     return {"sessions": [*map(_session, rows)], "next": rows[-1].cursor if len(rows) == limit else None}
+
+
+def parties_told(rows: Sequence[PartyRow], *, limit: int) -> dict[str, Any]:
+    """A page of users or agents, and where the next one begins."""
+    return {"rows": [asdict(row) for row in rows], "next": rows[-1].cursor if len(rows) == limit else None}
 
 
 def session_told(

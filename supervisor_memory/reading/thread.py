@@ -93,7 +93,7 @@ class Shortening:
             return f"{nth + 1} {messages[nth].role}: {clean(messages[nth].content)}"
 
         room = self._tokens - count(_phrased(tongue, len(left), (), ()))
-        asked_for = (left[row][0] for row in self._asked_for([each for _, each in left], question))
+        asked_for = (left[row][0] for row in self.asked_for([each for _, each in left], question))
         quoted = sorted(_fitting(asked_for, room * (1 - _FOR_STATE), lambda nth: count(told(nth)) + 2))
         places = {_id(each): nth + 1 for nth, each in left if nth not in quoted}
         lines = [each for each in self.state(messages) if each.message_id in places]
@@ -144,7 +144,7 @@ class Shortening:
             gone |= {each for each, said in judged if said.about >= least and said.instead >= INSTEAD_FROM}
         return (each for each in lines if each.text not in gone)
 
-    def _asked_for(self, said: Sequence[Message], question: str) -> list[int]:
+    def asked_for(self, said: Sequence[Message], question: str) -> list[int]:
         """The places of the messages that a question is about, the best first."""
         view = self._services.ports(self._services.settings.search_timeout_ms, with_model=False).deciding()
         index = Index()

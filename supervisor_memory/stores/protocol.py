@@ -325,9 +325,37 @@ class SessionRow:
         return json.dumps(self.place, ensure_ascii=False)
 
 
+@dataclass(frozen=True, slots=True)
+class PartyRow:
+    """A user or an agent with the sessions it spoke in: how many, and the first and last time of them all.
+
+    Args:
+        messages: How many messages of anybody these sessions have.
+    """
+
+    id: str
+    sessions: int
+    messages: int
+    first_at: float
+    last_at: float
+
+    @property
+    def place(self) -> tuple[float, str]:
+        """Its place in a list, to go on after it."""
+        return self.last_at, self.id
+
+    @property
+    def cursor(self) -> str:
+        """The place as a text."""
+        return json.dumps(self.place, ensure_ascii=False)
+
+
+Party: TypeAlias = Literal["user", "agent"]
+
+
 @runtime_checkable
 class ListsSessions(Protocol):
-    """A store that can also list sessions without reading their messages."""
+    """A store that can also list sessions, and who spoke in them, without reading their messages."""
 
     def sessions(
         self, where: Filter, *, limit: int, after: tuple[float, str, str] | None = None
@@ -342,6 +370,16 @@ class ListsSessions(Protocol):
                 do not count.
             after: The place of the last row of the page before. A session with a message since then has
                 moved to the front, and does not come again.
+        """
+
+    def parties(
+        self, party: Party, *, user_id: str | None = None, limit: int, after: tuple[float, str] | None = None
+    ) -> Sequence[PartyRow]:
+        """Those with active messages in a session, in falling order of their newest session and their ids.
+
+        Args:
+            user_id: Only sessions of this user.
+            after: The place of the last row of the page before.
         """
 
 

@@ -4,7 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from supervisor_memory.errors import BackendUnavailable, InvalidContent
 from supervisor_memory.model.records import DIGEST_FAMILY, Filter, Record
@@ -13,6 +13,8 @@ from supervisor_memory.stores.protocol import (
     Incomplete,
     ListsSessions,
     MemoryBackend,
+    Party,
+    PartyRow,
     SessionRow,
 )
 
@@ -56,13 +58,53 @@ def list_sessions(
     return tuple(with_state(row, states.get((row.user_id, row.session_id))) for row in first)
 
 
+def list_parties(
+    backend: MemoryBackend,
+    party: Party,
+    *,
+    user_id: str | None = None,
+    limit: int,
+    after: tuple[float, str] | None = None,
+) -> Sequence[PartyRow]:
+    """The users, or the agents, that spoke in sessions, as `ListsSessions.parties` gives them.
+
+    A store without that power is asked for all messages that can match.
+
+    Raises:
+        BackendUnavailable: the store is out of reach.
+    """
+    if isinstance(backend, ListsSessions):
+        return backend.parties(party, user_id=user_id, limit=limit, after=after)
+    of_party = defaultdict[str, list[SessionRow]](list)
+    for row in list_sessions(backend, Filter(user_id), limit=_ALL):
+        for id_ in (row.user_id,) if party == "user" else row.agents:
+            of_party[id_].append(row)
+    parties = sorted((_party(id_, rows) for id_, rows in of_party.items()), key=_party_place, reverse=True)
+    return tuple(each for each in parties if after is None or each.place < after)[: max(0, limit)]
+
+
 def place_of(cursor: str | None) -> tuple[float, str, str] | None:
-    """The place that the cursor of a row tells; InvalidContent: it is none."""
+    """The place that the cursor of a session's row tells; InvalidContent: it is none."""
     if cursor is None:
         return None
+    at, user_id, session_id = _told(cursor, parts=3)
+    return at, user_id, session_id
+
+
+def place_of_party(cursor: str | None) -> tuple[float, str] | None:
+    """The place that the cursor of a party's row tells; InvalidContent: it is none."""
+    if cursor is None:
+        return None
+    at, id_ = _told(cursor, parts=2)
+    return at, id_
+
+
+def _told(cursor: str, *, parts: int) -> tuple[Any, ...]:
     try:
-        at, user_id, session_id = json.loads(cursor)
-        return float(at), str(user_id), str(session_id)
+        at, *names = json.loads(cursor)
+        if len(names) != parts - 1:
+            raise ValueError(f"{len(names) + 1} parts")
+        return float(at), *map(str, names)
     except (ValueError, TypeError) as error:
         raise InvalidContent(
             f"after is {str(cursor)[:64]!r}; pass the cursor of a row as it was given", key="after"
@@ -103,6 +145,15 @@ def _row(key: tuple[str, str], messages: Sequence[Record]) -> SessionRow:
 
 
 def _place(row: SessionRow) -> tuple[float, str, str]:
+    return row.place
+
+
+def _party(id_: str, rows: Sequence[SessionRow]) -> PartyRow:
+    first, last = min(row.first_at for row in rows), max(row.last_at for row in rows)
+    return PartyRow(id_, len(rows), sum(row.messages for row in rows), first, last)
+
+
+def _party_place(row: PartyRow) -> tuple[float, str]:
     return row.place
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from supervisor_memory.model.records import DIGEST_FAMILY, SESSION_FAMILY, Filter, Record, Source
-from supervisor_memory.stores.protocol import Change, MemoryBackend, SessionRow
-from supervisor_memory.stores.sessions import CLOSED_AT, NAME, SUBJECT, UNTIL, list_sessions
+from supervisor_memory.stores.protocol import Change, MemoryBackend, PartyRow, SessionRow
+from supervisor_memory.stores.sessions import CLOSED_AT, NAME, SUBJECT, UNTIL, list_parties, list_sessions
 from supervisor_memory.testing.backend_contract import NOW, tea
 
 
@@ -70,6 +70,37 @@ class SessionsContract:
         assert pages == everything
         assert set(everything) == {f"s{n}" for n in range(10)}
         assert told(backend, Filter(), limit=0) == []
+
+    def test_users_and_agents_are_those_who_spoke_in_sessions(self, backend: MemoryBackend) -> None:
+        backend.write([said("s1", 1), said("s1", 3, agent="sql"), said("s1", 2, agent="charts")])
+        backend.write([said("s2", 9, agent="sql"), said("s1", 5, user="bo"), tea("likes tea", user="cy")])
+        alice, bo = (
+            PartyRow("alice", 2, 4, NOW + 1, NOW + 9),
+            PartyRow("bo", 1, 1, NOW + 5, NOW + 5),
+        )
+        sql, charts = (
+            PartyRow("sql", 2, 4, NOW + 1, NOW + 9),
+            PartyRow("charts", 1, 3, NOW + 1, NOW + 3),
+        )
+        assert list(list_parties(backend, "user", limit=9)) == [alice, bo]
+        assert list(list_parties(backend, "user", user_id="bo", limit=9)) == [bo]
+        assert list(list_parties(backend, "agent", limit=9)) == [sql, charts]
+        assert list(list_parties(backend, "agent", limit=1)) == [sql]
+        assert list(list_parties(backend, "agent", limit=9, after=sql.place)) == [charts]
+        assert list(list_parties(backend, "agent", user_id="bo", limit=9)) == []
+        backend.delete([record.id for record in backend.list(Filter("alice", session_id="s2"), limit=9)])
+        assert list(list_parties(backend, "agent", limit=9)) == [
+            PartyRow("sql", 1, 3, NOW + 1, NOW + 3),
+            charts,
+        ]
+
+    def test_parties_of_one_time_come_by_their_ids_page_by_page(self, backend: MemoryBackend) -> None:
+        backend.write([said(f"s{n}", 1, user=f"u{n}") for n in range(5)])
+        pages, after = [], None
+        while rows := list_parties(backend, "user", limit=2, after=after):
+            pages += [row.id for row in rows]
+            after = rows[-1].place
+        assert pages == ["u4", "u3", "u2", "u1", "u0"]
 
     def test_messages_that_go_and_change_are_counted_anew(self, backend: MemoryBackend) -> None:
         first, second, last = said("s1", 1, agent="sql"), said("s1", 2), said("s1", 3, agent="charts")

@@ -4,7 +4,7 @@ The state of a session is kept in one record: its name, when it was closed, and 
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias, cast
 
@@ -29,14 +29,16 @@ from supervisor_memory.model.records import (
 )
 from supervisor_memory.ports import Ports, ReadStore, Services
 from supervisor_memory.stores.changes import is_no_new_version
-from supervisor_memory.stores.protocol import Change, Commit, ErasesRecords, SessionRow
+from supervisor_memory.stores.protocol import Change, Commit, ErasesRecords, Party, PartyRow, SessionRow
 from supervisor_memory.stores.sessions import (
     CLOSED_AT,
     NAME,
     SUBJECT,
     UNTIL,
+    list_parties,
     list_sessions,
     place_of,
+    place_of_party,
     states_of,
 )
 from supervisor_memory.upkeep.edit import Curator, in_order, need_all
@@ -73,17 +75,6 @@ class MessageRow:
     created_at: float
     agent_id: str | None
     speaker: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class PartyRow:
-    """A user or an agent with the sessions it spoke in: how many, and the first and last time of them all."""
-
-    id: str
-    sessions: int
-    messages: int
-    first_at: float
-    last_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +143,16 @@ class Sessions:
         before = (None, *(each.id for each in said))
         return [_message(each, n, before[n - 1]) for n, each in enumerate(said, start=1)]
 
-    def users(self) -> Sequence[PartyRow]:
-        """The users with a session, the one who spoke last first; reads the rows of all sessions."""
-        return _parties((row.user_id, row) for row in self._every_row())
+    def users(self, *, limit: int = 100, after: str | None = None) -> Sequence[PartyRow]:
+        """The users with a session, the one who spoke last first; options as in `list`."""
+        return self._parties("user", None, limit=limit, after=after)
 
-    def agents(self, *, user_id: str | None = None) -> Sequence[PartyRow]:
-        """The agents that spoke in a session, of everybody or of a user; reads as `users`."""
-        rows = self._every_row(None if user_id is None else Scope(user_id).user_id)
-        return _parties((agent, row) for row in rows for agent in row.agents)
+    def agents(
+        self, *, user_id: str | None = None, limit: int = 100, after: str | None = None
+    ) -> Sequence[PartyRow]:
+        """The agents that spoke in a session, of everybody or of a user, the one who spoke last first."""
+        of_user = None if user_id is None else Scope(user_id).user_id
+        return self._parties("agent", of_user, limit=limit, after=after)
 
     def rename(self, session_id: str, name: str, *, user_id: str) -> SessionRow:
         """Give a session a name; raises as `get`, and InvalidContent: it is empty or over 1,024 bytes."""
@@ -257,11 +250,13 @@ class Sessions:
         ports = self.curator.reading()
         return ports.store(list_sessions, self.services.backend, where, limit=limit, after=after)
 
-    def _every_row(self, user_id: str | None = None) -> Iterator[SessionRow]:
-        after: tuple[float, str, str] | None = None
-        while rows := self._rows(Filter(user_id), limit=_PAGE, after=after):
-            yield from rows
-            after = rows[-1].place
+    def _parties(
+        self, party: Party, user_id: str | None, *, limit: int, after: str | None
+    ) -> Sequence[PartyRow]:
+        ports, place = self.curator.reading(), place_of_party(after)
+        most = check_amount(limit, what="limit")
+        backend = self.services.backend
+        return ports.store(list_parties, backend, party, user_id=user_id, limit=most, after=place)
 
     def _changed(self, scope: Scope, change: Callable[[Record], Record | None], reason: str) -> SessionRow:
         user_id, session_id = scope.user_id, scope.session_id or ""
@@ -302,22 +297,6 @@ def _message(record: Record, sequence: int, parent_id: str | None) -> MessageRow
     who = source.agent_id, record.spoken_by
     at = record.created_at
     return MessageRow(*where, sequence, parent_id, role, "text", record.content, at, *who)
-
-
-def _parties(rows: Iterable[tuple[str, SessionRow]]) -> Sequence[PartyRow]:
-    of_party = defaultdict[str, list[SessionRow]](list)
-    for party, row in rows:
-        of_party[party].append(row)
-    return [
-        PartyRow(
-            party,
-            len(each),
-            sum(row.messages for row in each),
-            min(row.first_at for row in each),
-            max(row.last_at for row in each),
-        )
-        for party, each in of_party.items()
-    ]
 
 
 def _held(scope: Scope, ports: Ports) -> tuple[Sequence[Record], Sequence[Record]]:

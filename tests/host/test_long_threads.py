@@ -283,6 +283,30 @@ def test_a_snapshot_goes_on_where_it_was_made(memory: SupervisorMemory) -> None:
         assert again.snapshot() == thread.snapshot()
 
 
+def test_what_a_prompt_leaves_out_is_found_with_what_was_said_around_it(memory: SupervisorMemory) -> None:
+    thread = memory.thread(last=1, tokens=60)
+    thread.add(*talk(12), ("user", "The caterer of stage 4 is called Halvorsen."), ("assistant", "Noted."))
+    thread.add(*talk(12))
+    assert not any("Halvorsen" in str(each.text) for each in thread.prompt("How is the weather?"))
+    [found] = thread.find("Who is the caterer Halvorsen?", limit=1)
+    assert found.text == "The caterer of stage 4 is called Halvorsen."
+    around = thread.find("Halvorsen", around=1, limit=1)
+    assert [each.text for each in around[1:]] == [found.text, "Noted."]
+    assert len(around) == 3
+    assert thread.find("zeppelin") == []
+    with pytest.raises(InvalidContent, match="limit"):
+        thread.find("Halvorsen", limit=0)
+
+
+def test_what_a_memory_tool_answered_is_not_found(memory: SupervisorMemory) -> None:
+    thread = memory.thread()
+    thread.add(
+        ("user", "Look it up."), AIMessage("", tool_calls=[tool_call(name="memory_search", args={}, id="m")])
+    )
+    thread.add(ToolMessage("The password of the till is walrus.", tool_call_id="m"))
+    assert thread.find("walrus") == []
+
+
 @pytest.mark.parametrize(
     "snapshot", [{}, {"version": 1, "messages": 3, "state": []}, {"version": 2, "messages": [], "state": []}]
 )

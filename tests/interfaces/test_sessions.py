@@ -27,6 +27,20 @@ def test_sessions_are_listed_and_shown(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("said")
+def test_users_and_agents_are_listed(run: Run) -> None:
+    assert run("sessions", "users").stdout.startswith("bo: 1 sessions with 1 messages until ")
+    page = run("sessions", "users", "-n", "1", "--json").json
+    assert [
+        each["id"] for each in run("sessions", "users", "--after", page["next"], "--json").json["rows"]
+    ] == ["ada"]
+    assert run("sessions", "agents", "-u", "ada").stdout == "there is no session\n"
+    with SupervisorMemory.from_env() as memory:
+        answer = {"role": "assistant", "name": "sql", "content": "Twelve of them."}
+        memory.add([("user", "Which are late?"), answer], user_id="ada", session_id="t3")
+    assert run("sessions", "agents", "-u", "ada").stdout.startswith("sql: 1 sessions with 2 messages until ")
+
+
+@pytest.mark.usefixtures("said")
 def test_a_session_is_named_closed_and_erased(run: Run) -> None:
     assert "'The trip' of ada, open" in run("sessions", "rename", "t1", "The trip", "-u", "ada").stdout
     assert run("sessions", "close", "t1", "-u", "ada", "--json").json["status"] == "closed"

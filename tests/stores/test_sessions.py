@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from supervisor_memory.model.records import Filter, Status
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.protocol import Change, ListsSessions, MemoryBackend
-from supervisor_memory.stores.sessions import list_sessions
+from supervisor_memory.stores.sessions import list_parties, list_sessions
 from supervisor_memory.stores.sqlite.store import FILE_NAME, SqliteBackend
 from supervisor_memory.testing.backend_contract import NOW
 from supervisor_memory.testing.erasing_contract import ErasingRecordsContract, erase_records
@@ -73,6 +73,18 @@ def test_a_store_of_the_fifth_format_learns_its_sessions(tmp_path: Path) -> None
         assert len(expected) == 2
 
 
+def test_a_store_of_the_sixth_format_counts_users_and_agents(tmp_path: Path) -> None:
+    with closing(SqliteBackend(tmp_path)) as backend:
+        backend.write([said("s1", 1), said("s1", 2, agent="sql"), said("s2", 3)])
+    with closing(apsw.Connection(str(tmp_path / FILE_NAME))) as connection:
+        connection.execute("DROP INDEX sessions_by_user")
+        connection.execute("CREATE INDEX sessions_by_user ON sessions(agent_id, user_id, last_at)")
+        connection.execute("PRAGMA user_version=6")
+    with closing(SqliteBackend(tmp_path)) as backend:
+        assert [row.id for row in backend.parties("agent", limit=9)] == ["sql"]
+        assert backend.parties("user", limit=9)[0].messages == 3
+
+
 _ACTS = st.lists(
     st.tuples(
         st.sampled_from(["say", "delete", "restore", "erase"]),
@@ -102,6 +114,9 @@ def test_the_table_says_what_the_messages_say(acts: list[tuple[str, int, str | N
                     _apply(act, chosen, backend)
         for where in (Filter(), Filter("u0"), Filter(agent_id="sql"), Filter(since=NOW + 5, until=NOW + 9)):
             assert table.sessions(where, limit=99) == list_sessions(plain, where, limit=99)
+        for party, user in (("user", None), ("agent", None), ("agent", "u1")):
+            counted = table.parties(party, user_id=user, limit=99)  # type: ignore[arg-type] # of a literal
+            assert counted == list_parties(plain, party, user_id=user, limit=99)  # type: ignore[arg-type] # too
 
 
 def _apply(act: str, record_id: str, backend: SqliteBackend | InMemoryBackend) -> None:

@@ -132,6 +132,20 @@ def test_messages_are_rows_with_role_parent_and_number(backend: MemoryBackend) -
     assert [(row.id, row.sessions, row.messages) for row in memory.sessions.users()] == [("ada", 1, 2)]
 
 
+def test_users_and_agents_are_counted_page_by_page(backend: MemoryBackend) -> None:
+    memory = memory_over(backend)
+    for number in range(3):
+        say(memory, f"Hello number {number}", f"t{number}", user=f"user{number}")
+    first, *_ = memory.sessions.users(limit=1)
+    rest = memory.sessions.users(after=first.cursor)
+    assert [row.id for row in (first, *rest)] == ["user2", "user1", "user0"]
+    assert memory.sessions.agents(user_id="user1") == ()
+    with pytest.raises(InvalidContent, match="cursor"):
+        memory.sessions.agents(after=memory.sessions.list()[0].cursor)
+    with pytest.raises(InvalidContent, match="limit"):
+        memory.sessions.users(limit=0)
+
+
 def test_erasing_a_session_takes_what_only_it_said(backend: MemoryBackend) -> None:
     memory = memory_over(backend)
     say(memory, "From now on use tables for all reports.", "t1")

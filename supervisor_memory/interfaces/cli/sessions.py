@@ -18,6 +18,7 @@ from supervisor_memory.interfaces.cli.options import (
 from supervisor_memory.interfaces.cli.reviewing import OfAgent
 from supervisor_memory.interfaces.cli.where import Since, Until
 from supervisor_memory.interfaces.present import (
+    parties_told,
     session_erased,
     session_told,
     sessions_told,
@@ -29,6 +30,8 @@ _LINE = 200
 sessions = typer.Typer(help="The conversations that memory has words of.", no_args_is_help=True)
 Session = Annotated[str, Argument(help="A session's id: LangGraph's thread.", metavar="SESSION")]
 OneUser = Annotated[str | None, for_user("Only this user's sessions.")]
+Most = Annotated[int, Option("--limit", "-n", min=1, max=1000, help="At most so many.")]
+After = Annotated[str | None, Option("--after", help="Go on after this `next`.", metavar="NEXT")]
 
 
 @sessions.command(name="list")
@@ -38,8 +41,8 @@ def list_(
     agent: OfAgent = None,
     since: Since = None,
     until: Until = None,
-    limit: Annotated[int, Option("--limit", "-n", min=1, max=1000, help="At most so many.")] = 20,
-    after: Annotated[str | None, Option("--after", help="Go on after this `next`.", metavar="NEXT")] = None,
+    limit: Most = 20,
+    after: After = None,
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
@@ -54,6 +57,30 @@ def list_(
         _show(each)
     if not told["sessions"]:
         typer.echo("there is no session")
+
+
+@sessions.command()
+def users(*, limit: Most = 20, after: After = None, json: Json = False, env_file: EnvFile = None) -> None:
+    """The users with a session, the one who spoke last first."""
+    with opened(env_file) as memory:
+        told = parties_told(memory.sessions.users(limit=limit, after=after), limit=limit)
+    _show_parties(told, json=json)
+
+
+@sessions.command()
+def agents(
+    *,
+    user: OneUser = None,
+    limit: Most = 20,
+    after: After = None,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """The agents that spoke in a session, the one who spoke last first."""
+    with opened(env_file) as memory:
+        rows = memory.sessions.agents(user_id=user, limit=limit, after=after)
+        told = parties_told(rows, limit=limit)
+    _show_parties(told, json=json)
 
 
 @sessions.command()
@@ -125,7 +152,7 @@ def timeline(
     until: Until = None,
     said: Annotated[bool, Option("--said", help="Show messages, too.")] = False,
     limit: Annotated[int, Option("--limit", "-n", min=1, max=100, help="At most so many sessions.")] = 10,
-    after: Annotated[str | None, Option("--after", help="Go on after this `next`.", metavar="NEXT")] = None,
+    after: After = None,
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
@@ -158,6 +185,17 @@ def _show_chapter(told: dict[str, Any]) -> None:
         who = one_line(each["agent_id"] or "supervisor")
         tokens = f"{each['tokens']} tokens for {each['sources']} of what was said"
         typer.echo(f"    {each['notes']} notes of {who}: {tokens}")
+
+
+def _show_parties(told: dict[str, Any], *, json: bool) -> None:
+    if json:
+        print_json(told)
+        return
+    for each in told["rows"]:
+        amount = f"{each['sessions']} sessions with {each['messages']} messages"
+        typer.echo(f"{one_line(each['id'])}: {amount} until {moment(each['last_at'])}")
+    if not told["rows"]:
+        typer.echo("there is no session")
 
 
 def _done(told: dict[str, Any], *, json: bool) -> None:

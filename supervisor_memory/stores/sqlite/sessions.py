@@ -7,7 +7,7 @@ from typing import Any, Final
 import apsw
 
 from supervisor_memory.model.records import DIGEST_FAMILY, Filter
-from supervisor_memory.stores.protocol import SessionRow
+from supervisor_memory.stores.protocol import Party, PartyRow, SessionRow
 from supervisor_memory.stores.sessions import SUBJECT, with_state
 from supervisor_memory.stores.sqlite.tables import Condition, joined, record_of
 
@@ -54,3 +54,27 @@ def session_rows(
         )
         for session, user, agents, *rest, state in rows
     )
+
+
+def party_rows(
+    connection: apsw.Connection,
+    party: Party,
+    *,
+    user_id: str | None,
+    limit: int,
+    after: tuple[float, str] | None,
+) -> Sequence[PartyRow]:
+    """Those that spoke in sessions; see `ListsSessions.parties`."""
+    conditions: list[Condition] = [("agent_id = ''" if party == "user" else "agent_id > ''", ())]
+    if user_id is not None:
+        conditions.append(("user_id = ?", (user_id,)))
+    sql, bindings = joined(conditions)
+    # The index holds all that is asked for, in the order of the groups.
+    by_index = "INDEXED BY sessions_by_user" if user_id is None else ""
+    further, place = ("HAVING (last, id) < (?, ?)", after) if after is not None else ("", ())
+    rows: Any = connection.execute(
+        f"""SELECT {party}_id AS id, count(*), sum(messages), min(first_at), max(last_at) AS last
+        FROM sessions {by_index} WHERE {sql} GROUP BY id {further} ORDER BY last DESC, id DESC LIMIT ?""",
+        (*bindings, *place, max(0, limit)),
+    )
+    return tuple(PartyRow(*row) for row in rows)

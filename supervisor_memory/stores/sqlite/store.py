@@ -35,6 +35,8 @@ from supervisor_memory.stores.protocol import (
     Erased,
     Health,
     Ids,
+    Party,
+    PartyRow,
     SessionRow,
     Stored,
     Taken,
@@ -293,6 +295,14 @@ class SqliteBackend(Verbs):
 
         with self._database.reading() as connection:
             return session_rows(connection, where, limit=limit, after=after)
+
+    def parties(
+        self, party: Party, *, user_id: str | None = None, limit: int, after: tuple[float, str] | None = None
+    ) -> Sequence[PartyRow]:
+        from supervisor_memory.stores.sqlite.sessions import party_rows  # rare, too
+
+        with self._database.reading() as connection:
+            return party_rows(connection, party, user_id=user_id, limit=limit, after=after)
 
     def versions(self, record_id: str) -> Sequence[Record]:
         earlier = "SELECT data FROM versions WHERE record_id = ? ORDER BY version"

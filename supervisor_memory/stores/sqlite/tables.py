@@ -158,7 +158,7 @@ _SESSIONS_TABLE: Final = """CREATE TABLE sessions(
 """A row for each session, with "" for the agent, and the same row for each agent that spoke in it."""
 _SESSION_INDEXES: Final = (
     "CREATE INDEX sessions_by_time ON sessions(agent_id, last_at, user_id, session_id, first_at)",
-    "CREATE INDEX sessions_by_user ON sessions(agent_id, user_id, last_at, session_id, first_at)",
+    "CREATE INDEX sessions_by_user ON sessions(agent_id, user_id, last_at, session_id, first_at, messages)",
 )
 _OF_SESSION: Final = "user_id = ?1 AND session_id = ?2"
 _NEW_SESSION: Final = "INSERT OR IGNORE INTO sessions VALUES(?1, ?2, '', ?3, ?3, 0)"
@@ -544,5 +544,18 @@ def _sessions(connection: apsw.Connection) -> None:
         count_session(connection, str(user_id), str(session_id))
 
 
-STEPS: Final[tuple[Step, ...]] = (_without_words, _entries_anew, _told_of, _set_aside, _sessions)
+def _sessions_counted(connection: apsw.Connection) -> None:
+    """Step to format 7: the index by user of format 6 lacked how many messages a session has."""
+    connection.execute("DROP INDEX IF EXISTS sessions_by_user")
+    connection.execute(_SESSION_INDEXES[1])
+
+
+STEPS: Final[tuple[Step, ...]] = (
+    _without_words,
+    _entries_anew,
+    _told_of,
+    _set_aside,
+    _sessions,
+    _sessions_counted,
+)
 """The steps from each format to the next. A change of SCHEMA needs a step here."""
