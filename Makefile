@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LOWEST := .venv-lowest
+INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 BENCH := build/bench
 DISK := $(or $(TMPDIR),/tmp)
@@ -10,7 +12,7 @@ export PYTEST_XDIST_AUTO_NUM_WORKERS := $(shell $(PYTHON) -c 'import os; print(1
 # What is compiled is kept, whatever the environment says: the tests start many programs that import the same.
 PYTEST := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/$(VENV)/bytecode" $(BIN)/python -m pytest
 
-.PHONY: help demo chat test test-browser slow faults lint bench clean
+.PHONY: help demo chat test test-browser slow faults lowest lint bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -20,21 +22,27 @@ help:
 	@echo "make test-browser  the dashboard in a real browser; installs Playwright, and Chromium where it may"
 	@echo "make slow   all tests at full length: every case, Qdrant's own engine, a hundred users to erase, more kills"
 	@echo "make faults thousands of kills, full disks, damaged files, and the table of what was counted: 15 minutes"
+	@echo "make lowest the tests over the oldest supported releases, in an environment of its own"
 	@echo "make lint   ruff, mypy --strict, import-linter, docstrings that are riddles"
 	@echo "make bench  what is found, what it costs beside peers; rewrites the tables and plots of docs/benchmarks.md"
 
-$(READY): pyproject.toml
+$(INSTALLED): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "supervisor-memory needs Python 3.11 or newer; set PYTHON=python3.x")'
-	@echo 'setting up $(VENV): a few minutes the first time, about 850 MB'
+	@echo 'setting up $(VENV): a minute the first time, about 500 MB'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[local,redact,demo]' --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[local,chinese,redact,demo]'
 	@touch $@
 
-demo: $(READY)
+$(READY): $(INSTALLED)
+	@echo 'adding what the tests need: a minute or two the first time, about 400 MB'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --group dev
+	@touch $@
+
+demo: $(INSTALLED)
 	$(BIN)/python examples/02_two_sessions.py
 
-chat: $(READY)
+chat: $(INSTALLED)
 	$(BIN)/python examples/03_chat.py
 
 test: $(READY)
@@ -52,6 +60,13 @@ slow: $(READY)
 
 faults: $(READY)
 	TMPDIR=$(DISK) FAULTS=long ERASE_KILLS=100 $(PYTEST) -n auto tests/faults tests/audit/test_anchor.py tests/audit/test_verify.py tests/stores/test_erase.py
+
+lowest: pyproject.toml
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct -e '.[all,demo]'
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --group tests editables
+	$(LOWEST)/bin/python -m pytest -n auto
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -81,4 +96,4 @@ bench: $(READY)
 	$(BIN)/python benchmarks/plots.py --folder $(BENCH)
 
 clean:
-	rm -rf $(VENV) .demo .supervisor_memory
+	rm -rf $(VENV) $(LOWEST) .demo .supervisor_memory

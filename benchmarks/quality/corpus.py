@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .locomo import as_conversation
+
 __all__ = ["Corpus", "Item", "Question", "read_corpora", "read_merges"]
 
 _LOCOMO = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
@@ -55,13 +57,14 @@ class Corpus:
 
 
 def read_corpora(path: Path) -> list[Corpus]:
-    """The conversations of a file, or its collections of facts.
+    """The conversations of a file, or its collections of facts; LoCoMo's own file is read as it is.
 
     Raises:
         KeyError: an entry lacks what it must have.
         ValueError: an id is there twice, or a question's evidence is no item.
     """
-    conversations = json.loads(path.read_text(encoding="utf-8"))["conversations"]
+    told = json.loads(path.read_text(encoding="utf-8"))
+    conversations = map(as_conversation, told) if isinstance(told, list) else told["conversations"]
     return [_corpus(each) for each in conversations]
 
 

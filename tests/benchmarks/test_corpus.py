@@ -82,3 +82,31 @@ def test_a_label_of_what_is_not_held_any_more_is_refused(tmp_path: Path) -> None
     )
     with pytest.raises(ValueError, match="not held any more"):
         read_merges(path)
+
+
+def test_locomo_is_read_as_it_is_published(tmp_path: Path) -> None:
+    def turn(id_: str, text: str, **more: str) -> dict[str, Any]:
+        return {"speaker": "Ada", "dia_id": id_, "text": text, **more}
+
+    conversation = {
+        "speaker_a": "Ada",
+        "session_2_date_time": "12:05 am on 1 March, 2023",
+        "session_2": [turn("D2:1", "Later.")],
+        "session_1_date_time": "1:56 pm on 8 May, 2022",
+        "session_1": [turn("D1:1", "Hello. "), turn("D1:2", "Look!", blip_caption="a dog")],
+    }
+    asked = [
+        {"question": "Who?", "category": 2, "evidence": ["D1:2; D2:1", "D:9"]},
+        {"question": "Why?", "category": 3, "evidence": []},
+        {"question": "How?", "category": 3, "evidence": ["D9:9"]},
+    ]
+    path = tmp_path / "locomo10.json"
+    path.write_text(json.dumps([{"sample_id": "conv-1", "conversation": conversation, "qa": asked}]), "utf-8")
+    (corpus,) = read_corpora(path)
+    assert [item.id for item in corpus.items] == ["D1:1", "D1:2", "D2:1"]
+    assert [item.text for item in corpus.items] == ["Hello.", "Look! [photo: a dog]", "Later."]
+    first, second, later = (item.created_at or 0 for item in corpus.items)
+    assert (second - first, first, later) == (30, 1_652_018_160, 1_677_629_100)
+    assert [(each.text, each.category, each.evidence) for each in corpus.questions] == [
+        ("Who?", "temporal", ("D1:2", "D2:1"))
+    ]

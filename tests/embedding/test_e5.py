@@ -87,7 +87,7 @@ def test_a_processor_without_avx2_is_told_of_the_other_engine(monkeypatch: pytes
 
 def test_no_engine_at_all_is_answered_with_both_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(e5, "is_installed", lambda module: False)
-    with pytest.raises(EmbedderNotInstalled, match=r"\[local\].*\[sentence-transformers\]"):
+    with pytest.raises(EmbedderNotInstalled, match=r"\[chinese\].*\[sentence-transformers\]"):
         open_e5()
 
 
