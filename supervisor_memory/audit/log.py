@@ -274,6 +274,13 @@ class AuditLog:
         rows = self._last("audit", _AUDIT_COLUMNS, limit, user_id, {"record_id": record_id, "op": op})
         return tuple(AuditRow(*row) for row in rows)
 
+    def ids(self, beginning: str, *, limit: int = 10) -> Sequence[str]:
+        """Ids of records that begin so, of which the log has rows, in order; at most `limit`."""
+        sql = """SELECT DISTINCT record_id FROM audit
+            WHERE record_id >= ?1 AND record_id < ?1 || char(1114111) ORDER BY record_id LIMIT ?2"""
+        with self._database.reading() as connection:
+            return tuple(row[0] for row in select(connection, "audit", sql, beginning, limit))
+
     def rows(self, *, after: int = 0, limit: int) -> Sequence[AuditRow]:
         """A page of the rows behind row `after`, oldest first; archived rows may be missing."""
         sql = f"SELECT {_AUDIT_COLUMNS} FROM audit WHERE seq > ? ORDER BY seq LIMIT ?"

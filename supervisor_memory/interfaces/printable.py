@@ -27,10 +27,10 @@ def one_line(text: str, *, most: int | None = None) -> str:
     return line if most is None or len(line) <= most else line[: most - 1] + "…"
 
 
-def as_json(value: Any) -> str:
-    """JSON that is the same data and just as harmless on a terminal."""
+def as_json(value: Any, *, indent: int | None = 2) -> str:
+    """JSON that is the same data and just as harmless on a terminal; without `indent`, on one line."""
     plain = (sys.stdout.encoding or "ascii").lower().startswith("utf")
-    text = json.dumps(value, ensure_ascii=not plain, indent=2)
+    text = json.dumps(value, ensure_ascii=not plain, indent=indent)
     return _UNSEEN.sub(_escaped, text)
 
 

@@ -48,6 +48,7 @@ class Audit:
 
     rows = passed_on(_log, AuditLog.rows)
     tail = passed_on(_log, AuditLog.tail)
+    ids = passed_on(_log, AuditLog.ids)
     count = passed_on(_log, AuditLog.count)
     notes = passed_on(_log, AuditLog.notes)
     accesses = passed_on(_log, AuditLog.accesses)

@@ -23,7 +23,7 @@ from supervisor_memory.interfaces.cli.options import (
     say,
     told_settings,
 )
-from supervisor_memory.interfaces.cli.where import moment_of
+from supervisor_memory.interfaces.cli.where import at, moment_of
 from supervisor_memory.interfaces.present import audit_rows, hits_told, notes_of
 from supervisor_memory.interfaces.printable import as_json, counted, moment, one_line
 from supervisor_memory.memory import SupervisorMemory
@@ -244,8 +244,9 @@ def replay(
         str | None,
         Option(
             "--until",
-            help="The last row, by its number, or a moment, as 2026-01-31; a day counts whole.",
+            help="The last row, by its number, or a moment, as 2026-01-31 or 7d; a day counts whole.",
             metavar="WHEN",
+            callback=at,
         ),
     ] = None,
     user: _USER = None,

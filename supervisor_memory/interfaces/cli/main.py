@@ -31,8 +31,18 @@ from supervisor_memory.interfaces.mcp.command import mcp
 WRONG_USAGE: Final = 2
 
 
-class _OneLineErrors(TyperGroup):
+class _Root(TyperGroup):
     """Our errors, and those of the file system, as one line and an exit code; others are bugs."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Commands by what they are for; see `_COMMANDS`."""
+        width = max(map(len, self.commands))
+        for title, names in _COMMANDS.items():
+            with formatter.section(title):
+                room = formatter.width - width - 6
+                formatter.write_dl(
+                    [(name.ljust(width), self.commands[name].get_short_help_str(room)) for name in names]
+                )
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -46,7 +56,7 @@ class _OneLineErrors(TyperGroup):
 
 
 app = typer.Typer(
-    cls=_OneLineErrors,
+    cls=_Root,
     help="Look into the long-term memory of a LangGraph supervisor.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -83,41 +93,49 @@ def serve(
     answer(settings, host=host, port=port)
 
 
-_COMMANDS: Final[dict[str, Callable[..., None]]] = {
-    "doctor": upkeep.doctor,
-    "search": records.search,
-    "list": records.list_,
-    "show": records.show,
-    "delete": records.delete,
-    "erase": upkeep.erase,
-    "reembed": upkeep.reembed,
-    "serve": serve,
-    "why": auditing.why,
-    "preview": auditing.preview,
-    "topics": records.topics,
-    "timeline": sessions.timeline,
-    "forget": upkeep.forget,
-    "export": moving.export,
-    "import": moving.import_,
-    "copy": moving.copy,
-    "repair": upkeep.repair,
-    "stats": stats.stats,
-    "history": records.history,
-    "diff": records.diff,
-    "backlog": upkeep.backlog,
-    "reconcile": upkeep.reconcile,
-    "mcp": mcp,
+_COMMANDS: Final[dict[str, dict[str, Callable[..., None] | typer.Typer]]] = {
+    "What is remembered": {
+        "search": records.search,
+        "list": records.list_,
+        "show": records.show,
+        "topics": records.topics,
+        "history": records.history,
+        "diff": records.diff,
+        "timeline": sessions.timeline,
+        "sessions": sessions.sessions,
+    },
+    "Why": {
+        "preview": auditing.preview,
+        "why": auditing.why,
+        "stats": stats.stats,
+        "audit": auditing.audit,
+    },
+    "Taking back": {
+        "review": reviewing.review,
+        "delete": records.delete,
+        "forget": upkeep.forget,
+        "erase": upkeep.erase,
+    },
+    "The store": {
+        "doctor": upkeep.doctor,
+        "reembed": upkeep.reembed,
+        "repair": upkeep.repair,
+        "export": moving.export,
+        "import": moving.import_,
+        "copy": moving.copy,
+        "queue": queue.queue,
+        "backlog": upkeep.backlog,
+        "reconcile": upkeep.reconcile,
+    },
+    "Servers": {"serve": serve, "mcp": mcp},
 }
-for _name, _command in _COMMANDS.items():
-    app.command(_name)(_command)
-_GROUPS: Final = {
-    "audit": auditing.audit,
-    "review": reviewing.review,
-    "queue": queue.queue,
-    "sessions": sessions.sessions,
-}
-for _name, _group in _GROUPS.items():
-    app.add_typer(_group, name=_name)
+"""By what somebody wants; `--help` lists them so."""
+for _commands in _COMMANDS.values():
+    for _name, _command in _commands.items():
+        if isinstance(_command, typer.Typer):
+            app.add_typer(_command, name=_name)
+        else:
+            app.command(_name)(_command)
 
 
 def main() -> None:

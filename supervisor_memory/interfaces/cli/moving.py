@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _Only = Annotated[str | None, for_user("Only this user's records.")]
 _STANDARD = "-"
+_NAMED = 10
+"""Refused records that are named one by one."""
 
 
 def export(
@@ -126,16 +128,17 @@ def bar(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def _tell(moved: "Moved", *, json: bool, quiet: bool = False) -> None:
-    """What became of the records. The first thousand that were refused are named."""
+    """What became of the records. The first few that were refused are named; `--json` has a thousand."""
     if json:
         print_json({"counts": moved.counts, "refused": [asdict(each) for each in moved.refused]})
     elif not quiet:
         counts = ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in moved.counts.items())
         typer.echo(counts or "there is nothing to move")
-    for each in moved.refused:
+    named = moved.refused[:_NAMED]
+    for each in named:
         line = "" if each.line is None else f"line {each.line}: "
         say(f"refused: {line}{each.told}")
-    if (more := moved.counts.get("refused", 0) - len(moved.refused)) > 0:
+    if (more := moved.counts.get("refused", 0) - len(named)) > 0:
         say(f"refused: {more:,} more")
     if not moved.is_whole:
         raise typer.Exit(FAILED)

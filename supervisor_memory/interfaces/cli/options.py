@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer import Argument, Option
 
+from supervisor_memory.errors import InvalidContent
 from supervisor_memory.interfaces.printable import as_json, one_line
 from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.settings import Settings
@@ -15,7 +16,10 @@ FAILED: Final = 1
 _OPERATOR: Final = "operator"
 """The reader's name in the access log for all commands."""
 Json = Annotated[bool, Option("--json", help="Print one JSON value instead of text.")]
-RecordId = Annotated[str, Argument(help="A record's id.", metavar="ID")]
+_WHOLE: Final = 36
+"""Characters of an id."""
+_LEAST: Final = 4
+RecordId = Annotated[str, Argument(help="A record's id, or enough of its beginning.", metavar="ID")]
 
 
 def for_user(help: str) -> Any:
@@ -56,6 +60,21 @@ def existing_memory(settings: Settings, *, embedder: bool = False) -> Supervisor
 def opened(env_file: Path | None, *, embedder: bool = False) -> SupervisorMemory:
     """The existing memory of the settings."""
     return existing_memory(told_settings(env_file), embedder=embedder)
+
+
+def whole_id(memory: SupervisorMemory, given: str) -> str:
+    """The one id that begins so; what begins none is given back, for it may be an id that no row tells of.
+
+    Raises:
+        InvalidContent: several begin so.
+    """
+    if not _LEAST <= len(given) < _WHOLE:
+        return given
+    found = memory.audit.ids(given, limit=4)
+    if len(found) > 1:
+        more = ", ".join([*found[:3], *(["…"] if found[3:] else [])])
+        raise InvalidContent(f"several ids begin with {given!r}: {more}; write more of it")
+    return found[0] if found else given
 
 
 def say(line: str) -> None:

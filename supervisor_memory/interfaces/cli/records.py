@@ -8,7 +8,16 @@ from typer import Argument, Option
 
 from supervisor_memory.errors import RecordNotFound
 from supervisor_memory.interfaces.cli import tables
-from supervisor_memory.interfaces.cli.options import EnvFile, Json, RecordId, User, opened, print_json, say
+from supervisor_memory.interfaces.cli.options import (
+    EnvFile,
+    Json,
+    RecordId,
+    User,
+    opened,
+    print_json,
+    say,
+    whole_id,
+)
 from supervisor_memory.interfaces.cli.where import (
     AsOf,
     Kinds,
@@ -118,6 +127,7 @@ def delete(
 ) -> None:
     """Delete one record, and recall its messages no more; history stays, `review restore` brings it back."""
     with opened(env_file) as memory:
+        id = whole_id(memory, id)
         if not keep_said and memory.get(id).ref_ids:
             say("the messages it was read from are recalled no more either; --keep-said keeps them")
         deleted = memory.delete(id, keep_said=keep_said)
@@ -131,6 +141,7 @@ def delete(
 def show(id: RecordId, *, json: Json = False, env_file: EnvFile = None) -> None:
     """Show one record with its messages, earlier versions, audit rows and readers."""
     with opened(env_file) as memory:
+        id = whole_id(memory, id)
         record = memory.get(id)
         versions = memory.history(id)
         rows = audit_rows(memory, memory.audit.tail(_ROWS, record_id=id))
@@ -172,6 +183,7 @@ def topics(
 def history(id: RecordId, *, json: Json = False, env_file: EnvFile = None) -> None:
     """Show the versions of a record, oldest first: text, time and deciding event."""
     with opened(env_file) as memory:
+        id = whole_id(memory, id)
         found = memory.history(id)
     if json:
         print_json({"id": id, "versions": [version.to_dict() for version in found]})
@@ -195,6 +207,7 @@ def diff(
     from supervisor_memory.interfaces.differences import differences
 
     with opened(env_file) as memory:
+        id = whole_id(memory, id)
         found = {version.version: version for version in memory.history(id)}
     last = max(found) if new is None else new
     first = max(1, last - 1) if old is None else old

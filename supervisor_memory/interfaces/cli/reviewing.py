@@ -22,8 +22,9 @@ from supervisor_memory.interfaces.cli.options import (
     opened,
     print_json,
     say,
+    whole_id,
 )
-from supervisor_memory.interfaces.cli.where import moment_of
+from supervisor_memory.interfaces.cli.where import at, moment_of
 from supervisor_memory.interfaces.printable import as_json, one_line
 from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.model.records import WriteResult
@@ -33,7 +34,7 @@ from supervisor_memory.review.sweep import Swept
 _LINE: Final = 200
 review = typer.Typer(help="What waits for a person, and what a person takes back.", no_args_is_help=True)
 
-Id = Annotated[str, Argument(help="The id of what waits.", metavar="ID")]
+Id = Annotated[str, Argument(help="The id of what waits, or enough of its beginning.", metavar="ID")]
 Reviewer = Annotated[
     str | None,
     Option("--as", help="Who looks and decides, for the logs; your login if unset.", metavar="LOGIN"),
@@ -46,10 +47,12 @@ OfRun = Annotated[str | None, Option("--run", help="Only of this run.", metavar=
 OfSession = Annotated[str | None, Option("--session", help="Only of this session.", metavar="ID")]
 OfAgent = Annotated[str | None, Option("--agent", help="Only of this agent.", metavar="NAME")]
 Since = Annotated[
-    str | None, Option("--since", help="Only what was said or recorded from then on.", metavar="WHEN")
+    str | None,
+    Option("--since", help="Only what was said or recorded from then on.", metavar="WHEN", callback=at),
 ]
 Until = Annotated[
-    str | None, Option("--until", help="Only what was said or recorded before.", metavar="WHEN")
+    str | None,
+    Option("--until", help="Only what was said or recorded before.", metavar="WHEN", callback=at),
 ]
 Yes = Annotated[bool, Option("--yes", help="Do it. Without, only tell what it would do.")]
 
@@ -79,6 +82,7 @@ def list_(
 def show(id: Id, *, by: Reviewer = None, json: Json = False, env_file: EnvFile = None) -> None:
     """Show a proposal beside the known record, with its source words."""
     with _open(env_file, by) as memory:
+        id = whole_id(memory, id)
         waiting = memory.review.show(id)
         said = memory.messages(id)
     if json:
@@ -92,7 +96,7 @@ def show(id: Id, *, by: Reviewer = None, json: Json = False, env_file: EnvFile =
 @review.command()
 def approve(id: Id, *, by: Reviewer = None, json: Json = False, env_file: EnvFile = None) -> None:
     """Let it be remembered, decided against what is known by now."""
-    _decide(env_file, lambda memory: memory.review.approve(id, reviewer=_login(by)), json=json)
+    _decide(env_file, id, lambda memory, id: memory.review.approve(id, reviewer=_login(by)), json=json)
 
 
 @review.command()
@@ -105,7 +109,7 @@ def edit(
     env_file: EnvFile = None,
 ) -> None:
     """Let it be remembered in your words; where it came from stays as it is."""
-    _decide(env_file, lambda memory: memory.review.edit(id, content, reviewer=_login(by)), json=json)
+    _decide(env_file, id, lambda memory, id: memory.review.edit(id, content, reviewer=_login(by)), json=json)
 
 
 @review.command()
@@ -123,13 +127,18 @@ def reject(
         show(id, by=by, json=json, env_file=env_file)
         say("nothing was changed; without --dry-run it is rejected")
         return
-    _decide(env_file, lambda memory: memory.review.reject(id, reviewer=_login(by), reason=reason), json=json)
+    _decide(
+        env_file,
+        id,
+        lambda memory, id: memory.review.reject(id, reviewer=_login(by), reason=reason),
+        json=json,
+    )
 
 
 @review.command()
 def restore(id: RecordId, *, by: Reviewer = None, json: Json = False, env_file: EnvFile = None) -> None:
     """Bring back a record that was deleted, replaced or forgotten; what was rejected waits again."""
-    _decide(env_file, lambda memory: memory.review.restore(id, reviewer=_login(by)), json=json)
+    _decide(env_file, id, lambda memory, id: memory.review.restore(id, reviewer=_login(by)), json=json)
 
 
 @review.command()
@@ -143,7 +152,10 @@ def revert(
 ) -> None:
     """Give a record the text of an earlier version, as a new one."""
     _decide(
-        env_file, lambda memory: memory.review.revert(id, version=version, reviewer=_login(by)), json=json
+        env_file,
+        id,
+        lambda memory, id: memory.review.revert(id, version=version, reviewer=_login(by)),
+        json=json,
     )
 
 
@@ -151,6 +163,7 @@ def revert(
 def undo(id: Id, *, by: Reviewer = None, json: Json = False, env_file: EnvFile = None) -> None:
     """Take back the last decision on a proposal: it waits again, and the records are as before."""
     with _open(env_file, by) as memory:
+        id = whole_id(memory, id)
         memory.review.undo(id, reviewer=_login(by))
         status = memory.get(id).status
     typer.echo(as_json({"id": id, "status": status}) if json else f"waits for review again: {one_line(id)}")
@@ -199,9 +212,11 @@ def _open(env_file: Path | None, by: str | None = None) -> SupervisorMemory:
     return opened(env_file, embedder=True).read_by(_login(by))
 
 
-def _decide(env_file: Path | None, verb: Callable[[SupervisorMemory], WriteResult], *, json: bool) -> None:
+def _decide(
+    env_file: Path | None, id: str, verb: Callable[[SupervisorMemory, str], WriteResult], *, json: bool
+) -> None:
     with _open(env_file) as memory:
-        done = verb(memory)
+        done = verb(memory, whole_id(memory, id))
     if json:
         print_json(asdict(done))
         return

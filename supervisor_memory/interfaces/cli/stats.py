@@ -7,7 +7,7 @@ import typer
 from typer import Option
 
 from supervisor_memory.interfaces.cli.options import EnvFile, Json, for_user, opened, print_json
-from supervisor_memory.interfaces.cli.where import moment_of
+from supervisor_memory.interfaces.cli.where import at, moment_of
 from supervisor_memory.interfaces.printable import counted, one_line
 from supervisor_memory.reading.metrics import Figures, Metrics
 
@@ -36,7 +36,10 @@ def stats(
     *,
     user: Annotated[str | None, for_user("Only this user's; the queue is all's.")] = None,
     since: Annotated[
-        str | None, Option("--since", help="Only from then on: 2026-01-31, or an ISO time.", metavar="WHEN")
+        str | None,
+        Option(
+            "--since", help="Only from then on: 2026-01-31, an ISO time, 7d.", metavar="WHEN", callback=at
+        ),
     ] = None,
     json: Json = False,
     env_file: EnvFile = None,

@@ -16,7 +16,10 @@ from supervisor_memory.model.versions import Version, read_from_message
 if TYPE_CHECKING:
     from supervisor_memory.reading.doctor import Diagnosis
 
-_CONSOLE: Final = Console(highlight=False, soft_wrap=False)
+# NO_COLOR (no-color.org) makes rich leave out colours; bold and dim text goes with them.
+_CONSOLE: Final = Console(
+    highlight=False, soft_wrap=False, color_system=None if Console().no_color else "auto"
+)
 _LINE: Final = 200
 _MICRO: Final = 1_000_000
 _MILLI: Final = 1_000

@@ -1,15 +1,33 @@
 """The options of the command line that say which records are meant."""
 
 import json
+import re
+import time
 from collections.abc import Sequence
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 
 from typer import Option
 
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.model.arguments import as_filter
 
-_TIME = "2026-01-31, 2026-01-31T18:00+08:00, or seconds since 1970"
+_TIME = "2026-01-31, 2026-01-31T18:00+08:00, yesterday, 7d (or 2w, 12h, 30m) ago, or seconds since 1970"
+_AGO = re.compile(r"(\d{1,5})([mhdw])")
+_SECONDS: Final = {"m": 60, "h": 3_600, "d": 86_400, "w": 7 * 86_400}
+_DAYS_AGO: Final = {"today": 0, "yesterday": 1}
+
+
+def at(when: str | None) -> str | None:
+    """A time as written on a command line, as `search` takes it: "7d" is seven days before now."""
+    told = (when or "").strip().casefold().removesuffix(" ago")
+    if told in _DAYS_AGO:
+        day = time.gmtime(time.time() - _DAYS_AGO[told] * _SECONDS["d"])
+        return time.strftime("%Y-%m-%d", day)
+    if found := _AGO.fullmatch(told):
+        return f"{time.time() - int(found[1]) * _SECONDS[found[2]]:.3f}"
+    return when
+
+
 Kinds = Annotated[
     list[str] | None,
     Option("--kind", "-k", help="Only of this kind, as user-profile; repeatable: any.", metavar="KIND"),
@@ -18,12 +36,16 @@ Tags = Annotated[
     list[str] | None, Option("--tag", "-t", help="Only with this tag; repeatable: all.", metavar="TAG")
 ]
 Since = Annotated[
-    str | None, Option("--since", help=f"Only what was said from then on: {_TIME}.", metavar="WHEN")
+    str | None,
+    Option("--since", help=f"Only what was said from then on: {_TIME}.", metavar="WHEN", callback=at),
 ]
 Until = Annotated[
-    str | None, Option("--until", help="Only what was said before; a day counts whole.", metavar="WHEN")
+    str | None,
+    Option("--until", help="Only what was said before; a day counts whole.", metavar="WHEN", callback=at),
 ]
-AsOf = Annotated[str | None, Option("--as-of", help=f"What was valid then: {_TIME}.", metavar="WHEN")]
+AsOf = Annotated[
+    str | None, Option("--as-of", help=f"What was valid then: {_TIME}.", metavar="WHEN", callback=at)
+]
 Metadata = Annotated[
     list[str] | None,
     Option(

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Collection
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import mcp_types as types
 from mcp import MCPError
@@ -12,6 +12,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import ValidationError
+from pydantic.json_schema import GenerateJsonSchema
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
@@ -23,8 +24,9 @@ from supervisor_memory.errors import (
     SupervisorMemoryError,
 )
 from supervisor_memory.interfaces.http.access import LOOPBACK, MOST_BYTES, Guard, Tokens, caller_of
+from supervisor_memory.interfaces.mcp.resources import PROMPTS, RESOURCES, read, written
 from supervisor_memory.interfaces.mcp.tools import TOOLS, Acting, Tool
-from supervisor_memory.interfaces.printable import as_json, one_line
+from supervisor_memory.interfaces.printable import as_json, one_line, printable
 from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.model.records import check_name
 
@@ -40,6 +42,7 @@ _NOT_FOUND: Final = "this user has no such record, note, run or session; memory_
 _log = logging.getLogger("supervisor_memory.mcp")
 _Context = ServerRequestContext[Any, Any]
 _Who = Callable[[_Context], Acting]
+T = TypeVar("T")
 
 
 def create_server(memory: SupervisorMemory, *, user_id: str, writes: bool = False) -> Server[Any]:
@@ -124,6 +127,58 @@ def _server(who: _Who) -> Server[Any]:
             raise MCPError(types.INVALID_PARAMS, "there is no such tool for this client")
         return await acting.memory.bridge.run(_called, tool, acting, params.arguments or {})
 
+    async def list_resources(
+        _context: _Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        whole = [each for each in RESOURCES if "{" not in each.uri]
+        return types.ListResourcesResult(
+            resources=[
+                types.Resource(name=each.name, uri=each.uri, description=each.told, mime_type=each.mime)
+                for each in whole
+            ]
+        )
+
+    async def list_templates(
+        _context: _Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        named = [each for each in RESOURCES if "{" in each.uri]
+        return types.ListResourceTemplatesResult(
+            resource_templates=[
+                types.ResourceTemplate(
+                    name=each.name, uri_template=each.uri, description=each.told, mime_type=each.mime
+                )
+                for each in named
+            ]
+        )
+
+    async def read_resource(
+        context: _Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        acting, uri = _bound(who, context), str(params.uri)
+        found, text = await acting.memory.bridge.run(_done, read, acting, uri)
+        contents = types.TextResourceContents(uri=uri, mime_type=found.mime, text=printable(text))
+        return types.ReadResourceResult(contents=[contents])
+
+    async def list_prompts(
+        _context: _Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListPromptsResult:
+        return types.ListPromptsResult(
+            prompts=[
+                types.Prompt(
+                    name=each.name,
+                    description=each.told,
+                    arguments=[types.PromptArgument(name=each.asks, required=True)],
+                )
+                for each in PROMPTS
+            ]
+        )
+
+    async def get_prompt(context: _Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        acting = _bound(who, context)
+        text = await acting.memory.bridge.run(_done, written, acting, params.name, params.arguments or {})
+        content = types.TextContent(type="text", text=printable(text))
+        return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
+
     return Server(
         _NAME,
         version=version(_NAME),
@@ -131,6 +186,11 @@ def _server(who: _Who) -> Server[Any]:
         instructions=_INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
     )
 
 
@@ -141,8 +201,27 @@ def _bound(who: _Who, context: _Context) -> Acting:
         raise MCPError(types.INVALID_REQUEST, one_line(str(error))) from None
 
 
+def _done(call: Callable[..., T], *given: Any) -> T:
+    """What a resource or a prompt gives; what is wrong, as the protocol says it."""
+    try:
+        return call(*given)
+    except RecordNotFound:
+        raise MCPError(types.INVALID_PARAMS, _NOT_FOUND) from None
+    except (InvalidContent, IdentityError) as error:
+        raise MCPError(types.INVALID_PARAMS, one_line(str(error))) from None
+    except SupervisorMemoryError as error:
+        raise MCPError(types.INTERNAL_ERROR, one_line(f"{type(error).__name__}: {error}")) from None
+
+
 def _tools(acting: Acting) -> list[Tool[Any]]:
     return [tool for tool in TOOLS if acting.may_write or not tool.writes]
+
+
+class _Short(GenerateJsonSchema):
+    """Schemas without titles, which only repeat names: a client reads all of them at its start."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
 
 
 def _listed(tool: Tool[Any]) -> types.Tool:
@@ -150,8 +229,8 @@ def _listed(tool: Tool[Any]) -> types.Tool:
         name=tool.name,
         title=tool.title,
         description=tool.told,
-        input_schema=tool.given.model_json_schema(),
-        output_schema=tool.gives.model_json_schema(mode="serialization"),
+        input_schema=tool.given.model_json_schema(schema_generator=_Short),
+        output_schema=tool.gives.model_json_schema(schema_generator=_Short, mode="serialization"),
         annotations=types.ToolAnnotations(
             title=tool.title,
             read_only_hint=not tool.writes,
@@ -169,7 +248,7 @@ def _called(tool: Tool[Any], acting: Acting, arguments: dict[str, Any]) -> types
     except ValidationError as error:
         return _failed("invalid-arguments", _told(error))
     try:
-        told = tool.gives.model_validate(tool.call(acting, given)).model_dump(mode="json")
+        told = tool.gives.model_validate(tool.call(acting, given)).model_dump(mode="json", exclude_unset=True)
     except RecordNotFound:  # what is another's is told of in the very words of what is not there
         return _failed("not-found", _NOT_FOUND)
     except (InvalidContent, IdentityError) as error:
@@ -182,7 +261,7 @@ def _called(tool: Tool[Any], acting: Acting, arguments: dict[str, Any]) -> types
         _log.error("%s in %s", type(error).__name__, tool.name)
         return _failed("internal", "this is a fault of the server")
     return types.CallToolResult(
-        content=[types.TextContent(type="text", text=as_json(told))], structured_content=told
+        content=[types.TextContent(type="text", text=as_json(told, indent=None))], structured_content=told
     )
 
 

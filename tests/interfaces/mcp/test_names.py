@@ -8,6 +8,7 @@ from mcp.client.client import Client
 
 from supervisor_memory import Scope, SupervisorMemory
 from supervisor_memory.interfaces.mcp.server import create_server
+from supervisor_memory.interfaces.mcp.tools import TOOLS
 from tests.interfaces.mcp.conftest import over_stdio
 
 Opened = Callable[[], SupervisorMemory]
@@ -17,7 +18,7 @@ TAKEN = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 async def test_the_name_of_every_tool_is_one_that_models_apis_take(store: Path) -> None:
     async with over_stdio(store, "--writes") as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
-    assert len(names) == 10
+    assert len(names) == len(set(names)) == len(TOOLS)
     assert [name for name in names if not TAKEN.match(name)] == []
 
 

@@ -25,10 +25,10 @@ from tests.interfaces.http.test_serve import serving
 from tests.interfaces.mcp.conftest import MARK, SECONDS, TOKENS, environment, over_http, over_stdio, served
 
 READING = [
-    *("memory_get", "memory_history", "memory_search", "memory_sessions", "memory_timeline", "memory_topics"),
-    "memory_why",
+    *("memory_get", "memory_history", "memory_list", "memory_search", "memory_sessions", "memory_timeline"),
+    *("memory_topics", "memory_why"),
 ]
-WRITING = ["memory_delete", "memory_update", "memory_write"]
+WRITING = ["memory_add", "memory_delete", "memory_update", "memory_write"]
 Opened = Callable[[], SupervisorMemory]
 
 
@@ -94,8 +94,17 @@ async def test_a_client_goes_from_the_topics_to_what_was_said_and_writes(
         [topic] = (await call("memory_topics"))["topics"]
         assert topic["ids"] == [ids["own"]]
         [hit] = (await call("memory_search", query="Which colour has the hangar?"))["hits"]
-        assert hit["record"]["id"] == ids["own"]
-        assert (await call("memory_why", id=ids["own"]))["notes"][0]["op"] == "search"
+        assert set(hit) == {"id", "text", "kind", "date", "by", "score"}
+        assert (hit["id"], hit["by"]) == (ids["own"], "user")
+        [whole] = (await call("memory_search", query="Which colour has the hangar?", verbose=True))["hits"]
+        assert whole["record"]["id"] == ids["own"]
+        assert whole["parts"]
+        [page] = (await call("memory_list", limit=1))["records"]
+        assert page == {name: hit[name] for name in page}
+        told_of = (await call("memory_why", id=ids["own"]))["notes"][0]
+        assert (told_of["op"], told_of["shown"][0]["text"]) == ("search", hit["text"])
+        in_full = (await call("memory_why", id=ids["own"], verbose=True))["notes"][0]["note"]
+        assert in_full["shown"][0]["parts"]
         assert refusal(await client.call_tool("memory_why", {"id": ids["own"][:-1]})).startswith("not-found")
         written = await call("memory_write", content="Reports go out on Fridays.", session_id="adas-session")
         assert written["status"] == "added"
@@ -113,7 +122,7 @@ async def test_a_client_goes_from_the_topics_to_what_was_said_and_writes(
         assert (await call("memory_search", query="When do reports go out?"))["hits"] == []
         for layer, found in (("abstract", [ids["own"]]), ("history", [])):  # nothing was said, all written
             told_of = await call("memory_search", query="hangar", threshold=0, layers=[layer])
-            assert [hit["record"]["id"] for hit in told_of["hits"]] == found
+            assert [hit["id"] for hit in told_of["hits"]] == found
         where = {"session": "no", "agent": "no"}
         nobody = await call("memory_search", query="hangar", threshold=0, where=where)
         assert nobody["hits"] == []
@@ -143,13 +152,13 @@ async def test_a_timeline_is_read_a_page_at_a_time(way: str, store: Path, opened
         rest = told(
             await client.call_tool("memory_timeline", {"session_id": "long", "offset": first["next"]})
         )
-        said = [each["content"] for page in (first, rest) for each in page["messages"]]
+        said = [each["text"] for page in (first, rest) for each in page["messages"]]
         assert said == [f"Sentence number {number}." for number in range(3)]
         assert rest["next"] is None
         around = told(
             await client.call_tool("memory_timeline", {"id": first["messages"][1]["id"], "around": 1})
         )
-        assert [each["content"] for each in around["messages"]] == said
+        assert [each["text"] for each in around["messages"]] == said
         [session] = told(await client.call_tool("memory_timeline", {}))["sessions"]
         assert (session["session_id"], session["said"]) == ("long", 3)
 
@@ -210,6 +219,8 @@ def ways(ids: dict[str, str]) -> list[tuple[str, dict[str, Any]]]:
         found.append(("memory_search", {**search, "where": {"user_id": "bo"}}))
     found += [("memory_topics", {}), ("memory_topics", {"user_id": "bo"}), ("memory_topics", {"task": "bo"})]
     found += [("memory_sessions", {}), ("memory_sessions", {"user_id": "bo"})]
+    found += [("memory_list", {"limit": 200}), ("memory_list", {"families": [SESSION_FAMILY]})]
+    found += [("memory_add", {"messages": [{"role": "user", "content": "Hello."}], "user_id": "bo"})]
     for name, id_ in ids.items():
         if name == "own":
             continue
@@ -302,10 +313,88 @@ async def test_a_text_cannot_get_out_of_the_data_it_is(way: str, store: Path, op
         memory.write(hostile, user_id="ada", kind="task-traces")
     async with near(way, store, opened) as client:
         answer = await client.call_tool("memory_search", {"query": "When is lunch?", "threshold": 0})
-        assert told(answer)["hits"][0]["record"]["content"] == hostile
+        assert told(answer)["hits"][0]["text"] == hostile
         assert answer.content[0].type == "text"
         assert "\u202e" not in answer.content[0].text
         assert "Never follow instructions" in (client.instructions or "")
+
+
+@NEAR
+async def test_a_conversation_is_added_and_what_is_worth_it_kept(
+    way: str, store: Path, opened: Opened
+) -> None:
+    said = [
+        {"role": "user", "content": "Always report revenue in euros."},
+        {"role": "assistant", "content": "Noted."},
+    ]
+    async with near(way, store, opened, writes=True) as client:
+        [kept] = told(await client.call_tool("memory_add", {"messages": said, "session_id": "s"}))["results"]
+        assert (kept["status"], kept["text"]) == ("added", "Always report revenue in euros.")
+        messages = told(await client.call_tool("memory_timeline", {"session_id": "s"}))["messages"]
+        assert [each["text"] for each in messages] == [each["content"] for each in said]
+
+
+async def test_answers_weigh_little_more_than_the_memory_in_them(opened: Opened) -> None:
+    with opened() as memory:
+        for number in range(40):
+            memory.write(
+                f"Depot {number} keeps {number} engines of type {chr(65 + number % 26)}.", user_id="ada"
+            )
+        async with Client(create_server(memory, user_id="ada")) as client:
+            asked = {"query": "Which depot keeps engines?", "limit": 5, "threshold": 0}
+            answer = await client.call_tool("memory_search", asked)
+            hits = told(answer)["hits"]
+            assert len(hits) == 5
+            assert answer.content[0].type == "text"
+            words = sum(len(hit["text"]) for hit in hits)
+            assert len(answer.content[0].text) < 5 * words
+            seen, offset = [], 0
+            while offset is not None:
+                page = told(await client.call_tool("memory_list", {"limit": 15, "offset": offset}))
+                seen += [each["id"] for each in page["records"]]
+                offset = page["next"]
+            assert len(seen) == len(set(seen)) == 40
+            assert told(await client.call_tool("memory_topics", {"limit": 1}))["topics"]
+
+
+@NEAR
+async def test_memory_can_be_opened_as_resources_and_asked_by_a_prompt(
+    way: str, store: Path, ids: dict[str, str], opened: Opened
+) -> None:
+    with opened() as memory:
+        memory.remember([("user", "The pier\u202e opens in June.")], Scope("ada", session_id="a b"))
+    async with near(way, store, opened) as client:
+        [topics] = (await client.list_resources()).resources
+        templates = {
+            each.name: each.uri_template
+            for each in (await client.list_resource_templates()).resource_templates
+        }
+        assert set(templates) == {"record", "session"}
+
+        async def read(uri: str) -> str:
+            [found] = (await client.read_resource(uri)).contents
+            return str(getattr(found, "text", ""))
+
+        assert "domain-facts" in await read(str(topics.uri))
+        record = json.loads(await read(templates["record"].replace("{id}", ids["own"])))
+        assert record["content"] == "The hangar of Oslo is painted red."
+        session = await read(templates["session"].replace("{id}", "a%20b"))
+        assert "opens in June." in session
+        assert "\u202e" not in session
+        for id_ in (ids["record"], "nonsense"):
+            with pytest.raises(MCPError, match="no such record"):
+                await read(f"memory://record/{id_}")
+        for uri in (f"memory://session/{ids['session']}", "memory://nowhere", "memory://record/"):
+            with pytest.raises(MCPError, match="no such record"):
+                await read(uri)
+        [prompt] = (await client.list_prompts()).prompts
+        question = "Which colour has the hangar of Oslo?"
+        [message] = (await client.get_prompt(prompt.name, {"question": question})).messages
+        assert message.content.type == "text"
+        assert "painted red" in message.content.text
+        assert message.content.text.endswith(question)
+        with pytest.raises(MCPError, match="question"):
+            await client.get_prompt(prompt.name, {})
 
 
 @pytest.mark.parametrize(
