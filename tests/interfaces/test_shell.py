@@ -88,7 +88,7 @@ def test_no_color_leaves_no_escapes_on_a_terminal(tmp_path: Path) -> None:
 
 def test_help_lists_every_command_under_what_it_is_for(run: Run) -> None:
     told = run("--help").stdout
-    names = {each.name or "" for each in (*app.registered_commands, *app.registered_groups)}
+    names = {each.name for each in app.registered_commands} | {each.name for each in app.registered_groups}
     for name in names:
         assert told.count(f"\n  {name} ") == 1, name
     assert told.index("What is remembered:") < told.index("\n  search ") < told.index("\nServers:")
