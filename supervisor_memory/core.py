@@ -323,8 +323,10 @@ class Memory:
             turn = Turn(text=asked, scope=scope, messages=seen, said=quotes, explain=explain)
             found = recall(turn, ports, self.recipe)
 
+            tell = self._trail.telling("inject", found, ports=ports)
+
             def log(scope: Scope) -> None:
-                self._trail.told("inject", found, self.services.scope(scope), ports=ports)
+                tell(self.services.scope(scope))
 
             if found.note.degraded:
                 self._trail.degraded("recall", scope, ports.reasons, ports=ports)

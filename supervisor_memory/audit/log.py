@@ -28,7 +28,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import apsw
 
@@ -117,8 +117,7 @@ class AuditRow:
         return dict(json.loads(self.payload))
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(NamedTuple):
     """A record that was read or injected, on its way into the access log.
 
     `at` is in seconds since 1970; `rank` is 1 for the best hit; `score` is the hit's, in [0, 1].
@@ -134,6 +133,9 @@ class Access:
     rank: int | None = None
     score: float | None = None
     reason: str = ""
+
+
+_OF_A_READING: Final = Access._fields.index("record_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,13 +254,18 @@ class AuditLog:
             while True:
                 entries.append(self._unwritten.popleft())
         accesses, notes = list[_Values](), list[_Values]()
+        read: dict[tuple[object, ...], _Values | None] = {}  # a note has many records, whose reader is named once
         for entry in entries:
             if isinstance(entry, Given):
                 if not names.erased_since(entry.scope.user_id, entry.at):
                     of_whom = names.of(entry.scope.user_id, entry.scope.session_id)
                     notes.append(turns.row_of(entry, *of_whom, self.run_name(entry.scope.run_id)))
-            elif not names.erased_since(entry.user_id, entry.at):
-                accesses.append(_access_values(names, entry, self.run_name(entry.run_id)))
+                continue
+            if (reading := entry[:_OF_A_READING]) not in read:
+                is_erased = names.erased_since(entry.user_id, entry.at)
+                read[reading] = None if is_erased else _reading(names, entry, self.run_name(entry.run_id))
+            if (told := read[reading]) is not None:
+                accesses.append(told + _of_record(entry))
         if accesses:
             insert = f"INSERT INTO access({_ACCESS_COLUMNS}) VALUES(NULL,?,?,?,?,?,?,?,?,?,?)"
             connection.executemany(insert, accesses)
@@ -569,13 +576,15 @@ class AuditLog:
         return digest
 
 
-def _access_values(names: "_Pseudonyms", entry: Access, run: str | None) -> _Values:
+def _reading(names: "_Pseudonyms", entry: Access, run: str | None) -> _Values:
+    """What the rows of a reading have in common: when it was, and who read."""
     subject, session = names.of(entry.user_id, entry.session_id)
+    return int(entry.at * _MICRO), subject, _code(entry.op), entry.agent_id, session, run
+
+
+def _of_record(entry: Access) -> _Values:
     score = None if entry.score is None else round(entry.score * 1000)
-    return (
-        *(int(entry.at * _MICRO), subject, _code(entry.op), entry.agent_id, session),
-        *(run, _code(entry.record_id), entry.rank, score, _code(entry.reason)),
-    )
+    return _code(entry.record_id), entry.rank, score, _code(entry.reason)
 
 
 def _already_there(event_id: str) -> Conflict:

@@ -111,10 +111,14 @@ def given(
     degraded: bool = False,
 ) -> Given:
     """Make the log's entry of a note or a search, with the best of the records left out."""
+    return Given(str(uuid4()), op, at, scope, tokens, degraded, *packed(hits, dropped))
+
+
+def packed(hits: "Iterable[Hit]", dropped: "Iterable[Considered]") -> tuple[str, str]:
+    """The records of an entry, and the best of those left out, in JSON."""
     others = sorted(dropped, key=lambda each: -each.hit.score)[:_DROPPED]
     shown = _packed((hit, hit.reason, rank) for rank, hit in enumerate(hits, start=1))
-    left_out = _packed((each.hit, each.reason, None) for each in others)
-    return Given(str(uuid4()), op, at, scope, tokens, degraded, shown, left_out)
+    return shown, _packed((each.hit, each.reason, None) for each in others)
 
 
 def row_of(entry: Given, subject: str | None, session: str | None, run_id: str | None) -> Values:
@@ -202,11 +206,11 @@ def grouped(notes: Iterable[Injection]) -> list[Turn]:
 
 
 def _packed(told: "Iterable[tuple[Hit, str, int | None]]") -> str:
-    found = (
+    found = [
         f"[{_QUOTED(hit.record.id)},{'null' if rank is None else rank},{round(hit.score, _DIGITS)}"
         f",{_QUOTED(reason)},{_numbers(hit.parts)}]"
         for hit, reason, rank in told
-    )
+    ]
     return f"[{','.join(found)}]"
 
 

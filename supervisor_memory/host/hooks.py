@@ -265,10 +265,15 @@ class Hooks(Beginnings):
 
     def _holds_still(self, note: Note, scope: Scope) -> bool:
         """Whether nothing in a note was deleted, erased or taken back meanwhile, excerpts included."""
-        view = self.memory.services.ports(self.memory.settings.search_timeout_ms).read_store()
-        known = view.list(Filter(user_id=scope.user_id, ids=note.ids), limit=len(note.ids))
+        ports = self.memory.services.ports(self.memory.settings.search_timeout_ms)
         quoted = [hit.record for hit in note.hits if hit.excerpt is not None]
-        return len(known) == len(note.ids) and not what_became(quoted, view).untold
+
+        def look() -> bool:
+            view = ports.read_store()
+            known = view.list(Filter(user_id=scope.user_id, ids=note.ids), limit=len(note.ids))
+            return len(known) == len(note.ids) and not what_became(quoted, view).untold
+
+        return self.memory.bridge.within(ports.left(), look)
 
     def leave(
         self, visit: Visit, state: Any, result: Any, config: RunnableConfig, *, node: str, leads: bool

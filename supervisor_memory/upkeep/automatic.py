@@ -106,6 +106,8 @@ class Rarely:
 
 _SECONDS_A_TURN: Final = 2.0
 _SECONDS_OF_REST: Final = 60.0
+_SECONDS_OF_A_STEP: Final = 600.0
+"""What hangs for so long is left alone."""
 _SECONDS_AT_THE_END: Final = 20.0
 _OPENED: "weakref.WeakSet[_Aside]" = weakref.WeakSet()
 
@@ -210,7 +212,8 @@ class _Aside:
             self._rests_until = time.monotonic() + _SECONDS_OF_REST
             return False
 
-        return guarded(work, otherwise=failed)
+        # On a thread of its own, so that the calls of the store inside it need none each.
+        return guarded(lambda: self._services.bridge.within(_SECONDS_OF_A_STEP, work), otherwise=failed)
 
     def _steps(self, user_id: str | None, ids: Collection[str] | None) -> Iterator[None]:
         """Do the work, with a pause after each commit. `user_id` None: everybody's."""

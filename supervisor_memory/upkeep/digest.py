@@ -119,8 +119,11 @@ class _Digesting:
         if since is not None and not isinstance(backend, ListsSessions):
             yield from self._rows_of(replace(where, families=(SESSION_FAMILY,)))
             return
-        while page := self.ports().store(list_sessions, backend, where, limit=_PAGE, after=after):
+        while True:
+            page = self.ports().store(list_sessions, backend, where, limit=_PAGE, after=after)
             yield from page
+            if len(page) < _PAGE:
+                return
             after = page[-1].place
 
     def _rows_of(self, where: Filter) -> Iterator[SessionRow]:

@@ -5,7 +5,9 @@ A log that fails or hangs must not take the answer away, so nothing here raises 
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
+from uuid import uuid4
 
 from supervisor_memory.audit import turns
 from supervisor_memory.audit.log import USED, Access
@@ -84,10 +86,9 @@ class Trail:
         """Note each record seen in the access log, with its reader, rank and reason."""
         told = ((h.record.id, h.score, h.reason) if isinstance(h, Hit) else (h.id, None, "") for h in found)
         now, who = self.clock(), self._reader(scope.agent_id, by_operator=by_operator)
-        reading = (op, now, scope.user_id, who, scope.session_id, scope.run_id)
         entries = [
-            Access(*reading, record_id, rank, score, reason)
-            for rank, (record_id, score, reason) in enumerate(told, start=1)
+            Access(op, now, scope.user_id, who, scope.session_id, scope.run_id, id_, rank, score, reason)
+            for rank, (id_, score, reason) in enumerate(told, start=1)
         ]
         self._note(entries, ports)
 
@@ -111,19 +112,21 @@ class Trail:
 
     def told(self, op: str, found: Recalling, scope: Scope, *, ports: Ports) -> None:
         """Note in the access log every record considered, given or left out; `op` is "inject" or "search"."""
-        note = found.note
-        scope = replace(scope, agent_id=scope.agent_id or self.reader)
-        given = turns.given(
-            op,
-            scope,
-            at=self.clock(),
-            hits=found.hits,
-            dropped=found.dropped,
-            tokens=note.tokens if op == "inject" else None,
-            degraded=found.hits.degraded or note.degraded,
-        )
-        guarded(lambda: self.backend.audit.record_access((given,)), otherwise=lambda error: None)
-        self.accessed(op, found.hits, scope, ports=ports)
+        self.telling(op, found, ports=ports)(scope)
+
+    def telling(self, op: str, found: Recalling, *, ports: Ports) -> Callable[[Scope], None]:
+        """A function that notes what was found as told to a reader, each time that it is told."""
+        packed = cache(lambda: turns.packed(found.hits, found.dropped))
+
+        def tell(scope: Scope) -> None:
+            scope = replace(scope, agent_id=scope.agent_id or self.reader)
+            tokens = found.note.tokens if op == "inject" else None
+            degraded = found.hits.degraded or found.note.degraded
+            given = turns.Given(str(uuid4()), op, self.clock(), scope, tokens, degraded, *packed())
+            guarded(lambda: self.backend.audit.record_access((given,)), otherwise=lambda error: None)
+            self.accessed(op, found.hits, scope, ports=ports)
+
+        return tell
 
     def _reader(self, agent_id: str | None, *, by_operator: bool) -> str | None:
         return (self.reader or "operator") if by_operator else (agent_id or self.reader)
