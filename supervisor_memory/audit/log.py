@@ -254,7 +254,8 @@ class AuditLog:
             while True:
                 entries.append(self._unwritten.popleft())
         accesses, notes = list[_Values](), list[_Values]()
-        read: dict[tuple[object, ...], _Values | None] = {}  # a note has many records, whose reader is named once
+        # Of a note's many records the reader is named once.
+        read: dict[tuple[object, ...], _Values | None] = {}
         for entry in entries:
             if isinstance(entry, Given):
                 if not names.erased_since(entry.scope.user_id, entry.at):

@@ -90,12 +90,9 @@ def parts_of(record: Record, *, now: float, settings: Settings, times_read: int 
 
 def weighted(parts: Mapping[str, float], settings: Settings) -> float:
     """S: the mean of the parts by their weights, in [0, 1]. A part that is missing counts as 0."""
-    return _mean(parts, [*settings.weights.items()])
-
-
-def _mean(parts: Mapping[str, float], weights: Sequence[tuple[str, float]]) -> float:
-    held = [weight * parts[part] for part, weight in weights if part in parts]
-    return sum(held) / sum([weight for _, weight in weights])
+    weights = settings.weights
+    held = [weight * parts[part] for part, weight in weights.items() if part in parts]
+    return sum(held) / sum(weights.values())
 
 
 _AGREEMENT = 0.25  # what a second signal adds to what the best one left open
@@ -155,12 +152,14 @@ def rank(plan: Recalling, view: ReadStore) -> Recalling:
     now, settings = view.now, view.settings
     read = view.reads([hit.record.id for hit in hits]) if settings.weight_reads else {}
     weights = [(part, weight) for part, weight in settings.weights.items() if weight]
+    together = sum([weight for _, weight in weights])
     scored: list[Hit] = []
     for hit, parts, match in zip(hits, weighed, matches, strict=True):
         parts["match"], parts["fused"] = match, match * scale
         times = read[hit.record.id].times if hit.record.id in read else 0
-        parts |= parts_of(hit.record, now=now, settings=settings, times_read=times)  # noqa: PLW2901
-        scored.append(Hit(hit.record, _mean(parts, weights), parts, hit.found, hit.excerpt))
+        parts.update(parts_of(hit.record, now=now, settings=settings, times_read=times))
+        score = sum([weight * parts[part] for part, weight in weights]) / together
+        scored.append(Hit(hit.record, score, parts, hit.found, hit.excerpt))
     scored.sort(key=lambda hit: hit.record.id, reverse=True)
     scored.sort(key=lambda hit: (-hit.score, -hit.parts["match"]))
     return replace(plan, hits=replace(plan.hits, items=tuple(scored)))
@@ -350,6 +349,8 @@ def drop_already_said(plan: Recalling, view: ReadStore) -> Recalling:
 
 def _tellings(record: Record) -> list[str]:
     """The texts by which a message may already show a record: its content, path and SQL."""
+    if not record.metadata:
+        return [_squeezed(record.content)]
     named = (record.metadata.get(name) for name in ("path", "sql"))
     return [_squeezed(text) for text in (record.content, *named) if isinstance(text, str) and text]
 

@@ -37,6 +37,7 @@ from supervisor_memory.model.records import (
 from supervisor_memory.ports import NoStore, ReadStore
 from supervisor_memory.stages.insert.merge import strategy_for
 from supervisor_memory.stages.post_retrieval.format import strip_notes
+from supervisor_memory.stages.post_retrieval.rank import SECONDS_A_DAY
 from supervisor_memory.stages.post_retrieval.unsaid import UNSURE
 from supervisor_memory.stages.pre_insert import extract
 from supervisor_memory.understand.rejection import tally
@@ -166,8 +167,8 @@ def _told(records: Iterable[Record], *texts: str) -> _ToldText:
     for text in (*(record.content for record in records), *texts):
         for sentence in _sentences_of(text[:_MOST_READ]):
             said.setdefault(sentence[0], []).append(sentence)
-    frame = {word for record in records for word in _framing(record)}
-    return _ToldText(records, said, frozenset(frame))
+    frames = {_framing_of(record) for record in records}
+    return _ToldText(records, said, frozenset[str]().union(*map(_framing, frames)))
 
 
 def _preamble(note: Note) -> str:
@@ -175,10 +176,16 @@ def _preamble(note: Note) -> str:
     return _CLAUSE_END.sub("\n", note.text.partition("\n- [")[0])
 
 
-def _framing(record: Record) -> Iterator[str]:
-    source = record.source
-    yield time.strftime("%Y-%m-%d", time.gmtime(max(record.updated_at, 0.0)))
-    yield from _words(f"{record.kind} {source.agent_id or ''} {source.speaker or ''} {source.source_class}")
+def _framing_of(record: Record) -> tuple[float, str]:
+    """The day and the words that a note puts before a record; few records of a note differ in these."""
+    source, day = record.source, max(record.updated_at, 0.0) // SECONDS_A_DAY
+    return day, f"{record.kind} {source.agent_id or ''} {source.speaker or ''} {source.source_class}"
+
+
+def _framing(frame: tuple[float, str]) -> Iterator[str]:
+    day, words = frame
+    yield time.strftime("%Y-%m-%d", time.gmtime(day * SECONDS_A_DAY))
+    yield from _words(words)
 
 
 def _says_more(text: str, told: _ToldText) -> bool:
@@ -238,9 +245,17 @@ def _split(text: str) -> Sequence[str]:
 
 def _words(text: str) -> _Words:
     """The words as they are compared: case, emphasis, brackets and list marks do not count; signs do."""
+    return _known(text) if len(text) <= _LONGEST_KNOWN else _read_words(text)
+
+
+def _read_words(text: str) -> _Words:
     plain = _SPACED_SIGN.sub("", unicodedata.normalize("NFKC", _TAG.sub(" ", text)).casefold())
     found = (match[0].lstrip(_BEFORE).rstrip(_AFTER) for match in _WORD.finditer(plain))
     return tuple(word for word in found if _HAS_MEANING.search(word))
+
+
+_LONGEST_KNOWN = 2_000
+_known = lru_cache(maxsize=1_024)(_read_words)  # the records of a note are compared with each answer
 
 
 def _announces(text: str) -> bool:
