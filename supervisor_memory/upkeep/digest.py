@@ -78,13 +78,15 @@ def digesting(
     states = run.states(states_of(user_id)) if since is None else {}
     for row in run.rows(user_id, since):
         place = row.user_id, row.session_id
-        known = states.pop(place, []) if since is None else run.states(states_of(*place)).get(place, [])
+        known = states.pop(place, [])
         is_last = row.user_id not in run.met
         run.met.add(row.user_id)
         newest = max(newest or row.last_at, row.last_at)
         quiet = run.now - row.last_at
         if is_last and row.status == "open" and quiet < services.settings.session_quiet:
             continue
+        if since is not None:  # else all were read at once
+            known = run.states(states_of(*place)).get(place, [])
         done = max((each.until for each in known if each.until is not None), default=-inf)
         if max(done, small_talk.get(place, -inf)) < row.last_at:
             if not run.digest(row) and done == -inf:
