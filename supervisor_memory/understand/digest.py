@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import terms
+from supervisor_memory.understand.questions import opening
 from supervisor_memory.understand.rejection import gives_orders
 from supervisor_memory.understand.statements import (
     SMALL_TALK,
@@ -151,6 +152,8 @@ def _read(
             section, is_promise = _of_user(text, hidden, answer, spoken)
         else:
             section, is_promise = _of_reply(hidden)
+            if section == "learned" and earlier is not None and _asks_what_is_next(earlier):
+                section = "next"
         if section is None:
             yield _Over()
             continue
@@ -198,11 +201,21 @@ def _of_reply(hidden: str) -> tuple[Section | None, bool]:
         return "next", True
     if _is_pending(hidden) or _CUES["later"].search(hidden):
         return "next", False
+    if _CUES["settled"].search(hidden) and len(set(terms(hidden))) > _LEAST_TERMS:
+        return "decided", False
     if _CUES["promised"].search(hidden):
         return "next", True
     if _CUES["closed"].search(hidden):
         return ("done" if len(terms(hidden)) > _LEAST_TERMS else None), False
     return ("done" if _CUES["did"].search(hidden) else "learned"), False
+
+
+def _asks_what_is_next(message: Said) -> bool:
+    """Whether a user asks what there is to do, without naming anything."""
+    found = (
+        opening(message.text) if message.is_users and message.text.rstrip().endswith(("?", "？")) else None
+    )
+    return found is not None and found.wants == "go-on" and found.is_bare
 
 
 def _is_pending(hidden: str) -> bool:

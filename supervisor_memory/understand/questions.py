@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Final, Literal, TypeAlias
 
 from supervisor_memory.language.lexicon import lexicon
-from supervisor_memory.language.terms import terms
+from supervisor_memory.language.terms import has_cjk, terms
 from supervisor_memory.understand.dates import DAY, DateRange, named_dates
 from supervisor_memory.understand.statements import SMALL_TALK, normal, read_statements, sentences
 
@@ -52,6 +52,7 @@ def asks_for_a_reply(text: str) -> bool:
 
 Wish: TypeAlias = Literal["greeting", "go-on", "decided", "named"]
 _LONGEST_OPENING: Final = 300
+_WISHES: Final = ("was_decided", "goes_on")
 _EDGES: Final = " .,;:!?'\"()-“”‘’，。；：！？（）—…~～"
 _FEW_TERMS: Final = 3  # of what somebody says of themselves beside a greeting
 
@@ -61,14 +62,16 @@ class Opening:
     """What the first words of a conversation want of earlier ones, as far as words tell.
 
     "greeting": nothing is asked; "go-on": with earlier work; "decided": what was decided; "named": a topic
-    and nothing else. `topic` are the terms of what it is about, empty where nothing is named; `asks` are
-    those of what is asked besides. `is_bare`: some words go on with earlier work and name none.
+    and nothing else. `topic` are the terms of what it is about, empty where nothing is named; `unsure` are
+    more of them, or none: pieces of Chinese that may be words, or cut across two. `asks` are the terms of
+    what is asked besides. `is_bare`: some words go on with earlier work and name none.
     """
 
     wants: Wish
     topic: tuple[str, ...] = ()
     asks: tuple[str, ...] = ()
     is_bare: bool = False
+    unsure: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=64)
@@ -85,32 +88,31 @@ def opening(text: str) -> Opening | None:
     asking = [_asks_something(each) for each in rest]
     if said.rstrip("\"'”’」』)） ").endswith(("?", "？")) and not any(asking):
         asking[-1] = True
-    if _SENTENCES["was_decided"].search(said) and _SENTENCES["of_ours"].search(said) and any(asking):
-        return Opening("decided", _topic(said, "was_decided", "goes_on"))
+    of_decision = _topic(said, *_WISHES), _unsure(said, *_WISHES)
+    if any(asking) and _SENTENCES["was_decided"].search(said) and _SENTENCES["of_ours"].search(said):
+        return Opening("decided", of_decision[0], unsure=of_decision[1])
     bare = [asks and _asks_of_work(each) for each, asks in zip(rest, asking, strict=True)]
     cues = [*map(_goes_on, rest)]
     on = [cue or asks for cue, asks in zip(cues, bare, strict=True)]
-    if any(cues) or any(bare):
-        topics = [_topic(each, "goes_on") for each, goes in zip(rest, on, strict=True) if goes]
+    if any(on):
+        going = [each for each, goes in zip(rest, on, strict=True) if goes]
         others = [(each, asks) for each, asks, goes in zip(rest, asking, on, strict=True) if not goes]
         besides = _joined(_topic(each) for each, asks in others if asks)
         is_bare = any(cue and not _topic(each, "goes_on") for each, cue in zip(rest, cues, strict=True))
-        if not any(cues):  # what "it" is in "The moon: how far is it?"
-            topics = [
-                _topic(each) for each, asks in others if not asks and not _SENTENCES["of_oneself"].match(each)
-            ]
-            is_bare = not any(topics)
-        return Opening("go-on", _joined(topics), besides, is_bare)
+        if not any(_topic(each, "goes_on") for each in going):  # what "it" is in "The moon: how far is it?"
+            going += [each for each, asks in others if not asks and not _SENTENCES["of_oneself"].match(each)]
+        topic = _joined(_topic(each, "goes_on") for each in going)
+        is_bare = is_bare if any(cues) else not topic
+        return Opening("go-on", topic, besides, is_bare, _joined(_unsure(each, "goes_on") for each in going))
     if any(asking):
-        return None
+        is_ours = _SENTENCES["of_us"].search(said) is not None and any(of_decision)
+        return Opening("decided", of_decision[0], unsure=of_decision[1]) if is_ours else None
     topic = _joined(map(_topic, rest))
     if len(rest) < len(clauses):
-        return (
-            Opening("greeting")
-            if len(topic) <= _FEW_TERMS and not _SENTENCES["tells"].match(rest[0])
-            else None
-        )
-    return Opening("named", topic) if sum(bool(_topic(each)) for each in rest) == 1 else None
+        is_of_oneself = len(topic) <= _FEW_TERMS and not _SENTENCES["tells"].match(rest[0])
+        return Opening("greeting") if is_of_oneself else None
+    named = sum(bool(_topic(each)) for each in rest)
+    return Opening("named", topic, unsure=_joined(map(_unsure, rest))) if named == 1 else None
 
 
 def _is_greeting(clause: str) -> bool:
@@ -126,7 +128,8 @@ def _goes_on(clause: str) -> bool:
 def _asks_of_work(clause: str) -> bool:
     """Whether a question names no topic, so that it can only be about what there is to do."""
     others = map(_SENTENCES.__getitem__, ("asks_for_a_value", "of_no_work"))
-    return not _topic(clause) and not any(each.search(clause) for each in others)
+    is_named = bool(_topic(clause)) or any(len(each) > 1 for each in _unsure(clause))
+    return not is_named and not any(each.search(clause) for each in others)
 
 
 def _asks_something(clause: str) -> bool:
@@ -138,15 +141,31 @@ def _asks_something(clause: str) -> bool:
 
 def _topic(clause: str, *without: str) -> tuple[str, ...]:
     """The terms of a clause that name what it is about, without the words by which it goes on."""
-    for key in without:
+    return tuple(each for each in _left(clause, *without) if not _is_unsure(each))
+
+
+def _unsure(clause: str, *without: str) -> tuple[str, ...]:
+    """Pieces of a clause that may be words of what it is about."""
+    return tuple(each for each in _left(clause, *without) if _is_unsure(each))
+
+
+def _left(clause: str, *without: str) -> Iterator[str]:
+    for key in (*without, "idle_words_zh"):
         clause = _SENTENCES[key].sub(" ", clause)
-    left = _SENTENCES["idle_words_zh"].sub(" ", clause)
-    return tuple(each for each in dict.fromkeys(terms(left)) if each not in _idle())
+    idle = _idle()
+    return (each for each in dict.fromkeys(terms(clause)) if each not in idle and not idle.issuperset(each))
+
+
+def _is_unsure(term: str) -> bool:
+    """Whether a piece of Chinese may be no word: one character, or one of a pair that often stands alone."""
+    return has_cjk(term) and (len(term) == 1 or not _idle().isdisjoint(term))
 
 
 @cache
 def _idle() -> frozenset[str]:
-    return frozenset(terms(" ".join(_SENTENCES.listed("idle_words"))))
+    """Terms that name no topic, and single Chinese characters that do not by themselves."""
+    characters = "".join(_SENTENCES.listed("idle_characters_zh"))
+    return frozenset((*terms(" ".join(_SENTENCES.listed("idle_words"))), *characters))
 
 
 def _joined(topics: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

@@ -84,6 +84,19 @@ def test_a_topic_chooses_the_session_and_a_question_of_a_decision_finds_its_sent
     assert "212 badge requests" in note(memory, "Back to the badge requests").text
 
 
+def test_a_note_that_goes_on_has_at_most_three_hundred_tokens_whatever_else_is_known(
+    memory: SupervisorMemory,
+) -> None:
+    for number in range(12):
+        memory.write(
+            f"From now on put export number {number} of the parts catalogue in folder {number}.",
+            user_id="ada",
+        )
+    told = note(memory, "Let us go on with the export of the parts catalogue.")
+    assert "dealer import" in told.text
+    assert 200 < told.tokens <= 300
+
+
 def test_a_greeting_brings_one_line(memory: SupervisorMemory) -> None:
     told = note(memory, "Good morning!")
     assert "The dealer import has not been tested yet." in told.text

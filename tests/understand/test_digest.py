@@ -91,6 +91,20 @@ def test_what_is_open_stays_open_until_somebody_says_that_it_is_over(
     assert is_open(digest(said(*texts))) is left
 
 
+def test_what_is_answered_to_a_question_for_the_next_step_is_open_and_a_told_decision_is_decided() -> None:
+    said = (
+        Said("1", "跟我一起准备数据库搬家。", True),
+        Said("2", "四件事：冻结表结构、搭备库、演练切换、写回滚预案。", False),
+        Said("3", "然后呢？", True),
+        Said("4", "演练切换，签字之前写完回滚预案。", False),
+        Said("5", "备份放哪里？", True),
+        Said("6", "定了：放在杭州机房的备用磁盘。", False),
+    )
+    told = {(line.section, line.message_id) for line in digest(said)}
+    assert {("next", "4"), ("decided", "6")} <= told
+    assert ("next", "2") not in told
+
+
 def test_a_session_that_goes_on_is_digested_into_what_there_is() -> None:
     every = said(*TURNS[0])
     first = digest(every[:4])

@@ -42,6 +42,11 @@ def test_a_greeting_asks_nothing(text: str) -> None:
         ("So, the invoice migration.", "named", {"invoic", "migrat"}),
         ("继续看退货率的问题", "go-on", {"退货", "货率"}),
         ("关于开放题当时怎么定的？", "decided", {"开放", "放题"}),
+        ("About the garden grant: where are we?", "go-on", {"garden", "grant"}),
+        ("Did we say Lisbon or Porto?", "decided", {"lisbon", "porto"}),
+        ("厨房装修，咱们往下推", "go-on", {"厨房", "房装", "装修"}),
+        ("说回预算表", "go-on", {"预算", "算表"}),
+        ("费率咱们用的是多少来着", "decided", {"费率"}),
     ],
 )
 def test_what_they_are_about_is_told_apart_from_how_they_go_on(
@@ -50,6 +55,12 @@ def test_what_they_are_about_is_told_apart_from_how_they_go_on(
     found = opening(text)
     assert found is not None
     assert (found.wants, set(found.topic)) == (wants, topic)
+
+
+def test_a_word_is_not_cut_by_a_character_that_says_nothing_by_itself() -> None:
+    found = opening("问卷今天得收尾")
+    assert found is not None
+    assert (found.wants, found.topic, found.unsure) == ("go-on", (), ("问卷",))
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,11 @@ _SESSIONS, _MESSAGES, _OF_A_SESSION = 50, 100, 200
 _DIGESTED_NOW = 3  # the latest; others wait for the background
 _MOST_TOKENS, _A_LINE = 230, 130
 """Tokens of all digests of a note, and of the one line that a greeting brings."""
+_MOST_OF_A_NOTE, _FRAME, _FRAME_OF_A_LINE = 300, 60, 18
+"""Tokens of a whole note that tells a digest, of the words around its lines, and of what leads in a line."""
 _LEAST_COVERED, _LEAST_ALIKE = 0.5, 0.7
 """The share of a topic that a session has, or how alike it is in meaning, for the session to be meant."""
+_LEAST_ALIKE_WITH_A_WORD = 0.5
 _SOME = 0.3
 _CANDIDATES = 20
 _OPEN_FIRST: Final[Sequence[Section]] = ("next", "decided", "done", "learned", "asked", "preferences")
@@ -70,19 +73,42 @@ def with_digest(plan: Recalling, view: ReadStore) -> Recalling | None:
     if not hits:
         return None
     rest = plan.hits if found.topic else [hit for hit in plan.hits if "standing" in hit.parts]
-    return replace(plan, hits=replace(plan.hits, items=(*hits, *rest)))
+    return replace(plan, hits=replace(plan.hits, items=(*hits, *_fitting_beside(hits, rest, view))))
+
+
+def _fitting_beside(hits: Sequence[Hit], rest: Iterable[Hit], view: ReadStore) -> Iterator[Hit]:
+    """The other hits for which a first note has room beside the digest."""
+    left = _MOST_OF_A_NOTE - _FRAME - sum(_size(hit, view) for hit in hits)
+    for hit in rest:
+        if (cost := _size(hit, view)) <= left:
+            left -= cost
+            yield hit
+
+
+def _size(hit: Hit, view: ReadStore) -> int:
+    return view.count_tokens(hit.excerpt or hit.record.content) + _FRAME_OF_A_LINE
 
 
 def _chosen(
     found: Opening, sessions: Sequence[_Session], plan: Recalling, view: ReadStore
 ) -> Sequence[_Session]:
     """The session that is told: the one that the words are about, else the latest that is not finished."""
-    if found.topic and (about := _about(found, sessions, plan, view)):
+    if (found.topic or found.unsure) and (about := _about(found, sessions, plan, view)):
         return about
-    if found.topic and not found.is_bare:
+    if found.topic and not (found.is_bare or _says_how(found, sessions, plan)):
         return ()
     latest = _latest(sessions, found.wants)
     return [each for each in latest if _covers(each.words, found.asks, sessions) >= _LEAST_COVERED]
+
+
+def _says_how(found: Opening, sessions: Sequence[_Session], plan: Recalling) -> bool:
+    """Whether the topic is one word that no session has, in words that go on and ask nothing: "briefly"."""
+    is_new = not any(frozenset(found.topic) & each.words for each in sessions)
+    return found.wants == "go-on" and len(found.topic) == 1 and is_new and not _is_asked(plan)
+
+
+def _is_asked(plan: Recalling) -> bool:
+    return plan.turn.text.rstrip().endswith(("?", "？"))
 
 
 def _is_first(plan: Recalling, view: ReadStore) -> bool:
@@ -154,9 +180,9 @@ def _about(
     found: Opening, sessions: Sequence[_Session], plan: Recalling, view: ReadStore
 ) -> Sequence[_Session]:
     """The session that a topic is from, if any is."""
-    alike = _alike(plan, view)
+    alike, is_asked = _alike(plan, view), _is_asked(plan)
     evidence = {
-        each.id: (_covers(each.words, found.topic, sessions), alike.get(each.id, 0.0))
+        each.id: (_covers(each.words, found.topic, sessions, found.unsure), alike.get(each.id, 0.0))
         for each in sessions
         if _covers(each.words, found.asks, sessions) >= _LEAST_COVERED
     }
@@ -164,7 +190,9 @@ def _about(
     def fits(covered: float, like: float) -> bool:
         if found.wants == "named":
             return covered == 1.0 or (covered >= _SOME and like >= _LEAST_ALIKE)
-        return covered >= _LEAST_COVERED or like >= _LEAST_ALIKE
+        least = _LEAST_ALIKE_WITH_A_WORD if covered else _LEAST_ALIKE
+        # A question is like others of its form, so that likeness without a word in common says nothing.
+        return covered >= _LEAST_COVERED or (like >= least and bool(covered or not is_asked))
 
     fitting = [each for each in sessions if each.id in evidence and fits(*evidence[each.id])]
     return sorted(fitting, key=lambda each: -sum(evidence[each.id]))[:1]
@@ -182,11 +210,26 @@ def _alike(plan: Recalling, view: ReadStore) -> Mapping[str, float]:
     return found
 
 
-def _covers(words: frozenset[str], asked: Sequence[str], sessions: Sequence[_Session]) -> float:
-    """The share of terms that a session has, by how rare they are among sessions; 1 where none is asked."""
+def _covers(
+    words: frozenset[str], asked: Sequence[str], sessions: Sequence[_Session], unsure: Sequence[str] = ()
+) -> float:
+    """The share of terms that a session has, by how rare they are among sessions; 1 where none is asked.
+
+    Args:
+        unsure: Terms that count where some session has them.
+    """
+    if not asked and not unsure:
+        return 1.0
     count = Counter(chain.from_iterable(each.words for each in sessions))
-    weight = {each: math.log(1 + (1 + len(sessions)) / (0.5 + count[each])) for each in asked}
-    return sum(weight[each] for each in asked if each in words) / sum(weight.values()) if asked else 1.0
+    known = [each for each in (*asked, *unsure) if count[each]]
+    meant = (*known, *(each for each in asked if not count[each] and not _cuts_across(each, known)))
+    weight = {each: math.log(1 + (1 + len(sessions)) / (0.5 + count[each])) for each in meant}
+    return sum(weight[each] for each in meant if each in words) / sum(weight.values()) if meant else 0.0
+
+
+def _cuts_across(pair: str, known: Iterable[str]) -> bool:
+    """Whether a pair of Chinese characters begins or ends in the middle of a word that sessions have."""
+    return has_cjk(pair) and any(each[-1:] == pair[0] or each[0] == pair[-1] for each in known)
 
 
 def _told(chosen: Sequence[_Session], found: Opening, plan: Recalling, view: ReadStore) -> Iterator[Hit]:
