@@ -90,6 +90,8 @@ bench: $(READY)
 	$(BIN)/python benchmarks/search_cost.py $(if $(FULL),--full) --json $(BENCH)/search.jsonl
 	$(BIN)/python benchmarks/quality.py --k 20 --json $(BENCH)/quality.json
 	$(if $(LOCOMO),$(BIN)/python benchmarks/quality.py --k 20 --data $(LOCOMO) --json $(BENCH)/locomo.json)
+	$(BIN)/python benchmarks/recipes.py --cost --write
+	$(BIN)/python docs/recipes.py
 	$(BIN)/python benchmarks/merging.py --json $(BENCH)/merging.json
 	$(BIN)/python benchmarks/kept.py --json $(BENCH)/kept.json
 	$(BIN)/python benchmarks/note_tokens.py --json $(BENCH)/notes.json

@@ -114,6 +114,7 @@ class Memory:
         )
         try:
             self.recipe = open_recipe(self.settings.recipe if recipe is None else recipe, self.backend)
+            self.settings = self.settings.filled(self.recipe.settings)
         except SettingsError:
             if backend is None:
                 self.backend.close()
@@ -171,7 +172,7 @@ class Memory:
         )
         self._reader = Reader(services, self.recipe, curator, trail, self._quotes)
         self.review = Desk(services, self.recipe.insert, curator, trail)
-        self.upkeep = Upkeep(services, self.queue, trail)
+        self.upkeep = Upkeep(services, self.queue, trail, self.recipe)
         self.audit = Audit(services, self.queue, trail)
 
     @classmethod
@@ -250,6 +251,8 @@ class Memory:
     erase = passed_on(_upkeep, Upkeep.erase)
     reembed = passed_on(_upkeep, Upkeep.reembed)
     forget = passed_on(_upkeep, Upkeep.forget)
+    optimize = passed_on(_upkeep, Upkeep.optimize)
+    status = passed_on(_upkeep, Upkeep.status)
     export = passed_on(_upkeep, Upkeep.export)
     import_from = passed_on(_upkeep, Upkeep.import_from)
     copy_to = passed_on(_upkeep, Upkeep.copy_to)
@@ -420,6 +423,8 @@ class Memory:
     acopy_to = twin(copy_to)
     areembed = twin(reembed)
     aforget = twin(forget)
+    aoptimize = twin(optimize)
+    astatus = twin(status)
     asearch = twin(search)
     aget = twin(get)
     aget_all = twin(get_all)

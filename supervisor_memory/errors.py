@@ -2,6 +2,7 @@
 
 SupervisorMemoryError
 ├── SettingsError              a setting is unknown, out of range, or contradicts another
+│   └── RecipeError            the file of a recipe says what it may not
 ├── IdentityError              who is acting cannot be told
 │   ├── MissingUser            no user id
 │   ├── InvalidName            a user, agent, session, family or task name that cannot be one
@@ -53,6 +54,7 @@ __all__ = [
     "MemoryAccessDenied",
     "MissingUser",
     "ReadOnlyStore",
+    "RecipeError",
     "RecordNotFound",
     "RedactionError",
     "SettingsError",
@@ -74,6 +76,10 @@ class SupervisorMemoryError(Exception):
 
 class SettingsError(SupervisorMemoryError, ValueError):
     """A setting is unknown, out of range, or contradicts another."""
+
+
+class RecipeError(SettingsError):
+    """The file of a recipe cannot be read, or says what it may not; its facts hold `file` and `line`."""
 
 
 class IdentityError(SupervisorMemoryError):

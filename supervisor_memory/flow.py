@@ -11,8 +11,9 @@ their stage. A recipe names the operators; `recipes/default.py` is the one that 
                post-insert      (upkeep)                        Maintaining
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 from supervisor_memory.model.decisions import Decision, Rivals
@@ -40,6 +41,7 @@ from supervisor_memory.redact.redactor import (
     redacted_record,
     redacted_text,
 )
+from supervisor_memory.stores.protocol import Change
 
 _TOGETHER = 16
 F = TypeVar("F")
@@ -172,6 +174,26 @@ Judge: TypeAlias = Callable[[Candidate, Rivals, ReadStore], Decision]
 
 
 @dataclass(frozen=True, slots=True)
+class Due:
+    """A change that a chore proposes. `why` is for people, and has nothing of the record's content."""
+
+    change: Change
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chore:
+    """What is done to a whole store now and then: forgetting, reflecting, moving between tiers.
+
+    `plan` takes a user's id and returns the changes that are due; it changes nothing. `memory.optimize` shows
+    them, or commits them, see `upkeep/optimize.py`.
+    """
+
+    name: str
+    plan: Callable[[str, ReadStore], Sequence[Due]]
+
+
+@dataclass(frozen=True, slots=True)
 class Recipe:
     """A named choice of operators for the six stages. A new strategy is a function you pass.
 
@@ -181,6 +203,8 @@ class Recipe:
         browse: The recipe of a search that asks nothing, of which the stages of recall run. None: the default
             recipe's, which shows what is pinned and what is newest.
         needs: Protocols that the store must implement, such as `Erases`; checked when a memory is opened.
+        upkeep: Its chores, which `memory.optimize` runs.
+        settings: Values of settings that neither an argument nor the environment gives, such as `top_k`.
     """
 
     name: str
@@ -193,6 +217,8 @@ class Recipe:
     sharpen: tuple[Gathering, ...] | None = None
     browse: "Recipe | None" = None
     needs: tuple[type, ...] = ()
+    upkeep: tuple[Chore, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
 
 def recall(turn: Turn, ports: Ports, recipe: Recipe) -> Recalling:

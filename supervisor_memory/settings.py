@@ -26,7 +26,7 @@ from supervisor_memory.errors import SettingsError
 from supervisor_memory.model.records import Kind, SourceClass, Weights, check_family, check_name
 from supervisor_memory.redact.types import read_regions, read_types
 
-Origin = Literal["argument", "environment", ".env", "default"]
+Origin = Literal["argument", "environment", ".env", "recipe", "default"]
 
 
 def _named(name: str, default: Any, meaning: str, **limits: Any) -> Any:
@@ -214,8 +214,8 @@ class Settings(BaseSettings):
     recipe: str = _named(
         "MEMORY_RECIPE",
         "default",
-        "The operators of the six stages: default, generative_agents, mem0, or the name of a recipe that an "
-        "installed package publishes; see docs/recipes.md.",
+        "The operators of the six stages: default, the name of another recipe, ours or of an installed "
+        "package, or a .toml or .yaml file; see docs/recipes.md.",
     )
     llm: str | None = _named(
         "MEMORY_LLM", None, "A model to sharpen extraction and merging, as init_chat_model names it."
@@ -397,6 +397,27 @@ class Settings(BaseSettings):
         """
         return Settings(**{**{name: getattr(self, name) for name in type(self).model_fields}, **changes})
 
+    def filled(self, values: Mapping[str, Any]) -> "Settings":
+        """The same with a recipe's values for what nobody has set.
+
+        Raises:
+            SettingsError: there is no such setting, it cannot have that value, or the store or a model is
+                opened by it.
+        """
+        if bad := sorted(name for name in values if name.startswith(_AT_THE_DOOR)):
+            raise SettingsError(
+                f"a recipe may not set {bad[0]!r}: the store and the models are opened by it; set it in .env",
+                name=bad[0],
+            )
+        free = {name: value for name, value in values.items() if self.origin(name) == "default"}
+        if not values:
+            return self
+        self.tried(values)  # what it may not say it may not say either where somebody else has said it
+        new = self.tried(free)
+        new._origins.clear()
+        new._origins.update({**self._origins, **dict.fromkeys(free, "recipe")})
+        return new
+
     def origin(self, name: str) -> Origin:
         """Where the value of a field came from."""
         return self._origins.get(name, "default")
@@ -479,6 +500,13 @@ class Settings(BaseSettings):
         if value + sum(info.data.get(other, 1) for other in others) <= 0:
             raise ValueError("all weights of the score are 0; one must be positive")
         return value
+
+
+_AT_THE_DOOR: Final = (
+    *("backend", "path", "qdrant", "recipe", "redact", "phone", "embedding", "server", "llm", "prompts"),
+    *("enabled", "namespaces", "dual_write", "tracing", "trace", "queue"),
+)
+"""How the settings begin that a recipe may not set."""
 
 
 def _nearest(name: str) -> str:

@@ -550,9 +550,20 @@ class Record:
         return about in (ARTIFACT, "definition") or about.startswith("includes-")
 
     @property
+    def made_from(self) -> tuple[str, ...]:
+        """The ids of the records that this one was made from, such as the evidence of a reflection.
+
+        It goes where one of them is deleted or erased, for its text tells of it.
+        """
+        told = self.metadata.get(MADE_FROM)
+        return tuple(e for e in told if isinstance(e, str)) if isinstance(told, (list, tuple)) else ()
+
+    @property
     def linked_ids(self) -> tuple[str, ...]:
-        """The ids of messages and the names of things under which a store looks a record up."""
-        return (*self.ref_ids, *map(":".join, self.rests_on)) if "rests_on" in self.metadata else self.ref_ids
+        """The ids of messages and of sources, and the names of things, by which a store looks a record up."""
+        if self.metadata.keys().isdisjoint(("rests_on", MADE_FROM)):
+            return self.ref_ids
+        return (*self.ref_ids, *map(":".join, self.rests_on), *self.made_from)
 
     def also_said_in(self, *messages: str | None) -> "Record":
         """The record with further messages that say its text or a part of it."""
@@ -641,6 +652,8 @@ class Record:
         return self.expires_at is not None and self.expires_at <= now
 
 
+MADE_FROM = "made_from"
+"""The metadata key for the ids of what a record was made from."""
 ARTIFACT = "artifact"
 """The attribute of a file or a query; its subject says which."""
 UNSETTLED = "unsettled"
@@ -708,8 +721,8 @@ class Filter:
 
     `since` (inclusive) and `until` (exclusive) are about `created_at`, in seconds since 1970, which a later
     correction does not change. `expired_by` means records that had expired at that time. `ref_ids` means
-    records that tell something about any of these messages, or rest on any of these things ("table:sales"),
-    see `Record.linked_ids`.
+    records that tell something about any of these messages, were made from any of these records, or rest on
+    any of these things ("table:sales"), see `Record.linked_ids`.
     """
 
     user_id: str | None = None

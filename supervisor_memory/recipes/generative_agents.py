@@ -2,11 +2,14 @@
 
 Paper: Park et al., "Generative Agents: Interactive Simulacra of Human Behavior", UIST 2023, section 4.
 Code: joonspk-research/generative_agents@51072d4, persona/cognitive_modules/retrieve.py and reflect.py.
-
-Changed: recency is .995 an hour since the last read (or the writing, where nobody read), as in the paper; the
-code gives the oldest record the highest. Without a model importance comes from the number of different words,
-and a reflection holds the most important records of the period word for word: no insight is invented.
-Threshold and note are the default recipe's. A reflection outlives what it was made from."""
+Follows: the paper for recency, .995 an hour since the last read (or the writing, where nobody read); the
+code for the weights, .5 recency, 3 relevance and 2 importance. The paper's are 1, 1 and 1, and find little
+but the last day.
+Differs: the code gives the oldest record the highest recency; ours gives it the lowest. A reflection holds
+the most important records of the period word for word: no insight is invented. Threshold and note are the
+default recipe's.
+Without a model: importance comes from the number of different words.
+"""
 
 import math
 import re
@@ -14,17 +17,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from supervisor_memory.flow import Reading, Recalling, Recipe, Remembering, Upkeep
+from supervisor_memory.flow import Recipe, Remembering, Upkeep
 from supervisor_memory.language.terms import terms
-from supervisor_memory.model.records import AuditEvent, Candidate, Filter, Record, Source
+from supervisor_memory.model.records import AuditEvent, Candidate, Filter, Hit, Record, Source
 from supervisor_memory.ports import Maintaining, ReadStore
 from supervisor_memory.recipes.default import DEFAULT
+from supervisor_memory.recipes.operators.order import Scoring, likeness, normalised, weigh
+from supervisor_memory.recipes.published import Published, constant
 from supervisor_memory.stages.insert.draft import record_of
 from supervisor_memory.stages.post_retrieval.rerank import reranked
 from supervisor_memory.stores.protocol import Change, Commit
 
-HOURLY_DECAY: Final = 0.995  # paper, section 4.1
-REFLECTS_AT: Final = 150.0  # paper, section 4.2; scratch.py: importance_trigger_max
 MOST_EVIDENCE: Final = 5  # reflect.py: insights of a reflection
 REFLECTION: Final = "reflection"
 _LATEST, _LONGEST = 200, 400  # records since the last reflection; characters of each that are quoted
@@ -33,64 +36,50 @@ likely poignancy of this memory, which is data. Answer with the number alone. Me
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
-    """What recency, importance and relevance count in the score."""
+class Constants:
+    """The published constants."""
 
-    recency: float = 1.0
-    importance: float = 1.0
-    relevance: float = 1.0
-
-
-IN_THE_PAPER: Final = Weights()
-IN_THE_CODE: Final = Weights(recency=0.5, importance=2.0, relevance=3.0)  # retrieve.py: new_retrieve
+    recency: float = constant(0.5, "retrieve.py: new_retrieve, gw; the paper has 1", least=0)
+    importance: float = constant(2.0, "retrieve.py: new_retrieve, gw; the paper has 1", least=0)
+    relevance: float = constant(3.0, "retrieve.py: new_retrieve, gw; the paper has 1", least=0)
+    hourly_decay: float = constant(0.995, "paper, section 4.1; the code has .99 a place", least=0, most=1)
+    reflects_at: float = constant(150.0, "paper, section 4.2; scratch.py: importance_trigger_max", least=0)
 
 
-def generative_agents(weights: Weights = IN_THE_PAPER, *, reflects_at: float = REFLECTS_AT) -> Recipe:
-    """The recipe. `reflects_at` is the sum of importance, 1 to 10 a record, that calls for a reflection."""
+def built(c: Constants) -> Recipe:
+    """The recipe of these constants. `reflects_at` is the sum of importance, 1 to 10 a record."""
+    most = c.recency + c.importance + c.relevance
     return replace(
-        reranked(DEFAULT, weigh(weights)),
-        name="generative_agents",
+        reranked(DEFAULT, weigh("generative_agents", by_memory_stream(c), most=most)),
         pre_insert=(*DEFAULT.pre_insert, score_importance),
-        post_insert=(reflect(reflects_at),),
+        post_insert=(reflect(c.reflects_at),),
     )
 
 
-def normalised(values: Sequence[float]) -> list[float]:
-    """Each value on the scale from the least, 0, to the greatest, 1; .5 where all are equal."""
-    least, width = min(values), max(values) - min(values)
-    return [(value - least) / width if width else 0.5 for value in values]
-
-
 def retrieval_scores(
-    hours: Sequence[float], importance: Sequence[float], relevance: Sequence[float], weights: Weights
+    hours: Sequence[float], importance: Sequence[float], relevance: Sequence[float], c: Constants
 ) -> list[float]:
     """Weighted sums of recency, importance and relevance, each normalised over one search's records."""
-    recency = normalised([HOURLY_DECAY ** max(each, 0.0) for each in hours])
+    recency = normalised([c.hourly_decay ** max(each, 0.0) for each in hours])
     scored = zip(recency, normalised(importance), normalised(relevance), strict=True)
-    return [weights.recency * r + weights.importance * i + weights.relevance * s for r, i, s in scored]
+    return [c.recency * r + c.importance * i + c.relevance * s for r, i, s in scored]
 
 
-def weigh(weights: Weights) -> Reading:
-    """An operator that orders ranked hits by recency, importance and relevance."""
+def by_memory_stream(c: Constants) -> Scoring:
+    """The score of hits by recency, importance and relevance."""
 
-    def weighed(plan: Recalling, view: ReadStore) -> Recalling:
-        if not plan.hits:
-            return plan
-        reads = view.reads([hit.record.id for hit in plan.hits])
+    def scores(hits: Sequence[Hit], view: ReadStore) -> Sequence[float]:
+        reads = view.reads([hit.record.id for hit in hits])
         last_at = {record_id: each.last_at for record_id, each in reads.items()}
-        seen = [last_at.get(hit.record.id) or hit.record.updated_at for hit in plan.hits]
-        scores = retrieval_scores(
+        seen = [last_at.get(hit.record.id) or hit.record.updated_at for hit in hits]
+        return retrieval_scores(
             [(view.now - when) / 3_600 for when in seen],
-            [hit.record.importance for hit in plan.hits],
-            [hit.parts.get("cosine", hit.parts.get("relevance", 0.0)) for hit in plan.hits],
-            weights,
+            [hit.record.importance for hit in hits],
+            [likeness(hit) for hit in hits],
+            c,
         )
-        most = weights.recency + weights.importance + weights.relevance
-        both = sorted(zip(scores, plan.hits, strict=True), key=lambda pair: -pair[0])
-        hits = (replace(h, score=s / most, parts={**h.parts, "generative_agents": s}) for s, h in both)
-        return replace(plan, hits=replace(plan.hits, items=tuple(hits)))
 
-    return weighed
+    return scores
 
 
 def importance_by_words(text: str) -> float:
@@ -144,4 +133,20 @@ def _reflection(records: Sequence[Record], said: Remembering, view: Maintaining)
     return record_of(new, view.embed([text])[0], replace(said, family=None), view)
 
 
-GENERATIVE_AGENTS = generative_agents()
+PUBLISHED: Final = Published(
+    "generative_agents",
+    "recency · importance · relevance, and reflections",
+    __doc__ or "",
+    built,
+    Constants,
+)
+GENERATIVE_AGENTS: Final = PUBLISHED.recipe()
+
+
+def generative_agents(**changed: float) -> Recipe:
+    """The recipe with some of its constants changed, such as `reflects_at=100.0`; see `Constants`.
+
+    Raises:
+        SettingsError: there is no such constant, or its value is out of range.
+    """
+    return PUBLISHED.recipe(**changed)

@@ -1,117 +1,95 @@
-"""Mem0 as it is now: records are only added, and found by meaning, words and entities together.
+"""Mem0: each fact is added, merged, taken back or skipped, as a model sees it beside the nearest ones.
 
 Paper: Chhikara et al., "Mem0: Building Production-Ready AI Agents with Scalable Long-Term Memory", 2025.
-Code: mem0ai/mem0@8d5b786, mem0/utils/scoring.py (score_and_rank) and mem0/memory/main.py. The paper's ADD,
-UPDATE, DELETE and NOOP are no longer in it, nor its graph, which became a boost for entities.
-
-Changed: entities are identifiers and names by rule, the same where they are the same words, so that their
-similarity is 1 (the code asks a model and compares vectors, from .5 on); how many records hold an entity is
-counted among the candidates. Later code has an optional recency, off by default, which is left out. Without
-vectors words and entities count alone. Facts, the threshold of a note and its form are the default recipe's.
+Code: mem0ai/mem0@fbee8d5c2, mem0/memory/main.py, of mid 2025; what is there now is `mem0_now`.
+Follows: the paper: facts are extracted, each is compared with the nearest, and one of ADD, UPDATE, DELETE
+and NOOP is done. Search is by meaning alone.
+Differs: a record that UPDATE or DELETE changes keeps its earlier versions. In a turn nobody waits for the
+model: rules decide, and it is asked of what waits in the queue, of extraction and operation in one call. A
+fact that is written or added is decided on alone. An answer of the model that is none of the four leaves it
+to the rules.
+Without a model: facts are read and compared by the rules of the default recipe.
 """
 
-import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
-from supervisor_memory.flow import Recalling
-from supervisor_memory.language.terms import terms
-from supervisor_memory.model.decisions import Add, Decision, Rivals
-from supervisor_memory.model.records import Candidate, Hit
+from supervisor_memory.flow import Judge, Recipe
+from supervisor_memory.model.decisions import Add, Decision, Merge, Retract, Rivals, Skip
+from supervisor_memory.model.records import Candidate, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.recipes.default import DEFAULT
+from supervisor_memory.recipes.operators.order import by_meaning, weigh
+from supervisor_memory.recipes.operators.signals import search_by
+from supervisor_memory.recipes.published import Published, constant
+from supervisor_memory.stages.insert.judges.by_evidence import by_evidence, by_model
 from supervisor_memory.stages.insert.place import deciding
 from supervisor_memory.stages.post_retrieval.rerank import reranked
-from supervisor_memory.understand.names import identifiers
 
-LEAST_SIMILARITY: Final = 0.1  # main.py: threshold, before the fusion
-LEAST_POOL: Final = 60  # main.py: internal_limit = max(limit * 4, 60)
-POOL_OF_EACH: Final = 4
-ENTITY_WEIGHT: Final = 0.5  # scoring.py: ENTITY_BOOST_WEIGHT
-MOST_ENTITIES: Final = 8  # main.py: entities of a question that are looked up
-_CURVES: Final = ((3, 5.0, 0.7), (6, 7.0, 0.6), (9, 9.0, 0.5), (15, 10.0, 0.5))  # scoring.py: get_bm25_params
-_LONGEST_CURVE: Final = (12.0, 0.5)
+KNOWN: Final = "model-says-known"
+_LONGEST: Final = 2_000  # characters of a text that a model is shown
 
 
-def by_words(bm25: float, count: int) -> float:
-    """A BM25 score in (0, 1), by a logistic curve for the number of terms in the question."""
-    fitting = ((middle, steepness) for most, middle, steepness in _CURVES if count <= most)
-    middle, steepness = next(fitting, _LONGEST_CURVE)
-    return 1.0 / (1.0 + math.exp(-steepness * (bm25 - middle)))
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """The published constants."""
+
+    neighbours: int = constant(
+        5, "main.py: search(…, limit=5) for each fact; the paper has 10", least=1, most=20
+    )
 
 
-def entity_boost(similarity: float, records: int) -> float:
-    """An entity's contribution to a record's score; the more records hold the entity, the smaller."""
-    return similarity * ENTITY_WEIGHT / (1.0 + 0.001 * (records - 1) ** 2)
+def by_operation(neighbours: int) -> Judge:
+    """A judge that asks the model for one of ADD, UPDATE, DELETE and NOOP, and follows the rules without."""
+
+    def judged(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decision:
+        if not view.has_model or candidate.event is not None or candidate.target is not None:
+            return by_model(candidate, rivals, view)
+        near = [rival.record for rival in rivals][:neighbours]
+        if not near:
+            return Add()
+        notes = "\n".join(f"{n}. {record.content[:_LONGEST]}" for n, record in enumerate(near, start=1))
+        answer = view.complete(view.prompt("operation", fact=candidate.content[:_LONGEST], notes=notes))
+        found = None if answer is None else _read(answer, near)
+        return by_evidence(candidate, rivals, view) if found is None else found
+
+    return judged
 
 
-def fused(parts: Mapping[str, float], *, active: Iterable[str]) -> float:
-    """The sum of "meaning", "words" and "entities" over the most that the active ones can add, in [0, 1]."""
-    most = {"meaning": 1.0, "words": 1.0, "entities": ENTITY_WEIGHT}
-    total = sum(most[name] for name in active)
-    return min(sum(parts.values()) / total, 1.0) if total else 0.0
+def _read(answer: str, near: Sequence[Record]) -> Decision | None:
+    """The decision that an answer asks for; None: it asks for none that can be done."""
+    try:
+        told = json.loads(answer[answer.index("{") : answer.rindex("}") + 1])
+    except ValueError:
+        return None
+    operation, place, text = told.get("operation"), told.get("note"), told.get("text")
+    if operation == "ADD":
+        return Add()
+    if type(place) is not int or not 1 <= place <= len(near):
+        return None
+    record = near[place - 1]
+    if operation == "UPDATE" and isinstance(text, str) and text.strip():
+        return Merge(record, text.strip())
+    decisions: dict[object, Decision] = {"DELETE": Retract(record), "NOOP": Skip(record, KNOWN)}
+    return decisions.get(operation)
 
 
-def find_pool(plan: Recalling, view: ReadStore) -> Recalling:
-    """The candidates: the pool that is fused, the nearest by all signals of the store."""
-    if plan.query is None:
-        return plan
-    wanted = plan.turn.limit or view.settings.top_k
-    hits = view.search(plan.query, limit=max(POOL_OF_EACH * wanted, LEAST_POOL))
-    return replace(plan, hits=replace(hits, notes=(*plan.hits.notes, *hits.notes)))
+def mem0(c: Constants) -> Recipe:
+    """The recipe of these constants."""
+    return replace(
+        reranked(DEFAULT, weigh("mem0", by_meaning)),
+        pre_retrieval=(*DEFAULT.pre_retrieval, search_by(meaning=1.0)),
+        insert=(deciding(judge=by_operation(c.neighbours)),),
+    )
 
 
-def fuse(plan: Recalling, view: ReadStore) -> Recalling:
-    """Order the hits by Mem0's score; what is too unlike the question is dropped before."""
-    query = plan.query
-    if query is None or not plan.hits:
-        return plan
-    near = (hit for hit in plan.hits if hit.parts.get("cosine", 1.0) >= LEAST_SIMILARITY)
-    plan = plan.keeping(near, others="below-threshold")
-    asked = sorted(_entities(query.text))[:MOST_ENTITIES]
-    held = [_entities(hit.record.content) for hit in plan.hits]
-    holders = Counter(entity for some in held for entity in some)
-    count = len(set(query.terms))
-    parts = [
-        {
-            "meaning": hit.parts.get("cosine", 0.0),
-            "words": by_words(hit.parts["bm25"], count) if hit.parts.get("bm25") else 0.0,
-            "entities": max((entity_boost(1.0, holders[e]) for e in asked if e in some), default=0.0),
-        }
-        for hit, some in zip(plan.hits, held, strict=True)
-    ]
-    active = [name for name in ("meaning", "words", "entities") if any(each[name] for each in parts)]
-    return replace(plan, hits=replace(plan.hits, items=tuple(_ordered(plan.hits, parts, active))))
-
-
-def _ordered(
-    hits: Sequence[Hit], parts: Sequence[Mapping[str, float]], active: Sequence[str]
-) -> Sequence[Hit]:
-    """The hits by Mem0's score, the best first, with its parts."""
-    found = []
-    for hit, mine in zip(hits, parts, strict=True):
-        shown = {**hit.parts, **{f"mem0-{name}": value for name, value in mine.items()}}
-        found.append(replace(hit, score=fused(mine, active=active), parts=shown))
-    return sorted(found, key=lambda hit: (-hit.score, hit.record.id))
-
-
-def _entities(text: str) -> frozenset[str]:
-    """What a text names: its identifiers, and capitalised words behind the first."""
-    names = (word.strip(".,;:!?()'\"") for word in text.split()[1:])
-    named = {" ".join(terms(name)) for name in names if name[:1].isupper()} - {""}
-    return frozenset(named | {str(each).casefold() for each in identifiers(text)})
-
-
-def only_add(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decision:
-    """A record of its own, whatever is known. The same words are skipped before a judge is asked."""
-    return Add()
-
-
-MEM0 = replace(
-    reranked(DEFAULT, fuse),
-    name="mem0",
-    retrieval=(find_pool, *DEFAULT.retrieval[1:]),
-    insert=(deciding(judge=only_add),),
+PUBLISHED: Final = Published(
+    "mem0",
+    "add, update, delete or nothing, fact by fact; found by meaning",
+    __doc__ or "",
+    mem0,
+    Constants,
 )
+MEM0: Final = PUBLISHED.recipe()

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 from supervisor_memory.bridge import twin
 from supervisor_memory.errors import BackendError, ConfirmationRequired
+from supervisor_memory.flow import Recipe
 from supervisor_memory.model.arguments import check_login
 from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record, Scope
 from supervisor_memory.ports import Services
+from supervisor_memory.recipes.open import open_recipe
 from supervisor_memory.stores.protocol import Health, Journals, MemoryBackend, Reconciled
 from supervisor_memory.telemetry import of_many, spanned
 from supervisor_memory.upkeep.erase import OUT_OF_REACH, Eraser, Receipt
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from supervisor_memory.moving.arrival import Moved
     from supervisor_memory.moving.files import File
     from supervisor_memory.moving.mover import Mover, Progress
+    from supervisor_memory.upkeep.optimize import Optimized, Optimizer
 
 
 class Served(Protocol):
@@ -37,6 +40,7 @@ class Upkeep:
     services: Services
     queue: Queue
     trail: Trail
+    recipe: Recipe
     OUT_OF_REACH: ClassVar = OUT_OF_REACH
 
     def now(self) -> float:
@@ -158,6 +162,51 @@ class Upkeep:
         whose = None if user_id is None else Scope(user_id).user_id
         return forget(self.services, whose, dry_run=dry_run)
 
+    def optimize(
+        self, *, user_id: str, chores: Sequence[str] | None = None, dry_run: bool = False
+    ) -> "Optimized":
+        """Run the recipe's chores over a user's records: forgetting, digests, moves between tiers.
+
+        Args:
+            chores: Their names; None: all of the recipe, in its order. `status` tells which there are.
+            dry_run: Change nothing; tell each change that is due, and why.
+
+        Raises:
+            InvalidContent: the recipe has no such chore.
+            BackendError, DeadlineExceeded: the store failed; what was done stays so.
+        """
+        return self._optimizer().optimize(Scope(user_id).user_id, chores, dry_run=dry_run)
+
+    def undo(self, run: str, *, user_id: str) -> "Optimized":
+        """Set the records that `optimize` changed back, by the name of its run.
+
+        What somebody has changed since is left, and named.
+
+        Raises:
+            RecordNotFound: the audit log has no such run of this user.
+        """
+        return self._optimizer().undo(run, Scope(user_id).user_id)
+
+    def status(self, *, user_id: str) -> dict[str, Any]:
+        """The recipe, the number of records, how much is due by each chore, and the first that is due."""
+        return self._optimizer().status(Scope(user_id).user_id)
+
+    def switching(self, recipe: "Recipe | str", *, user_id: str) -> Sequence[str]:
+        """What would become of a user's records under another recipe, in sentences. Nothing is changed.
+
+        Raises:
+            SettingsError: there is no such recipe, or the store lacks what it needs.
+        """
+        from supervisor_memory.upkeep.optimize import kept_and_reread
+
+        to = open_recipe(recipe, self.services.backend)
+        return [*kept_and_reread(self.services, to, Scope(user_id).user_id)]
+
+    def _optimizer(self) -> "Optimizer":
+        from supervisor_memory.upkeep.optimize import Optimizer
+
+        return Optimizer(self.services, self.recipe)
+
     def export(
         self,
         file: "File",
@@ -213,6 +262,9 @@ class Upkeep:
     aerase = twin(erase)
     areembed = twin(reembed)
     aforget = twin(forget)
+    aoptimize = twin(optimize)
+    aundo = twin(undo)
+    astatus = twin(status)
     aexport = twin(export)
     aimport_from = twin(import_from)
     acopy_to = twin(copy_to)

@@ -159,9 +159,11 @@ class Curator:
                 return WriteResult(old.id, "skipped", reason="nothing-to-change", version=old.version)
             if old.status == "compressed":  # a change means that it shall be found again
                 [change] = commit.changes
-                found = replace(change, record=back_in_use(change.record, view))
+                commit = replace(commit, changes=(replace(change, record=back_in_use(change.record, view)),))
+            if old.status == "compressed" or any(c.record.content != old.content for c in commit.changes):
                 apart = taken_out([old], ports, actor=by)
-                commit = replace(commit, changes=(found, *apart.changes), audit=(*commit.audit, *apart.audit))
+                changes, told = (*commit.changes, *apart.changes), (*commit.audit, *apart.audit)
+                commit = replace(commit, changes=changes, audit=told)
             done = view.commit(commit)
             if ports.degraded:
                 self.trail.degraded("update", Scope(old.user_id), ports.reasons, ports=ports)
@@ -197,7 +199,13 @@ class Curator:
             page = ports.read_store().list(where, limit=_PAGE)
             if ports.degraded:
                 _refuse_part(ports)
-            return _deleted(page, _actor(user_id), ports)
+            by = _actor(user_id)
+            if asked is None:  # what was made from them goes as well
+                return _deleted(page, by, ports)
+            apart, ids = taken_out(page, ports, actor=by), {record.id for record in page}
+            changes = tuple(change for change in apart.changes if change.record.id not in ids)
+            told = tuple(row for row in apart.audit if row.record_id not in ids)
+            return _deleted(page, by, ports, replace(apart, changes=changes, audit=told))
 
         deleted = 0
         for where in _everything(user_id, asked):

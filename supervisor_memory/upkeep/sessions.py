@@ -44,7 +44,7 @@ from supervisor_memory.stores.sessions import (
 from supervisor_memory.upkeep.edit import Curator, in_order, need_all
 from supervisor_memory.upkeep.erase import OUT_OF_REACH, Receipt
 from supervisor_memory.upkeep.queue.queue import Queue
-from supervisor_memory.upkeep.unmerge import taken_out
+from supervisor_memory.upkeep.unmerge import derived_from, taken_out
 from supervisor_memory.wiring.trail import Trail
 
 _SECONDS: Final = 300.0
@@ -308,6 +308,7 @@ def _held(scope: Scope, ports: Ports) -> tuple[Sequence[Record], Sequence[Record
     states = replace(states_of(user_id, session_id), statuses=None)
     found = {r.id: r for r in there} | {r.id: r for where in (*told, states) for r in every(where, ports)}
     doomed = {record.id: record for record in found.values() if _goes(record, scope, said)}
+    doomed |= {record.id: record for record in derived_from(doomed, user_id, ports.read_store())}
     return [*doomed.values()], [record for record in found.values() if record.id not in doomed]
 
 

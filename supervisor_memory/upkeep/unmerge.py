@@ -1,7 +1,9 @@
-"""Take deleted and changed records out of their summaries.
+"""Take deleted and changed records out of their summaries, and out of what else was made from them.
 
-A summary is made anew, by rules, from its remaining records; if none remains, it is deleted too. Its earlier
-versions stay in its history, as for any record.
+A summary is made anew, by rules, from its remaining records; if none remains, it is deleted too. What was
+made from a record by other means (`Record.made_from`: a reflection, a digest) is deleted, for nobody can tell
+which of its words are whose; the chore that made it makes another. Earlier versions stay in history, as for
+any record.
 """
 
 from collections import defaultdict
@@ -9,14 +11,31 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from supervisor_memory.model.records import AuditEvent, Filter, Record, Source, content_hash
-from supervisor_memory.ports import Deciding, Ports
+from supervisor_memory.ports import Deciding, Ports, ReadStore
 from supervisor_memory.stages.insert.draft import embedded
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.upkeep.compact import COMPRESSED_FROM, COMPRESSED_INTO, rebuilt, sources_of
 
 
+def derived_from(ids: Iterable[str], user_id: str, view: ReadStore) -> Sequence[Record]:
+    """All records of a user that were made from these, or from what was made from these, in any status."""
+    found: dict[str, Record] = {}
+    asked = frozenset(ids)
+    while asked:
+        wheres = Filter(user_id, ref_ids=tuple(asked), statuses=None).everywhere()
+        there = (record for where in wheres for record in view.list(where, limit=_MOST))
+        new = {r.id: r for r in there if r.id not in found and not asked.isdisjoint(r.made_from)}
+        found |= new
+        asked = frozenset(new)
+    return [*found.values()]
+
+
+_MOST = 10_000
+
+
 def taken_out(records: Iterable[Record], ports: Ports, *, actor: str) -> Commit:
-    """The changes to the summaries of these records; empty if they have none."""
+    """The changes to what was made from these records; empty if nothing was."""
+    records = tuple(records)
     leaving: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for record in records:
         if isinstance(summary_id := record.metadata.get(COMPRESSED_INTO), str):
@@ -32,6 +51,13 @@ def taken_out(records: Iterable[Record], ports: Ports, *, actor: str) -> Commit:
         new = _without(found[0], left, ports, view)
         changes.append(Change(new, expects=found[0].version))
         events.append(_event(found[0], new, actor=actor))
+    for user_id in {record.user_id for record in records}:
+        leaving_ids = {record.id for record in records if record.user_id == user_id}
+        for old in derived_from(leaving_ids, user_id, view):
+            if old.status != "deleted" and old.id not in leaving_ids:
+                gone = replace(old, status="deleted", updated_at=view.now, valid_to=view.now)
+                changes.append(Change(gone, expects=old.version))
+                events.append(_event(old, gone, actor=actor))
     return Commit(tuple(changes), tuple(events))
 
 

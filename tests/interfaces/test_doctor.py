@@ -224,11 +224,11 @@ def test_what_doctor_says_is_what_ranking_does_and_its_advice_helps(
 
 
 def test_a_recipe_that_is_not_there_is_a_problem(run: Run, tmp_path: Path) -> None:
-    (tmp_path / ".env").write_text("MEMORY_RECIPE=hippo\nEMBEDDING_MODEL=none\n")
+    (tmp_path / ".env").write_text("MEMORY_RECIPE=quite_another\nEMBEDDING_MODEL=none\n")
     told = run("doctor", "--json")
     assert told.code == 1
-    assert told.json["recipe"] == "hippo"
-    assert "choose one of default, generative_agents, mem0" in told.json["problems"][-1]
+    assert told.json["recipe"] == "quite_another"
+    assert "choose one of baseline, default, generative_agents" in told.json["problems"][-1]
 
 
 def test_many_messages_without_a_vector_are_a_warning(

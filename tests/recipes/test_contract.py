@@ -1,25 +1,67 @@
 """Our own recipes keep what every recipe promises."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
-from supervisor_memory.flow import Recipe
-from supervisor_memory.recipes.default import DEFAULT
-from supervisor_memory.testing.recipe_contract import RecipeContract
+from supervisor_memory.memory import SupervisorMemory
+from supervisor_memory.recipes.open import open_recipe, published
+from supervisor_memory.settings import Settings
+from supervisor_memory.stores.memory.json_file import JsonBackend
+from supervisor_memory.stores.protocol import MemoryBackend
+from supervisor_memory.stores.sqlite.store import SqliteBackend
+from supervisor_memory.testing.recipe_contract import ADA, BOB, CONVERSATIONS, RecipeContract, hold
+from tests.recipes.names import NAMES
+
+STORES = {"sqlite": SqliteBackend, "json": JsonBackend}
 
 
-class TestDefault(RecipeContract):
+@pytest.mark.parametrize("recipe", ["default", *NAMES])
+class TestEach(RecipeContract):
+    """Over a store in memory."""
+
+
+@pytest.mark.parametrize("recipe", ["default", *NAMES])
+@pytest.mark.parametrize("kind", STORES)
+class TestEachOnDisk:
+    """The same promises where records outlive the process; a store's own are in its contract."""
+
     @pytest.fixture
-    def recipe(self) -> Recipe:
-        return DEFAULT
+    def backend(self, kind: str, tmp_path: Path) -> Iterator[MemoryBackend]:
+        backend = STORES[kind](tmp_path)
+        yield backend
+        backend.close()
+
+    def test_what_one_memory_wrote_another_finds_and_an_erasure_leaves_nothing(
+        self, recipe: str, kind: str, tmp_path: Path
+    ) -> None:
+        settings = Settings(embedding_model="none", queue_worker=False, search_timeout_ms=5_000)
+        with SupervisorMemory(settings, backend=STORES[kind](tmp_path), recipe=recipe) as memory:
+            for name in CONVERSATIONS:
+                hold(memory, name, user_id=ADA)
+            hold(memory, "preferences", user_id=BOB)
+            assert not memory.optimize(user_id=ADA).left
+        with SupervisorMemory(settings, backend=STORES[kind](tmp_path), recipe=recipe) as memory:
+            found = memory.search("What is GMV before refunds?", user_id=ADA, threshold=0.0, limit=10)
+            assert found
+            assert {hit.record.user_id for hit in found} == {ADA}
+            assert memory.erase(user_id=ADA, confirm=True).is_complete
+            assert not memory.get_all(user_id=ADA)
+            assert {record.user_id for record in memory.get_all(user_id=BOB)} == {BOB}
+        left = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+        assert b"Leuven" not in left
 
 
-class TestGenerativeAgents(RecipeContract):
-    @pytest.fixture
-    def recipe(self) -> str:
-        return "generative_agents"
-
-
-class TestMem0(RecipeContract):
-    @pytest.fixture
-    def recipe(self) -> str:
-        return "mem0"
+@pytest.mark.parametrize("name", NAMES)
+def test_each_says_where_it_is_from_what_differs_and_what_its_constants_are(name: str) -> None:
+    told = published(name)
+    assert told is not None
+    assert told.name == name == open_recipe(name).name
+    assert all(told.said.values())
+    assert told.said["Follows"].startswith(("the paper", "the code"))
+    assert all(source and value == getattr(told.constants(), key) for key, value, source in told.sources)
+    lines = Path(f"supervisor_memory/recipes/{told.build.__module__.rpartition('.')[2]}.py").read_text(
+        "utf-8"
+    )
+    assert len(lines.splitlines()) <= 190

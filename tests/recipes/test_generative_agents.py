@@ -8,35 +8,35 @@ from supervisor_memory.flow import Recalling, Turn, recall
 from supervisor_memory.model.records import Hit, Hits, Scope
 from supervisor_memory.recipes.generative_agents import (
     GENERATIVE_AGENTS,
-    HOURLY_DECAY,
-    IN_THE_CODE,
-    Weights,
+    Constants,
+    by_memory_stream,
     generative_agents,
     retrieval_scores,
-    weigh,
 )
+from supervisor_memory.recipes.operators.order import weigh
 from supervisor_memory.testing.clock import MONDAY, FixedClock
 from supervisor_memory.testing.ports import ports, record
 from supervisor_memory.testing.scripted import ScriptedModel
 
+EQUAL = Constants(recency=1.0, importance=1.0, relevance=1.0)
 HOURS, IMPORTANCE, COSINES = (1.0, 24.0, 240.0), (2.0, 8.0, 5.0), (0.9, 0.5, 0.1)
 
 
 def test_recency_falls_by_half_a_percent_an_hour() -> None:
-    assert [round(HOURLY_DECAY**hours, 4) for hours in HOURS] == [0.995, 0.8867, 0.3003]
+    assert [round(Constants().hourly_decay ** hours, 4) for hours in HOURS] == [0.995, 0.8867, 0.3003]
 
 
 @pytest.mark.parametrize(
-    ("weights", "scores"), [(Weights(), (2.0, 2.344, 0.5)), (IN_THE_CODE, (3.5, 3.922, 1.0))]
+    ("constants", "scores"), [(EQUAL, (2.0, 2.344, 0.5)), (Constants(), (3.5, 3.922, 1.0))]
 )
 def test_the_score_is_the_sum_of_three_that_are_normalised(
-    weights: Weights, scores: tuple[float, ...]
+    constants: Constants, scores: tuple[float, ...]
 ) -> None:
-    assert retrieval_scores(HOURS, IMPORTANCE, COSINES, weights) == pytest.approx(scores, abs=5e-4)
+    assert retrieval_scores(HOURS, IMPORTANCE, COSINES, constants) == pytest.approx(scores, abs=5e-4)
 
 
 def test_what_is_equal_for_all_counts_half() -> None:
-    assert retrieval_scores((1.0, 1.0), (5.0, 5.0), (0.2, 0.2), Weights()) == [1.5, 1.5]
+    assert retrieval_scores((1.0, 1.0), (5.0, 5.0), (0.2, 0.2), EQUAL) == [1.5, 1.5]
 
 
 def test_hits_have_the_score_and_stand_in_its_order() -> None:
@@ -46,7 +46,8 @@ def test_hits_have_the_score_and_stand_in_its_order() -> None:
         for n, (hours, tenths, cosine) in enumerate(given)
     )
     plan = Recalling(Turn("?", Scope("alice")), hits=Hits(hits))
-    found = weigh(Weights())(plan, ports([hit.record for hit in hits]).read_store()).hits
+    weighed = weigh("generative_agents", by_memory_stream(EQUAL), most=3.0)
+    found = weighed(plan, ports([hit.record for hit in hits]).read_store()).hits
     assert [hit.record.content for hit in found] == ["fact 1", "fact 0", "fact 2"]
     assert [hit.parts["generative_agents"] for hit in found] == pytest.approx([2.344, 2.0, 0.5], abs=5e-4)
 

@@ -1,56 +1,72 @@
-"""Mem0's formula: its figures, computed by hand."""
+"""Mem0, as its paper has it: the model's operation is done, or the rules decide."""
 
 import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.flow import Recalling, Turn
-from supervisor_memory.model.records import Filter, Hit, Hits, Query, Scope
-from supervisor_memory.recipes.mem0 import by_words, entity_boost, fuse, fused
-from supervisor_memory.testing.ports import ports, record
+from supervisor_memory.testing.scripted import ScriptedModel
 
-ALL = ("meaning", "words", "entities")
-
-
-def test_the_score_of_the_reference() -> None:
-    assert by_words(8.0, 4) == pytest.approx(0.6457, abs=5e-5)
-    assert entity_boost(1.0, 3) == pytest.approx(0.4980, abs=5e-5)
-    parts = {"meaning": 0.6, "words": by_words(8.0, 4), "entities": entity_boost(1.0, 3)}
-    assert fused(parts, active=ALL) == pytest.approx(0.6975, abs=5e-5)
+SETTINGS = Settings(embedding_model="none", queue_worker=False)
+OLD, NEW = "Ada likes cheese pizza.", "Ada likes chicken pizza as well."
 
 
 @pytest.mark.parametrize(
-    ("count", "middle"), [(1, 5.0), (3, 5.0), (4, 7.0), (6, 7.0), (7, 9.0), (9, 9.0), (15, 10.0), (16, 12.0)]
+    ("answer", "status", "texts"),
+    [
+        ('{"operation": "ADD"}', "added", {OLD, NEW}),
+        (
+            '{"operation": "UPDATE", "note": 1, "text": "Ada likes cheese and chicken pizza."}',
+            "merged",
+            {"Ada likes cheese and chicken pizza."},
+        ),
+        ('{"operation": "DELETE", "note": 1}', "updated", set()),
+        ('Sure: {"operation": "NOOP", "note": 1}', "skipped", {OLD}),
+    ],
 )
-def test_the_curve_of_the_words_is_that_of_the_length_of_the_question(count: int, middle: float) -> None:
-    assert by_words(middle, count) == 0.5
-    assert by_words(0.0, count) < 0.05
+def test_what_the_model_says_is_done(answer: str, status: str, texts: set[str]) -> None:
+    model = ScriptedModel(script=[answer])
+    with SupervisorMemory(SETTINGS, recipe="mem0", llm=model) as memory:
+        first = memory.write(OLD, user_id="ada").id
+        assert memory.write(NEW, user_id="ada").status == status
+        assert {record.content for record in memory.get_all(user_id="ada")} == texts
+        assert memory.history(first)[0].content == OLD
+    assert f"1. {OLD}" in model.prompts[0]
+    assert NEW in model.prompts[0]
+    assert len(model.prompts) == 1  # the first fact had nothing to be compared with
 
 
-def test_what_no_hit_has_does_not_count_against_any() -> None:
-    assert fused({"meaning": 0.6, "words": 0.0, "entities": 0.0}, active=["meaning"]) == 0.6
-    assert fused({"meaning": 0.0, "words": 0.0, "entities": 0.0}, active=[]) == 0.0
-
-
-def test_hits_are_fused_and_what_is_unlike_the_question_is_dropped_before() -> None:
-    asked = Query(
-        "who owns flights.dep_delay today", Filter(user_id="alice"), terms=("own", "dep", "delay", "today")
-    )
-    near = Hit(record("flights.dep_delay is owned by Kim"), parts={"cosine": 0.6, "bm25": 8.0})
-    far = Hit(record("flights.dep_delay is a column"), parts={"cosine": 0.05, "bm25": 9.0})
-    plan = Recalling(Turn(asked.text, Scope("alice"), purpose="hits"), query=asked, hits=Hits((far, near)))
-    done = fuse(plan, ports().read_store())
-    (hit,) = done.hits
-    assert hit.record == near.record
-    parts = {name: hit.parts[f"mem0-{name}"] for name in ALL}
-    assert parts == pytest.approx({"meaning": 0.6, "words": 0.6457, "entities": 0.5}, abs=5e-5)
-    assert hit.score == pytest.approx(sum(parts.values()) / 2.5)
-    assert [(each.hit.record, each.reason) for each in done.dropped] == [(far.record, "below-threshold")]
-
-
-def test_nothing_is_merged_or_replaced_but_the_same_words_are_skipped() -> None:
-    settings = Settings(embedding_model="none", queue_worker=False)
-    with SupervisorMemory(settings, recipe="mem0") as memory:
-        said = ("Always answer in tables.", "From now on, always answer in lists.", "always answer in tables")
-        results = [memory.write(text, user_id="ada", kind="user-profile") for text in said]
-        assert [result.status for result in results] == ["added", "added", "skipped"]
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I do not know",
+        '{"operation": "ERASE", "note": 1}',
+        '{"operation": "DELETE", "note": 7}',
+        '{"operation": "UPDATE", "note": 1, "text": ""}',
+        '{"operation": "NOOP", "note": true}',
+        "{]}",
+    ],
+)
+def test_an_answer_that_is_none_of_the_four_leaves_it_to_the_rules(answer: str) -> None:
+    with SupervisorMemory(SETTINGS, recipe="mem0", llm=ScriptedModel(script=[answer])) as memory:
+        memory.write("Tea is at five.", user_id="ada")
+        memory.write("Tea at the depot in Kiel is green.", user_id="ada")
         assert len(memory.get_all(user_id="ada")) == 2
+
+
+def test_without_a_model_rules_replace_and_merge() -> None:
+    with SupervisorMemory(SETTINGS, recipe="mem0") as memory:
+        said = ("Always answer in tables.", "From now on, always answer in lists.", "always answer in lists")
+        results = [memory.write(text, user_id="ada", kind="user-profile") for text in said]
+        assert [result.status for result in results] == ["added", "updated", "skipped"]
+        (kept,) = memory.get_all(user_id="ada")
+        assert kept.content == said[1]
+
+
+def test_a_search_says_what_it_does_without_a_model() -> None:
+    with SupervisorMemory(SETTINGS, recipe="mem0") as memory:
+        memory.write("Tea is at five.", user_id="ada")
+        told = memory.search("tea", user_id="ada").notes
+        assert told == (
+            "mem0 without a model: facts are read and compared by the rules of the default recipe.",
+        )
+    with SupervisorMemory(SETTINGS, recipe="mem0", llm=ScriptedModel()) as memory:
+        assert not memory.search("tea", user_id="ada").notes[1:]

@@ -38,9 +38,12 @@ def test_the_environment_names_the_recipe(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_an_unknown_recipe_is_refused_with_the_known_ones() -> None:
     with pytest.raises(
-        SettingsError, match="'hippo' is no recipe; choose one of default, generative_agents, mem0"
+        SettingsError,
+        match="'quite_another' is no recipe; choose one of baseline, default, generative_agents",
     ):
-        SupervisorMemory(settings(recipe="hippo"))
+        SupervisorMemory(settings(recipe="quite_another"))
+    with pytest.raises(SettingsError, match="'mem_0' is no recipe; did you mean 'mem0'"):
+        SupervisorMemory(settings(recipe="mem_0"))
     assert set(known_recipes()) >= {"default", "generative_agents", "mem0"}
 
 

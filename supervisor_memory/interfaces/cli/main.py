@@ -17,8 +17,10 @@ from typer.core import TyperGroup
 from supervisor_memory.errors import IdentityError, InvalidContent, SettingsError, SupervisorMemoryError
 from supervisor_memory.interfaces.cli import (
     auditing,
+    comparing,
     moving,
     queue,
+    recipes,
     records,
     reviewing,
     sessions,
@@ -127,6 +129,7 @@ _COMMANDS: Final[dict[str, dict[str, Callable[..., None] | typer.Typer]]] = {
         "backlog": upkeep.backlog,
         "reconcile": upkeep.reconcile,
     },
+    "Recipes": {"recipe": recipes.recipe, "compare": comparing.compare},
     "Servers": {"serve": serve, "mcp": mcp},
 }
 """By what somebody wants; `--help` lists them so."""

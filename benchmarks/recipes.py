@@ -1,0 +1,136 @@
+"""What each recipe finds without a model, beside the default and its own bare store, and what it costs.
+
+Run: python benchmarks/recipes.py [--set NAME …] [--cost] [--write]
+
+The sets are those of `benchmarks/quality`, with all-MiniLM-L6-v2 for English and multilingual-e5-small for
+Chinese. `--cost` measures search and insert at 1,000 and 10,000 records as well, with an embedder that only
+hashes, so that embedding counts for nothing. `--write` puts the figures into docs/recipes.json, of which
+docs/recipes.py makes the table of docs/recipes.md.
+"""
+
+import argparse
+import json
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from quality.vectors import Remembered
+
+from supervisor_memory.embedding.hashing import HashingEmbedder
+from supervisor_memory.embedding.open import E5, MINILM, open_embedder
+from supervisor_memory.flow import Recipe
+from supervisor_memory.interfaces.comparing import USER, measured
+from supervisor_memory.memory import SupervisorMemory
+from supervisor_memory.reading.compared import Measured, Question, difference, mean, quantile, read_questions
+from supervisor_memory.recipes.default import DEFAULT
+from supervisor_memory.recipes.open import OURS
+from supervisor_memory.recipes.operators.order import by_meaning, weigh
+from supervisor_memory.recipes.operators.signals import search_by
+from supervisor_memory.settings import Settings
+from supervisor_memory.stages.post_retrieval.rerank import reranked
+
+OWN = Path(__file__).parent / "quality"
+PAGE = Path(__file__).parent.parent / "docs" / "recipes.json"
+SETS = ("en", "zh", "facts_en", "facts_zh", "assistant_en", "assistant_zh")
+CUTS, TOKENS, DEPTH = (5, 10), (600,), 40
+BARE = replace(
+    reranked(DEFAULT, weigh("bare", by_meaning)),
+    name="bare store",
+    pre_retrieval=(*DEFAULT.pre_retrieval, search_by(meaning=1.0)),
+)
+"""What a recipe by meaning has before its own steps: the nearest by cosine, and nothing else."""
+
+
+def figures(sets: Sequence[str]) -> dict[str, Any]:
+    """The figures of each recipe over all questions of the sets."""
+    found: dict[str, list[Measured]] = {}
+    questions: list[Question] = []
+    for name in sets:
+        held = read_questions(OWN / f"{name}.json")
+        questions += chain.from_iterable(each.questions for each in held)
+        opened = open_embedder(E5 if name.endswith("zh") else MINILM, dimension=None)
+        if opened is None:
+            raise SystemExit("there is no embedder to measure with")
+        embedder = Remembered(opened)
+        recipes: tuple[Recipe | str, ...] = (*OURS, BARE)
+        for recipe in recipes:
+            done = measured(recipe, held, embedder=embedder, depth=DEPTH, upkeep=True)
+            found.setdefault(done.recipe, []).append(done)
+            print(name, done.recipe, flush=True)
+    rows = {name: _joined(each) for name, each in found.items()}
+    every = {name: row.figures(questions, cuts=CUTS, tokens=TOKENS) for name, row in rows.items()}
+    told: dict[str, Any] = {"questions": len(questions), "sets": [*sets], "recipes": {}}
+    for name, values in every.items():
+        bare = difference(every[BARE.name]["R@10"], values["R@10"])
+        ours = difference(every["default"]["R@10"], values["R@10"])
+        times = [each.ms for each in rows[name].asked]
+        told["recipes"][name] = {
+            **{figure: round(mean(each), 3) for figure, each in values.items()},
+            "tokens": round(mean([float(sum(a.tokens[: CUTS[-1]])) for a in rows[name].asked])),
+            "against_default": str(ours),
+            "against_bare": str(bare),
+            "is_below_bare": bare.mean < 0 and not bare.is_none,
+            "search_ms": round(quantile(times, 0.5), 1),
+        }
+    return told
+
+
+def _joined(each: Sequence[Measured]) -> Measured:
+    whole = Measured(each[0].recipe)
+    for one in each:
+        whole.asked += one.asked
+    return whole
+
+
+def cost(count: int) -> dict[str, dict[str, float]]:
+    """Processor time of a search and of an insert, in ms, over so many records."""
+    told = {}
+    for name in OURS:
+        patience = {"search_timeout_ms": 60_000, "write_timeout_ms": 60_000}
+        settings = Settings(embedding_model="none", queue_worker=False, **patience)
+        with SupervisorMemory(settings, embedder=HashingEmbedder(64), recipe=name) as memory:
+            texts = [f"Shelf {n} of depot {n % 97} holds {n % 13} boxes for order {n}." for n in range(count)]
+            memory.add_many(texts, user_id=USER, infer=False)
+            asked = [f"What is on shelf {n * 31 % count} of depot {n}?" for n in range(40)]
+            said = [f"Order {count + n} was sent from depot {n}." for n in range(40)]
+            searches = [_ms(partial(memory.search, q, user_id=USER, threshold=0.0)) for q in asked]
+            inserts = [_ms(partial(memory.add_many, [s], user_id=USER, infer=False)) for s in said]
+        middle = {"search_ms": quantile(searches, 0.5), "insert_ms": quantile(inserts, 0.5)}
+        told[name] = {what: round(ms, 2) for what, ms in middle.items()}
+        print(count, name, told[name], flush=True)
+    return told
+
+
+def _ms(function: Any) -> float:
+    begun = time.process_time()
+    function()
+    return 1_000 * (time.process_time() - begun)
+
+
+def main() -> None:
+    shape = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=shape)
+    parser.add_argument("--set", action="append", choices=SETS, help="read these sets alone")
+    parser.add_argument("--cost", action="store_true", help="measure search and insert as well")
+    parser.add_argument("--write", action="store_true", help="write docs/recipes.json")
+    given = parser.parse_args()
+    logging.getLogger("supervisor_memory").setLevel(logging.ERROR)
+    told = json.loads(PAGE.read_text("utf-8")) if PAGE.exists() else {}
+    told |= figures(given.set or SETS)
+    told["date"] = datetime.now(UTC).strftime("%Y-%m-%d")
+    if given.cost:
+        told["cost"] = {str(count): cost(count) for count in (1_000, 10_000)}
+    text = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+    print(text)
+    if given.write:
+        PAGE.write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""Writes what docs/recipes.md says of each recipe, from the recipes themselves: python docs/recipes.py
+
+Between the marks of the page it puts the table and a section for each. A test keeps it so.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from supervisor_memory.recipes.open import OURS, published
+from supervisor_memory.recipes.published import HEADINGS, Published
+
+PAGE = Path(__file__).with_name("recipes.md")
+FIGURES = PAGE.with_suffix(".json")
+BEGIN, END = "<!-- begin: python docs/recipes.py -->\n", "<!-- end -->\n"
+
+
+def page() -> str:
+    """The page as it should be."""
+    before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
+    after = rest.partition(END)[2]
+    return f"{before}{BEGIN}{''.join(_told())}{END}{after}"
+
+
+def _told() -> Iterator[str]:
+    known = [told for name in OURS if (told := published(name)) is not None]
+    measured = json.loads(FIGURES.read_text("utf-8"))
+    rows = measured["recipes"]
+    yield "| `MEMORY_RECIPE` | idea | follows | R@5 | R@10 | R@600t | R@10 beside the default |\n"
+    yield "|---|---|---|--:|--:|--:|---|\n"
+    yield f"| `default` | rules and evidence, no model | | {_cells(rows['default'])} | |\n"
+    for each in known:
+        row = rows[each.name]
+        told = f"[`{each.name}`](#{each.name}) | {each.idea} | {_first_words(each)} | {_cells(row)}"
+        yield f"| {told} | {row['against_default']} |\n"
+    yield f"| the bare store | the nearest by cosine, nothing else | | {_cells(rows['bare store'])} | "
+    yield f"{rows['bare store']['against_default']} |\n\n"
+    yield (
+        f"Measured {measured['date']} without a model, after the recipe's chores, on the "
+        f"{measured['questions']} questions of our own sets (dialogues, dialogues with an assistant, facts; "
+        "English and Chinese), by "
+        "`python benchmarks/recipes.py --write`. The sets were used while the default was made, and for no "
+        "other recipe. A recipe that hands out few records cannot reach a high R@10: its number is a "
+        "constant of its own.\n"
+    )
+    yield from _costs(measured.get("cost", {}))
+    for each in known:
+        yield f"\n### {each.name}\n\n{each.said['Title']}\n\n"
+        if rows[each.name]["is_below_bare"]:
+            yield (
+                "**Without a model it finds less than its own bare store**: R@10 "
+                f"{rows[each.name]['R@10']:.3f} beside {rows['bare store']['R@10']:.3f} "
+                f"({rows[each.name]['against_bare']}).\n\n"
+            )
+        yield from (f"- **{heading}:** {each.said[heading]}\n" for heading in HEADINGS)
+        if each.sources:
+            yield "\n| constant | value | from |\n|---|---|---|\n"
+            yield from (f"| `{name}` | {value} | {source} |\n" for name, value, source in each.sources)
+
+
+def _cells(row: Mapping[str, Any]) -> str:
+    return " | ".join(f"{row[name]:.3f}" for name in ("R@5", "R@10", "R@600t"))
+
+
+def _costs(cost: Mapping[str, Any]) -> Iterator[str]:
+    """What a search and an insert cost, where it was measured."""
+    if not cost:
+        return
+    counts = [*cost]
+    yield "\nProcessor time in ms, embedding left out, by `python benchmarks/recipes.py --cost`:\n\n"
+    heads = " | ".join(f"search, {int(n):,} | insert, {int(n):,}" for n in counts)
+    yield f"| recipe | {heads} |\n|---|{'--:|' * 2 * len(counts)}\n"
+    for name in cost[counts[0]]:
+        cells = " | ".join(f"{cost[n][name]['search_ms']} | {cost[n][name]['insert_ms']}" for n in counts)
+        yield f"| {name} | {cells} |\n"
+
+
+def _first_words(each: Published) -> str:
+    return "the paper" if each.said["Follows"].startswith("the paper") else "the code"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")

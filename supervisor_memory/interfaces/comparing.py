@@ -1,0 +1,87 @@
+"""Ask several recipes the same questions, each over a store in memory of its own; nothing else is written."""
+
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+from supervisor_memory.embedding.protocol import Embedder
+from supervisor_memory.errors import BackendError
+from supervisor_memory.flow import Recipe
+from supervisor_memory.memory import SupervisorMemory
+from supervisor_memory.reading.compared import Asked, Held, Measured, copied
+from supervisor_memory.settings import Settings
+
+USER: Final = "reader"
+_PATIENCE_MS: Final = 60_000  # a loaded machine must change no figure
+
+
+def measured(
+    recipe: Recipe | str,
+    sets: Sequence[Held],
+    *,
+    embedder: Embedder | None = None,
+    depth: int,
+    source: SupervisorMemory | None = None,
+    user_id: str = USER,
+    upkeep: bool = False,
+) -> Measured:
+    """What a recipe finds for the questions of each set, and what that takes.
+
+    Args:
+        recipe: One, its name, or a file.
+        depth: How many hits are asked for.
+        source: A memory whose records of `user_id` are asked; None: each set's items are put in.
+        upkeep: Whether the recipe's chores run before the questions.
+
+    Raises:
+        SettingsError: there is no such recipe.
+        BackendError: a search did not work, so that its figures would mean nothing.
+    """
+    settings = Settings(
+        embedding_model="none",
+        queue_worker=False,
+        search_timeout_ms=_PATIENCE_MS,
+        write_timeout_ms=_PATIENCE_MS,
+        top_k=depth,
+    )
+    told = Measured(recipe if isinstance(recipe, str) else recipe.name)
+    for each in sets:
+        asked = each.asked
+        clock = time.time if asked is None else (lambda asked=asked: asked)
+        options: dict[str, Any] = {"embedder": embedder, "clock": clock, "recipe": recipe}
+        if source is not None:
+            options["backend"] = copied(source.backend, user_id)
+        with SupervisorMemory(settings, **options) as memory:
+            ids = _filled(memory, each, told) if source is None else {}
+            if upkeep:
+                memory.optimize(user_id=user_id)
+            told.records += len(memory.get_all(user_id=user_id))
+            for question in each.questions:
+                told.asked.append(_asked(memory, question.text, ids, depth=depth, user_id=user_id, told=told))
+    return told
+
+
+def _filled(memory: SupervisorMemory, held: Held, told: Measured) -> dict[str, str]:
+    """The records of a set's items, by their ids; the time for each is added to what was measured."""
+    begun = time.process_time()
+    results = memory.add_many([dict(item) for item in held.items.values()], user_id=USER, infer=False)
+    told.insert_ms += 1_000 * (time.process_time() - begun)
+    return {result.id: id for result, id in zip(results, held.items, strict=True)}
+
+
+def _asked(
+    memory: SupervisorMemory, text: str, ids: dict[str, str], *, depth: int, user_id: str, told: Measured
+) -> Asked:
+    begun = time.process_time()
+    hits = memory.search(text, user_id=user_id, limit=depth, threshold=0.0)
+    ms = 1_000 * (time.process_time() - begun)
+    if hits.degraded:
+        raise BackendError(f"recipe {told.recipe}: a search did not work: {'; '.join(hits.notes)}")
+    told.notes |= dict.fromkeys(hits.notes)
+    found: dict[str, int] = {}
+    for hit in hits:  # what was made from records stands for them, at its own cost
+        size = memory.services.count_tokens(hit.excerpt or hit.record.content)
+        for id in hit.record.made_from or (hit.record.id,):
+            found.setdefault(ids.get(id, id), size)
+            size = 0  # it is told once
+    return Asked(tuple(found), tuple(found.values()), ms)

@@ -1,0 +1,1 @@
+"""Operators that several recipes share: small functions that make an operator of their arguments."""

@@ -1,0 +1,168 @@
+"""The operators that a recipe file may name: their stages, their parameters, and what must stand before them.
+
+A file names operators and never loads code; one that is not here has to be put into a recipe in Python.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from supervisor_memory.recipes import generative_agents as park
+from supervisor_memory.recipes.baseline import newest
+from supervisor_memory.recipes.operators.digests import daily
+from supervisor_memory.recipes.operators.order import by_meaning, first, weigh
+from supervisor_memory.recipes.operators.retention import by_curve, fade
+from supervisor_memory.recipes.operators.signals import search_by
+from supervisor_memory.recipes.scm import ask_whether_needed, in_order_of_time, summarise_long, three_ways
+from supervisor_memory.stages.insert.place import place
+from supervisor_memory.stages.post_retrieval.format import format_note
+from supervisor_memory.stages.post_retrieval.rank import drop_already_said, gate, rank
+from supervisor_memory.stages.post_retrieval.rerank import ask_model, mmr
+from supervisor_memory.stages.post_retrieval.said import add_said
+from supervisor_memory.stages.pre_insert.gather import gather, keep_messages, sharpen
+from supervisor_memory.stages.pre_retrieval.route import route_turn, write_query
+from supervisor_memory.stages.retrieval.search import add_standing, search_store
+
+Stage: TypeAlias = Literal[
+    "pre_retrieval", "retrieval", "post_retrieval", "pre_insert", "insert", "post_insert", "sharpen", "upkeep"
+]
+STAGES: Final[tuple[Stage, ...]] = get_args(Stage)
+Parameter: TypeAlias = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """An operator, or a function that makes one of keyword parameters.
+
+    Args:
+        after: Operators of its stage that must stand before it, for it reads what they leave.
+    """
+
+    stage: Stage
+    operator: Callable[..., Any]
+    is_made: bool = False
+    after: tuple[str, ...] = ()
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Name → default of each parameter; `inspect.Parameter.empty` where it has to be given."""
+        found = inspect.signature(self.operator).parameters if self.is_made else {}
+        return {name: each.default for name, each in found.items()}
+
+    def make(self, **parameters: Parameter) -> Callable[..., Any]:
+        """The operator.
+
+        Raises:
+            ValueError: a parameter is unknown, missing, of another type or out of its range.
+        """
+        known = self.parameters
+        for name, value in parameters.items():
+            if name not in known:
+                raise ValueError(f"it has no parameter {name!r}, but {', '.join(known) or 'none'}")
+            usual = known[name]
+            kinds = (int, float) if isinstance(usual, float) else (type(usual),)
+            if usual is not inspect.Parameter.empty and type(value) not in kinds:
+                raise ValueError(f"{name} is {type(value).__name__} {value!r}; it is {usual!r} by default")
+        if missing := [n for n, d in known.items() if d is inspect.Parameter.empty and n not in parameters]:
+            raise ValueError(f"it needs {', '.join(missing)}")
+        made: Callable[..., Any] = self.operator(**parameters) if self.is_made else self.operator
+        return made
+
+
+def _least(value: float, least: float, what: str) -> None:
+    if not value >= least:
+        raise ValueError(f"{what} is {value}; use {least} or more")
+
+
+def _signals(*, meaning: float = 0.0, words: float = 0.0, words_before: float = 0.0) -> Any:
+    return search_by(
+        **{n: v for n, v in {"meaning": meaning, "words": words, "words_before": words_before}.items() if v}
+    )
+
+
+def _first(*, most: int = 5) -> Any:
+    _least(most, 1, "most")
+    return first(most)
+
+
+def _newest(*, most: int = 5) -> Any:
+    _least(most, 1, "most")
+    return newest(most)
+
+
+def _three_ways(*, tokens: int = 2_500) -> Any:
+    _least(tokens, 1, "tokens")
+    return three_ways(tokens)
+
+
+def _summarise_long(*, over: int = 300) -> Any:
+    _least(over, 1, "over")
+    return summarise_long(over)
+
+
+def _by_memory_stream(*, recency: float = 0.5, importance: float = 2.0, relevance: float = 3.0) -> Any:
+    c = park.PUBLISHED.checked({"recency": recency, "importance": importance, "relevance": relevance})
+    return weigh("generative_agents", park.by_memory_stream(c), most=recency + importance + relevance)
+
+
+def _reflect(*, threshold: float = 150.0) -> Any:
+    _least(threshold, 0, "threshold")
+    return park.reflect(threshold)
+
+
+def _fade(*, days: float = 5.0, floor: float = 0.1) -> Any:
+    _least(days, 0.001, "days")
+    if not 0 <= floor <= 1:
+        raise ValueError(f"floor is {floor}; use a number in [0, 1]")
+    return fade(by_curve(days), below=floor)
+
+
+def _daily_digest(*, tokens: int = 200) -> Any:
+    _least(tokens, 1, "tokens")
+    return daily(most_tokens=tokens)
+
+
+def _by_meaning() -> Any:
+    return weigh("meaning", by_meaning)
+
+
+_RANKED: Final = ("rank",)
+OPERATORS: Final[Mapping[str, Registered]] = MappingProxyType(
+    {
+        "route_turn": Registered("pre_retrieval", route_turn),
+        "ask_whether_needed": Registered("pre_retrieval", ask_whether_needed, after=("route_turn",)),
+        "write_query": Registered("pre_retrieval", write_query),
+        "search_by": Registered("pre_retrieval", _signals, is_made=True, after=("write_query",)),
+        "search_store": Registered("retrieval", search_store),
+        "add_standing": Registered("retrieval", add_standing),
+        "newest": Registered("retrieval", _newest, is_made=True),
+        "rank": Registered("post_retrieval", rank),
+        "by_meaning": Registered("post_retrieval", _by_meaning, is_made=True, after=_RANKED),
+        "by_memory_stream": Registered("post_retrieval", _by_memory_stream, is_made=True, after=_RANKED),
+        "mmr": Registered("post_retrieval", mmr, is_made=True, after=_RANKED),
+        "ask_model": Registered("post_retrieval", ask_model, is_made=True, after=_RANKED),
+        "first": Registered("post_retrieval", _first, is_made=True),
+        "three_ways": Registered("post_retrieval", _three_ways, is_made=True, after=_RANKED),
+        "drop_already_said": Registered("post_retrieval", drop_already_said),
+        "gate": Registered("post_retrieval", gate, after=_RANKED),
+        "add_said": Registered("post_retrieval", add_said, after=("gate",)),
+        "in_order_of_time": Registered("post_retrieval", in_order_of_time),
+        "format_note": Registered("post_retrieval", format_note),
+        "gather": Registered("pre_insert", gather),
+        "keep_messages": Registered("pre_insert", keep_messages),
+        "score_importance": Registered("pre_insert", park.score_importance),
+        "summarise_long": Registered("pre_insert", _summarise_long, is_made=True),
+        "sharpen": Registered("sharpen", sharpen),
+        "place": Registered("insert", place),
+        "reflect": Registered("post_insert", _reflect, is_made=True),
+        "fade": Registered("upkeep", _fade, is_made=True),
+        "daily_digest": Registered("upkeep", _daily_digest, is_made=True),
+    }
+)
+
+
+def missing_before(name: str, earlier: Sequence[str]) -> str | None:
+    """The operator that has to stand before another and does not; None: there is none."""
+    return next((each for each in OPERATORS[name].after if each not in earlier), None)
