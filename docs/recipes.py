@@ -41,8 +41,8 @@ def _told() -> Iterator[str]:
         f"{measured['questions']} questions of our own sets (dialogues, dialogues with an assistant, facts; "
         "English and Chinese), by "
         "`python benchmarks/recipes.py --write`. The sets were used while the default was made, and for no "
-        "other recipe. A recipe that hands out few records cannot reach a high R@10: its number is a "
-        "constant of its own.\n"
+        "other recipe. A recipe that hands out few records cannot reach a high R@10: their number is one of its "
+        "constants.\n"
     )
     yield from _costs(measured.get("cost", {}))
     for each in known:

@@ -54,7 +54,7 @@ def keep_segments(exchanges: int) -> Upkeep:
     size = _MESSAGES * exchanges
 
     def kept(said: Remembering, view: Maintaining) -> Remembering:
-        said_in = ((r.namespace, r.source.session_id) for r in said.verbatim if r.layer == "history")
+        said_in = ((r.namespace, r.source.session_id) for r in said.verbatim if _is_said(r))
         made = [
             segment
             for namespace, session_id in dict.fromkeys(said_in)
@@ -84,7 +84,14 @@ def _waiting(
     where = replace(own, families=(namespace[0],), layers=("history",), session_id=session_id, since=since)
     found = view.list(where, limit=len(said.verbatim) + 2 * size)
     known = set(last.made_from) if last is not None else set[str]()
-    return sorted((r for r in found if r.id not in known), key=lambda r: (r.created_at, r.id))
+    waiting = (r for r in found if r.id not in known and _is_said(r))
+    return sorted(waiting, key=lambda r: (r.created_at, r.id))
+
+
+def _is_said(record: Record) -> bool:
+    """Whether a record is a message of a conversation, and no text by itself."""
+    is_of_one = record.source.session_id is not None or record.source.speaker is not None
+    return record.layer == "history" and is_of_one
 
 
 def _runs(messages: Sequence[Record], size: int) -> Iterator[Sequence[Record]]:

@@ -75,6 +75,12 @@ def test_a_conversation_that_is_imported_is_cut_in_order_and_its_parts_are_not_t
         assert len(found) <= 3
 
 
+def test_texts_by_themselves_are_in_no_segment(memory: SupervisorMemory) -> None:
+    with memory:
+        memory.add_many([f"Crate {n} holds pears." for n in range(14)], user_id="ada", infer=False)
+        assert segments(memory) == []
+
+
 def test_a_segment_goes_with_a_message_and_with_its_session(memory: SupervisorMemory) -> None:
     with memory:
         talk(memory)
