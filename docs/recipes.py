@@ -41,7 +41,7 @@ def _told() -> Iterator[str]:
         f"{measured['questions']} questions of our own sets (dialogues, dialogues with an assistant, facts; "
         "English and Chinese), by "
         "`python benchmarks/recipes.py --write`. The sets were used while the default was made, and for no "
-        "other recipe. A recipe that hands out few records cannot reach a high R@10: their number is one of its "
+        "other recipe. A recipe that hands out few records cannot reach a high R@10: how many is one of its "
         "constants.\n"
     )
     yield from _costs(measured.get("cost", {}))

@@ -193,7 +193,7 @@ def _from_yaml(text: str) -> object:
     Raises:
         ValueError: it is no YAML, or a key is there twice, of which the loader would take the last.
     """
-    import yaml  # type: ignore[import-untyped]  # it has no types
+    import yaml
 
     try:
         _refuse_twice(yaml.compose(text, Loader=yaml.SafeLoader))
