@@ -68,7 +68,11 @@ def _costs(cost: Mapping[str, Any]) -> Iterator[str]:
     if not cost:
         return
     counts = [*cost]
-    yield "\nProcessor time in ms, embedding left out, by `python benchmarks/recipes.py --cost`:\n\n"
+    yield (
+        "\nProcessor time in ms over so many records, embedding left out, by `python benchmarks/recipes.py "
+        "--cost`, beside other work on two cores. A search is meant to cost at most twice the default's, so "
+        "is an insert; what costs more is to be made cheaper.\n\n"
+    )
     heads = " | ".join(f"search, {int(n):,} | insert, {int(n):,}" for n in counts)
     yield f"| recipe | {heads} |\n|---|{'--:|' * 2 * len(counts)}\n"
     for name in cost[counts[0]]:
