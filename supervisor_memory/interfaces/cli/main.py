@@ -18,6 +18,7 @@ from supervisor_memory.errors import IdentityError, InvalidContent, SettingsErro
 from supervisor_memory.interfaces.cli import (
     auditing,
     comparing,
+    evaluating,
     moving,
     queue,
     recipes,
@@ -110,6 +111,7 @@ _COMMANDS: Final[dict[str, dict[str, Callable[..., None] | typer.Typer]]] = {
         "preview": auditing.preview,
         "why": auditing.why,
         "stats": stats.stats,
+        "evaluate": evaluating.evaluate,
         "audit": auditing.audit,
     },
     "Taking back": {
