@@ -7,6 +7,7 @@ LOWEST := .venv-lowest
 NEWER := deepagents|openinference|tests.host import hosts|hosts_in_the_wild
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
+SERVER := .venv-server
 BENCH := build/bench
 DISK := $(or $(TMPDIR),/tmp)
 # One more than there are cores, since tests also wait: for locks, for clocks, for other processes.
@@ -14,7 +15,7 @@ export PYTEST_XDIST_AUTO_NUM_WORKERS := $(shell $(PYTHON) -c 'import os; print(1
 # What is compiled is kept, whatever the environment says: the tests start many programs that import the same.
 PYTEST := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/$(VENV)/bytecode" $(BIN)/python -m pytest
 
-.PHONY: help demo chat test test-browser slow faults lowest lint bench clean
+.PHONY: help demo chat test test-browser test-server slow faults lowest lint bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -22,6 +23,7 @@ help:
 	@echo "make chat   talk to the demo team yourself"
 	@echo "make test   the tests"
 	@echo "make test-browser  the dashboard in a real browser; installs Playwright, and Chromium where it may"
+	@echo "make test-server   the template for a LangGraph server under langgraph dev, in an environment of its own"
 	@echo "make slow   all tests at full length: every case, Qdrant's own engine, a hundred users to erase, more kills"
 	@echo "make faults thousands of kills, full disks, damaged files, and the table of what was counted: 15 minutes"
 	@echo "make lowest the tests over the oldest supported releases, in an environment of its own"
@@ -56,6 +58,16 @@ test-browser: $(READY)
 	elif [ "$$(id -u)" = 0 ]; then apt-get -o Acquire::Retries=3 update -qq && apt-get -o Acquire::Retries=3 install -y -qq --no-install-recommends chromium; \
 	else echo 'there is no /usr/bin/chromium, and only root can install it: apt-get install chromium; skipping'; fi
 	BROWSER_TESTS=1 $(PYTEST) tests/browser
+
+# Of its own: langgraph-api and schemathesis ask for different releases of jsonschema-rs.
+$(SERVER)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(SERVER)
+	$(SERVER)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(SERVER)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[server,langchain]' --group server-tests
+	@touch $@
+
+test-server: $(SERVER)/.ready
+	SERVER_TESTS=1 $(SERVER)/bin/python -m pytest tests/server
 
 slow: $(READY)
 	TMPDIR=$(DISK) SLOW=1 QDRANT_ENGINE_TESTS=1 EXAMPLES=400 ERASE_USERS=100 ERASE_KILLS=40 MOVING_KILLS=15 JOURNAL_KILLS=140 STORE_EXAMPLES=9800 THREAT_EXAMPLES=2500 THREAT_AUDIT_ROWS=100000 SEARCH_QUERIES=50000 SCHEMATHESIS_CASES=1000 $(PYTEST) -n auto
@@ -100,4 +112,4 @@ bench: $(READY)
 	$(BIN)/python benchmarks/plots.py --folder $(BENCH)
 
 clean:
-	rm -rf $(VENV) $(LOWEST) .demo .supervisor_memory
+	rm -rf $(VENV) $(LOWEST) $(SERVER) .demo .supervisor_memory

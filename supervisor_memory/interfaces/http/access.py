@@ -259,7 +259,7 @@ class Guard:
             )
         if not _is_own(headers, hosts[0], scope["method"]):
             return problem(403, "origin-not-allowed", "a page of another origin may not ask here")
-        path = scope["path"]
+        path = _path(scope)
         caller = scope["caller"] = self._caller(headers, scope)
         client = scope.get("client") or ("",)
         key = caller.name if caller else f" {client[0]}"
@@ -267,7 +267,7 @@ class Guard:
             return problem(429, "too-many-requests", "this is too fast; see Retry-After", retry_after=wait)
         if caller is None and path not in self._open:
             if self._login and scope["method"] == "GET" and self._is_browser(path, headers):
-                return RedirectResponse(self._login, 303)
+                return RedirectResponse(scope.get("root_path", "") + self._login, 303)
             return problem(401, "unauthenticated", "send a token: `Authorization: Bearer …`")
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()):
@@ -283,7 +283,7 @@ class Guard:
         kind, _, token = headers.get("authorization", "").partition(" ")
         if kind:
             return self._tokens.caller(token.strip()) if kind.lower() == "bearer" else None
-        if scope["path"].startswith("/v1/"):
+        if _path(scope).startswith("/v1/"):
             return None
         by_page = "origin" in headers or headers.get("sec-fetch-site") == "same-origin"
         if scope["method"] not in _SAFE and not by_page:
@@ -346,6 +346,12 @@ def _too_large() -> Response:
 def _hostname(host: str) -> str:
     """The name in a Host header, without its port."""
     return re.sub(r":\d{1,5}\Z", "", host.lower())
+
+
+def _path(scope: Scope) -> str:
+    """The path of a request below the place at which this application is mounted."""
+    path, root = str(scope["path"]), str(scope.get("root_path", ""))
+    return path.removeprefix(root) if path == root or path.startswith(f"{root}/") else path
 
 
 def _is_own(headers: Headers, host: str, method: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.errors import SettingsError
@@ -343,3 +344,18 @@ def test_what_else_than_http_is_asked_is_not_answered(door: Client) -> None:
 
     asyncio.run(ask())
     assert [each["type"] for each in sent] in ([], ["websocket.close"])
+
+
+def test_an_application_that_is_mounted_is_entered_as_one_that_is_not(client: Client) -> None:
+    outer = FastAPI()
+    outer.mount("/memory", client.app)
+    mounted = Client(outer)
+    html = {"accept": "text/html"}
+    sent = mounted("GET", "/memory/dashboard/inbox", None, headers=html)
+    assert (sent.status_code, sent.headers["location"]) == (303, "/memory/dashboard/sign-in")
+    assert mounted("GET", "/memory/dashboard/sign-in", None, headers=html).status_code == 200
+    assert mounted("GET", "/memory/healthz", None).status_code == 200
+    assert mounted("GET", "/memory/v1/memories", None).status_code == 401
+    kept = {"cookie": f"{COOKIE}={TOKENS['operator']}"}
+    assert mounted("GET", "/memory/v1/health", None, headers=kept).status_code == 401
+    assert mounted("GET", "/memory/dashboard/inbox", None, headers=kept).status_code == 200

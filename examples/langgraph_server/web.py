@@ -1,0 +1,34 @@
+"""Memory's HTTP API, metrics and dashboard, below /memory of the same server.
+
+They have tokens of their own, MEMORY_SERVER_TOKENS. Mounted, they leave the server's routes alone; given as
+`http.app` itself, memory's guard would stand before those, too.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from remembering import memory
+
+from supervisor_memory.interfaces.http.access import Tokens
+from supervisor_memory.interfaces.http.app import create_app
+
+
+@asynccontextmanager
+async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+    """Close memory when the server ends: what this process heard is read, and files are let go of."""
+    yield
+    await asyncio.to_thread(memory.close)
+
+
+app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+tokens = memory.settings.server_tokens
+app.mount(
+    "/memory",
+    create_app(
+        memory,
+        tokens=Tokens.read(tokens.get_secret_value() if tokens else ""),
+        hosts=memory.settings.server_hosts.replace(",", " ").split(),
+    ),
+)
