@@ -25,11 +25,11 @@ from supervisor_memory.model.records import Filter, Hits, Query, Reads, Record, 
 from supervisor_memory.redact.redactor import Redactor, counted, redacted_record, redacted_scope
 from supervisor_memory.settings import Settings
 from supervisor_memory.stores.protocol import Commit, Committed, Copied, Incomplete, MemoryBackend
+from supervisor_memory.telemetry import Durations, Telemetry
 
 if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Embedder
     from supervisor_memory.model.records import Vector
-    from supervisor_memory.telemetry import Telemetry
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -78,8 +78,10 @@ class Services:
     """Set once the embedder has said its fingerprint and the like, for which it may load a model."""
     redactor: Redactor = field(default_factory=Redactor)
     """What is embedded, sent to a model or committed through the ports goes through it."""
-    telemetry: "Telemetry | None" = None
+    telemetry: Telemetry | None = None
     """What makes spans of the verbs; None: none are made."""
+    durations: Durations = field(default_factory=Durations)
+    """How long the verbs took in this process."""
 
     def scope(self, scope: Scope) -> Scope:
         """The scope as it is kept: with its task's name redacted."""

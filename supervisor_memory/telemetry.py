@@ -4,10 +4,13 @@ Names that begin with `gen_ai.` are those of the semantic conventions for GenAI 
 user and no message of an error is told, and no text but with MEMORY_TRACE_CONTENT.
 """
 
+import bisect
 import functools
 import inspect
 import json
 import logging
+import os
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -45,6 +48,8 @@ class _Served(Protocol):
 class _HasTelemetry(Protocol):
     @property
     def telemetry(self) -> "Telemetry | None": ...
+    @property
+    def durations(self) -> "Durations": ...
 
 
 S = TypeVar("S", bound=_Served)
@@ -61,19 +66,68 @@ def spanned(
 
         @functools.wraps(verb)
         def wrapped(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-            telemetry = self.services.telemetry
-            if telemetry is None or _is_inside.get():
+            if _is_inside.get():
                 return verb(self, *args, **kwargs)
+            telemetry = self.services.telemetry
+            if telemetry is None:
+                return self.services.durations.timed(operation, lambda: verb(self, *args, **kwargs))
             call = functools.partial(verb, self, *args, **kwargs)
             try:
                 given = signature.bind(self, *args, **kwargs).arguments
             except TypeError:  # which the call itself tells better
                 return call()
-            return telemetry.span(operation, given, call, describe)
+            return self.services.durations.timed(
+                operation, lambda: telemetry.span(operation, given, call, describe)
+            )
 
         return wrapped
 
     return wrap
+
+
+_lock = threading.Lock()
+
+
+def _renew_lock() -> None:
+    """A child of a fork may have inherited it locked by a thread that it has not."""
+    global _lock  # noqa: PLW0603
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
+class Durations:
+    """How long the calls of this process took, as Prometheus' histograms count: by operation and outcome."""
+
+    BOUNDS: Final = _SECONDS
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, str], list[int]] = {}
+        self._sums: dict[tuple[str, str], float] = {}
+
+    def timed(self, operation: str, call: Callable[[], T]) -> T:
+        """The result of a call, which is counted. Calls inside of it are not."""
+        inside, began, outcome = _is_inside.set(True), time.perf_counter(), "error"
+        try:
+            result = call()
+            outcome = "ok"
+            return result
+        finally:
+            _is_inside.reset(inside)
+            self._record((operation, outcome), time.perf_counter() - began)
+
+    def _record(self, key: tuple[str, str], seconds: float) -> None:
+        place = bisect.bisect_left(_SECONDS, seconds)
+        with _lock:
+            self._counts.setdefault(key, [0] * (len(_SECONDS) + 1))[place] += 1
+            self._sums[key] = self._sums.get(key, 0.0) + seconds
+
+    def snapshot(self) -> dict[tuple[str, str], tuple[Sequence[int], float]]:
+        """(operation, outcome) → calls in each bucket, the last without a bound; seconds in all."""
+        with _lock:
+            return {key: (tuple(counts), self._sums[key]) for key, counts in sorted(self._counts.items())}
 
 
 class Telemetry:
@@ -106,11 +160,11 @@ class Telemetry:
         """The result of a call, inside a span."""
         facts: dict[str, Value] = {"gen_ai.operation.name": operation, **_reader(given)}
         ended: dict[str, str] = {}
-        inside, began = _is_inside.set(True), time.perf_counter()
+        began = time.perf_counter()
         with self._tracer.start_as_current_span(
             operation,
             kind=self._trace.SpanKind.INTERNAL,
-            attributes={**facts, "gen_ai.memory.store.id": self._store_id},
+            attributes={**facts, **_run(given), "gen_ai.memory.store.id": self._store_id},
             record_exception=False,  # what an error says may name a user, or quote a text
             set_status_on_exception=False,
         ) as span:
@@ -122,7 +176,6 @@ class Telemetry:
                 span.set_status(self._trace.StatusCode.ERROR)
                 raise
             finally:
-                _is_inside.reset(inside)
                 self._duration.record(time.perf_counter() - began, {**facts, **ended})
             try:
                 span.set_attributes(self._told(describe(given, result), facts))
@@ -197,6 +250,16 @@ def of_many(count: Callable[[Mapping[str, Any], Any], int]) -> Describe:
 
 def _hit(hit: "Hit") -> dict[str, Any]:
     return {"content": hit.record.content, "id": hit.record.id, "score": round(hit.score, 4)}
+
+
+def _run(given: Mapping[str, Any]) -> dict[str, str]:
+    """The session and the run of a call, on spans alone: metrics would get a series for each."""
+    scope = given.get("scope")
+    told = {"gen_ai.conversation.id": "session_id", f"{_NAME}.run.id": "run_id"}
+    found = {
+        name: given.get(key) if scope is None else getattr(scope, key, None) for name, key in told.items()
+    }
+    return {name: value for name, value in found.items() if isinstance(value, str)}
 
 
 def _reader(given: Mapping[str, Any]) -> dict[str, str]:

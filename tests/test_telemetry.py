@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
 from supervisor_memory.errors import RecordNotFound
-from supervisor_memory.telemetry import Telemetry, Told, spanned
+from supervisor_memory.telemetry import Durations, Telemetry, Told, spanned
 
 READER = InMemoryMetricReader()
 EXPORTER = InMemorySpanExporter()
@@ -30,6 +30,7 @@ TEXT = f"The hangar of Oslo is painted {SECRET}."
 @dataclass(frozen=True)
 class Services:
     telemetry: Telemetry
+    durations: Durations = field(default_factory=Durations)
 
 
 @pytest.fixture(scope="module", autouse=True)

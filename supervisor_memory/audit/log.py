@@ -24,7 +24,7 @@ import json
 import logging
 import re
 import secrets
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +32,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import apsw
 
-from supervisor_memory.audit import segments, tombstones, turns
+from supervisor_memory.audit import segments, tallies, tombstones, turns
 from supervisor_memory.audit.segments import Segment
 from supervisor_memory.audit.tombstones import Tombstones
 from supervisor_memory.audit.turns import Given, Injection
@@ -60,6 +60,10 @@ _MICRO: Final = 1_000_000
 _CANONICAL: Final = json.JSONEncoder(
     ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False
 )
+SELDOM: Final = ("memory.forget",)
+"""Operations that are looked for by name, and lie far apart in a long log."""
+_OF_SELDOM_OP: Final = f"op IN ({', '.join(map(repr, SELDOM))})"
+_BY_SELDOM_OP: Final = (f"CREATE INDEX IF NOT EXISTS audit_by_seldom_op ON audit(op) WHERE {_OF_SELDOM_OP}",)
 _TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS audit(
         seq INTEGER PRIMARY KEY, event_id TEXT NOT NULL UNIQUE, ts_us INTEGER NOT NULL, op TEXT NOT NULL,
@@ -83,8 +87,10 @@ _TABLES: Final = (
     *segments.TABLES,
     *tombstones.TABLES,
     *turns.TABLES,
+    *tallies.TABLES,
+    *_BY_SELDOM_OP,
 )
-_LATEST_TABLES: Final = ("erasures", "notes", "segments")
+_LATEST_TABLES: Final = ("erasures", "notes", "segments", "tallies")
 """What a store of an earlier release may lack."""
 _READS: Final = """SELECT value,
     (SELECT count(*) FROM (SELECT 1 FROM access WHERE record_id = value LIMIT 100)),
@@ -92,6 +98,13 @@ _READS: Final = """SELECT value,
 _IS_THERE: Final = f"""SELECT 1 FROM audit WHERE event_id = ?1
     UNION ALL SELECT 1 FROM archived_events WHERE id = {segments.ID.format("?1")}"""
 _AUDIT_COLUMNS: Final = "seq, event_id, ts_us, op, outcome, record_id, subject, payload, prev_hash, hash"
+_AMOUNTS: Final = f"""SELECT date(ts_us / 1000000, 'unixepoch'), told ->> '$.agent_id', op, outcome,
+        told ->> '$.actor', iif(told ->> '$.reason' = 'verbatim', 'verbatim', ''), record_id IS NOT NULL,
+        json_type(told, '$.detail.layer') IS NOT NULL, count(*)
+    FROM (SELECT ts_us, op, outcome, record_id, CAST(payload AS TEXT) AS told FROM audit
+        WHERE seq > ?1 AND ts_us >= ?2 AND (?3 IS NULL OR subject = ?3)
+            AND (outcome = 'degraded' OR op IN ({", ".join(map(repr, sorted(tallies.COUNTED)))})))
+    GROUP BY 1, 2, 3, 4, 5, 6, 7, 8"""
 _ACCESS_COLUMNS: Final = (
     "id, ts_us, subject, op, agent_id, session, run_id, record_id, rank, score_milli, reason"
 )
@@ -207,6 +220,7 @@ class AuditLog:
             return
         with self._database.writing() as connection:
             names = self._names(connection)
+            tallies.add(connection, tallies.of_events(events))
             seq, prev_hash = _last_link(connection)
             for event in events:
                 seq += 1
@@ -254,6 +268,7 @@ class AuditLog:
             while True:
                 entries.append(self._unwritten.popleft())
         accesses, notes = list[_Values](), list[_Values]()
+        tallies.add(connection, _tallied(entries))
         # Of a note's many records the reader is named once.
         read: dict[tuple[object, ...], _Values | None] = {}
         for entry in entries:
@@ -311,6 +326,8 @@ class AuditLog:
                 wanted["subject"] = _of_user(connection, "subject", user_id) or ""  # no subject is called ""
             given = {column: value for column, value in wanted.items() if value is not None}
             where = " AND ".join(f"{column} = ?" for column in given) or "1"
+            if table == "audit" and given.get("op") in SELDOM:
+                where += f" AND {_OF_SELDOM_OP}"  # SQLite uses a partial index only where this is repeated
             sql = f"SELECT {columns} FROM {table} WHERE {where} ORDER BY rowid DESC LIMIT ?"
             rows = select(connection, table, sql, *given.values(), max(0, limit))
         return rows[::-1]
@@ -380,6 +397,34 @@ class AuditLog:
         """How many rows the chain has, archived rows included: the number of its last row."""
         with self._database.reading() as connection:
             return _last_link(connection)[0]
+
+    def kept(self) -> dict[tallies.Tally, float]:
+        """What was counted since this log keeps counts, by reader and name; see `tallies.py`."""
+        self.flush()
+        with self._database.reading() as connection:
+            return tallies.all_of(connection)
+
+    def amounts(
+        self, *, after: int = 0, since: float | None = None, user_id: str | None = None
+    ) -> Iterator[tuple[str, str | None, dict[str, int]]]:
+        """What the rows behind row `after`, from `since` on, add to the figures: (day, agent, amounts).
+
+        SQLite adds them up. Days are dates in UTC.
+        """
+        start = 0 if since is None else round(since * _MICRO)
+        with self._database.reading() as connection:
+            subject = None if user_id is None else _of_user(connection, "subject", user_id) or ""
+            rows = select(connection, "audit", _AMOUNTS, after, start, subject)
+        for day, agent, op, outcome, actor, reason, is_of_a_record, has_layer, count in rows:
+            amounts = tallies.of_event(
+                op,
+                outcome=outcome,
+                actor=actor,
+                reason=reason,
+                is_of_a_record=bool(is_of_a_record),
+                has_layer=bool(has_layer),
+            )
+            yield day, agent, {name: amount * count for name, amount in amounts.items()}
 
     def subject(self, user_id: str) -> str | None:
         """The pseudonym of a user in the rows; None where the log does not know the user."""
@@ -575,6 +620,25 @@ class AuditLog:
         except apsw.ConstraintError as error:
             raise _already_there(event.id) from error
         return digest
+
+
+def _tallied(entries: "Sequence[Access | Given]") -> Counter[tallies.Tally]:
+    """What notes, searches and answers add to the counts that are kept."""
+    found: Counter[tallies.Tally] = Counter()
+    for entry in entries:
+        if isinstance(entry, Given):
+            shown = len(json.loads(entry.shown))
+            amounts: Mapping[str, float] = tallies.of_note(
+                entry.op, shown=shown, tokens=entry.tokens, degraded=entry.degraded
+            )
+            agent = entry.scope.agent_id if entry.op == tallies.NOTE else None  # a search may be a person's
+        elif entry.op == USED:
+            amounts, agent = {"answers": 1, "used": entry.score or 0.0}, entry.agent_id
+        else:
+            continue
+        for name, amount in amounts.items():
+            found[agent or "", name] += amount  # type: ignore[assignment]  # `used` is a sum of shares
+    return found
 
 
 def _reading(names: "_Pseudonyms", entry: Access, run: str | None) -> _Values:

@@ -36,6 +36,7 @@ FaultKind: TypeAlias = Literal["chain", "truncated", "state", "content"]
 "chain": a row was changed, taken out, put in or written anew. "truncated": the end is missing. "state": a
 record does not have the version that was written last. "content": its text is not the one written last.
 """
+_TOLD_EVERY = 10_000
 LOST = "store.lost"
 """The operation of rows about a record that a repair could not save."""
 _filed = attrgetter(*COLUMNS)
@@ -159,6 +160,7 @@ def verified(
     anchors: Sequence[Anchor] = (),
     key: str | None = None,
     archives: Iterable[Path] = (),
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Verified:
     """Verify a log and the archives named, and, with `get`, the records.
 
@@ -168,6 +170,7 @@ def verified(
         anchors: Of this log, from earlier moments.
         key: The key of the anchors; None: their signatures are not checked.
         archives: The files of archived rows to read first, in any order: all, or the latest.
+        progress: Called now and then with the number of the row read last, and that of the last one.
 
     Raises:
         BackendError: the log cannot be read, or a file is no archive of this log.
@@ -181,8 +184,11 @@ def verified(
         segment = next(each for each in segments if piece.first <= each.through)
         if piece.sha256 != segment.sha256:
             chain.fault(segment.through, f"{piece.path} is not the file that was archived: it was changed")
+    last = log.count()
     for row in live_rows(log, after=segments[-1].through if segments else 0):
         chain.take(row)
+        if not row.seq % _TOLD_EVERY:
+            progress(row.seq, last)
     _compare_boundaries(chain, segments)
     _compare_left_over(chain, log, segments)
     chain.end(key)

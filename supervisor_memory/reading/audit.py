@@ -1,6 +1,6 @@
 """The audit desk, `SupervisorMemory.audit`: reads, verifies and archives the log; see docs/auditing.md."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from supervisor_memory.bridge import passed_on
 from supervisor_memory.errors import SettingsError
 from supervisor_memory.model.records import Record
 from supervisor_memory.ports import Services
-from supervisor_memory.reading.metrics import Metrics, measure
+from supervisor_memory.reading.metrics import Metrics, counters, histograms, measure
 from supervisor_memory.upkeep.queue.queue import Queue
 from supervisor_memory.wiring.trail import Trail
 
@@ -68,6 +68,10 @@ class Audit:
         """The figures of docs/metrics.md by the log, from `since`, in seconds since 1970, to now."""
         return measure(self.services.backend, queue=self.queue.counts(), user_id=user_id, since=since)
 
+    def counted(self) -> str:
+        """What the log has counted and how long calls took: counters and histograms for Prometheus."""
+        return counters(_log(self).kept()) + histograms(self.services.durations)
+
     def seen(self, op: str, records: Iterable[Record]) -> None:
         """Note in the access log that an operator read these records."""
         self.trail.seen(op, records, by_operator=True)
@@ -79,16 +83,24 @@ class Audit:
         deep: bool = False,
         anchors: Sequence[Anchor] = (),
         archives: Iterable[Path] = (),
+        progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> Verified:
         """Verify each row of the log, the anchors and archives named, and with `state` or `deep` the records.
 
         Args:
             state: Compare the version of each record with its last row.
             deep: Compare its text, too.
+            progress: Called now and then with the row that was read last, and the last one.
         """
         get = self.services.backend.get if state or deep else None
         return verify.verified(
-            _log(self), get, texts=deep, anchors=anchors, key=self._key(), archives=archives
+            _log(self),
+            get,
+            texts=deep,
+            anchors=anchors,
+            key=self._key(),
+            archives=archives,
+            progress=progress,
         )
 
     def verify_latest(self, most: int | None) -> tuple[int, bool]:

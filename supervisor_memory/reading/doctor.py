@@ -27,7 +27,7 @@ from supervisor_memory.recipes.open import open_recipe
 from supervisor_memory.settings import Settings
 from supervisor_memory.stages.post_retrieval.rank import decay
 from supervisor_memory.stores.open import BACKENDS, open_backend
-from supervisor_memory.stores.protocol import Journals, MemoryBackend
+from supervisor_memory.stores.protocol import Journals, MemoryBackend, Sizes
 from supervisor_memory.upkeep.forget import RUN
 from supervisor_memory.upkeep.reembed import waiting_for
 
@@ -259,12 +259,8 @@ def _not_made_yet(settings: Settings) -> BackendState:
 def _measure(backend: MemoryBackend, settings: Settings, embedder: EmbedderState) -> Capacity:
     everything = Filter().everywhere()
     counts = [backend.count(where) for where in everything]
-    sizes = Counter(
-        "/".join(record.namespace)
-        for where, count in zip(everything, counts, strict=True)
-        if count > settings.capacity  # else no namespace in it can be
-        for start in range(0, count, _PAGE)
-        for record in backend.list(where, limit=_PAGE, offset=start)
+    sizes = _sizes(
+        backend, [(w, n) for w, n in zip(everything, counts, strict=True) if n > settings.capacity]
     )
     latest = backend.list(Filter(), limit=_LATEST)
     runs = backend.audit.tail(1, op=RUN)
@@ -278,6 +274,24 @@ def _measure(backend: MemoryBackend, settings: Settings, embedder: EmbedderState
         messages=_waiting(backend, embedder, SESSION_FAMILY),
         expired=sum(backend.count(replace(where, expired_by=now)) for where in everything),
         forgot_at=runs[0].ts_us / _MICRO if runs else None,
+    )
+
+
+def _sizes(backend: MemoryBackend, large: Sequence[tuple[Filter, int]]) -> Counter[str]:
+    """How many active records the namespaces have; none that is over capacity is left out.
+
+    Args:
+        large: Filters of which more match than a namespace may have.
+    """
+    if not large:
+        return Counter()
+    if isinstance(backend, Sizes):
+        return Counter({"/".join(namespace): size for namespace, size in backend.sizes().items()})
+    return Counter(
+        "/".join(record.namespace)
+        for where, count in large
+        for start in range(0, count, _PAGE)
+        for record in backend.list(where, limit=_PAGE, offset=start)
     )
 
 

@@ -8,20 +8,19 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from supervisor_memory.audit.log import USED
+from supervisor_memory.audit.tallies import NOTE, Tally, of_note
 from supervisor_memory.model.records import Filter
 from supervisor_memory.stores.protocol import MemoryBackend
+from supervisor_memory.telemetry import Durations
 
 if TYPE_CHECKING:
-    from supervisor_memory.audit.log import AccessRow, AuditLog, AuditRow
+    from supervisor_memory.audit.log import AccessRow, AuditLog
     from supervisor_memory.audit.turns import Injection
 
-_DECISIONS: Final = frozenset({"add", "merge", "update", "append", "propose", "skip"})
-_APPROVALS: Final = frozenset({"approve", "edit"})
-_NOTE: Final = "inject"
 _PAGE: Final = 1_000
 _MOST_USES: Final = 100_000
 _MICRO: Final = 1_000_000
@@ -127,7 +126,7 @@ def measure(
     uses = log.accesses(_MOST_USES, user_id=user_id, op=USED)
     found = tallied(
         notes,
-        (row.event for row in _rows(log, user_id, since) if row.ts_us / _MICRO >= start),
+        log.amounts(after=0 if since is None else _before(log, since), since=since, user_id=user_id),
         [use for use in uses if use.ts_us / _MICRO >= start],
         sessions=_sessions(backend, notes),
     )
@@ -137,7 +136,7 @@ def measure(
 
 def tallied(
     notes: "Iterable[Injection]",
-    events: Iterable[Mapping[str, Any]],
+    events: Iterable[tuple[str, str | None, Mapping[str, int]]],
     uses: "Iterable[AccessRow]" = (),
     *,
     sessions: Mapping[str, str | None],
@@ -145,31 +144,30 @@ def tallied(
     """The figures in all, for each agent and for each day.
 
     Args:
-        events: Of the audit log.
+        events: What rows of the audit log add, by day and agent.
         uses: Rows of the access log that tell how much of a note was used.
         sessions: Of shown records, the session they were said in as the log names it; None: in none.
     """
     counts: defaultdict[tuple[str, str | None], Counter[str]] = defaultdict(Counter)
     runs: defaultdict[tuple[str, str | None], set[str]] = defaultdict(set)
 
-    def groups(at: float, agent_id: str | None) -> tuple[tuple[str, str | None], ...]:
-        day = datetime.fromtimestamp(at, UTC).date().isoformat()
+    def groups(day: str, agent_id: str | None) -> tuple[tuple[str, str | None], ...]:
         return ("total", None), ("agent", agent_id), ("day", day)
 
-    def add(at: float, agent_id: str | None, amounts: Mapping[str, float]) -> None:
-        for group in groups(at, agent_id):
+    def add(day: str, agent_id: str | None, amounts: Mapping[str, float]) -> None:
+        for group in groups(day, agent_id) if amounts else ():
             for name, amount in amounts.items():
                 counts[group][name] += amount  # type: ignore[assignment]  # `used` is a sum of shares
 
     for note in notes:
-        add(note.at, note.agent_id, _of_note(note, sessions))
-        for group in groups(note.at, note.agent_id) if note.op == _NOTE else ():
+        day = _day(note.at)
+        add(day, note.agent_id, _of_note(note, sessions))
+        for group in groups(day, note.agent_id) if note.op == NOTE else ():
             runs[group].add(note.run_id or note.id)
-    for event in events:
-        if amounts := _of_event(event):
-            add(event["ts_us"] / _MICRO, event["agent_id"], amounts)
+    for day, agent_id, amounts in events:
+        add(day, agent_id, amounts)
     for use in uses:
-        add(use.ts_us / _MICRO, use.agent_id, {"answers": 1, "used": (use.score_milli or 0) / 1_000})
+        add(_day(use.ts_us / _MICRO), use.agent_id, {"answers": 1, "used": (use.score_milli or 0) / 1_000})
 
     made = {group: Figures(**amounts, turns=len(runs[group])) for group, amounts in counts.items()}
     agents = {name: each for (kind, name), each in made.items() if kind == "agent"}
@@ -187,36 +185,16 @@ def _of_note(note: "Injection", sessions: Mapping[str, str | None]) -> dict[str,
         for each in note.shown
         if note.session is not None and (session := sessions.get(each.record_id)) is not None
     ]
-    what, hits = ("notes", "hits") if note.op == _NOTE else ("searches", "search_hits")
+    shown = len(note.shown)
     return {
-        what: 1,
-        hits: bool(note.shown),
-        "tokens": note.tokens or 0,
-        "shown": len(note.shown),
+        **of_note(note.op, shown=shown, tokens=note.tokens, degraded=note.degraded),
         "traced": len(traced),
         "reused": sum(session != note.session for session in traced),
-        "degraded": note.degraded,
     }
 
 
-def _of_event(event: Mapping[str, Any]) -> dict[str, int]:
-    """What a row of the audit log adds.
-
-    A write is a decision on something that was compared with what there is: a row with a layer, by nobody
-    but the supervisor (a reviewer's decision is counted as such), of a record (what was not worth keeping is
-    of none), and not of a text that is kept verbatim.
-    """
-    op = event["op"]
-    if event["outcome"] == "degraded":
-        return {"failures": 1}
-    if op in _APPROVALS:
-        return {"approved": 1}
-    if op == "reject":
-        return {"rejected": 1}
-    is_write = op in _DECISIONS and event["record_id"] and "layer" in event["detail"]
-    if not is_write or event["actor"] != "supervisor" or event["reason"] == "verbatim":
-        return {}
-    return {"writes": 1, "duplicates": op in ("skip", "merge"), "proposed": op == "propose"}
+def _day(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).date().isoformat()
 
 
 def _share(part: float, whole: float) -> float | None:
@@ -242,20 +220,6 @@ def _notes(log: "AuditLog", user_id: str | None, since: float | None) -> "Iterat
         before = page[-1].seq
         if since is not None and page[-1].at < since:
             return
-
-
-def _rows(log: "AuditLog", user_id: str | None, since: float | None) -> "Iterator[AuditRow]":
-    """The rows of a user, from about that time on."""
-    subject = None
-    if user_id is not None:
-        last = log.tail(1, user_id=user_id)
-        if not last:
-            return
-        subject = last[0].subject
-    after = 0 if since is None else _before(log, since)
-    while page := log.rows(after=after, limit=_PAGE):
-        after = page[-1].seq
-        yield from (row for row in page if subject is None or row.subject == subject)
 
 
 def _before(log: "AuditLog", since: float) -> int:
@@ -297,17 +261,18 @@ _TOLD: Final = {
 }
 
 
-def exposition(metrics: Metrics) -> str:
+def exposition(metrics: Metrics, *, with_present: bool = True) -> str:
     """The figures as Prometheus reads them: gauges, one a reader, of the period that was measured.
 
     They are no counters: the log of what readers were told is capped. What there is no share of is left out.
+
+    Args:
+        with_present: Whether what waits now is told, too.
     """
     lines: list[str] = []
 
     def gauge(name: str, told: str, values: Iterable[tuple[str, float]]) -> None:
-        lines.append(f"# HELP supervisor_memory_{name} {told}")
-        lines.append(f"# TYPE supervisor_memory_{name} gauge")
-        lines.extend(f"supervisor_memory_{name}{labels} {value:g}" for labels, value in values)
+        lines.extend(family(name, "gauge", told, values))
 
     for name, told in _TOLD.items():
         by_agent = ((agent, each.to_dict()[name]) for agent, each in metrics.agents.items())
@@ -316,10 +281,49 @@ def exposition(metrics: Metrics) -> str:
             told,
             [(_label("agent", agent or ""), value) for agent, value in by_agent if value is not None],
         )
+    if not with_present:
+        return "".join(f"{line}\n" for line in lines)
     gauge("pending", "Records that wait for a person now.", [("", metrics.pending)])
     depths = [(_label("state", state), float(count)) for state, count in metrics.queue.items()]
     gauge("queue_depth", "Events of the queue now, by state.", depths)
     return "".join(f"{line}\n" for line in lines)
+
+
+def counters(kept: Mapping[Tally, float]) -> str:
+    """The counts that the log keeps, as Prometheus reads them: counters, by agent ("" is the supervisor)."""
+    lines: list[str] = []
+    for name, told in {**_TOLD, "used": "Sum of the shares of a note's terms that answers used."}.items():
+        values = [(_label("agent", agent), amount) for (agent, each), amount in kept.items() if each == name]
+        if values:
+            lines.extend(family(f"{name}_total", "counter", told, sorted(values)))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def histograms(durations: Durations) -> str:
+    """How long calls took in this process, as Prometheus reads histograms."""
+    lines: list[str] = []
+    name = "supervisor_memory_operation_duration_seconds"
+    for (operation, outcome), (counts, seconds) in durations.snapshot().items():
+        labels = f'operation="{operation}",outcome="{outcome}"'
+        sums = [*accumulate(counts)]
+        bounds = [*(f"{bound:g}" for bound in durations.BOUNDS), "+Inf"]
+        lines += [f'{name}_bucket{{{labels},le="{le}"}} {n}' for le, n in zip(bounds, sums, strict=True)]
+        lines += [f"{name}_sum{{{labels}}} {seconds:g}", f"{name}_count{{{labels}}} {sums[-1]}"]
+    if lines:
+        told = "How long calls of memory took in this process, a recall among search_memory."
+        lines[:0] = [f"# HELP {name} {told}", f"# TYPE {name} histogram"]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def family(name: str, kind: str, told: str, values: Iterable[tuple[str, float]]) -> Iterator[str]:
+    """The lines of a metric."""
+    yield f"# HELP supervisor_memory_{name} {told}"
+    yield f"# TYPE supervisor_memory_{name} {kind}"
+    yield from (f"supervisor_memory_{name}{labels} {_number(value)}" for labels, value in values)
+
+
+def _number(value: float) -> str:
+    return f"{int(value)}" if value == int(value) else f"{value:g}"
 
 
 def _label(name: str, value: str) -> str:

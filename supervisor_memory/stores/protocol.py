@@ -8,7 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
-from supervisor_memory.model.records import AuditEvent, Filter, Hits, Query, Record, WriteResult, new_id
+from supervisor_memory.model.records import (
+    AuditEvent,
+    Filter,
+    Hits,
+    Namespace,
+    Query,
+    Record,
+    WriteResult,
+    new_id,
+)
 
 if TYPE_CHECKING:
     from supervisor_memory.audit.log import AuditLog
@@ -180,6 +189,14 @@ class Erased:
     removed: Mapping[str, int]
     pending: tuple[str, ...] = ()
     out_of_reach: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class Sizes(Protocol):
+    """A store that knows how large its namespaces are, without reading their records."""
+
+    def sizes(self) -> Mapping[Namespace, int]:
+        """How many active records each namespace has; those without any may be missing."""
 
 
 @runtime_checkable

@@ -103,3 +103,14 @@ def test_a_row_that_was_changed_taken_out_or_moved_is_found(
         connection.execute(change)
     found = verified(backend.audit)
     assert re.search(said, found.problems[0])
+
+
+def test_progress_is_told_by_rows_read_and_the_last_one(
+    backend: SqliteBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("supervisor_memory.audit.verify._TOLD_EVERY", 10)
+    told: list[tuple[int, int]] = []
+    verified(backend.audit, progress=lambda done, total: told.append((done, total)))
+    last = backend.audit.count()
+    assert told == [(row, last) for row in range(10, last + 1, 10)]
+    assert told

@@ -11,6 +11,7 @@ from typer import Argument, Option
 
 from supervisor_memory.errors import BackendError, RecordNotFound, SettingsError
 from supervisor_memory.interfaces.cli import tables
+from supervisor_memory.interfaces.cli.moving import bar
 from supervisor_memory.interfaces.cli.options import (
     FAILED,
     EnvFile,
@@ -159,7 +160,10 @@ def verify(
             )
         if any(each.mac for each in anchors) and memory.settings.anchor_key is None:
             say("warning: the anchors are signed, and MEMORY_ANCHOR_KEY is not set: nobody checks by whom")
-        found = memory.audit.verify(state=state, deep=deep, anchors=anchors, archives=archive or ())
+        with bar("verify") as progress:
+            found = memory.audit.verify(
+                state=state, deep=deep, anchors=anchors, archives=archive or (), progress=progress
+            )
         log_id = memory.audit.log_id
     _tell({log_id: found}, json=json)
 

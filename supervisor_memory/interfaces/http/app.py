@@ -47,7 +47,6 @@ def create_app(
     )
     app.state.memory = memory
     app.state.tokens = tokens
-    app.state.degraded = health.Degraded()
     add_handlers(app)
     app.include_router(health.open_router)
     app.add_api_route("/metrics", health.metrics, response_model=None, include_in_schema=False)

@@ -1,10 +1,9 @@
 """Whether it works, and how much there is: for people, for probes, for Prometheus."""
 
-import threading
 from collections.abc import Iterator
-from typing import Final, Literal, get_args
+from typing import Annotated, Final, Literal, get_args
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query
 from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel
 
@@ -16,8 +15,8 @@ from supervisor_memory.reading.metrics import exposition
 
 open_router = APIRouter()
 router = APIRouter(tags=["health"])
-_PAGE: Final = 1_000
-_DAY: Final = 86_400
+_HOUR: Final = 3_600
+_MOST_HOURS: Final = 31 * 24
 
 
 class Alive(BaseModel):
@@ -35,23 +34,6 @@ class Metrics(PlainTextResponse):
     media_type = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class Degraded:
-    """Counts the rows of the audit log that tell of something memory had to do without."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._seq = 0
-        self._count = 0
-
-    def count(self, memory: SupervisorMemory) -> int:
-        """How many there are; what was read once is not read again."""
-        with self._lock:
-            while page := memory.audit.rows(after=self._seq, limit=_PAGE):
-                self._count += sum(row.outcome == "degraded" for row in page)
-                self._seq = page[-1].seq
-            return self._count
-
-
 @open_router.get("/healthz", tags=["health"])
 async def healthz() -> Alive:
     """Whether the process answers. It says nothing of the store."""
@@ -67,25 +49,34 @@ def health(memory: Memory, caller: Asking) -> Health:
 
 
 @router.get("/metrics", response_class=Metrics, response_model=None, responses=PROBLEMS_OF_TEXT)
-def metrics(request: Request, memory: Memory, caller: Asking) -> Metrics:
-    """How much there is, what went wrong, and the figures of the last 24 hours, as Prometheus reads them."""
+def metrics(
+    memory: Memory,
+    caller: Asking,
+    hours: Annotated[
+        int | None, Query(ge=1, le=_MOST_HOURS, description="Also the figures of so many hours; slow.")
+    ] = None,
+) -> Metrics:
+    """How much there is, what was counted, and how long calls took, as Prometheus reads them."""
     caller.as_operator()
-    degraded: Degraded = request.app.state.degraded
-    figures = memory.audit.figures(since=memory.upkeep.now() - _DAY)
-    now = "".join(f"{line}\n" for line in _lines(memory, degraded.count(memory)))
-    return Metrics(now + exposition(figures))
+    now = "".join(f"{line}\n" for line in _lines(memory)) + memory.audit.counted()
+    if hours is None:
+        return Metrics(now)
+    since = memory.upkeep.now() - hours * _HOUR
+    return Metrics(now + exposition(memory.audit.figures(since=since), with_present=False))
 
 
-def _lines(memory: SupervisorMemory, degraded: int) -> Iterator[str]:
+def _lines(memory: SupervisorMemory) -> Iterator[str]:
+    counts = {status: memory.upkeep.count(Filter(statuses=(status,))) for status in get_args(Status)}
     yield from _head("records", "gauge", "Records by status; session messages are not counted.")
-    for status in get_args(Status):
-        count = memory.upkeep.count(Filter(statuses=(status,)))
-        yield f'supervisor_memory_records{{status="{status}"}} {count}'
+    yield from (f'supervisor_memory_records{{status="{each}"}} {count}' for each, count in counts.items())
+    yield from _head("pending", "gauge", "Records that wait for a person now.")
+    yield f"supervisor_memory_pending {counts['pending']}"
+    yield from _head("queue_depth", "gauge", "Events of the queue now, by state.")
+    depths = memory.queue.counts().items()
+    yield from (f'supervisor_memory_queue_depth{{state="{state}"}} {count}' for state, count in depths)
     if (waiting := memory.upkeep.messages_waiting()) is not None:
         yield from _head("messages_waiting", "gauge", "Session messages without a vector by the embedder.")
         yield f"supervisor_memory_messages_waiting {waiting}"
-    yield from _head("degraded_total", "counter", "Flows that went on without a part of memory.")
-    yield f"supervisor_memory_degraded_total {degraded}"
     yield from _head("audit_rows_total", "counter", "Rows of the audit log.")
     yield f"supervisor_memory_audit_rows_total {memory.audit.count()}"
 

@@ -403,13 +403,18 @@ def test_metrics_tell_how_much_there_is(client: Client, memory: SupervisorMemory
     assert before['supervisor_memory_records{status="deleted"}'] == 2
     assert before["supervisor_memory_pending"] == 2
     assert before['supervisor_memory_queue_depth{state="dead"}'] == 0
-    assert before['supervisor_memory_period_notes{agent=""}'] == 2
-    assert before["supervisor_memory_degraded_total"] == 0
+    assert before['supervisor_memory_notes_total{agent=""}'] == 2
+    assert 'supervisor_memory_failures_total{agent=""}' not in before
     assert before["supervisor_memory_messages_waiting"] == memory.upkeep.messages_waiting()
     memory._trail.degraded("search", Scope("ada"), "TimeoutError", ports=memory.services.ports(1000))
     after = told()
-    assert after["supervisor_memory_degraded_total"] == 1
+    assert after['supervisor_memory_failures_total{agent=""}'] == 1
     assert after["supervisor_memory_audit_rows_total"] == before["supervisor_memory_audit_rows_total"] + 1
+    assert "period_notes" not in client("GET", "/v1/metrics").text
+    day = client("GET", "/v1/metrics?hours=24").text
+    assert 'supervisor_memory_period_notes{agent=""} 2' in day
+    assert day.count("# TYPE supervisor_memory_pending gauge") == 1
+    assert client("GET", "/v1/metrics?hours=0").status_code == 422
     assert client("GET", "/v1/metrics").headers["content-type"].startswith("text/plain; version=0.0.4")
 
 

@@ -1,0 +1,97 @@
+"""Counts that are kept and not counted: what the log adds to them, by agent, as it is added.
+
+They only rise, from the day the table was made. They hold names of agents and numbers, nothing of a user:
+what a person may have asked or missed is counted under no name.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from supervisor_memory.disk.database import select
+
+if TYPE_CHECKING:
+    import apsw
+
+    from supervisor_memory.model.records import AuditEvent
+
+Tally: TypeAlias = tuple[str, str]
+"""An agent, "" for the supervisor and for people, and what is counted."""
+
+TABLES: Final = (
+    """CREATE TABLE IF NOT EXISTS tallies(
+        agent TEXT NOT NULL, name TEXT NOT NULL, amount REAL NOT NULL,
+        PRIMARY KEY(agent, name)) WITHOUT ROWID""",
+)
+_ADD: Final = """INSERT INTO tallies VALUES(?, ?, ?)
+    ON CONFLICT(agent, name) DO UPDATE SET amount = amount + excluded.amount"""
+_DECISIONS: Final = frozenset({"add", "merge", "update", "append", "propose", "skip"})
+_APPROVALS: Final = frozenset({"approve", "edit"})
+COUNTED: Final = _DECISIONS | _APPROVALS | {"reject"}
+"""The operations whose rows can add something, besides those that went on without a part of memory."""
+NOTE: Final = "inject"
+"""The operation of a note that was put before a model."""
+
+
+def add(connection: "apsw.Connection", tallies: Mapping[Tally, float]) -> None:
+    """Add to the counts, inside a transaction."""
+    rows = [(agent, name, amount) for (agent, name), amount in sorted(tallies.items()) if amount]
+    if rows:
+        connection.executemany(_ADD, rows)
+
+
+def all_of(connection: "apsw.Connection") -> dict[Tally, float]:
+    """All counts there are."""
+    rows = select(connection, "tallies", "SELECT agent, name, amount FROM tallies")
+    return {(str(agent), str(name)): float(amount) for agent, name, amount in rows}
+
+
+def of_events(events: "Iterable[AuditEvent]") -> Counter[Tally]:
+    """What events add."""
+    found: Counter[Tally] = Counter()
+    for event in events:
+        counted = of_event(
+            event.op,
+            outcome=event.outcome,
+            actor=event.actor,
+            reason=event.reason,
+            is_of_a_record=event.record_id is not None,
+            has_layer="layer" in event.detail,
+        )
+        agent = "" if event.outcome == "degraded" else event.agent_id or ""
+        found.update({(agent, name): amount for name, amount in counted.items()})
+    return found
+
+
+def of_event(
+    op: str, *, outcome: str, actor: str, reason: str, is_of_a_record: bool, has_layer: bool
+) -> dict[str, int]:
+    """What a row of the audit log adds.
+
+    A write is a decision on something that was compared with what there is: a row with a layer, by nobody
+    but the supervisor (a reviewer's decision is counted as such), of a record (what was not worth keeping is
+    of none), and not of a text that is kept verbatim.
+    """
+    if outcome == "degraded":
+        return {"failures": 1}
+    if op in _APPROVALS:
+        return {"approved": 1}
+    if op == "reject":
+        return {"rejected": 1}
+    if op not in _DECISIONS or not is_of_a_record or not has_layer:
+        return {}
+    if actor != "supervisor" or reason == "verbatim":
+        return {}
+    return {"writes": 1, "duplicates": int(op in ("skip", "merge")), "proposed": int(op == "propose")}
+
+
+def of_note(op: str, *, shown: int, tokens: int | None, degraded: bool) -> dict[str, int]:
+    """What a note or a search adds."""
+    what, hits = ("notes", "hits") if op == NOTE else ("searches", "search_hits")
+    return {
+        what: 1,
+        hits: int(shown > 0),
+        "tokens": tokens or 0,
+        "shown": shown,
+        "degraded": int(degraded),
+    }

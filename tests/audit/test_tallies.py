@@ -1,0 +1,98 @@
+"""Counts that are kept rise as things happen, and agree with what the logs tell when they are read."""
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from supervisor_memory import RecordNotFound, Scope, Settings, SupervisorMemory
+from supervisor_memory.telemetry import Durations
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[SupervisorMemory]:
+    with SupervisorMemory(Settings(backend="sqlite", path=tmp_path, embedding_model="none")) as held:
+        yield held
+
+
+def kept(memory: SupervisorMemory, name: str) -> dict[str, float]:
+    return {agent: value for (agent, each), value in memory.backend.audit.kept().items() if each == name}
+
+
+def test_what_is_written_is_counted_as_it_is_written(memory: SupervisorMemory) -> None:
+    memory.write("Delays are counted in minutes.", user_id="ada")
+    memory.write("Delays are counted in minutes.", user_id="ada")
+    assert kept(memory, "writes") == {"": 2}
+    assert kept(memory, "duplicates") == {"": 1}
+
+
+def test_notes_are_counted_by_agent_and_searches_under_no_name(memory: SupervisorMemory) -> None:
+    memory.write("Delays are counted in minutes.", user_id="ada")
+    for agent in (None, "sql", "sql"):
+        memory.recall([("user", "How are delays counted?")], Scope("ada", agent))
+    memory.read_by("rita@example.com").search("delays", user_id="ada")
+    assert kept(memory, "notes") == {"": 1, "sql": 2}
+    assert kept(memory, "searches") == {"": 1}
+    assert kept(memory, "tokens")["sql"] > 0
+    assert "rita" not in memory.audit.counted()
+
+
+def test_the_counts_agree_with_the_figures_of_the_logs(memory: SupervisorMemory) -> None:
+    for number in range(5):
+        memory.write(f"The hangar of town {number} is painted red.", user_id="ada")
+        scope = Scope("ada", session_id=f"s{number}", run_id=f"r{number}")
+        asked = [("user", f"Which colour has the hangar of town {number}?")]
+        note = memory.recall(asked, scope)
+        memory.remember([*asked, ("assistant", "It is painted red.")], scope, note=note)
+    total = memory.audit.figures().total
+    for name in ("writes", "duplicates", "notes", "hits", "tokens", "shown", "answers"):
+        assert sum(kept(memory, name).values()) == getattr(total, name), name
+    assert sum(kept(memory, "used").values()) == pytest.approx(total.used, abs=1e-3)
+
+
+def test_counts_outlive_the_process_and_the_rows_that_were_capped(tmp_path: Path) -> None:
+    settings = Settings(backend="sqlite", path=tmp_path, embedding_model="none")
+    for _ in range(2):
+        with SupervisorMemory(settings) as memory:
+            memory.recall([("user", "How are delays counted?")], Scope("ada"))
+    with SupervisorMemory(settings) as memory:
+        memory.backend.audit.flush()
+        assert kept(memory, "notes") == {"": 2}
+
+
+def test_a_store_of_before_begins_to_count_when_it_is_opened(tmp_path: Path) -> None:
+    settings = Settings(backend="sqlite", path=tmp_path, embedding_model="none")
+    with SupervisorMemory(settings) as memory:
+        memory.write("Delays are counted in minutes.", user_id="ada")
+    with sqlite3.connect(tmp_path / "memory.db") as connection:
+        connection.execute("DROP TABLE tallies")
+    with SupervisorMemory(settings) as memory:
+        assert kept(memory, "writes") == {}
+        memory.write("Gates are numbered.", user_id="ada")
+        assert kept(memory, "writes") == {"": 1}
+
+
+def test_an_erased_user_leaves_numbers_alone(memory: SupervisorMemory) -> None:
+    memory.write("Delays are counted in minutes.", user_id="zoe@example.com")
+    memory.read_by("zoe@example.com").search("delays", user_id="zoe@example.com")
+    memory.erase(user_id="zoe@example.com", confirm=True)
+    assert not any("zoe" in agent for agent, _ in memory.backend.audit.kept())
+
+
+def test_durations_are_counted_by_operation_and_outcome(memory: SupervisorMemory) -> None:
+    memory.write("Delays are counted in minutes.", user_id="ada")
+    with pytest.raises(RecordNotFound):
+        memory.delete("nobody-has-this-id", user_id="ada")
+    told = memory.audit.counted()
+    assert 'duration_seconds_count{operation="upsert_memory",outcome="ok"} 1' in told
+    assert 'duration_seconds_count{operation="delete_memory",outcome="error"} 1' in told
+    assert 'operation="upsert_memory",outcome="ok",le="+Inf"} 1' in told
+
+
+def test_a_bucket_holds_what_took_at_most_so_long() -> None:
+    durations = Durations()
+    durations.timed("write", lambda: None)
+    [((operation, outcome), (counts, seconds))] = durations.snapshot().items()
+    assert (operation, outcome, sum(counts)) == ("write", "ok", 1)
+    assert 0 < seconds < 1
