@@ -685,6 +685,10 @@ CONVERSATION: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("write", ("",), {"user_id": "u1"}),
     ("forget", (), {"user_id": "u1", "dry_run": True}),
     ("forget", (), {"user_id": "u1"}),
+    ("status", (), {"user_id": "u1"}),
+    ("optimize", (), {"user_id": "u1", "dry_run": True}),
+    ("optimize", (), {"user_id": "u1"}),
+    ("optimize", (), {"user_id": "u1", "chores": ["no-such-chore"]}),
     ("delete_all", (), {"user_id": "u1"}),
     ("delete_all", (), {"user_id": "u1", "confirm": True}),
     ("erase", (), {"user_id": "u1"}),
@@ -717,7 +721,7 @@ def _plain(value: Any) -> Any:
         return value.tokens, len(value.ids), value.degraded
     if isinstance(value, (str, int, bool)) or value is None:
         return value
-    if any(hasattr(value, name) for name in ("should_read", "pending", "counts", "embedded")):
+    if any(hasattr(value, name) for name in ("should_read", "pending", "counts", "embedded", "steps")):
         return value
     return [_plain(each) for each in value]
 
