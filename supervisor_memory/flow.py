@@ -133,7 +133,8 @@ class Outcome:
 class Remembering(_Carrying):
     """What travels through the stages of remember.
 
-    `candidates` are compared and merged; `verbatim` records are stored as they are; `skipped` are
+    `candidates` are compared and merged, and those of `perhaps`, which may be no statements, where they speak of
+    what is known; `verbatim` records are stored as they are; `skipped` are
     the codes of what could not be kept, for the audit, and `unkept` why each other sentence was left out,
     which makes one row of it. `added` has the namespace of each new record. `turn_id` says what all this
     answers: with it, the same is written once, and `is_repeated` says that some of it had been. `note` is
@@ -148,6 +149,7 @@ class Remembering(_Carrying):
     messages: tuple[Message, ...] = ()
     outcome: Outcome = field(default_factory=Outcome)
     candidates: tuple[Candidate, ...] = ()
+    perhaps: tuple[Candidate, ...] = ()
     verbatim: tuple[Record, ...] = ()
     results: tuple[WriteResult, ...] = ()
     added: tuple[Namespace, ...] = ()
@@ -261,7 +263,7 @@ def in_parts(said: Remembering) -> Sequence[Remembering]:
     """
     starts = range(0, max(len(said.candidates), 1), _TOGETHER)
     *firsts, last = (said.candidates[start : start + _TOGETHER] for start in starts)
-    begun = [replace(said, candidates=some, verbatim=(), skipped=(), unkept=()) for some in firsts]
+    begun = [replace(said, candidates=some, perhaps=(), verbatim=(), skipped=(), unkept=()) for some in firsts]
     return [*begun, replace(said, candidates=last)]
 
 
@@ -296,6 +298,7 @@ def redacted(said: Remembering, redactor: Redactor) -> Remembering:
             asked=redacted_text(brought.asked, redactor),
         ),
         candidates=tuple(redacted_candidate(each, redactor) for each in said.candidates),
+        perhaps=tuple(redacted_candidate(each, redactor) for each in said.perhaps),
         verbatim=tuple(redacted_record(each, redactor) for each in said.verbatim),
     )
 

@@ -141,7 +141,7 @@ def evidence(pair: Pair, *, near: float | None, lead: float, weights: Mapping[st
         weights: The weight of each term (`rarity`); missing terms weigh 1.
     """
     old, new = pair.old, pair.new
-    facts = {"any": 1.0, **_of_slots(old.slots, new.slots)}
+    facts = {"any": 1.0, **of_slots(old.slots, new.slots)}
     if near is not None:
         facts |= {
             "near": near,
@@ -157,8 +157,8 @@ def evidence(pair: Pair, *, near: float | None, lead: float, weights: Mapping[st
     for name in _exchanged(pair):
         facts |= {name: 1.0, f"{quiet}{name}": 1.0}
     facts["one value"] = float("one exchanged" in facts and old.states_one and new.states_one)
-    facts |= {"ratio": pair.ratio, "begins in new": _share(old.first, new.terms)}
-    facts |= {"begins in old": _share(new.first, old.terms)}
+    facts |= {"ratio": pair.ratio, "begins in new": share(old.first, new.terms)}
+    facts |= {"begins in old": share(new.first, old.terms)}
     return {f"template: {name}": value for name, value in facts.items() if value}
 
 
@@ -525,6 +525,20 @@ def takes_place(pair: Pair) -> bool:
     return pair.is_template and turned
 
 
+def has_another_figure(pair: Pair) -> bool:
+    """Whether two texts are one sentence, but for one figure, time or date behind what they are about: the
+    dashboards refresh at 06:00, at 07:30."""
+    [only] = pair.exchanges if len(pair.exchanges) == 1 else [None]
+    return only is not None and _is_of_numbers(only) and not (only.is_at_head or only.is_in_subject)
+
+
+def is_denied(pair: Pair) -> bool:
+    """Whether one text denies the other in its own words: I can eat gluten, I cannot eat gluten."""
+    old, new = pair.old.slots, pair.new.slots
+    turned = old.is_negative != new.is_negative or old.is_opposite(new)
+    return turned and pair.ratio >= _ONE_SENTENCE and len(pair.exchanges) <= 1
+
+
 def _share_a_name(pair: Pair) -> bool:
     """Whether one text contains a name of the other, as an identifier or as text."""
     old, new = pair.old, pair.new
@@ -597,16 +611,16 @@ def _likeness(old: Reading, new: Reading, weights: Mapping[str, float]) -> dict[
         "terms of new": of_new,
         "terms of old": of_old,
         "contained": max(of_new, of_old),
-        "begins in old": _share(new.first, old.terms),
-        "begins in new": _share(old.first, new.terms),
+        "begins in old": share(new.first, old.terms),
+        "begins in new": share(old.first, new.terms),
     }
 
 
-def _share(some: Sequence[str], of: Collection[str]) -> float:
+def share(some: Sequence[str], of: Collection[str]) -> float:
     return sum(each in of for each in some) / len(some) if some else 0.0
 
 
-def _of_slots(old: Slots, new: Slots) -> dict[str, float]:
+def of_slots(old: Slots, new: Slots) -> dict[str, float]:
     found: dict[str, float] = {}
     shared_numbers = _common(old.numbers, new.numbers)
     found["numbers shared"] = min(shared_numbers, 3) / 3
@@ -694,7 +708,7 @@ def _is_code(word: str) -> bool:
 def _told_changes(old: Reading, new: Reading) -> dict[str, float]:
     """Evidence from announcements, endings and attitudes that the later text replaces the earlier one."""
     announced = float(new.announces and not old.announces)
-    begins = _share(new.first, old.terms)
+    begins = share(new.first, old.terms)
     found = {
         "announces": float(new.announces),
         "both announce": float(new.announces and old.announces),

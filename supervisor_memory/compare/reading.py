@@ -27,11 +27,12 @@ class Reading:
     the other words then: the liked thing, and who likes it.
     `subject` is the number of leading tokens that name the sentence's subject, `numbered` the numbers among
     them; `topic` are the tokens before the verb.
+    `relative` are words that say which year, month or week by today: this, last, 去.
     `announces` says that the text announces a change, `ends` that something no longer holds.
     """
 
     def __init__(self, text: str) -> None:
-        self._said = text
+        self.said = text
         self.text = plain(text)
 
     @cached_property
@@ -92,12 +93,16 @@ class Reading:
         return frozenset(tokens_of(_LEXICON["attitudes"].sub(" ", lasting))) - _FEELING
 
     @cached_property
+    def relative(self) -> frozenset[str]:
+        return frozenset(match[0].casefold() for match in _LEXICON["relative"].finditer(self.text))
+
+    @cached_property
     def people(self) -> People:
-        return people(self._said)
+        return people(self.said)
 
     @cached_property
     def stated(self) -> Stated | None:
-        return stated(self._said)
+        return stated(self.said)
 
 
 @lru_cache(maxsize=1_024)

@@ -1,15 +1,17 @@
 """Decide whether a text is about the same thing as similar records, and whether it replaces them.
 
-Two questions, each a logistic regression over the evidence of a pair: is it about the same thing, and if so,
-does it replace the other? Rules come first for plainly different things (`evidence.apart`) and plainly new
-values (`evidence.takes_place`). The weights are in `weights.json`, fitted by `benchmarks/tune_merging.py` to
-`benchmarks/merging`; each name begins with a kind of pair, "template" or "free".
+Each pair is looked at twice. First by two logistic regressions over its evidence: is it about the same thing,
+and if so, does it replace the other? Rules come before them for plainly different things (`evidence.apart`) and
+plainly new values (`evidence.takes_place`). The weights are in `weights.json`, fitted by
+`benchmarks/tune_merging.py` to `benchmarks/merging`; each name begins with a kind of pair, "template" or "free".
+Where vectors are known, `pairing` then weighs the pair again, and the first verdict beside it: what it is not
+sure of stays two texts, and what it is sure of is one wording or a new value whatever the first look found.
 """
 
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
@@ -19,6 +21,8 @@ from supervisor_memory.compare.evidence import (
     apart,
     beside,
     evidence,
+    has_another_figure,
+    is_denied,
     is_told_otherwise,
     names_in_common,
     nearness,
@@ -29,8 +33,11 @@ from supervisor_memory.compare.evidence import (
     things_in_common,
     turns,
 )
+from supervisor_memory.compare.pairing import Before, exchanges_roles, paired
 from supervisor_memory.compare.reading import read
+from supervisor_memory.compare.slots import numbers_differ
 from supervisor_memory.language.terms import has_cjk, terms
+from supervisor_memory.language.wording import same_marks
 from supervisor_memory.model.records import content_hash
 from supervisor_memory.understand.statements import sentences
 
@@ -52,6 +59,15 @@ _LONG = 60  # tokens, from which a text says more than one thing
 _LEAST_SHARED, _LEAST_SHARED_BARE = 2, 3  # runs of words shared by a paraphrase: with vectors, and without
 _SEVERAL = 2
 _MOST_SENTENCES = 12
+_EVEN = 0.5
+_ALMOST = 0.75  # the share of words in order from which two texts differ in a word or two
+_FAR = 0.1  # the nearness under which nothing weighs
+_ONE, _ONE_ANYWAY = 0.6, 0.8
+_INSTEAD_AT_ALL, _INSTEAD_ANYWAY = 0.15, 0.6
+_JOINED = 0.15
+"""Chances of the second look: to leave one wording, to replace, to lay both side by side. "Anyway" is where the
+first look found something else; tried out on authors that the weights had not seen."""
+_CERTAIN = frozenset({"roles"})
 _MOST_READ = 8_000
 
 
@@ -96,16 +112,32 @@ class Verdict:
         apart: The code of why they are about different things, whatever the chances; "" if nothing says so.
         names: The share of the text's first words, identifiers and numbers that the known one has, in [0, 1];
             it decides between several known texts.
+        is_one: Whether they say the same so surely that one of the wordings is enough.
     """
 
     about: float
     instead: float
     apart: str = ""
     names: float = 0.0
+    is_one: bool = False
 
     @property
     def rank(self) -> float:
         return self.about + _NAMES_COUNT * self.names
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The first look at a pair: the verdict of `weights.json`, and what it was given.
+
+    `near` is the nearness of the vectors, in [0, 1], None without any; `lead` how much nearer this known text
+    is than the next, None where there is no other.
+    """
+
+    pair: Pair
+    near: float | None
+    lead: float | None
+    verdict: Verdict
 
 
 def verdicts(new: str, rivals: Sequence[Compared], scale: "Calibration | None") -> list[Verdict]:
@@ -115,14 +147,73 @@ def verdicts(new: str, rivals: Sequence[Compared], scale: "Calibration | None") 
     Args:
         scale: The calibration of the cosines; None if there are none.
     """
+    return [_again(look) for look in looks(new, rivals, scale)]
+
+
+def looks(new: str, rivals: Sequence[Compared], scale: "Calibration | None") -> list[Look]:
+    """The first look at each rival, in order."""
     readings = [read(rival.text) for rival in rivals]
     weights = rarity([read(new), *readings])
     near = [_near(rival, scale) for rival in rivals]
     enough = _NEAR_WHERE_ALL_IS if has_cjk(new) else _NEAR
+    pairs = [beside(old, read(rival.new or new)) for old, rival in zip(readings, rivals, strict=True)]
+    leads = [_lead(nth, near) for nth in range(len(near))]
     return [
-        _verdict(beside(old, read(rival.new or new)), near[nth], _lead(nth, near), weights, enough=enough)
-        for nth, (old, rival) in enumerate(zip(readings, rivals, strict=True))
+        Look(
+            pair,
+            near[nth],
+            leads[nth] if len(near) > 1 else None,
+            _verdict(pair, near[nth], leads[nth], weights, enough=enough),
+        )
+        for nth, pair in enumerate(pairs)
     ]
+
+
+def is_weighed(look: Look) -> bool:
+    """Whether a pair is near enough to be weighed a second time."""
+    return look.near is not None and (look.near >= _FAR or look.verdict.about >= _EVEN)
+
+
+def _again(look: Look) -> Verdict:
+    first, near = look.verdict, look.near
+    if near is None or not is_weighed(look) or first.apart in _CERTAIN:
+        return first
+    found = paired(
+        look.pair, near=near, lead=look.lead, before=Before(first.about, first.instead, first.apart)
+    )
+    if _is_of_another_kind(look.pair):
+        return first
+    one = replace(first, about=max(first.about, found.same), instead=0.0, apart="", is_one=True)
+    another = replace(first, about=max(first.about, found.instead), instead=1.0, apart="")
+    differs = look.pair.is_template and _have_other_figures(look.pair)
+    if first.about < _EVEN:  # nothing so far
+        if found.same >= _ONE_ANYWAY and not differs:
+            return one
+        return another if found.instead >= _INSTEAD_ANYWAY else first
+    if found.same >= _ONE and found.same > found.instead and not differs:
+        return one
+    if first.instead >= INSTEAD_FROM:
+        is_plain = has_another_figure(look.pair) or is_denied(look.pair)
+        return first if is_plain or found.instead >= _INSTEAD_AT_ALL else replace(first, about=0.0, apart="unsure")
+    if found.instead >= _INSTEAD_ANYWAY:
+        return another
+    return first if found.same >= _JOINED else replace(first, about=0.0, apart="unsure")
+
+
+def _is_of_another_kind(pair: Pair) -> bool:
+    """Whether no likeness makes one thing of two: both state an attribute, and not the same, or are of this year
+    and of the last."""
+    old, new = pair.old, pair.new
+    if old.stated is not None and new.stated is not None and old.stated.attribute != new.stated.attribute:
+        return True
+    return pair.is_template and old.relative != new.relative
+
+
+def _have_other_figures(pair: Pair) -> bool:
+    """Whether two texts have other figures, or signs beside them: $5, €5."""
+    if numbers_differ(pair.old.slots.numbers, pair.new.slots.numbers):
+        return True
+    return pair.ratio >= _ALMOST and not same_marks(pair.old.text, pair.new.text)
 
 
 def closest_statement(known: str, new: str) -> str:
@@ -154,6 +245,8 @@ def _lead(nth: int, near: Sequence[float | None]) -> float:
 def _verdict(
     pair: Pair, near: float | None, lead: float, weights: Mapping[str, float], *, enough: float
 ) -> Verdict:
+    if exchanges_roles(pair) and not pair.announces:
+        return Verdict(0.0, 0.0, "roles")
     if turns(pair):
         return Verdict(about=1.0, instead=1.0, names=names_in_common(pair, weights))
     if why := apart(pair):

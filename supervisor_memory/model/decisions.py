@@ -110,10 +110,14 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """The record says the same. `text` is its new text; None: the merge strategy makes it from both."""
+    """The record says the same. `text` is its new text; None: the merge strategy makes it from both.
+
+    `is_one`: both are wordings of one thing, so that the clearer of the two is enough.
+    """
 
     record: Record
     text: str | None = None
+    is_one: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -467,6 +467,18 @@ def decided(found: Statement, learned: Learned) -> Statement:
 
 
 _EVEN = 0.5
+_PERHAPS = 0.25
+"""The chance from which a sentence that is not kept by itself may still tell news of what is known."""
+
+
+def perhaps_stated(found: Statement) -> Statement | None:
+    """What a sentence states if it states something, where the second reader is not sure; else None."""
+    learned = found.learned
+    if found.kind is not None or learned is None or learned.is_lasting or learned.chance < _PERHAPS:
+        return None
+    return decided(found, replace(learned, is_lasting=True))
+
+
 LEARNED_WISH, LEARNED_FACT = "learned-wish", "learned-fact"
 
 

@@ -279,7 +279,7 @@ def test_with_a_model_in_the_loop_no_figure_falls(language: str, answer: Answer)
     lines, (decisions, asked) = freight(language), decided(language, answer)
     with_model = score(lines, decisions)[language].rates
     without = score(lines, decided(language, None)[0])[language].rates
-    assert asked
+    assert asked or language == "en"  # where one of the wordings is enough, no model is asked
     for name in ("merged", "conflicts resolved", "appended"):
         assert with_model[name].value >= without[name].value
     for name in ("false merges", "misdirected"):

@@ -19,11 +19,14 @@ Strategy: TypeAlias = Callable[[Record, str, float, Callable[[str], str | None]]
 
 KEEP_BOTH = "keep-both"
 """The strategy that lets a text stand beside the record it is about."""
-JOINING = frozenset({"append", "summarise", "summarize"})
+ONE_WORDING = "one-wording"
+"""The clearer of two wordings of one thing is kept."""
+JOINING = frozenset({"append", "summarise", "summarize", ONE_WORDING})
 """The strategies by which the old text still holds."""
 MOST_LINES = 16
 MOST_BYTES = 2_000
 """The most bytes of a record with appended lines; a single longer line is kept whole."""
+_MUCH_MORE = 1.6  # times the words of the shorter text: then the longer one says more
 _KNOWN_WORDS = 3  # one word in so many may be new where nothing else is
 _LAST = 10  # characters that tell how to end a sentence
 _DATED = re.compile(r"^\[\d{4}-\d\d-\d\d\] ")
@@ -149,6 +152,7 @@ def joined(
     by_kind: Mapping[Kind, Strategy],
     complete: Callable[[str], str | None],
     judged: str | None = None,
+    is_one: bool = False,
 ) -> tuple[str, str | None]:
     """The name of the strategy by which a text joins a record about the same thing, and the text of both.
 
@@ -159,6 +163,7 @@ def joined(
         is_step: Whether the text is a further step of the record's task.
         by_kind: Strategies of the caller's own.
         judged: The text of both as the judge has it, which wins; its strategy is called "judge".
+        is_one: Whether both are wordings of one thing.
     """
     if judged is not None:
         return "judge", None if says_the_same(old, judged) else check_content(judged)
@@ -166,8 +171,28 @@ def joined(
     is_plain = not is_step and asked is None and old.kind not in by_kind
     if is_plain and (query_of(new.content) or _adds_nothing(old.content, new.content)):
         return name, None
-    text = strategy(old, new.content, new.updated_at, complete)
+    if is_one and is_plain:
+        name, text = ONE_WORDING, clearer(old.content, new.content)
+    else:
+        text = strategy(old, new.content, new.updated_at, complete)
     return name, None if says_the_same(old, text) else text
+
+
+def clearer(old: str, new: str) -> str:
+    """The wording to keep of two: that with more figures, dates and names; of equals the one that says much
+    more, else the shorter one, and of equally long ones the known."""
+    details, sizes = (
+        {text: measure(text) for text in (old, new)} for measure in (_details, lambda text: len(terms(text)))
+    )
+    if details[old] != details[new]:
+        return max(old, new, key=details.__getitem__)
+    short, long = sorted((old, new), key=sizes.__getitem__)
+    return long if sizes[long] > _MUCH_MORE * sizes[short] else short
+
+
+def _details(text: str) -> int:
+    slots = Slots(text)
+    return len(slots.numbers) + len(slots.dates) + len(slots.identifiers) + len(slots.labels)
 
 
 def _adds_nothing(old: str, new: str) -> bool:

@@ -50,7 +50,12 @@ from supervisor_memory.stages.insert.draft import (
     wants_vector,
     with_vectors,
 )
-from supervisor_memory.stages.insert.judges.by_evidence import by_evidence, by_model, in_one_kind
+from supervisor_memory.stages.insert.judges.by_evidence import (
+    by_evidence,
+    by_model,
+    in_one_kind,
+    is_of_what_is_known,
+)
 from supervisor_memory.stages.insert.judges.by_retraction import by_retraction
 from supervisor_memory.stages.insert.merge import JOINING, KEEP_BOTH, Strategy, joined
 from supervisor_memory.stages.pre_insert.extract import describe
@@ -112,6 +117,8 @@ def place(
     """
     said = on_their_metrics(of_their_tasks(_in_order(said, view), view), view)
     vectors = view.embed([candidate.content for candidate in said.candidates])
+    if said.perhaps and not said.is_unsure:
+        said, vectors = _with_news_of_what_is_known(said, vectors, view)
     ids = event_ids(said)
     repeated: set[str | None] = set()  # ids of events that an earlier run of this turn has written
     attempt = 0
@@ -147,6 +154,23 @@ def place(
         results = (replace(r, saved=r.saved and is_saved, applied=is_applied) for r in draft.results)
         added = tuple(change.record.namespace for change in draft.changes if change.expects is None)
         return replace(said, results=tuple(results), added=added)
+
+
+def _with_news_of_what_is_known(
+    said: Remembering, vectors: "Sequence[Vector | None]", view: Deciding
+) -> "tuple[Remembering, list[Vector | None]]":
+    """The same with those candidates of `perhaps` that speak of what is known, and the vectors of all."""
+    found, draft = list(vectors), Draft(said.scope)
+    told = {candidate.content for candidate in said.candidates}
+    asked = [each for each in said.perhaps if each.content not in told]
+    kept = []
+    for candidate, vector in zip(asked, view.embed([each.content for each in asked]), strict=True):
+        rivals = RivalsThere(candidate, vector, said=said, draft=draft, view=view)
+        if is_of_what_is_known(candidate, rivals, view.reading):
+            kept.append(candidate)
+            found.append(vector)
+    unkept = (*said.unkept, *(len(asked) - len(kept)) * ["no-statement"])
+    return replace(said, candidates=(*said.candidates, *kept), perhaps=(), unkept=unkept), found
 
 
 def _in_order(said: Remembering, view: Deciding) -> Remembering:
@@ -480,6 +504,7 @@ def _merge(
         by_kind=rules.strategies,
         complete=rules.view.complete if rules.said.fact(ModelAsked) is None else lambda prompt: None,
         judged=decision.text if isinstance(decision, Merge) else None,
+        is_one=isinstance(decision, Merge) and decision.is_one,
     )
     if text is None:
         if rules.view.hides(new.content):

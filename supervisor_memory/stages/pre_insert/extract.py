@@ -35,6 +35,7 @@ from supervisor_memory.understand.statements import (
     Statement,
     masked,
     normal,
+    perhaps_stated,
     read_statements,
     without_address,
 )
@@ -53,10 +54,14 @@ _LEAST_TERMS = 3
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The candidates of a text, and a code for each sentence or item that may not be remembered."""
+    """The candidates of a text, and a code for each sentence or item that may not be remembered.
+
+    `perhaps` are those of sentences that may state nothing, and count only of what is known.
+    """
 
     candidates: tuple[Candidate, ...] = ()
     unkept: tuple[str, ...] = ()
+    perhaps: tuple[Candidate, ...] = ()
 
 
 STEPS = "steps"
@@ -111,9 +116,15 @@ def read_user(
     read = read_statements(message.content)
     read = replace(read, all=tuple(again(read.all)))
     kept = read.worth_keeping
+    perhaps = {} if read.refusal else {each: unsure for each in read.all if (unsure := perhaps_stated(each))}
     return Extracted(
         tuple(_of_statement(each, said) for each in kept),
-        tuple(_why_not(each, read.refusal) for each in read.all if each.kind is None or not kept),
+        tuple(
+            _why_not(each, read.refusal)
+            for each in read.all
+            if (each.kind is None or not kept) and each not in perhaps
+        ),
+        tuple(_of_statement(each, said) for each in perhaps.values()),
     )
 
 

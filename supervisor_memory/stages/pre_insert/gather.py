@@ -354,11 +354,13 @@ def gather(said: Remembering, view: ReadStore) -> Remembering:
     source = Source("user", None, scope.session_id, scope.run_id)
     kept = _session_messages(said, view)
     found: list[Candidate] = []
+    perhaps: list[Candidate] = []
     unkept: list[str] = []
     for message, records in zip(said.messages, kept, strict=True):
         own = replace(message, content=_read(message.content))
         read = extract.read_user(own, source=source, again=partial(_by_sense, view=view))
         found += [replace(each, ref_id=_part_with(each, records)) for each in read.candidates]
+        perhaps += [replace(each, ref_id=_part_with(each, records)) for each in read.perhaps]
         unkept += read.unkept
     if scope.agent_id is not None:
         answer, conclusion = said.outcome.final_answer, said.outcome.conclusion
@@ -373,7 +375,12 @@ def gather(said: Remembering, view: ReadStore) -> Remembering:
         spoken = next(answers, ())
         found += [replace(each, ref_id=_part_with(each, spoken)) for each in brought.candidates]
         unkept += brought.unkept
-    return replace(said, candidates=(*said.candidates, *storable(found)), unkept=(*said.unkept, *unkept))
+    return replace(
+        said,
+        candidates=(*said.candidates, *storable(found)),
+        perhaps=(*said.perhaps, *storable(perhaps)),
+        unkept=(*said.unkept, *unkept),
+    )
 
 
 def _part_with(candidate: Candidate, parts: Sequence[Record]) -> str | None:

@@ -4,7 +4,8 @@ The same subject and attribute, or about the same thing (`compare/verdict.py`): 
 same, replaced when the later one says something else.
 """
 
-from supervisor_memory.compare.evidence import apart, beside, exchanges_two
+from supervisor_memory.compare.changes import change
+from supervisor_memory.compare.evidence import apart, beside, exchanges_two, nearness, shares_words
 from supervisor_memory.compare.reading import read
 from supervisor_memory.compare.slots import Slots, same_slots
 from supervisor_memory.compare.verdict import INSTEAD_FROM, Compared, verdicts
@@ -18,26 +19,64 @@ from supervisor_memory.understand.sql import another_query, query_of
 
 _ANOTHERS = frozenset(["person", "opposite", "restriction"])  # why one subject is not that of the other text
 _LEAST_TERMS = 3  # under so many, one text holding the other's terms means nothing
+_NEAR, _NOT_FAR = 0.5, 0.3
+"""The nearness from which a sentence of doubtful worth speaks of a record; and if it tells a change."""
 _STATED: tuple[Kind, ...] = ("domain-facts", "user-profile")
 
 
 def by_evidence(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decision:
     """Decide on a candidate by the evidence of its text and each rival's."""
     decision = in_one_kind(candidate, rivals, view)
-    if decision != Add() or candidate.kind not in _STATED or not read(candidate.content).announces:
+    if decision != Add() or candidate.kind not in _STATED:
         return decision
-    return _changed_in_another_kind(candidate, rivals, view) or decision
+    return _in_another_kind(candidate, rivals, view) or decision
 
 
-def _changed_in_another_kind(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decision | None:
-    """The change that a candidate announces of a record of the other kind, facts or profile: "fish comes on
-    Tuesdays" states a fact, "from now on, fish comes on Thursdays" reads like a wish."""
+def _in_another_kind(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decision | None:
+    """What a candidate says again, or tells a change of, of a record of the other kind, facts or profile: "fish
+    comes on Tuesdays" states a fact, "from now on, fish comes on Thursdays" reads like a wish."""
     kind = next(kind for kind in _STATED if kind != candidate.kind)
     decision = in_one_kind(candidate, rivals.of_kind(kind), view, kind=kind)
-    if not isinstance(decision, Replace):
+    if isinstance(decision, Merge):
+        return decision if decision.is_one else None
+    if not isinstance(decision, Replace) or not tells_a_change(candidate.content):
         return None
     pair = beside(read(decision.record.content), read(candidate.content))
     return None if exchanges_two(pair) else decision
+
+
+def tells_a_change(text: str) -> bool:
+    """Whether a text tells that something is not as it was."""
+    return read(text).announces or change(text) > 0
+
+
+def is_of_what_is_known(candidate: Candidate, rivals: Rivals, view: ReadStore) -> bool:
+    """Whether a sentence that may be no statement speaks of something that is known, in either kind.
+
+    It changes or repeats a record, is near to one and has a word in common with it, or tells a change and is
+    not far from one.
+    """
+    if isinstance(by_evidence(candidate, rivals, view), Merge | Replace):
+        return True
+    scale = view.embedder.calibration if view.embedder is not None else None
+    if scale is None:
+        return False
+    said = read(candidate.content)
+    every = (
+        rival
+        for kind in _STATED
+        for rival in (rivals if kind == candidate.kind else rivals.of_kind(kind)).nearest
+    )
+    near = [
+        (nearness(rival.cosine, unrelated=scale.unrelated, same=scale.same), rival.record)
+        for rival in every
+        if rival.cosine is not None
+    ]
+    if tells_a_change(candidate.content) and any(each >= _NOT_FAR for each, _ in near):
+        return True
+    return any(
+        each >= _NEAR and shares_words(beside(read(record.content), said)) for each, record in near
+    )
 
 
 def by_model(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decision:
@@ -99,7 +138,7 @@ def _about_the_same(new: Candidate, rivals: Rivals, view: ReadStore, *, is_resul
         return Add()
     verdict, record = max(rated, key=lambda pair: pair[0].rank)
     if verdict.instead < INSTEAD_FROM:
-        return Merge(record)
+        return Merge(record, is_one=verdict.is_one)
     return Add() if is_result else Replace(record)  # another result does not undo an earlier one
 
 

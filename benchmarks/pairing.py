@@ -1,0 +1,310 @@
+"""Fit the second look at a pair of texts (`supervisor_memory/compare/pairing.py`), and tell how well it does.
+
+Run: python benchmarks/pairing.py [--check FILE …]   leaves each author and domain out once
+     python benchmarks/pairing.py --write            fits to all and writes changes.json and pairing.json
+
+What is fitted: the words of a change, on the lines of benchmarks/sentences (corrections and endings against
+what else is to be kept); then two logistic regressions over the facts of a pair, on benchmarks/kept and
+benchmarks/merging. Of a story each step is paired with each later one: what
+is stale gives way to a later value; two steps that are both current stay two. A "different" pair of
+benchmarks/kept tells no new value either. --check decides on sets of the same forms that nothing is fitted to.
+
+Printed: of texts that say the same how many are one, of different ones how many are replaced or joined, of
+new values how many replace, by language.
+"""
+
+import argparse
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from merging.lines import Line, read_lines, slots_of
+
+from supervisor_memory.compare import changes, pairing, verdict
+from supervisor_memory.compare.changes import marks
+from supervisor_memory.compare.pairing import Before, facts
+from supervisor_memory.compare.verdict import Compared, Look, Verdict, is_weighed, looks
+from supervisor_memory.embedding.open import E5, MINILM, open_embedder
+from supervisor_memory.embedding.protocol import Embedder
+
+FOLDER = Path(__file__).parent
+READERS = {"en": MINILM, "zh": E5}
+RIVALS = 10
+RIDGE = 2.0
+IN_PAIRS, IN_STORIES, IN_STREAMS = 4.0, 3.0, 1.0
+"""How much a pair of each form counts: streams have some four thousand, stories and pairs some hundreds."""
+CHANGE_RIDGE, SEEN, STEPS, PACE = 0.25, 4, 300, 0.1
+SMALLEST = 0.05
+"""Weights nearer to zero are left out."""
+Floats = npt.NDArray[np.float64]
+Label: TypeAlias = Literal["same", "instead", "apart"]
+
+
+@dataclass
+class Row:
+    """A pair of one set: `source` is who wrote it or, in streams, what about; `line` the later text's id."""
+
+    source: str
+    lang: str
+    label: Label
+    weight: float
+    line: str
+    new: str
+    look: Look
+    facts: Mapping[str, float] = field(default_factory=dict)
+    verdict: Verdict | None = None
+
+
+Vectors: TypeAlias = Callable[[str, str], npt.NDArray[np.float32]]
+
+
+def reading() -> tuple[Mapping[str, Embedder], Vectors]:
+    """An embedder for each language, and a function of language and text that embeds each text once."""
+    found = {lang: open_embedder(name, dimension=None) for lang, name in READERS.items()}
+    readers = {lang: each for lang, each in found.items() if each is not None}
+    known: dict[tuple[str, str], npt.NDArray[np.float32]] = {}
+
+    def vector(lang: str, text: str) -> npt.NDArray[np.float32]:
+        if (lang, text) not in known:
+            known[lang, text] = readers[lang].embed_documents([text])[0]
+        return known[lang, text]
+
+    return readers, vector
+
+
+def rows_of(path: Path, readers: Mapping[str, Embedder], vector: Vectors) -> list[Row]:
+    """The pairs of a file, whatever its form."""
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+    if "stream" in lines[0]:
+        return [*_of_streams(read_lines(path), path.stem, readers, vector)]
+    told = _of_pairs(lines) if "a" in lines[0] else _of_stories(lines)
+    found = []
+    for line, lang, old, new, label in told:
+        cosine = float(vector(lang, old) @ vector(lang, new))
+        [look] = looks(new, [Compared(old, cosine)], readers[lang].calibration)
+        weight = IN_PAIRS if "a" in lines[0] else IN_STORIES
+        found.append(Row(path.stem.rpartition("_")[2], lang, label, weight, line, new, look))
+    return found
+
+
+Told: TypeAlias = Iterator[tuple[str, str, str, str, Label]]
+
+
+def _of_pairs(lines: Sequence[Mapping[str, Any]]) -> Told:
+    for line in lines:
+        yield line["id"], line["lang"], line["a"], line["b"], "same" if line["same"] else "apart"
+
+
+def _of_stories(lines: Sequence[Mapping[str, Any]]) -> Told:
+    for line in lines:
+        if line["class"] in ("retract", "tempting"):
+            continue
+        steps, is_one_thing = line["story"], line["class"] not in ("scoped-two", "add-up")
+        states = [_state(step, line["expected"]) for step in steps]
+        for later in range(1, len(steps)):
+            for earlier in range(later):
+                label = _label(states[earlier], states[later], line, is_one_thing=is_one_thing)
+                if label is not None:
+                    name = f"{line['id']}-{earlier}-{later}"
+                    yield name, line["lang"], steps[earlier], steps[later], label
+
+
+def _state(step: str, expected: Mapping[str, Sequence[str]]) -> frozenset[int] | None:
+    """Which of the current values a step tells; empty: a stale one; None: neither."""
+    current = frozenset(n for n, each in enumerate(expected["current"]) if re.search(each, step))
+    return current if current or any(re.search(each, step) for each in expected["stale"]) else None
+
+
+def _label(
+    one: frozenset[int] | None, other: frozenset[int] | None, line: Mapping[str, Any], *, is_one_thing: bool
+) -> Label | None:
+    if one is None or other is None or (one and not other):
+        return None
+    if not one:
+        return "instead" if is_one_thing or len(line["expected"]["current"]) == 1 else None
+    return "same" if one == other or line["class"] == "paraphrase" else "apart"
+
+
+def _of_streams(
+    lines: Sequence[Line], name: str, readers: Mapping[str, Embedder], vector: Vectors
+) -> Iterator[Row]:
+    slots = slots_of(lines)
+    for stream, of_stream in groupby(lines, key=lambda line: line.stream):
+        true: list[Line] = []
+        for line in of_stream:
+            if line.kind == "task-traces":
+                continue
+            own = vector(line.language, line.content)
+            cosines = {each.id: float(own @ vector(each.language, each.content)) for each in true}
+            rivals = sorted((each for each in true if each.kind == line.kind), key=lambda r: -cosines[r.id])
+            rivals = rivals[:RIVALS]
+            compared = [Compared(each.content, cosines[each.id]) for each in rivals]
+            domain = stream.partition("-")[2].replace("clinic", "hospital") if name in READERS else name
+            for rival, look in zip(
+                rivals, looks(line.content, compared, readers[line.language].calibration), strict=True
+            ):
+                is_same = line.is_joined and slots[rival.id] == slots[line.id]
+                label: Label = "apart" if not is_same else "instead" if line.relation == "conflict" else "same"
+                if line.why not in ("exact", "case/punct") or label == "apart":
+                    yield Row(domain, line.language, label, IN_STREAMS, line.id, line.content, look)
+            if line.relation == "conflict":
+                true = [each for each in true if slots[each.id] != slots[line.id]]
+            true.append(line)
+
+
+# --- fitting -----------------------------------------------------------------------------------------------
+
+
+def change_weights() -> dict[str, float]:
+    """Weights of the words of a change, by Adam on all lines at once; "" is the constant."""
+    told: dict[str, bool] = {}
+    for path in sorted((FOLDER / "sentences").glob("*.jsonl")):
+        for line in map(json.loads, path.read_text("utf-8").splitlines()):
+            if line.get("keep"):
+                told[line["text"]] = line["class"] in ("correction", "ending")
+    texts = sorted(told)
+    read = [marks(text) for text in texts]
+    seen = Counter(mark for some in read for mark in some)
+    names = sorted(mark for mark, count in seen.items() if count >= SEEN)
+    places = {name: n for n, name in enumerate(names, 1)}
+    known = [[places[mark] for mark in some if mark in places] for some in read]
+    row_of = np.repeat(np.arange(len(texts)), [len(some) for some in known])
+    columns = np.array([place for some in known for place in some], dtype=np.intp)
+    share = np.array([1 / math.sqrt(len(some) or 1) for some in known])
+    wanted = np.array([told[text] for text in texts], dtype=float)
+    each = np.where(wanted > 0, 0.5 / wanted.mean(), 0.5 / (1 - wanted.mean()))
+    w, first, second = (np.zeros(len(names) + 1) for _ in range(3))
+    for step in range(1, STEPS + 1):
+        z = w[0] + share * np.bincount(row_of, weights=w[columns], minlength=len(texts))
+        off = each * (1 / (1 + np.exp(-z)) - wanted)
+        gradient = np.bincount(columns, weights=(share * off)[row_of], minlength=len(w)) + CHANGE_RIDGE * w
+        gradient[0] = off.sum()
+        first, second = 0.9 * first + 0.1 * gradient, 0.999 * second + 0.001 * gradient**2
+        w -= PACE * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+    return {name: float(value) for name, value in zip(["", *names], w, strict=True)}
+
+
+def fitted(rows: Sequence[Row], wanted: Label) -> dict[str, float]:
+    """Weights of a logistic regression with a ridge, by Newton's method; "" is the constant."""
+    names = sorted({name for row in rows for name in row.facts})
+    x = np.array([[1.0, *(row.facts.get(name, 0.0) for name in names)] for row in rows])
+    y = np.array([row.label == wanted for row in rows], dtype=float)
+    each = np.array([row.weight for row in rows])
+    penalty = np.full(x.shape[1], RIDGE)
+    penalty[0] = 1e-3
+    w = np.zeros(x.shape[1])
+    for _ in range(50):
+        p = 1 / (1 + np.exp(-np.clip(x @ w, -30, 30)))
+        hessian = (x * (each * p * (1 - p))[:, None]).T @ x + np.diag(penalty)
+        step = np.linalg.solve(hessian, x.T @ (each * (p - y)) + penalty * w)
+        w -= step
+        if np.abs(step).max() < 1e-6:
+            break
+    return dict(zip(["", *names], map(float, w), strict=True))
+
+
+def learn_changes() -> dict[str, int]:
+    """Fit the words of a change; the module holds the new weights after that."""
+    told = {name: round(100 * w) for name, w in change_weights().items() if abs(w) >= SMALLEST}
+    changes.change.cache_clear()
+    _hold(changes, {name: weight / 100 for name, weight in told.items()})
+    return told
+
+
+def learn(rows: Sequence[Row], others: Sequence[Row] = ()) -> dict[str, dict[str, float]]:
+    """Fit the second look to `rows`, and give the others their verdicts by it."""
+    used = [row for row in rows if is_weighed(row.look)]
+    wanted: tuple[Label, ...] = ("same", "instead")
+    weights = {
+        name: {fact: round(w, 2) for fact, w in fitted(used, name).items() if abs(w) >= 0.005}
+        for name in wanted
+    }
+    _hold(pairing, weights)
+    for row in others:
+        row.verdict = verdict._again(row.look)
+    return weights
+
+
+def _hold(module: Any, weights: Any) -> None:
+    """Let a module decide by these weights instead of its file's."""
+    module._weights = lambda: weights
+
+
+def _facts(look: Look) -> Mapping[str, float]:
+    first = look.verdict
+    assert look.near is not None
+    before = Before(first.about, first.instead, first.apart)
+    return dict(facts(look.pair, near=look.near, lead=look.lead, before=before))
+
+
+# --- telling -----------------------------------------------------------------------------------------------
+
+
+def told(rows: Iterable[Row]) -> str:
+    """The share of rows by what became of them: the best of a line's rivals decides, as in the judge."""
+    counts: Counter[str] = Counter()
+    for _, of_line in groupby(sorted(rows, key=lambda row: row.line), key=lambda row: row.line):
+        line = list(of_line)
+        best = max(line, key=lambda row: row.verdict.rank if row.verdict else 0.0)
+        found = best.verdict
+        assert found is not None
+        does = "apart" if found.about < 0.5 else "instead" if found.instead >= 0.5 else "same"
+        meant = next((row.label for row in line if row.label != "apart"), "apart")
+        counts[meant] += 1
+        counts[f"{meant}, right"] += does == meant and (meant == "apart" or best.label == meant)
+        counts["one"] += meant == does == "same" == best.label and found.is_one
+        counts["elsewhere"] += does != "apart" and meant != "apart" and best.label == "apart"
+    names = {"same": "joined", "instead": "replaced", "apart": "kept apart"}
+    parts = [f"{name} {counts[f'{label}, right']}/{counts[label]}" for label, name in names.items()]
+    return "  ".join([*parts, f"one wording {counts['one']}", f"elsewhere {counts['elsewhere']}"])
+
+
+def show(name: str, rows: Sequence[Row]) -> None:
+    for lang in READERS:
+        if own := [row for row in rows if row.lang == lang]:
+            print(f"{name:12} {lang}  {told(own)}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", type=Path, nargs="*", default=[])
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    readers, vector = reading()
+    paths = [*sorted((FOLDER / "merging").glob("*.jsonl")), *sorted((FOLDER / "kept").glob("*.jsonl"))]
+    rows = [row for path in paths for row in rows_of(path, readers, vector)]
+    print(f"{len(rows)} pairs, {sum(is_weighed(row.look) for row in rows)} of them weighed")
+    others = {path: rows_of(path, readers, vector) for path in options.check}
+    change = learn_changes()
+    for row in (*rows, *(row for some in others.values() for row in some)):
+        if is_weighed(row.look):
+            row.facts = _facts(row.look)
+    if not options.write:
+        for source in sorted({row.source for row in rows}):
+            left_out = [row for row in rows if row.source == source]
+            learn([row for row in rows if row.source != source], left_out)
+            for weight in sorted({row.weight for row in left_out}):
+                form = {IN_PAIRS: "pairs", IN_STORIES: "stories", IN_STREAMS: "stream"}[weight]
+                show(f"{source} {form}", [row for row in left_out if row.weight == weight])
+    weights = learn(rows, [row for some in others.values() for row in some])
+    for path, some in others.items():
+        show(path.stem, some)
+    if options.write:
+        here = Path(pairing.__file__)
+        for name, found in (("changes.json", change), ("pairing.json", weights)):
+            text = json.dumps(found, ensure_ascii=False, indent=0)
+            here.with_name(name).write_text(f"{text}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""Two texts that say the same leave one wording; what is told of what is known is kept."""
+
+import time
+
+import pytest
+
+from supervisor_memory import Settings, SupervisorMemory
+from supervisor_memory.compare.changes import change
+from supervisor_memory.compare.evidence import beside
+from supervisor_memory.compare.pairing import exchanges_roles
+from supervisor_memory.compare.reading import read
+from supervisor_memory.embedding.open import E5, MINILM
+from supervisor_memory.stages.insert.merge import clearer
+from supervisor_memory.understand.subject import same_attribute, stated
+
+DAY = 86_400.0
+
+
+def opened(text: str) -> SupervisorMemory:
+    model = MINILM if text.isascii() else E5
+    return SupervisorMemory(Settings(backend="in_memory", embedding_model=model))
+
+
+def known(memory: SupervisorMemory) -> list[str]:
+    return sorted(record.content for record in memory.get_all(user_id="ada"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The canteen in Kiel opens at seven.", "At seven the canteen in Kiel opens."),
+        ("Invoices are signed by Petra.", "Petra signs the invoices."),
+        ("基尔的食堂七点开门。", "基尔那边的食堂是七点开门的。"),
+    ],
+)
+def test_of_two_wordings_one_is_left(one: str, other: str) -> None:
+    with opened(one) as memory:
+        memory.write(one, user_id="ada")
+        memory.write(other, user_id="ada", created_at=time.time() + DAY)
+        assert known(memory) in ([one], [other])
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Ada reports to Bob.", "Bob reports to Ada."),
+        ("The north depot supplies the south depot.", "The south depot supplies the north depot."),
+        ("小田审核老金的单子。", "老金审核小田的单子。"),
+        ("货从成都发到绵阳。", "货从绵阳发到成都。"),
+    ],
+)
+def test_exchanged_roles_are_two_facts(one: str, other: str) -> None:
+    with opened(one) as memory:
+        memory.write(one, user_id="ada")
+        memory.write(other, user_id="ada", created_at=time.time() + DAY)
+        assert known(memory) == sorted([one, other])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_exchanged"),
+    [
+        ("Pavel covers for Mina when she is away.", "Mina covers for Pavel when he is away.", True),
+        ("Ada signs the invoices.", "The invoices are signed by Ada.", False),
+        ("On Fridays I leave at four.", "I leave at four on Fridays.", False),
+    ],
+)
+def test_roles_are_exchanged_around_a_third_thing(one: str, other: str, *, is_exchanged: bool) -> None:
+    assert exchanges_roles(beside(read(one), read(other))) is is_exchanged
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("I live in Berlin.", "I moved to Vienna."),
+        ("I work for Philips.", "I've joined Siemens."),
+        ("I'm 34 years old.", "I turned 35 yesterday."),
+        ("I'm single.", "Rosalind and I got married last weekend."),
+        ("我在阿里上班。", "我跳槽到美团了。"),
+        ("我住在绵阳。", "上个月我搬去成都了。"),
+        ("我儿子今年五岁。", "我儿子六岁了。"),
+        ("我还单身。", "我上个月领证了。"),
+    ],
+)
+def test_a_frame_tells_that_one_thing_has_another_value(old: str, new: str) -> None:
+    assert same_attribute(stated(old), stated(new))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I moved to the next task.", "I'm married to my job.", "I am two minutes late.", "我加入了公司的篮球队。"],
+)
+def test_what_only_sounds_like_a_frame_states_nothing(text: str) -> None:
+    assert stated(text) is None
+
+
+@pytest.mark.parametrize(
+    ("told", "plain"),
+    [
+        ("Sorry, that was wrong: the depot closes at six.", "The depot closes at six."),
+        ("We don't use Trello any more, tickets are in Planner.", "Tickets are in Planner."),
+        ("说错了，仓库六点关门。", "仓库六点关门。"),
+        ("仓库换到六点关门了。", "仓库六点关门。"),
+    ],
+)
+def test_a_correction_reads_like_a_change(told: str, plain: str) -> None:
+    assert change(told) > max(0, change(plain))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The guild cap is 40 members.", "guild cap goes up to 60 members with patch 3.2, that's live already"),
+        ("大R的标准是月充值满5000。", "大R门槛提到8000一个月。"),
+    ],
+)
+def test_news_of_what_is_known_is_kept_and_without_it_the_sentence_is_not(old: str, new: str) -> None:
+    with opened(old) as memory:
+        memory.add(new, user_id="bob")
+        assert memory.get_all(user_id="bob") == []
+        memory.add(old, user_id="ada")
+        memory.add(new, user_id="ada", created_at=time.time() + DAY)
+        assert new in known(memory)
+
+
+def test_the_clearer_wording_has_more_figures_else_says_much_more_else_is_shorter() -> None:
+    assert clearer("Logs are kept.", "Logs are kept for 30 days.") == "Logs are kept for 30 days."
+    assert clearer("The depot is closed on Sundays and holidays of the state.", "Closed on Sundays.") == (
+        "The depot is closed on Sundays and holidays of the state."
+    )
+    assert clearer("Petra signs invoices.", "Invoices: Petra signs.") == "Petra signs invoices."
