@@ -7,7 +7,8 @@ What is fitted: the words of a change, on the lines of benchmarks/sentences (cor
 what else is to be kept); then two logistic regressions over the facts of a pair, on benchmarks/kept and
 benchmarks/merging. Of a story each step is paired with each later one: what
 is stale gives way to a later value; two steps that are both current stay two. A "different" pair of
-benchmarks/kept tells no new value either. --check decides on sets of the same forms that nothing is fitted to.
+benchmarks/kept tells no new value either. --check decides on sets of the same
+forms that nothing is fitted to.
 
 Printed: of texts that say the same how many are one, of different ones how many are replaced or joined, of
 new values how many replace, by language.
@@ -152,7 +153,8 @@ def _of_streams(
                 rivals, looks(line.content, compared, readers[line.language].calibration), strict=True
             ):
                 is_same = line.is_joined and slots[rival.id] == slots[line.id]
-                label: Label = "apart" if not is_same else "instead" if line.relation == "conflict" else "same"
+                joined: Label = "instead" if line.relation == "conflict" else "same"
+                label: Label = joined if is_same else "apart"
                 if line.why not in ("exact", "case/punct") or label == "apart":
                     yield Row(domain, line.language, label, IN_STREAMS, line.id, line.content, look)
             if line.relation == "conflict":
@@ -223,7 +225,7 @@ def learn(rows: Sequence[Row], others: Sequence[Row] = ()) -> dict[str, dict[str
     """Fit the second look to `rows`, and give the others their verdicts by it."""
     used = [row for row in rows if is_weighed(row.look)]
     wanted: tuple[Label, ...] = ("same", "instead")
-    weights = {
+    weights: dict[str, dict[str, float]] = {
         name: {fact: round(w, 2) for fact, w in fitted(used, name).items() if abs(w) >= 0.005}
         for name in wanted
     }
@@ -259,7 +261,7 @@ def told(rows: Iterable[Row]) -> str:
         does = "apart" if found.about < 0.5 else "instead" if found.instead >= 0.5 else "same"
         meant = next((row.label for row in line if row.label != "apart"), "apart")
         counts[meant] += 1
-        counts[f"{meant}, right"] += does == meant and (meant == "apart" or best.label == meant)
+        counts[f"{meant}, right"] += does == meant and meant in ("apart", best.label)
         counts["one"] += meant == does == "same" == best.label and found.is_one
         counts["elsewhere"] += does != "apart" and meant != "apart" and best.label == "apart"
     names = {"same": "joined", "instead": "replaced", "apart": "kept apart"}

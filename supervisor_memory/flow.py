@@ -133,16 +133,16 @@ class Outcome:
 class Remembering(_Carrying):
     """What travels through the stages of remember.
 
-    `candidates` are compared and merged, and those of `perhaps`, which may be no statements, where they speak of
-    what is known; `verbatim` records are stored as they are; `skipped` are
-    the codes of what could not be kept, for the audit, and `unkept` why each other sentence was left out,
-    which makes one row of it. `added` has the namespace of each new record. `turn_id` says what all this
-    answers: with it, the same is written once, and `is_repeated` says that some of it had been. `note` is
-    what an agent had been told, which it may repeat; None where nobody was told anything. `is_reviewed`: a
-    person has approved it, so that nothing of it waits for review. `is_unsure`: it could not be checked who
-    said it, so that all of it does. `keeps_messages`: whether `messages` are kept, word for word; None: as
-    the setting says. `is_given`: candidates and verbatim records came as they are, through `write`,
-    `add_many` or the queue, so that nothing is to be gathered from what was said.
+    `candidates` are compared and merged, and those of `perhaps`, which may be no statements, where they
+    speak of what is known; `verbatim` records are stored as they are; `skipped` are the codes of what
+    could not be kept, for the audit, and `unkept` why each other sentence was left out, which makes
+    one row of it. `added` has the namespace of each new record. `turn_id` says what all this answers:
+    with it, the same is written once, and `is_repeated` says that some of it had been. `note` is what
+    an agent had been told, which it may repeat; None where nobody was told anything. `is_reviewed`: a
+    person has approved it, so that nothing of it waits for review. `is_unsure`: it could not be
+    checked who said it, so that all of it does. `keeps_messages`: whether `messages` are kept, word
+    for word; None: as the setting says. `is_given`: candidates and verbatim records came as they are,
+    through `write`, `add_many` or the queue, so that nothing is to be gathered from what was said.
     """
 
     scope: Scope
@@ -263,7 +263,8 @@ def in_parts(said: Remembering) -> Sequence[Remembering]:
     """
     starts = range(0, max(len(said.candidates), 1), _TOGETHER)
     *firsts, last = (said.candidates[start : start + _TOGETHER] for start in starts)
-    begun = [replace(said, candidates=some, perhaps=(), verbatim=(), skipped=(), unkept=()) for some in firsts]
+    bare = replace(said, perhaps=(), verbatim=(), skipped=(), unkept=())
+    begun = [replace(bare, candidates=some) for some in firsts]
     return [*begun, replace(said, candidates=last)]
 
 

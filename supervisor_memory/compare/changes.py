@@ -1,8 +1,8 @@
 """Judge by its words whether a sentence reads like a change: a correction, a new value, an ending.
 
 Logistic regression over the features of the second reader (`understand/learned.py`), trained by
-`benchmarks/pairing.py` on the corrections and endings of benchmarks/sentences. Words like "from now on" are one of many signs: "Sorry, I got that
-wrong", 说错了, "we ditched Trello". The weights are in changes.json.
+`benchmarks/pairing.py` on the corrections and endings of benchmarks/sentences. Words like "from now on" are
+one of many signs: "Sorry, I got that wrong", 说错了, "we ditched Trello". The weights are in changes.json.
 """
 
 import json

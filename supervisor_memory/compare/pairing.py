@@ -16,7 +16,15 @@ from functools import cache
 from importlib.resources import files
 
 from supervisor_memory.compare.changes import change
-from supervisor_memory.compare.evidence import Pair, apart, of_slots, share, takes_place, things_in_common, turns
+from supervisor_memory.compare.evidence import (
+    Pair,
+    apart,
+    of_slots,
+    share,
+    takes_place,
+    things_in_common,
+    turns,
+)
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import has_cjk
 from supervisor_memory.understand.subject import of_another, same_attribute
@@ -30,6 +38,12 @@ _TURNED = 3  # pieces in common that stand the other way round: who, does what, 
 _SAME_WORDS = 0.93
 _ALIKE = 0.75
 _MOST_THINGS = 4
+_EVEN = 0.5
+_OF_LANGUAGE = (
+    *("near", "near over 0.25", "near over 0.5", "near over 0.7"),
+    *("words", "letters", "turned", "template", "change"),
+)
+"""What weighs otherwise in Chinese."""
 _ANNOUNCED = 1.0  # the change, in log odds, of a text with words as "from now on"
 _WORD = re.compile(r"[a-z0-9]+|[\u3400-\u9fff]")
 _ONE_PERSON = {"she": "he", "her": "his", "him": "his", "她": "他"}
@@ -86,10 +100,10 @@ def facts(pair: Pair, *, near: float, lead: float | None, before: Before) -> Fac
         "lead": max(0.0, lead or 0.0),
         "behind": max(0.0, -(lead or 0.0)),
         "about": _logit(before.about),
-        "is about": float(before.about >= 0.5),
-        "is about, near": float(before.about >= 0.5) * near,
-        "merges": float(before.about >= 0.5 > before.instead),
-        "replaces": float(before.about >= 0.5 <= before.instead),
+        "is about": float(before.about >= _EVEN),
+        "is about, near": float(before.about >= _EVEN) * near,
+        "merges": float(before.about >= _EVEN > before.instead),
+        "replaces": float(before.about >= _EVEN <= before.instead),
         f"apart: {before.apart or apart(pair)}": 1.0,
         "turns": float(turns(pair)),
         "takes place": float(takes_place(pair)),
@@ -102,12 +116,10 @@ def facts(pair: Pair, *, near: float, lead: float | None, before: Before) -> Fac
         "rates differ": float(_differ(old.slots.rates, new.slots.rates)),
         "limits differ": float(old.slots.limits != new.slots.limits),
     }
-    if before.about >= 0.5:
+    if before.about >= _EVEN:
         found["instead"] = _logit(before.instead)
     if has_cjk(new.text):
-        parts = ("near", "near over 0.25", "near over 0.5", "near over 0.7", "words", "letters", "turned")
-        parts += ("template", "change")
-        found |= {f"chinese: {name}": found.get(name, 0.0) for name in parts} | {"chinese": 1.0}
+        found |= {f"chinese: {name}": found.get(name, 0.0) for name in _OF_LANGUAGE} | {"chinese": 1.0}
     return {name: value for name, value in found.items() if value}
 
 

@@ -1,11 +1,12 @@
 """Decide whether a text is about the same thing as similar records, and whether it replaces them.
 
-Each pair is looked at twice. First by two logistic regressions over its evidence: is it about the same thing,
-and if so, does it replace the other? Rules come before them for plainly different things (`evidence.apart`) and
-plainly new values (`evidence.takes_place`). The weights are in `weights.json`, fitted by
-`benchmarks/tune_merging.py` to `benchmarks/merging`; each name begins with a kind of pair, "template" or "free".
-Where vectors are known, `pairing` then weighs the pair again, and the first verdict beside it: what it is not
-sure of stays two texts, and what it is sure of is one wording or a new value whatever the first look found.
+Each pair is looked at twice. First by two logistic regressions over its evidence: is it about the same
+thing, and if so, does it replace the other? Rules come before them for plainly different things
+(`evidence.apart`) and plainly new values (`evidence.takes_place`). The weights are in `weights.json`,
+fitted by `benchmarks/tune_merging.py` to `benchmarks/merging`; each name begins with a kind of pair,
+"template" or "free". Where vectors are known, `pairing` then weighs the pair again, and the first verdict
+beside it: what it is not sure of stays two texts, and what it is sure of is one wording or a new value
+whatever the first look found.
 """
 
 import json
@@ -65,8 +66,8 @@ _FAR = 0.1  # the nearness under which nothing weighs
 _ONE, _ONE_ANYWAY = 0.6, 0.8
 _INSTEAD_AT_ALL, _INSTEAD_ANYWAY = 0.15, 0.6
 _JOINED = 0.15
-"""Chances of the second look: to leave one wording, to replace, to lay both side by side. "Anyway" is where the
-first look found something else; tried out on authors that the weights had not seen."""
+"""Chances of the second look: to leave one wording, to replace, to lay both side by side. "Anyway" is where
+the first look found something else; tried out on authors that the weights had not seen."""
 _CERTAIN = frozenset({"roles"})
 _MOST_READ = 8_000
 
@@ -194,15 +195,19 @@ def _again(look: Look) -> Verdict:
         return one
     if first.instead >= INSTEAD_FROM:
         is_plain = has_another_figure(look.pair) or is_denied(look.pair)
-        return first if is_plain or found.instead >= _INSTEAD_AT_ALL else replace(first, about=0.0, apart="unsure")
+        return (
+            first
+            if is_plain or found.instead >= _INSTEAD_AT_ALL
+            else replace(first, about=0.0, apart="unsure")
+        )
     if found.instead >= _INSTEAD_ANYWAY:
         return another
     return first if found.same >= _JOINED else replace(first, about=0.0, apart="unsure")
 
 
 def _is_of_another_kind(pair: Pair) -> bool:
-    """Whether no likeness makes one thing of two: both state an attribute, and not the same, or are of this year
-    and of the last."""
+    """Whether no likeness makes one thing of two: both state an attribute, and not the same, or are of this
+    year and of the last."""
     old, new = pair.old, pair.new
     if old.stated is not None and new.stated is not None and old.stated.attribute != new.stated.attribute:
         return True

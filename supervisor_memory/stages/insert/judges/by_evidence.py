@@ -33,8 +33,8 @@ def by_evidence(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decisi
 
 
 def _in_another_kind(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decision | None:
-    """What a candidate says again, or tells a change of, of a record of the other kind, facts or profile: "fish
-    comes on Tuesdays" states a fact, "from now on, fish comes on Thursdays" reads like a wish."""
+    """What a candidate says again, or tells a change of, of a record of the other kind, facts or profile:
+    "fish comes on Tuesdays" states a fact, "from now on, fish comes on Thursdays" reads like a wish."""
     kind = next(kind for kind in _STATED if kind != candidate.kind)
     decision = in_one_kind(candidate, rivals.of_kind(kind), view, kind=kind)
     if isinstance(decision, Merge):
@@ -74,9 +74,7 @@ def is_of_what_is_known(candidate: Candidate, rivals: Rivals, view: ReadStore) -
     ]
     if tells_a_change(candidate.content) and any(each >= _NOT_FAR for each, _ in near):
         return True
-    return any(
-        each >= _NEAR and shares_words(beside(read(record.content), said)) for each, record in near
-    )
+    return any(each >= _NEAR and shares_words(beside(read(record.content), said)) for each, record in near)
 
 
 def by_model(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decision:
