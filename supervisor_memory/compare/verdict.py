@@ -17,6 +17,7 @@ from importlib.resources import files
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
+from supervisor_memory.compare.changes import change
 from supervisor_memory.compare.evidence import (
     Pair,
     apart,
@@ -68,6 +69,7 @@ _INSTEAD_AT_ALL, _INSTEAD_ANYWAY = 0.15, 0.6
 _JOINED = 0.15
 """Chances of the second look: to leave one wording, to replace, to lay both side by side. "Anyway" is where
 the first look found something else; tried out on authors that the weights had not seen."""
+_TOLD = 0.5  # log odds of a change, from which a text replaces what it has little in common with
 _CERTAIN = frozenset({"roles"})
 _MOST_READ = 8_000
 
@@ -186,11 +188,12 @@ def _again(look: Look) -> Verdict:
         return first
     one = replace(first, about=max(first.about, found.same), instead=0.0, apart="", is_one=True)
     another = replace(first, about=max(first.about, found.instead), instead=1.0, apart="")
-    differs = look.pair.is_template and _have_other_figures(look.pair)
+    differs = _are_of_two_sides(look.pair) or (look.pair.is_template and _have_other_figures(look.pair))
+    is_told = look.pair.new.announces or change(look.pair.new.text) > _TOLD
     if first.about < _EVEN:  # nothing so far
         if found.same >= _ONE_ANYWAY and not differs:
             return one
-        return another if found.instead >= _INSTEAD_ANYWAY else first
+        return another if is_told and found.instead >= _INSTEAD_ANYWAY else first
     if found.same >= _ONE and found.same > found.instead and not differs:
         return one
     if first.instead >= INSTEAD_FROM:
@@ -200,7 +203,7 @@ def _again(look: Look) -> Verdict:
             if is_plain or found.instead >= _INSTEAD_AT_ALL
             else replace(first, about=0.0, apart="unsure")
         )
-    if found.instead >= _INSTEAD_ANYWAY:
+    if is_told and found.instead >= _INSTEAD_ANYWAY:
         return another
     return first if found.same >= _JOINED else replace(first, about=0.0, apart="unsure")
 
@@ -212,6 +215,12 @@ def _is_of_another_kind(pair: Pair) -> bool:
     if old.stated is not None and new.stated is not None and old.stated.attribute != new.stated.attribute:
         return True
     return pair.is_template and old.relative != new.relative
+
+
+def _are_of_two_sides(pair: Pair) -> bool:
+    """Whether only one of two texts denies something, or names one of two sides: with VAT, net of VAT."""
+    old, new = pair.old.slots, pair.new.slots
+    return old.is_negative != new.is_negative or old.sides != new.sides
 
 
 def _have_other_figures(pair: Pair) -> bool:

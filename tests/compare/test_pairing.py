@@ -116,7 +116,7 @@ def test_a_correction_reads_like_a_change(told: str, plain: str) -> None:
     [
         (
             "The guild cap is 40 members.",
-            "guild cap goes up to 60 members, that's live already",
+            "guild cap goes up to 60 members with patch 3.2, it's live already",
         ),
         ("大R的标准是月充值满5000。", "大R门槛提到8000一个月。"),
     ],
