@@ -86,7 +86,7 @@ class Gguf(BaseChatModel):
 def model_named(name: str) -> Any:
     """The model of a name or a .gguf file."""
     if name.endswith(".gguf"):
-        from llama_cpp import Llama
+        from llama_cpp import Llama  # type: ignore[import-not-found]  # installed by hand
 
         return Gguf(llama=Llama(name, n_ctx=8_192, verbose=False))
     from langchain.chat_models import init_chat_model
@@ -125,7 +125,7 @@ def by_mem0(model: Any, text: str, at: float, known: Known) -> Known:
 
 def by_langmem(model: Any, text: str, at: float, known: Known) -> Known:
     """One call of langmem's memory manager, as it comes; the model has to call tools."""
-    from langmem import create_memory_manager
+    from langmem import create_memory_manager  # type: ignore[import-untyped]  # it ships no types
 
     manager = create_memory_manager(model, enable_deletes=True)
     found = manager.invoke({"messages": [{"role": "user", "content": text}], "existing": list(known)})

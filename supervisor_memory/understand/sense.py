@@ -50,7 +50,7 @@ class Sense:
         near = nearness(vector[None] - self.centre, self.landmarks)[0]
         score = self.bias + self.words * logit(by_words.chance) + float(near @ self.weights)
         chance = 1 / (1 + math.exp(-score))
-        return replace(by_words, chance=chance, is_lasting=chance >= self.least)
+        return replace(by_words, chance=chance, is_lasting=chance >= self.least, by_sense=True)
 
 
 def nearness(vectors: "NDArray[float32]", landmarks: "NDArray[float32]") -> "NDArray[Any]":

@@ -99,6 +99,8 @@ _LEAST_SPEAKERS = 2
 def without_pasted(text: str) -> str:
     """The text with its pasted parts replaced by as many spaces, so that positions stay the same."""
     text = _PASTED["block"].sub(lambda block: _PASTED["blanked"].sub(" ", block[0]), text)
+    if handed := _PASTED["handed_over"].search(text):
+        text = text[: handed.start("text")] + _PASTED["blanked"].sub(" ", handed["text"])
     if "\n" not in text:
         return " " * len(text) if _PASTED["quoted_line"].match(text) else text
     lines = text.split("\n")
@@ -191,7 +193,8 @@ class Statement:
 
     `kind` is set if the sentence is worth remembering; `text` is the sentence as it was written, and `start`
     its place in the message. `retracts` is the part taken back: "I want tables" of "forget that I want
-    tables". `learned` is what the second reader says of a sentence on which the rules have no verdict.
+    tables". `learned` is what the second reader says of a sentence on which the rules have no verdict, or
+    which they would keep.
     """
 
     text: str
@@ -202,6 +205,11 @@ class Statement:
     start: int = 0
     retracts: str | None = None
     learned: Learned | None = None
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether the second reader keeps it, and no rule."""
+        return self.reason in (LEARNED_WISH, LEARNED_FACT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,13 +454,32 @@ def _twice(found: Statement) -> Statement:
     What is quoted says nothing by itself: 'Proofread: "I prefer the early shift."' is too little to judge.
     """
     text = normal(found.text)
-    if found.reason != "none" or not _says_enough(masked(text)):
+    is_ruled = found.kind is not None and found.retracts is None and not _announced(masked(text))[1]
+    if not (is_ruled or found.reason == "none") or not _says_enough(masked(text)):
         return found
-    return decided(found, weigh(text, weights()))
+    said = without_address(_wish(text)) if is_ruled else text  # "could you …?" reads like a question
+    learned = weigh(said, weights())
+    return replace(found, learned=learned) if is_ruled else decided(found, learned)
+
+
+def believed(found: Statement) -> Statement:
+    """What the rules would keep, unless the second reader doubts it. Others stay as they are.
+
+    What the user announces ("remember that …") is not doubted; nor is, by its words alone, what has words of
+    wishing or defining.
+    """
+    learned = found.learned
+    if found.kind is None or found.is_learned or learned is None or not learned.is_doubtful:
+        return found
+    if not learned.by_sense and found.reason not in _TELLING:
+        return found
+    return replace(found, does="nothing", reason="doubted", kind=None, definition=None)
 
 
 def decided(found: Statement, learned: Learned) -> Statement:
-    """A sentence on which the rules have no verdict, with that of the second reader."""
+    """A sentence with what the second reader says of it, which decides where the rules have no verdict."""
+    if found.kind is not None and not found.is_learned:
+        return replace(found, learned=learned)
     if not learned.is_lasting:
         return replace(found, does="nothing", reason="none", kind=None, learned=learned)
     is_users = _WISHES["about_the_user"].search(masked(normal(found.text)))
@@ -467,6 +494,7 @@ def decided(found: Statement, learned: Learned) -> Statement:
 
 
 _EVEN = 0.5
+_TELLING = ("personal-fact", "habit", "decision", "correction", "house-rule")
 _PERHAPS = 0.25
 """The chance from which a sentence that is not kept by itself may still tell news of what is known."""
 

@@ -225,6 +225,44 @@ def test_what_nobody_said_is_refused_with_a_reason(say: Say, content: str, code:
         assert refused(memory) == {code}
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Halvard's budget is 450 dollars",
+        "The budget is 450 dollars. Halvard has approved it",
+        "Maria Lopez manages the budget",
+        "预算由陈静负责",
+        "王磊是预算的负责人",
+        "预算 450 美元，经理是何琳",
+    ],
+)
+def test_an_invented_name_is_refused_where_no_capital_tells_it(content: str) -> None:
+    said = "I told Priya the budget is 450 dollars. 预算 450 美元。"
+    told = {"do": "add", "content": content, "quote": "the budget is 450 dollars"}
+    with opened(answer(told)) as memory:
+        by_add(memory, said)
+        assert content not in texts(memory)
+        assert refused(memory) == {"invented-name"}
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("I eat no meat", "Vegetarian, eats no meat"),
+        ("money should be told in euros", "Currency is the euro"),
+        ("we bill from Kiel", "Invoicing is done in Kiel"),
+        ("my boss is Priya, she checks the budget", "Priya is the manager and checks the budget"),
+        ("钱都用欧元", "金额用欧元"),
+        ("我们白天不开会", "白天不开会"),
+        ("我老板叫何琳", "何琳是用户的老板"),
+    ],
+)
+def test_words_at_a_names_place_are_no_names(said: str, told: str) -> None:
+    with opened(answer({"do": "add", "content": told, "kind": "domain-facts", "quote": said})) as memory:
+        by_add(memory, said)
+        assert told in texts(memory)
+
+
 @both_ways
 @pytest.mark.parametrize(
     ("said", "told"),

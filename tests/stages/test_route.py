@@ -266,7 +266,7 @@ def test_a_definition_goes_to_the_facts(text: str) -> None:
 
 @pytest.mark.parametrize("text", NOTHING_TO_WRITE)
 def test_rules_take_nothing_of_this_for_lasting(text: str) -> None:
-    assert [each for each in read_statements(text).worth_keeping if each.learned is None] == []
+    assert [each for each in read_statements(text).worth_keeping if not each.is_learned] == []
 
 
 def test_of_what_states_nothing_lasting_the_second_reader_lets_at_most_one_in_fifty_pass() -> None:

@@ -19,7 +19,7 @@ from supervisor_memory.testing.ports import ports, record
 FIRST, SECOND = Scope("ada", session_id="s1"), Scope("ada", session_id="s2")
 ROTTERDAM = "The export to Rotterdam slipped because the whole team of Lena was ill in March."
 ASKED = "Why did the export to Rotterdam slip?"
-CHINESE = "去鹿特丹的出口推迟了，因为莉娜的团队三月份都病了。"
+CHINESE = "去鹿特丹的出口又推迟了，因为莉娜他们三月份都病倒了。"
 
 
 def opened(**settings: Any) -> SupervisorMemory:

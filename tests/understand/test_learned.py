@@ -13,7 +13,7 @@ from supervisor_memory.embedding.protocol import Matrix
 from supervisor_memory.errors import EmbeddingError
 from supervisor_memory.understand import learned
 from supervisor_memory.understand.sense import sense_of
-from supervisor_memory.understand.statements import judge, normal, read_statements
+from supervisor_memory.understand.statements import believed, judge, normal, read_statements
 
 STATED_WITHOUT_A_RULE = [
     "The Kiel branch closes at five on Fridays.",
@@ -52,8 +52,11 @@ def test_a_statement_before_a_request_is_kept_without_the_request(memory: Superv
 @given(st.text(max_size=300))
 def test_a_verdict_of_the_rules_stands(text: str) -> None:
     for each in read_statements(text).all:
-        if each.learned is not None:
-            assert judge(each.text).reason == "none"
+        ruled = judge(each.text)
+        if each.is_learned:
+            assert ruled.reason == "none"
+        else:
+            assert (each.kind, each.reason) == (ruled.kind, ruled.reason)
 
 
 @given(st.text(max_size=300))
@@ -87,6 +90,7 @@ class _Watched(MiniLM):
         return super().embed_documents(texts)
 
 
+PATIENT = Settings(backend="in_memory", write_timeout_ms=60_000, search_timeout_ms=60_000)
 LASTING, PASSING = (
     "Our Kiel branch answers the phone in Danish too.",
     "The printer on the third floor beeps again.",
@@ -118,7 +122,7 @@ def test_words_alone_decide_where_the_embedder_fails() -> None:
         bare.add([{"role": "user", "content": STATED_WITHOUT_A_RULE[0]}], user_id="ada")
         (same,) = bare.get_all(user_id="ada")
     assert record.metadata["extracted"] == same.metadata["extracted"]
-    with SupervisorMemory(settings, embedder=_Watched()) as whole:
+    with SupervisorMemory(PATIENT, embedder=_Watched()) as whole:
         whole.add([{"role": "user", "content": STATED_WITHOUT_A_RULE[0]}], user_id="ada")
         (weighed,) = whole.get_all(user_id="ada")
     assert weighed.metadata["extracted"]["confidence"] != record.metadata["extracted"]["confidence"]
@@ -126,7 +130,7 @@ def test_words_alone_decide_where_the_embedder_fails() -> None:
 
 def test_the_vector_of_a_sentence_that_is_kept_is_made_once() -> None:
     watched = _Watched()
-    with SupervisorMemory(Settings(backend="in_memory"), embedder=watched) as memory:
+    with SupervisorMemory(PATIENT, embedder=watched) as memory:
         memory.add([{"role": "user", "content": STATED_WITHOUT_A_RULE[0]}], user_id="ada")
         (record,) = memory.get_all(user_id="ada")
         assert [text for call in watched.calls for text in call].count(record.content) == 1
@@ -136,8 +140,88 @@ def test_the_vector_of_a_sentence_that_is_kept_is_made_once() -> None:
 
 def test_the_sentences_of_a_message_go_to_the_embedder_in_one_call_of_twenty_at_most() -> None:
     watched = _Watched()
-    told = " ".join(f"Our branch number {n} answers the phone in Danish too." for n in range(60))
-    with SupervisorMemory(Settings(backend="in_memory"), embedder=watched) as memory:
+    told = " ".join(f"Our branch number {n} answers the phone in Danish too." for n in range(25))
+    with SupervisorMemory(PATIENT, embedder=watched) as memory:
         memory.add([{"role": "user", "content": told}], user_id="ada", session_id="s")
     asked = [call for call in watched.calls if all("branch number" in text for text in call)]
     assert len(asked[0]) == 20
+
+
+DOUBTED = [
+    "他要是不答应我就搬去滨江，离公司还近",
+    "Classified the request as a forecasting question.",
+]
+
+
+@pytest.mark.parametrize("text", DOUBTED)
+def test_what_the_rules_would_keep_is_held_back_where_the_second_reader_doubts_it(
+    memory: SupervisorMemory, text: str
+) -> None:
+    assert judge(text).kind is not None
+    (stated,) = (each for each in read_statements(text).all if each.kind is not None)
+    assert stated.learned is not None
+    assert stated.learned.is_doubtful
+    memory.add([{"role": "user", "content": text}], user_id="ada")
+    assert memory.get_all(user_id="ada") == []
+    (row,) = memory.backend.audit.tail(9, op="skip")
+    assert "doubted" in row.event["reason"]
+
+
+@pytest.mark.parametrize("text", DOUBTED)
+def test_what_is_written_or_announced_is_not_doubted(memory: SupervisorMemory, text: str) -> None:
+    memory.write(text, user_id="ada")
+    assert [record.content for record in memory.get_all(user_id="ada")] == [text]
+    lead = "请记住：" if text[0] > "z" else "Please remember: "
+    (found,) = read_statements(lead + text).worth_keeping
+    assert believed(found).kind is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Let's say our fiscal year starts in July.",
+        "Pretend churn means ten days without a visit and give me the count.",
+        "Assume that we count weekends from now on.",
+        "假装退货算销售，以后都这样算。",
+        "比方说我们的财年从七月开始。",
+    ],
+)
+def test_what_is_only_supposed_is_no_statement(text: str) -> None:
+    assert [(each.kind, each.reason) for each in read_statements(text).all] == [(None, "hypothetical")]
+
+
+@pytest.mark.parametrize(
+    "text", ["If a query would scan more than 100 GB, ask me first.", "如果超过一百G，先问我。"]
+)
+def test_a_wish_for_a_case_is_not_supposed(text: str) -> None:
+    assert judge(text).reason != "hypothetical"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Rob reckons pie charts should always be banned.",
+        "My sister insists on short answers from now on.",
+        "小陈觉得以后都该用折线图。",
+    ],
+)
+def test_what_somebody_else_thinks_is_theirs(text: str) -> None:
+    assert [each.reason for each in read_statements(text).all] == ["reported"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Translate into Dutch: I prefer to pay by invoice. I live in Ghent.",
+        "Please proofread this: From now on I want tables.",
+        "翻成英文：我喜欢开发票付款。我住在绵阳。",
+        "帮我润色：以后请都用表格。",
+    ],
+)
+def test_a_text_to_be_worked_on_states_nothing(text: str) -> None:
+    assert read_statements(text).worth_keeping == ()
+
+
+def test_a_wish_about_such_work_is_one() -> None:
+    (found,) = read_statements("以后翻译成英文：标题别翻。").worth_keeping
+    assert found.kind == "user-profile"

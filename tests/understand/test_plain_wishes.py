@@ -111,4 +111,4 @@ def test_what_is_plainly_said_is_kept(text: str) -> None:
     ],
 )
 def test_no_rule_takes_what_only_looks_like_it(text: str) -> None:
-    assert [each for each in read_statements(text).worth_keeping if each.learned is None] == []
+    assert [each for each in read_statements(text).worth_keeping if not each.is_learned] == []

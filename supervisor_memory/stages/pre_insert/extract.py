@@ -33,6 +33,7 @@ from supervisor_memory.understand.statements import (
     SMALL_TALK,
     Definition,
     Statement,
+    believed,
     masked,
     normal,
     perhaps_stated,
@@ -114,7 +115,7 @@ def read_user(
         return Extracted()
     said = replace(source, source_class="user", message_id=message.id, speaker=message.name)
     read = read_statements(message.content)
-    read = replace(read, all=tuple(again(read.all)))
+    read = replace(read, all=tuple(map(believed, again(read.all))))
     kept = read.worth_keeping
     perhaps = {} if read.refusal else {each: unsure for each in read.all if (unsure := perhaps_stated(each))}
     return Extracted(
@@ -153,7 +154,7 @@ def _of_statement(statement: Statement, source: Source) -> Candidate:
         about = _about(statement.text, kind, statement.definition)
         found = _candidate(content, kind, source, about=about, evidence=statement.text)
     at = (statement.start, statement.start + len(statement.text))
-    if learned := statement.learned:
+    if statement.is_learned and (learned := statement.learned):
         found = replace(found, confidence=learned.chance)
         return noted(found, by="learned", rule=statement.reason, at=at, marks=learned.marks)
     found = replace(found, confidence=_CONFIDENCE.get(statement.reason, _USUAL_CONFIDENCE))

@@ -331,7 +331,11 @@ _APART = 1e-6  # seconds between two messages of one turn; times since 1970 have
 
 def _by_sense(read: Sequence[Statement], *, view: NoStore) -> Sequence[Statement]:
     """Sentences as the second reader judges them by their sense, too, where an embedder answers."""
-    asked = [each for each in read if each.learned is not None and each.learned.chance >= ASKED_FROM]
+    asked = [
+        each
+        for each in read
+        if each.learned is not None and (each.kind is not None or each.learned.chance >= ASKED_FROM)
+    ]
     asked = asked[:_MOST_BY_SENSE]
     embedder = view.embedder if asked else None
     sense = sense_of(embedder.fingerprint) if embedder is not None else None

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from supervisor_memory.compare.slots import Slots
+from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.prompts import shape
 from supervisor_memory.language.terms import has_cjk, terms
 from supervisor_memory.model.records import (
@@ -34,7 +35,8 @@ from supervisor_memory.stages.post_retrieval.format import strip_notes
 from supervisor_memory.stages.pre_insert import extract
 from supervisor_memory.stages.pre_insert.claim import Operation, Unusable, read_claim
 from supervisor_memory.understand.dates import named_dates
-from supervisor_memory.understand.statements import is_small_talk, read_statements, without_pasted
+from supervisor_memory.understand.learned import is_ordinary
+from supervisor_memory.understand.statements import is_small_talk, normal, read_statements, without_pasted
 
 NAME: Final = "remember"
 """The name of the prompt, and of the schema of its answer."""
@@ -46,6 +48,7 @@ _LONGEST_RECORD = 300  # characters; a longer one would be cut, and an update wo
 _LEAST_QUOTE, _LEAST_QUOTE_ZH = 4, 2
 _ANOTHERS, _OWN = 0.8, 1 / 3
 _SET_ASIDE = ("deleted", "stale", "quarantined")
+_NAMES = lexicon("names")
 _NOT_NAMES = frozenset({"i", "user", "users"})
 
 
@@ -389,8 +392,22 @@ def _invented(content: str, known: Sequence[Heard], at: float) -> str | None:
         for when in named_dates(content, at):
             if not any(when.start < end and start < when.end for start, end in spans):
                 return "invented-date"
-    names = {name for name in mine.identifiers if name not in _NOT_NAMES}
+    names = {name for name in (*mine.identifiers, *_first_names(content)) if name not in _NOT_NAMES}
     return "invented-name" if any(_key(name) not in text for name in names) else None
+
+
+def _first_names(content: str) -> Iterator[str]:
+    """What must be a name by its place alone; a word that many use is none."""
+    text = normal(content)
+    for match in _NAMES["begins_with"].finditer(text):
+        yield from (each.lower() for each in match["name"].split() if not _is_word(each.lower()))
+    for match in _NAMES["called_zh"].finditer(text):
+        if not is_ordinary(match["name"][:2]):
+            yield match["name"]
+
+
+def _is_word(word: str) -> bool:
+    return word.endswith("ing") or is_ordinary(word) or is_ordinary(word.removesuffix("s"))
 
 
 def _day(at: float) -> str:
