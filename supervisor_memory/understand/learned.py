@@ -23,6 +23,7 @@ class Learned:
     the assistant rather than tells something, both in [0, 1]. `marks` are the pieces of the sentence that
     weighed most, the strongest first. `is_lasting` says that the chance is enough to keep it, `is_doubtful`
     that it is too small to believe a rule that would keep it. `by_sense`: an embedder was asked, too.
+    `is_familiar`: the weights know half of its words, as they do of a language they were trained in.
     """
 
     chance: float
@@ -30,10 +31,11 @@ class Learned:
     marks: tuple[str, ...]
     is_lasting: bool = False
     by_sense: bool = False
+    is_familiar: bool = True
 
     @property
     def is_doubtful(self) -> bool:
-        return self.chance < DOUBTED_UNDER
+        return self.is_familiar and self.chance < DOUBTED_UNDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ _SHOWN = 3
 _CUT = re.compile(r"[,;，；、 ]+$")
 _READABLE = re.compile(rf"[^~<>^$,.]*[a-z{HAN}][^~<>^$,.]*")
 _WORD = re.compile(rf"[A-Za-z']+|\d+|[{HAN}]|[?!:,.;？！：，。；、]")
+_LETTERS = re.compile(rf"[A-Za-z']+|[{HAN}]|[^\W\d_]+")
 _ENDINGS = ("ing", "ed", "ly", "s")
 _FIRST, _LAST = 5, 5
 
@@ -107,7 +110,9 @@ def weigh(text: str, weights: Weights) -> Learned:
     told = (each for each in known if _READABLE.fullmatch(each) and known[each][0] > 0)
     shown = sorted(told, key=lambda each: (-known[each][0], each))[:_SHOWN]
     chance = _chance(lasting)
-    return Learned(chance, _chance(wish), tuple(shown), chance >= weights.least)
+    words = {each.lower() for each in _LETTERS.findall(text)}
+    is_familiar = 2 * len(words & known.keys()) >= len(words)
+    return Learned(chance, _chance(wish), tuple(shown), chance >= weights.least, is_familiar=is_familiar)
 
 
 def is_ordinary(word: str) -> bool:
