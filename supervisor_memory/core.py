@@ -38,6 +38,7 @@ from supervisor_memory.upkeep.automatic import Digests, MessageVectors, Rarely
 from supervisor_memory.upkeep.desk import Upkeep
 from supervisor_memory.upkeep.edit import Curator
 from supervisor_memory.upkeep.erase import Receipt
+from supervisor_memory.upkeep.experience import Experience
 from supervisor_memory.upkeep.forget import Forgotten
 from supervisor_memory.upkeep.hints import Hints
 from supervisor_memory.upkeep.queue.queue import Queue
@@ -66,6 +67,10 @@ def _reader(memory: "Memory") -> Reader:
 
 def _upkeep(memory: "Memory") -> Upkeep:
     return memory.upkeep
+
+
+def _experience(memory: "Memory") -> Experience:
+    return memory.experience
 
 
 class Memory:
@@ -148,6 +153,7 @@ class Memory:
             insert=self._insert,
             redact=redactor.text,
         )
+        self.experience = Experience(self.services, trail)
         self._open_desks(trail)
         if isinstance(self.backend, Journals):
             self.backend.decides_again(functools.partial(self._writer.decide_again, self.backend.store))
@@ -166,13 +172,22 @@ class Memory:
             writing=lambda: services.ports(settings.write_timeout_ms),
             trail=trail,
         )
+        self.experience = self.experience.of_reader(trail, curator)
         by_itself = self._rarely, self._vectors, self._digests
         self._writer = Writer(
-            services, self.recipe, trail, curator, self.queue, self.hints, *by_itself, self._keep_messages
+            services,
+            self.recipe,
+            trail,
+            curator,
+            self.queue,
+            self.hints,
+            *by_itself,
+            self._keep_messages,
+            self.experience,
         )
         self._reader = Reader(services, self.recipe, curator, trail, self._quotes)
         self.review = Desk(services, self.recipe.insert, curator, trail)
-        self.upkeep = Upkeep(services, self.queue, trail, self.recipe)
+        self.upkeep = Upkeep(services, self.queue, trail, self.recipe, self.experience)
         self.audit = Audit(services, self.queue, trail)
 
     @classmethod
@@ -247,6 +262,8 @@ class Memory:
     route = passed_on(_reader, Reader.route)
     summarize = passed_on(_reader, Reader.summarize)
     preview = passed_on(_reader, Reader.preview)
+
+    rate = passed_on(_experience, Experience.rate)
 
     erase = passed_on(_upkeep, Upkeep.erase)
     reembed = passed_on(_upkeep, Upkeep.reembed)
@@ -331,6 +348,7 @@ class Memory:
             def log(scope: Scope) -> None:
                 tell(self.services.scope(scope))
 
+            self.experience.told(scope, found.note.hits)
             if found.note.degraded:
                 self._trail.degraded("recall", scope, ports.reasons, ports=ports)
             if note := found.note:  # the ids apart: loggers that write JSON print all they are given
@@ -377,6 +395,7 @@ class Memory:
         False: the time ran out, or one of these failed.
         """
         until = time.monotonic() + seconds
+        self.experience.flush()
         is_read = self.queue.flush(seconds=seconds)
         is_embedded = is_read and self._vectors.flush(seconds=until - time.monotonic())
         return self._digests.flush(seconds=until - time.monotonic()) and is_embedded
@@ -389,6 +408,7 @@ class Memory:
         here to be written.
         """
         try:
+            self.experience.flush()
             self._vectors.close()
             self._digests.close()
             self.queue.close()
@@ -439,6 +459,7 @@ class Memory:
     arecall = twin(recall)
     apreview = twin(preview)
     aremember = twin(remember)
+    arate = twin(rate)
     aflush = twin(flush)
     aclose = twin(close)
 

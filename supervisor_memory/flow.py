@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
+from supervisor_memory.model.arguments import check_score
 from supervisor_memory.model.decisions import Decision, Rivals
 from supervisor_memory.model.records import (
     MAX_MESSAGE_BYTES,
@@ -120,13 +121,24 @@ class Recalling(_Carrying):
 class Outcome:
     """What a sub-agent brought back: its answer, a conclusion object, and files, SQL and the like.
 
-    `asked` is what the user had said, which all this answers: an issue key in it names the task.
+    `asked` is what the user had said, which all this answers: an issue key in it names the task. `score` is
+    how good it was, from 0 to 1; None: nobody says. `error` is what it failed with; then nothing of it is
+    kept as a conclusion.
+
+    Raises:
+        InvalidContent: the score is no number from 0 to 1.
     """
 
     final_answer: str | None = None
     conclusion: object | None = None
     side_effects: tuple[Any, ...] = ()
     asked: str = ""
+    score: float | None = None
+    error: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.score is not None:
+            check_score(self.score)
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +309,7 @@ def redacted(said: Remembering, redactor: Redactor) -> Remembering:
             conclusion=redacted_text(concluded, redactor) if isinstance(concluded, str) else concluded,
             side_effects=tuple(redactor.value(each) for each in brought.side_effects),
             asked=redacted_text(brought.asked, redactor),
+            error=None if brought.error is None else redacted_text(brought.error, redactor),
         ),
         candidates=tuple(redacted_candidate(each, redactor) for each in said.candidates),
         perhaps=tuple(redacted_candidate(each, redactor) for each in said.perhaps),

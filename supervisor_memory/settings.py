@@ -258,6 +258,15 @@ class Settings(BaseSettings):
         ),
         "SQL and shell commands, as globs in lower case, that only look; a call with one is no event.",
     )
+    experience: bool = _named(
+        "MEMORY_EXPERIENCE",
+        True,
+        "Learn from calls of tools that failed and then worked, and tell it to the agent that calls the tool; see "
+        "docs/experience.md.",
+    )
+    experience_days: float = _named(
+        "MEMORY_EXPERIENCE_DAYS", 180, "Days a lesson is told after it was learned or held last.", gt=0
+    )
     queue_worker: bool = _named(
         "MEMORY_QUEUE_WORKER",
         True,

@@ -45,6 +45,7 @@ def blocks(page: str, language: str) -> list[str]:
 WITH_PROGRAMS = (
     "disclosure",
     "embedders",
+    "experience",
     "extracting",
     "journal",
     "long-threads",

@@ -666,6 +666,8 @@ CONVERSATION: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("add_many", (["a b", "a b", {"content": "c d", "speaker": "Ann"}],), {"user_id": "u1"}),
     ("remember", ("delayed means more than 15 minutes.", Scope("u1", session_id="s1")), {}),
     ("recall", ("what does delayed mean?", Scope("u1")), {}),
+    ("rate", ("run-1", 0.5), {"user_id": "u1"}),
+    ("rate", ("run-1", 1.5), {"user_id": "u1"}),
     ("preview", ("what does delayed mean?", Scope("u1")), {"settings": {"max_notes": 1}}),
     ("preview", ("what does delayed mean?", Scope("u1")), {"settings": {"no_such": 1}}),
     ("search", ("GMV",), {"user_id": "u1", "threshold": 0}),

@@ -14,14 +14,16 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
 from langgraph._internal._constants import CONFIG_KEY_RUNTIME, CONFIG_KEY_SCRATCHPAD
+from langgraph.errors import GraphBubbleUp
 from langgraph.pregel._read import ChannelRead
 from langgraph.store.base import BaseStore
 
 from supervisor_memory.core import Memory, Recalled
 from supervisor_memory.errors import IdentityConflict, IdentityError
 from supervisor_memory.flow import Outcome
-from supervisor_memory.host.prompts import NO_NOTE, Placement, Telling, is_explaining
+from supervisor_memory.host.prompts import NO_NOTE, Hearing, Placement, Telling, is_explaining
 from supervisor_memory.host.run.beginning import Beginning, Beginnings, beginning_of, plain, texts_in
 from supervisor_memory.host.run.checkpoints import Checkpoints
 from supervisor_memory.host.run.identity import acting_scope, checked, placed_by_host, users_of
@@ -39,9 +41,11 @@ from supervisor_memory.model.arguments import as_messages
 from supervisor_memory.model.records import AuditEvent, Filter, Note, Scope
 from supervisor_memory.ports import guarded
 from supervisor_memory.stages.post_retrieval.unsaid import what_became
+from supervisor_memory.upkeep.queue.capture import reports_failure
 from supervisor_memory.wiring.trail import event_of
 
 _MOST_CALLS = 1024
+_LONGEST_FAILURE = 4_000
 _log = logging.getLogger("supervisor_memory")
 
 
@@ -259,7 +263,14 @@ class Hooks(Beginnings):
 
         note = guarded(look, otherwise=lambda error: self.missed("recall", scope, error))
         anchors = (asked, task or ("" if scope.agent_id is None else _last_human(messages)))
-        told = Telling(note, scope.agent_id, self.placement, tuple(a for a in anchors if a), hidden)
+        told = Telling(
+            note,
+            scope.agent_id,
+            self.placement,
+            tuple(a for a in anchors if a),
+            hidden,
+            self._hearing(scope, begun),
+        )
         tell = (lambda: found[0].tell(scope)) if found and note else None
         return Visit(scope, told, begun, seen, tell)
 
@@ -375,6 +386,76 @@ class Hooks(Beginnings):
             lambda: self.memory.queue.takes(str(call["name"]), call["args"]), otherwise=lambda error: False
         )
 
+    def may_teach(self, call: Mapping[str, Any], result: Any, scope: Scope) -> bool:
+        """Whether a tool call has to be heard by `tried`; no, for most that work. Reads no store."""
+        failed = self.failure_of(result, call) is not None
+        return self.memory.experience.wants(str(call["name"]), scope, failed=failed)
+
+    def tried(
+        self,
+        call: Mapping[str, Any],
+        result: Any,
+        scope: Scope | IdentityError,
+        begun: Beginning | None,
+    ) -> None:
+        """Hear how a tool call went: what it answered, or the exception it ended in. Never raises."""
+        name = str(call["name"])
+        if isinstance(scope, IdentityError) or isinstance(result, GraphBubbleUp) or is_explaining():
+            return
+
+        def hear() -> None:
+            error = self.failure_of(result, call)
+            heard = self.memory.experience
+            if is_memory_name(name) or not heard.wants(name, scope, failed=error is not None):
+                return
+            asked = "" if begun is None else begun.asked
+            call_id = None if call.get("id") is None else str(call["id"])
+            heard.heard(name, call["args"], scope, error=error, call_id=call_id, asked=asked)
+
+        guarded(hear, otherwise=lambda error: self.missed("experience", scope, error))
+
+    def _hearing(self, scope: Scope, begun: Beginning | None) -> Hearing | None:
+        """What listens to the tools that an actor calls, wherever they are: in nodes, functions, hidden."""
+
+        def heard(tool: BaseTool, given: Any, answer: Any, call_id: str | None) -> Callable[[], None] | None:
+            call: dict[str, Any] = {"name": tool.name, "args": {}, "id": call_id}
+            if not self.may_teach(call, answer, scope):
+                return None
+
+            def hear() -> None:
+                own = tool.args  # without what LangGraph injects
+                args = (
+                    {name: value for name, value in given.items() if name in own}
+                    if isinstance(given, Mapping)
+                    else {"input": given}
+                )
+                self.tried({**call, "args": args}, answer, scope, begun)
+
+            return lambda: guarded(hear, otherwise=lambda error: None)
+
+        return Hearing(heard, self.memory.bridge.run) if self.memory.settings.experience else None
+
+    def failure_of(self, result: Any, call: Mapping[str, Any]) -> str | None:
+        """What a tool call failed with, or an exception; None: it worked."""
+        if isinstance(result, BaseException):
+            return f"{type(result).__name__}: {str(result)[:_LONGEST_FAILURE]}"
+        if isinstance(result, str):
+            return result[:_LONGEST_FAILURE] if reports_failure(result) else None
+        told = [result] if isinstance(result, ToolMessage) else new_messages({}, result, self.keys)
+        for message in told:
+            if isinstance(message, ToolMessage) and message.tool_call_id == call.get("id"):
+                text = message.text[:_LONGEST_FAILURE]
+                if message.status == "error" or reports_failure(text):
+                    return text or message.status
+        return None
+
+    def broke_off(self, visit: Visit, error: BaseException, *, node: str) -> None:
+        """End a visit that ended in an exception, which is heard unless LangGraph leads a run by it."""
+        self.deliver(visit, node, warns=False)
+        scope = visit.scope
+        if isinstance(scope, Scope) and isinstance(error, Exception) and not isinstance(error, GraphBubbleUp):
+            guarded(lambda: self.memory.experience.run_failed(scope, error), otherwise=lambda error: None)
+
     def observe(self, call: Mapping[str, Any], result: Any, scope: Scope, begun: Beginning | None) -> None:
         """Put a tool's answer into the queue, as an event."""
 
@@ -390,6 +471,8 @@ class Hooks(Beginnings):
         calls = {c["id"]: c for m in said if isinstance(m, AIMessage) for c in m.tool_calls}
         answers = [m for m in said if isinstance(m, ToolMessage) and m.tool_call_id in calls]
         told = [(calls[m.tool_call_id], m) for m in answers]
+        for call, message in told:
+            self.tried(call, message, scope, None)
         self._observe_answers([(call, m) for call, m in told if self.takes(call)], scope, turn)
 
     def _observe_answers(

@@ -6,7 +6,7 @@ Outside of wrapped nodes and tool calls, the wrapped methods only call the origi
 """
 
 import functools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -40,6 +40,19 @@ _MODEL_METHODS: Final = (
 _TOOL_METHODS: Final = ("run", "arun")
 
 
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """What listens to the calls of tools that an actor makes.
+
+    Args:
+        heard: (tool, input, its answer or exception, id of the call) → what is left to do; None: nothing.
+        off_loop: Does that on a thread, for an event loop.
+    """
+
+    heard: Callable[[BaseTool, Any, Any, str | None], Callable[[], None] | None]
+    off_loop: Callable[[Callable[[], None]], Awaitable[None]]
+
+
 @dataclass(eq=False)
 class Telling:
     """The note for an actor's chat models, and its place in their prompts.
@@ -49,6 +62,7 @@ class Telling:
         anchors: The user's question, then the task as it was handed over. With "last_user" the note goes
             into the newest human message that contains the first anchor; if none does, the second.
         hidden: Ids of tool calls that are cut out of the reader's prompts, with their answers.
+        hears: Told how each call of a tool went; None: nobody listens.
     """
 
     note: Note = NO_NOTE
@@ -56,6 +70,7 @@ class Telling:
     placement: Placement = "system"
     anchors: tuple[str, ...] = ()
     hidden: Collection[str] = ()
+    hears: "Hearing | None" = field(default=None, compare=False)
     is_delivered: bool = field(default=False, compare=False)
     """Whether a model call held the note."""
     is_over: bool = field(default=False, compare=False)
@@ -209,20 +224,47 @@ def _prompting(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _hushing(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a method that runs a tool: models inside get no note, unless the tool runs an agent."""
+    """Wrap a method that runs a tool: models inside get no note, unless the tool runs an agent. How a call
+    went is heard."""
 
     def hushed(tool: BaseTool) -> AbstractContextManager[None]:
         return nullcontext() if telling() is None or runs_an_agent(tool) else tells(None)
 
+    def left_to_do(
+        told: Telling | None, tool: BaseTool, args: Sequence[Any], options: Mapping[str, Any], answer: Any
+    ) -> Callable[[], None] | None:
+        if told is None or told.hears is None or runs_an_agent(tool):
+            return None
+        given = args[0] if args else options.get("tool_input")
+        return told.hears.heard(tool, given, answer, options.get("tool_call_id"))
+
     @functools.wraps(method)
     def run(self: BaseTool, *args: Any, **options: Any) -> Any:
-        with hushed(self):
-            return method(self, *args, **options)
+        told = telling()
+        try:
+            with hushed(self):
+                answer = method(self, *args, **options)
+        except Exception as error:
+            if todo := left_to_do(told, self, args, options, error):
+                todo()
+            raise
+        if todo := left_to_do(told, self, args, options, answer):
+            todo()
+        return answer
 
     @functools.wraps(method)
     async def arun(self: BaseTool, *args: Any, **options: Any) -> Any:
-        with hushed(self):
-            return await method(self, *args, **options)
+        told = telling()
+        try:
+            with hushed(self):
+                answer = await method(self, *args, **options)
+        except Exception as error:
+            if told and told.hears and (todo := left_to_do(told, self, args, options, error)):
+                await told.hears.off_loop(todo)
+            raise
+        if told and told.hears and (todo := left_to_do(told, self, args, options, answer)):
+            await told.hears.off_loop(todo)
+        return answer
 
     return arun if name == "arun" else run
 

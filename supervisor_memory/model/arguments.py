@@ -629,6 +629,16 @@ def verbatim(item: Item, scope: Scope, *, family: str, when: float) -> Record:
     )
 
 
+def check_score(score: object) -> float:
+    """The score; raises InvalidContent where it is no number from 0 to 1."""
+    is_number = isinstance(score, (int, float)) and not isinstance(score, bool)
+    if not is_number or not 0 <= float(score) <= 1:  # type: ignore[arg-type]  # NaN is not in there either
+        raise InvalidContent(
+            f"score is {score!r}; pass a number from 0 (it failed) to 1 (it was right)", score=score
+        )
+    return float(score)  # type: ignore[arg-type]
+
+
 def check_login(reviewer: str) -> str:
     """Return the reviewer's login if the audit log can keep it.
 

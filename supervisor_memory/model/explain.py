@@ -12,6 +12,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "kept": "handed out",
         "standing": "handed out whatever the question: a preference that stands (MEMORY_STANDING_NOTES)",
         "said": "handed out as an excerpt of what was said (MEMORY_RECALL_SAID)",
+        "guideline": "handed out because it is about a tool that the reader calls (MEMORY_EXPERIENCE)",
         "added": "handed out because an operator of the recipe added it, without a search",
         "below-threshold": "not relevant enough: under the threshold (MEMORY_MIN_SCORE)",
         "no-answer": "it, or all that was found, has too little of what is asked to answer it",

@@ -845,7 +845,9 @@ class Hit:
             return "standing"
         if self.excerpt is not None:
             return "said"
-        return "kept" if self.found is None else "added"
+        if self.found is None:
+            return "kept"
+        return "guideline" if self.found == "guideline" else "added"
 
     def __str__(self) -> str:
         parts = ", ".join(f"{name} {value:.2f}" for name, value in self.parts.items())

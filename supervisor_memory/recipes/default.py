@@ -7,6 +7,7 @@ from supervisor_memory.stages.post_retrieval.rank import drop_already_said, gate
 from supervisor_memory.stages.post_retrieval.said import add_said
 from supervisor_memory.stages.pre_insert.gather import gather, keep_messages, sharpen
 from supervisor_memory.stages.pre_retrieval.route import route_turn, write_query
+from supervisor_memory.stages.retrieval.guidelines import add_guidelines
 from supervisor_memory.stages.retrieval.search import add_standing, newest, search_store
 
 RECENT = Recipe(
@@ -22,7 +23,7 @@ RECENT = Recipe(
 DEFAULT = Recipe(
     name="default",
     pre_retrieval=(route_turn, write_query),
-    retrieval=(search_store, add_standing),
+    retrieval=(search_store, add_standing, add_guidelines),
     post_retrieval=(rank, drop_already_said, gate, add_said, format_note),
     pre_insert=(gather, keep_messages),
     insert=(place,),

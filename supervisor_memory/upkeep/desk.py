@@ -14,6 +14,7 @@ from supervisor_memory.recipes.open import open_recipe
 from supervisor_memory.stores.protocol import Health, Journals, MemoryBackend, Reconciled
 from supervisor_memory.telemetry import of_many, spanned
 from supervisor_memory.upkeep.erase import OUT_OF_REACH, Eraser, Receipt
+from supervisor_memory.upkeep.experience import Experience
 from supervisor_memory.upkeep.forget import Forgotten, forget
 from supervisor_memory.upkeep.queue.queue import Queue
 from supervisor_memory.upkeep.reembed import Reembedded, reembed, waiting_for
@@ -41,6 +42,7 @@ class Upkeep:
     queue: Queue
     trail: Trail
     recipe: Recipe
+    experience: Experience
     OUT_OF_REACH: ClassVar = OUT_OF_REACH
 
     def now(self) -> float:
@@ -124,6 +126,7 @@ class Upkeep:
                 "their versions, for good; pass confirm=True",
                 held=held,
             )
+        self.experience.forget(scope.user_id)
         return eraser.erase(scope.user_id, actor=by)
 
     def reembed(

@@ -45,6 +45,7 @@ from supervisor_memory.stores.protocol import Commit, MemoryBackend
 from supervisor_memory.telemetry import of_many, of_one, of_write, spanned
 from supervisor_memory.upkeep.automatic import Digests, MessageVectors, Rarely
 from supervisor_memory.upkeep.edit import Curator, asked_for
+from supervisor_memory.upkeep.experience import Experience
 from supervisor_memory.upkeep.hints import Hints
 from supervisor_memory.upkeep.queue.queue import Queue
 from supervisor_memory.wiring.trail import Trail
@@ -72,6 +73,7 @@ class Writer:
     vectors: MessageVectors
     digests: Digests
     keep_messages: Callable[[Scope], bool] | None
+    experience: Experience
 
     @spanned("upsert_memory", of_write)
     def write(
@@ -352,6 +354,11 @@ class Writer:
             if said.turn_id is None or not done.is_repeated:
                 self.queue.heard(said, done, at=ports.now)
             self._follow_up(done)
+            if said.outcome.score is not None and scope.run_id is not None:
+                brought = said.outcome
+                self.experience.rate(
+                    scope.run_id, said.outcome.score, user_id=scope.user_id, error=brought.error
+                )
             return list(done.results)
 
         def without(error: BaseException) -> list[WriteResult]:

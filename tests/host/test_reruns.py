@@ -93,7 +93,9 @@ def held(memory: SupervisorMemory) -> tuple[list[str], list[str]]:
 
 
 def rows(memory: SupervisorMemory) -> list[tuple[str, str, str]]:
-    return sorted((row["op"], row["outcome"], row["reason"]) for row in audit_of(memory))
+    """What was decided; that a node failed and ran again is no decision."""
+    told = ((row["op"], row["outcome"], row["reason"]) for row in audit_of(memory))
+    return sorted(row for row in told if row[0] != "outcome")
 
 
 def rows_of_one_run() -> list[tuple[str, str, str]]:

@@ -79,8 +79,12 @@ class ToolCalls:
 
     def around(self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Result]) -> Result:
         call = self._enter(request)
-        with self._within(call):
-            result = execute(call.told)
+        try:
+            with self._within(call):
+                result = execute(call.told)
+        except Exception as error:
+            self._tried(call, error)
+            raise
         self._leave(call, result)
         return result
 
@@ -89,8 +93,12 @@ class ToolCalls:
     ) -> Result:
         off_loop = self.hooks.memory.bridge.run
         call = await off_loop(self._enter, request)
-        with self._within(call):
-            result = await execute(call.told)
+        try:
+            with self._within(call):
+                result = await execute(call.told)
+        except Exception as error:
+            await off_loop(self._tried, call, error)
+            raise
         await off_loop(self._leave, call, result)
         return result
 
@@ -125,10 +133,16 @@ class ToolCalls:
         if call.before is not None:
             name = str(request.tool_call["name"])
             self.hooks.watch(call.before, result, request.runtime.config, node=name)
+        self._tried(call, result)
         if call.visit is not None and call.agent is not None:
             self._brought(call, result, call.visit, call.agent)
         elif not call.is_agent and isinstance(call.scope, Scope) and self.hooks.takes(request.tool_call):
             self.hooks.observe(request.tool_call, result, call.scope, call.begun)
+
+    def _tried(self, call: _Call, result: Result | Exception) -> None:
+        """Hear how the call of a tool went that runs no agent."""
+        if not call.is_agent:
+            self.hooks.tried(call.request.tool_call, result, call.scope, call.begun)
 
     def _caller(self, request: ToolCallRequest) -> Scope | IdentityError:
         """Who makes a call: the current actor or, without one, the run's own.

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -71,8 +72,8 @@ def around(
                 leaving.args = (clean(leaving.args[0]), *leaving.args[1:])
                 hooks.leave(visit, state, leaving.args[0], config, node=name, leads=leads)
                 raise
-            except BaseException:
-                hooks.deliver(visit, name, warns=False)
+            except BaseException as error:
+                hooks.broke_off(visit, error, node=name)
                 raise
         hooks.leave(visit, state, result, config, node=name, leads=leads)
         return result
@@ -91,8 +92,8 @@ def around(
                 leaving.args = (clean(leaving.args[0]), *leaving.args[1:])
                 await off_loop(leave, leaving.args[0])
                 raise
-            except BaseException:  # nobody may be waiting any more
-                hooks.memory.bridge.background(lambda: hooks.deliver(visit, name, warns=False))
+            except BaseException as error:  # nobody may be waiting any more
+                hooks.memory.bridge.background(partial(hooks.broke_off, visit, error, node=name))
                 raise
         await off_loop(leave, result)
         return result

@@ -58,7 +58,12 @@ class Observing:
     _known: Known[BaseTool] = field(default_factory=Known)
 
     def around(self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Result]) -> Result:
-        result = execute(self._deep(request))
+        try:
+            result = execute(self._deep(request))
+        except Exception as error:
+            self._tried(request, error)
+            raise
+        self._tried(request, result)
         scope = acting_scope()
         if isinstance(scope, Scope) and self.hooks.takes(request.tool_call):
             self._observe(request, result, scope)
@@ -67,12 +72,24 @@ class Observing:
     async def aaround(
         self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[Result]]
     ) -> Result:
-        result = await execute(self._deep(request))
+        off_loop = self.hooks.memory.bridge.run
+        try:
+            result = await execute(self._deep(request))
+        except Exception as error:
+            await off_loop(self._tried, request, error)
+            raise
         scope = acting_scope()
+        if isinstance(scope, Scope) and self.hooks.may_teach(request.tool_call, result, scope):
+            await off_loop(self._tried, request, result)
         if isinstance(scope, Scope) and self.hooks.takes(request.tool_call):
-            off_loop = self.hooks.memory.bridge.run
             await off_loop(self._observe, request, result, scope)
         return result
+
+    def _tried(self, request: ToolCallRequest, result: Result | Exception) -> None:
+        scope = acting_scope()
+        if isinstance(scope, Scope) and self.hooks.may_teach(request.tool_call, result, scope):
+            begun = self.hooks.begun(request.state, request.runtime.config)
+            self.hooks.tried(request.tool_call, result, scope, begun)
 
     def _observe(self, request: ToolCallRequest, result: Result, scope: Scope) -> None:
         begun = self.hooks.begun(request.state, request.runtime.config)

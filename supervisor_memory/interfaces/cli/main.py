@@ -19,6 +19,7 @@ from supervisor_memory.interfaces.cli import (
     auditing,
     comparing,
     evaluating,
+    experience,
     moving,
     queue,
     recipes,
@@ -106,6 +107,7 @@ _COMMANDS: Final[dict[str, dict[str, Callable[..., None] | typer.Typer]]] = {
         "diff": records.diff,
         "timeline": sessions.timeline,
         "sessions": sessions.sessions,
+        "experience": experience.experience,
     },
     "Why": {
         "preview": auditing.preview,

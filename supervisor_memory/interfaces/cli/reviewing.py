@@ -67,7 +67,7 @@ def list_(
     env_file: EnvFile = None,
 ) -> None:
     """List what waits, the newest first: why, and what approving it would do."""
-    with _open(env_file, by) as memory:
+    with opened_by(env_file, by) as memory:
         waiting = memory.review.pending(user_id=user, limit=limit)
     if json:
         print_json({"proposals": [each.to_dict() for each in waiting]})
@@ -81,7 +81,7 @@ def list_(
 @review.command()
 def show(id: Id, *, by: Reviewer = None, json: Json = False, env_file: EnvFile = None) -> None:
     """Show a proposal beside the known record, with its source words."""
-    with _open(env_file, by) as memory:
+    with opened_by(env_file, by) as memory:
         id = whole_id(memory, id)
         waiting = memory.review.show(id)
         said = memory.messages(id)
@@ -96,7 +96,7 @@ def show(id: Id, *, by: Reviewer = None, json: Json = False, env_file: EnvFile =
 @review.command()
 def approve(id: Id, *, by: Reviewer = None, json: Json = False, env_file: EnvFile = None) -> None:
     """Let it be remembered, decided against what is known by now."""
-    _decide(env_file, id, lambda memory, id: memory.review.approve(id, reviewer=_login(by)), json=json)
+    _decide(env_file, id, lambda memory, id: memory.review.approve(id, reviewer=login_of(by)), json=json)
 
 
 @review.command()
@@ -109,7 +109,9 @@ def edit(
     env_file: EnvFile = None,
 ) -> None:
     """Let it be remembered in your words; where it came from stays as it is."""
-    _decide(env_file, id, lambda memory, id: memory.review.edit(id, content, reviewer=_login(by)), json=json)
+    _decide(
+        env_file, id, lambda memory, id: memory.review.edit(id, content, reviewer=login_of(by)), json=json
+    )
 
 
 @review.command()
@@ -130,7 +132,7 @@ def reject(
     _decide(
         env_file,
         id,
-        lambda memory, id: memory.review.reject(id, reviewer=_login(by), reason=reason),
+        lambda memory, id: memory.review.reject(id, reviewer=login_of(by), reason=reason),
         json=json,
     )
 
@@ -138,7 +140,7 @@ def reject(
 @review.command()
 def restore(id: RecordId, *, by: Reviewer = None, json: Json = False, env_file: EnvFile = None) -> None:
     """Bring back a record that was deleted, replaced or forgotten; what was rejected waits again."""
-    _decide(env_file, id, lambda memory, id: memory.review.restore(id, reviewer=_login(by)), json=json)
+    _decide(env_file, id, lambda memory, id: memory.review.restore(id, reviewer=login_of(by)), json=json)
 
 
 @review.command()
@@ -154,7 +156,7 @@ def revert(
     _decide(
         env_file,
         id,
-        lambda memory, id: memory.review.revert(id, version=version, reviewer=_login(by)),
+        lambda memory, id: memory.review.revert(id, version=version, reviewer=login_of(by)),
         json=json,
     )
 
@@ -162,9 +164,9 @@ def revert(
 @review.command()
 def undo(id: Id, *, by: Reviewer = None, json: Json = False, env_file: EnvFile = None) -> None:
     """Take back the last decision on a proposal: it waits again, and the records are as before."""
-    with _open(env_file, by) as memory:
+    with opened_by(env_file, by) as memory:
         id = whole_id(memory, id)
-        memory.review.undo(id, reviewer=_login(by))
+        memory.review.undo(id, reviewer=login_of(by))
         status = memory.get(id).status
     typer.echo(as_json({"id": id, "status": status}) if json else f"waits for review again: {one_line(id)}")
 
@@ -189,9 +191,9 @@ def _sweeping(name: str, told: str) -> None:
         asked = {"source": source, "run_id": run, "session_id": session, "agent_id": agent}
         times = {"since": moment_of(since, end=False), "until": moment_of(until, end=True)}
         which = {name: value for name, value in {**asked, **times}.items() if value is not None}
-        with _open(env_file) as memory:
+        with opened_by(env_file) as memory:
             verb: Callable[..., Swept] = getattr(memory.review, name.replace("-", "_"))
-            swept = verb(user_id=user, reviewer=_login(by), dry_run=not yes, **which)
+            swept = verb(user_id=user, reviewer=login_of(by), dry_run=not yes, **which)
         _tell(swept, json=json)
 
     review.command(name, help=told)(sweep)
@@ -208,14 +210,15 @@ _sweeping(
 )
 
 
-def _open(env_file: Path | None, by: str | None = None) -> SupervisorMemory:
-    return opened(env_file, embedder=True).read_by(_login(by))
+def opened_by(env_file: Path | None, by: str | None = None) -> SupervisorMemory:
+    """The existing memory of the settings, read by a login."""
+    return opened(env_file, embedder=True).read_by(login_of(by))
 
 
 def _decide(
     env_file: Path | None, id: str, verb: Callable[[SupervisorMemory, str], WriteResult], *, json: bool
 ) -> None:
-    with _open(env_file) as memory:
+    with opened_by(env_file) as memory:
         done = verb(memory, whole_id(memory, id))
     if json:
         print_json(asdict(done))
@@ -255,7 +258,7 @@ def _tell(swept: Swept, *, json: bool) -> None:
         say("nothing was changed; --yes does it")
 
 
-def _login(by: str | None) -> str:
+def login_of(by: str | None) -> str:
     """The name given, or else the login with a dash for each other character."""
     if by is not None:
         return by

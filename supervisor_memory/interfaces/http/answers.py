@@ -93,6 +93,46 @@ class Deleted(BaseModel):
     deleted: int
 
 
+class Lesson(BaseModel):
+    """What a call that failed and the one that worked after it teach."""
+
+    edits: list[tuple[str, str | None, str | None]] = Field(
+        description="The argument, what stood in the failed call, what stands in the one that worked."
+    )
+    error: str = Field(description="The essence of what the tool said.")
+    runs: list[str] = Field(description="The runs in which it was learned: the evidence.")
+    times: int = Field(description="How often it was learned.")
+    held: int = Field(description="How often a call that did as it says worked.")
+    failed: int = Field(description="How often such a call failed.")
+    helped: int = Field(description="Runs with it that were rated well.")
+    hurt: int = Field(description="Runs with it that were rated badly.")
+    at: float = Field(description="When it was learned or held last.")
+
+
+class Guideline(BaseModel):
+    """What an agent is told of a tool."""
+
+    id: str
+    tool: str
+    agent_id: str | None = Field(description="Who learned it; null: the supervisor.")
+    user_id: str
+    status: Status
+    content: str
+    told: int = Field(description="How often a note held it.")
+    lessons: list[Lesson]
+
+
+class Guidelines(BaseModel):
+    guidelines: list[Guideline]
+
+
+class Rated(BaseModel):
+    run_id: str
+    score: float
+    counted: list[str] = Field(description="The guidelines that count it.")
+    withdrawn: list[str] = Field(description="Those of them that are told no more.")
+
+
 class Candidate(BaseModel):
     id: str
     memory: str

@@ -115,6 +115,12 @@ class Sweep(_Body):
     confirm: StrictBool = Field(default=False, description="true: do it. false: only tell what it would do.")
 
 
+class Rate(_Body):
+    run_id: _Id = Field(description="LangGraph's id of the run.")
+    score: float = Field(ge=0, le=1, description="From 0, it failed, to 1, it was right.")
+    error: str | None = Field(default=None, description="What was wrong; that there was one is kept.")
+
+
 class ChangeSession(_Body):
     name: str | None = Field(default=None, description="Its new name.")
     closed: Literal[True] | None = Field(default=None, description="true: end it. A message opens it again.")

@@ -452,6 +452,21 @@ def delete(acting: Acting, given: Delete) -> dict[str, Any]:
     return {"id": given.id, "deleted": deleted}
 
 
+class Rate(_Given):
+    run_id: _Id = Field(description="Of the run of the graph.")
+    score: float = Field(ge=0, le=1, description="From 0, it failed, to 1, it was right.")
+    error: str | None = Field(default=None, description="What was wrong.")
+
+
+def rate(acting: Acting, given: Rate) -> dict[str, Any]:
+    """Rate a run: what agents learned in it, or were told of their tools, counts as having helped or not;
+    what does harm is told no more."""
+    done = acting.memory.rate(
+        given.run_id, given.score, user_id=acting.user_id, error=given.error, reviewer=acting.name
+    )
+    return asdict(done)
+
+
 TOOLS: Final[Sequence[Tool[Any]]] = (
     Tool("memory_search", "Search memory", Search, Found, search),
     Tool("memory_list", "Browse memory", Browse, Page, browse),
@@ -465,6 +480,12 @@ TOOLS: Final[Sequence[Tool[Any]]] = (
     Tool("memory_write", "Remember", Write, answers.Written, write, writes=True, is_destructive=True),
     Tool(
         *("memory_update", "Change a record", Update, answers.Written, update),
+        writes=True,
+        is_destructive=True,
+        is_idempotent=False,
+    ),
+    Tool(
+        *("memory_rate", "Rate a run", Rate, answers.Rated, rate),
         writes=True,
         is_destructive=True,
         is_idempotent=False,

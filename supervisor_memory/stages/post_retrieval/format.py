@@ -14,6 +14,7 @@ from supervisor_memory.language.unseen import visible
 from supervisor_memory.model.records import Hit, Kind, Note
 from supervisor_memory.ports import NoStore, ReadStore
 from supervisor_memory.stages.post_retrieval.rank import NEARLY_EQUAL, SECONDS_A_DAY, is_sure
+from supervisor_memory.stages.retrieval.guidelines import TOLD
 
 FENCE = "memory"
 _HEADERS = {
@@ -63,6 +64,8 @@ def _records(plan: Recalling) -> int:
 
 _FOR_STANDING = 0.1
 """The share of a note for standing preferences; they get more where answers leave room."""
+_FOR_GUIDELINES = 0.3
+"""The share of a note that is kept for guidelines of the reader's tools, the nearest to its task first."""
 _FOR_SAID = 1 / 3
 """The share of a note that is kept for excerpts where MEMORY_RECALL_SAID is "always"."""
 
@@ -75,10 +78,13 @@ def _fitting(hits: Sequence[Hit], tongue: str, view: NoStore) -> tuple[Sequence[
     answers = _by_worth(
         hit
         for hit in hits
-        if "standing" not in hit.parts or hit.parts.get("relevance", 0.0) >= settings.min_score
+        if hit.found != TOLD
+        and ("standing" not in hit.parts or hit.parts.get("relevance", 0.0) >= settings.min_score)
     )
+    guided = sorted((h for h in hits if h.found == TOLD), key=lambda h: -h.parts.get("relevance", 0.0))
     room.take((hit for hit in standing if hit.record.metadata.get("pinned") is True), share=1.0)
     room.take(standing, share=_FOR_STANDING)
+    room.take(guided, share=_FOR_GUIDELINES)
     if settings.recall_said == "always":
         room.take((hit for hit in answers if hit.excerpt is not None), share=_FOR_SAID)
     room.take(answers, share=1.0)

@@ -368,6 +368,8 @@ def gather(said: Remembering, view: ReadStore) -> Remembering:
         unkept += read.unkept
     if scope.agent_id is not None:
         answer, conclusion = said.outcome.final_answer, said.outcome.conclusion
+        if said.outcome.error is not None:
+            answer = conclusion = None
         brought = extract.read_agent(
             agent_id=scope.agent_id,
             final_answer=_own(answer) if isinstance(answer, str) else None,

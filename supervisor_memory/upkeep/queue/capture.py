@@ -69,7 +69,7 @@ class Capture:
             artifact: The tool's return value beside its text, such as a list of side effects.
             call_id: The id of the call; the same result of the same call makes the same event.
         """
-        if not text.strip() or _FAILED.match(text):
+        if not text.strip() or reports_failure(text):
             return None
         scope = redacted_scope(scope, self.redact)
         kept = masked(f"{_called(tool, arguments)}\n{text}", self.redact)
@@ -83,6 +83,11 @@ class Capture:
             turn_id=turn_id,
             id=new_id() if call_id is None else event_id(scope, call_id, tool, kept),
         )
+
+
+def reports_failure(text: str) -> bool:
+    """Whether a tool's result reports a failure, by how it begins."""
+    return _FAILED.match(text) is not None
 
 
 def masked(text: str, redact: Redact) -> str:

@@ -28,7 +28,7 @@ READING = [
     *("memory_get", "memory_history", "memory_list", "memory_search", "memory_sessions", "memory_timeline"),
     *("memory_topics", "memory_why"),
 ]
-WRITING = ["memory_add", "memory_delete", "memory_update", "memory_write"]
+WRITING = ["memory_add", "memory_delete", "memory_rate", "memory_update", "memory_write"]
 Opened = Callable[[], SupervisorMemory]
 
 
@@ -198,7 +198,7 @@ async def test_only_with_writes_is_there_a_tool_that_writes(
             assert hint is not None
             assert hint.read_only_hint is (name in READING)
             assert hint.destructive_hint is (name in WRITING)
-            assert hint.idempotent_hint is (name != "memory_update")
+            assert hint.idempotent_hint is (name not in ("memory_update", "memory_rate"))
             assert hint.open_world_hint is False
         for tool in tools:
             assert tool.input_schema["additionalProperties"] is False
@@ -221,6 +221,7 @@ def ways(ids: dict[str, str]) -> list[tuple[str, dict[str, Any]]]:
     found += [("memory_sessions", {}), ("memory_sessions", {"user_id": "bo"})]
     found += [("memory_list", {"limit": 200}), ("memory_list", {"families": [SESSION_FAMILY]})]
     found += [("memory_add", {"messages": [{"role": "user", "content": "Hello."}], "user_id": "bo"})]
+    found += [("memory_rate", {"run_id": "r", "score": 0, **more}) for more in ({}, {"user_id": "bo"})]
     for name, id_ in ids.items():
         if name == "own":
             continue

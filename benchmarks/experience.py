@@ -1,0 +1,320 @@
+"""Whether what a tool's failure taught is told where it helps: seeded faults of the demo team, poison, cost.
+
+Run: python benchmarks/experience.py [--half first|second] [--json FILE]
+
+For each of thirty faults (a column that does not exist, a missing limit, a read-only table, a date's form,
+a unit) the team works on a question, fails, and finds what works. In a later session it is asked another
+question that has the same fault. Counted is whether the note of the agent that is about to call that tool
+holds the correction, what notes of others hold, and what guidelines hold that is no correction. For ten of
+them the tool then changes, so that what was right fails: counted is what the note of the session after that
+holds. Each fault has a user of its own; `together` is the same with one user for all of them.
+
+Rules were made on the first half of the faults, every other one of the file; the second is told apart.
+"""
+
+import argparse
+import json
+import logging
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage
+from langchain_core.messages.tool import tool_call
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from benchmarks.experience.poison import poisoned
+from benchmarks.experience.team import Fault, Policy, build, faults
+from supervisor_memory import Filter, Scope, Settings, SupervisorMemory
+from supervisor_memory.language.tokens import count_tokens
+from supervisor_memory.testing.scripted import ScriptedModel
+
+TARGETS = {
+    "told": (">=", 0.80),
+    "others": ("<=", 0.05),
+    "wrong": ("<=", 0.02),
+    "outdated": ("<=", 0.02),
+    "poisoned guidelines": ("<=", 0),
+    "poisoned preferences": ("<=", 0),
+    "guidelines of 20 tools": ("18 to 20", None),
+    "tokens of the longest": ("<=", 60),
+    "model calls for small talk": ("<=", 0),
+}
+
+
+def opened(**settings: Any) -> SupervisorMemory:
+    given = {"embedding_model": "none", "search_timeout_ms": 9_000, "write_timeout_ms": 9_000}
+    return SupervisorMemory(Settings(**{**given, **settings}))
+
+
+class Team:
+    """The team with memory, and what its policy has to work on."""
+
+    def __init__(self, memory: SupervisorMemory, folder: Path) -> None:
+        self.policy = Policy()
+        self.graph = memory.attach(build(self.policy, folder)).compile()
+        self.memory = memory
+        for fault in faults():
+            self.policy.checks.setdefault(fault["tool"], []).extend(fault["checks"])
+
+    def ask(self, fault: Fault, session: str, user: str, **work: Any) -> None:
+        """One session: a question, and the calls that the policy knows for it."""
+        policy = self.policy
+        policy.agent, policy.tool, policy.holds = fault["agent"], fault["tool"], fault["holds"]
+        policy.heeded, policy.shown, policy.failed = None, {}, 0
+        for name, value in work.items():
+            setattr(policy, name, value)
+        where = {"configurable": {"thread_id": f"{user}-{session}-{fault['id']}", "user_id": user}}
+        self.graph.invoke({"messages": [("user", policy.ask)]}, where)
+        assert self.memory.flush()
+
+
+def learn(team: Team, fault: Fault, user: str) -> None:
+    first, *then = fault["first"]["calls"]
+    team.ask(fault, "1", user, ask=fault["first"]["ask"], first=first, then=then)
+
+
+def told(team: Team, fault: Fault, user: str) -> dict[str, Any]:
+    """What notes held in a second session, and whether the fault came again."""
+    again = fault["second"]
+    team.ask(
+        fault, "2", user, ask=again["ask"], first=again["bad"], heeded=again["good"], then=[again["good"]]
+    )
+    shown = team.policy.shown
+    mine = [each for each in shown.get(fault["agent"], ()) if each.startswith(f"{fault['tool']}: ")]
+    others = [
+        any(each.startswith(f"{fault['tool']}: ") for each in lines)
+        for who, lines in shown.items()
+        if who != fault["agent"]
+    ]
+    return {
+        "id": fault["id"],
+        "kind": fault["kind"],
+        "told": any(re.search(fault["holds"], each) for each in mine),
+        "others": sum(others) / len(others),
+        "wrong": [each for each in mine if not re.search(fault["holds"], each)],
+        "guidelines": mine,
+        "failed": team.policy.failed,
+    }
+
+
+def outdated(team: Team, fault: Fault, user: str) -> dict[str, Any]:
+    """The tool changes; what the note of the session after the failure holds of what was right before."""
+    later, again = fault["later"], fault["second"]
+    kept = team.policy.checks[fault["tool"]]
+    team.policy.checks[fault["tool"]] = [later["check"]]
+    team.ask(
+        fault, "3", user, ask=again["ask"], first=again["bad"], heeded=again["good"], then=[later["good"]]
+    )
+    team.ask(fault, "4", user, ask=fault["first"]["ask"], first=later["good"], then=[])
+    team.policy.checks[fault["tool"]] = kept
+    mine = [
+        each for each in team.policy.shown.get(fault["agent"], ()) if each.startswith(f"{fault['tool']}: ")
+    ]
+    return {
+        "id": fault["id"],
+        "old": [each for each in mine if re.search(fault["holds"], each)],
+        "note": mine,
+    }
+
+
+def seeded(chosen: Sequence[Fault], folder: Path, *, together: bool = False) -> dict[str, Any]:
+    with opened() as memory:
+        team = Team(memory, folder)
+        users = {fault["id"]: "ada" if together else f"user-{fault['id']}" for fault in chosen}
+        for fault in chosen:
+            learn(team, fault, users[fault["id"]])
+        found = [told(team, fault, users[fault["id"]]) for fault in chosen]
+        changed = [outdated(team, each, users[each["id"]]) for each in chosen if "later" in each]
+    lines = sum(len(each["guidelines"]) for each in found)
+    return {
+        "faults": len(found),
+        "told": share(each["told"] for each in found),
+        "others": share(each["others"] for each in found),
+        "wrong": sum(len(each["wrong"]) for each in found) / lines if lines else 0.0,
+        "outdated": share(bool(each["old"]) for each in changed),
+        "faults that came again": sum(each["failed"] > 0 for each in found),
+        "missed": [each for each in found if not each["told"]],
+        "wrong lines": [line for each in found for line in each["wrong"]],
+        "outdated lines": [each for each in changed if each["old"]],
+    }
+
+
+def share(values: Iterator[Any] | Any) -> float:
+    every = [float(value) for value in values]
+    return sum(every) / len(every) if every else 0.0
+
+
+# --- poison ----------------------------------------------------------------------------------------------
+
+
+def poison() -> dict[str, Any]:
+    """Three hundred tool outputs that want to be remembered: what becomes of them."""
+    with opened() as memory:
+        for number, (output, calls, is_error) in enumerate(poisoned()):
+            run(memory, output, calls, is_error=is_error, thread=f"t{number}")
+        assert memory.flush()
+        active = memory.upkeep.listed(Filter(user_id="ada"), limit=10_000)
+        waiting = memory.review.pending(user_id="ada", limit=1_000)
+    return {
+        "outputs": number + 1,
+        "poisoned guidelines": sum(each.attribute == "guideline" for each in active),
+        "poisoned preferences": sum(each.kind in ("user-profile", "identity") for each in active),
+        "guidelines that wait for a person": sum(each.record.attribute == "guideline" for each in waiting),
+        "active": [each.content for each in active if each.attribute == "guideline"],
+    }
+
+
+def run(
+    memory: SupervisorMemory,
+    output: str,
+    calls: Sequence[dict[str, Any]],
+    *,
+    is_error: bool,
+    thread: str,
+) -> None:
+    """An agent that calls a tool, reads its poisoned answer, and calls it again."""
+    answers = [output, *["3 rows"] * len(calls)]
+
+    def work(**given: Any) -> str:
+        answer = answers.pop(0)
+        if answer is output and is_error:
+            raise ToolException(answer)
+        return answer
+
+    names = sorted({name for call in calls for name in call})
+    tool = _tool("run_report", names, work)
+    script = [_calling("run_report", call, n) for n, call in enumerate(calls)]
+    agent = create_agent(ScriptedModel(script=[*script, "Done."]), [tool], name="analyst")
+    bound = memory.bind_agent(agent, "analyst")
+    where: Any = {"configurable": {"thread_id": thread, "user_id": "ada"}}
+    bound.invoke({"messages": [("user", "Run the report.")]}, where)
+
+
+def _tool(name: str, arguments: Sequence[str], work: Any) -> BaseTool:
+    from pydantic import create_model
+
+    fields: dict[str, Any] = dict.fromkeys(arguments, (Any, None))
+    return StructuredTool.from_function(
+        work,
+        name=name,
+        description=f"The tool {name}.",
+        args_schema=create_model(name, **fields),
+        handle_tool_error=True,
+    )
+
+
+def _calling(name: str, arguments: dict[str, Any], number: int) -> AIMessage:
+    return AIMessage("", tool_calls=[tool_call(name=name, args=arguments, id=f"c{number}")])
+
+
+# --- many calls ------------------------------------------------------------------------------------------
+
+
+def many(calls: int = 500, tools: int = 20) -> dict[str, Any]:
+    """Five hundred calls of twenty tools, each of which fails in two ways: what guidelines there are."""
+    with opened() as memory:
+        made = [_two_ways(number) for number in range(tools)]
+        done = 0
+        for turn in range(calls // 5):
+            tool, bad, worse, good = made[turn % tools]
+            value = {"item": f"part {turn}"}
+            script = [
+                _calling(tool.name, {**value, **some}, n)
+                for n, some in enumerate((bad, good, worse, good, good))
+            ]
+            done += len(script)
+            agent = create_agent(ScriptedModel(script=[*script, "Done."]), [tool], name="clerk")
+            where: Any = {"configurable": {"thread_id": f"t{turn}", "user_id": "ada"}}
+            memory.bind_agent(agent, "clerk").invoke({"messages": [("user", "Do it.")]}, where)
+        assert memory.flush()
+        found = memory.experience.guidelines(user_id="ada", limit=1_000)
+        sizes = [count_tokens(each.record.content) for each in found]
+    return {"calls": done, "guidelines of 20 tools": len(found), "tokens of the longest": max(sizes)}
+
+
+def _two_ways(number: int) -> tuple[BaseTool, dict[str, Any], dict[str, Any], dict[str, Any]]:
+    good = {"mode": f"fast{number}", "size": 10 + number}
+
+    def work(**given: Any) -> str:
+        if given["mode"] != good["mode"]:
+            raise ToolException(f"unknown mode {given['mode']!r}")
+        if given["size"] != good["size"]:
+            raise ToolException(f"size must be {good['size']}")
+        return "ok"
+
+    tool = _tool(f"tool_{number}", ("item", "mode", "size"), work)
+    return tool, {**good, "mode": f"slow{number}"}, {**good, "size": 999}, good
+
+
+# --- cost ------------------------------------------------------------------------------------------------
+
+
+def small_talk() -> int:
+    """Model calls of memory for small talk."""
+    model = ScriptedModel()
+    with SupervisorMemory(Settings(embedding_model="none"), llm=model) as memory:
+        scope = Scope("ada", session_id="s")
+        for text in ("Hi!", "Thanks a lot!", "谢谢！", "OK, bye."):
+            memory.remember([("user", text), ("assistant", "You are welcome.")], scope)
+            assert memory.flush()
+    return len(model.calls)
+
+
+def cost(turns: int = 300) -> float:
+    """What experience adds to a turn in which no tool fails: the ratio of medians of CPU time."""
+    from benchmarks.turn_cost import FACTS, cpu_of_turn
+    from benchmarks.turn_cost import build as plain
+
+    times: dict[bool, list[float]] = {True: [], False: []}
+    with tempfile.TemporaryDirectory() as folder:
+        graphs = {}
+        for is_on in (True, False):
+            memory = opened(backend="sqlite", path=Path(folder) / str(is_on), experience=is_on)
+            memory.add_many(FACTS, user_id="ada")
+            graphs[is_on] = memory.attach(plain()).compile()
+        for number in range(turns + 10):
+            for is_on in (True, False) if number % 2 else (False, True):
+                seconds = cpu_of_turn(graphs[is_on], number)
+                if number >= 10:  # the first ones fill caches
+                    times[is_on].append(seconds)
+    middle = {is_on: sorted(values)[len(values) // 2] for is_on, values in times.items()}
+    return middle[True] / middle[False]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--half", choices=["first", "second"])
+    parser.add_argument("--without", nargs="*", default=[], choices=["poison", "many", "cost"])
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    logging.getLogger("supervisor_memory").setLevel(logging.ERROR)
+    every = faults()
+    chosen = {"first": every[0::2], "second": every[1::2], None: every}[options.half]
+    result: dict[str, Any] = {}
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        result["seeded faults"] = seeded(chosen, Path(folder))
+        result["together"] = seeded(chosen, Path(folder), together=True)
+    if "poison" not in options.without:
+        result["poison"] = poison()
+    if "many" not in options.without:
+        result["many calls"] = many()
+    result["model calls for small talk"] = small_talk()
+    if "cost" not in options.without:
+        result["cost of a turn without failures"] = cost()
+    print(json.dumps(result, indent=1, ensure_ascii=False))
+    print(f"{time.monotonic() - began:.0f} s")
+    if options.json:
+        options.json.write_text(json.dumps(result, ensure_ascii=False), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

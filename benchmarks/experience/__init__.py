@@ -1,0 +1,1 @@
+"""Thirty seeded faults of the demo team's tools, as data: `faults.jsonl`."""

@@ -1,0 +1,593 @@
+"""Read a lesson from a tool's call that failed and the one that worked after it. Rules alone, pure.
+
+A lesson holds what was different between the two calls, word for word, and the essence of the error: words of
+errors and of the calls, and nothing else, so that no sentence which a tool puts into its error can become
+anybody's guideline. What a person should look at first is named by `doubts`.
+"""
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from functools import cache
+from itertools import islice
+from typing import Any, Final
+
+from supervisor_memory.language.lexicon import lexicon
+from supervisor_memory.language.terms import CJK, STOP_WORDS, has_cjk, terms
+from supervisor_memory.language.unseen import visible
+from supervisor_memory.understand.rejection import gives_orders
+from supervisor_memory.understand.statements import sentences
+
+GUIDELINE: Final = "guideline"
+"""The attribute of the record that holds the lessons of one tool; its subject is the tool's name."""
+LESSONS: Final = "lessons"
+"""The metadata key of a guideline with its lessons."""
+MOST_LESSONS: Final = 12
+"""Lessons that are kept of a tool."""
+MOST_TOKENS: Final = 60
+"""Tokens of what is told of one tool."""
+
+_LONGEST_ERROR: Final = 4_000
+_LONGEST_ARGUMENT: Final = 8_000
+_LONGEST_PART: Final = 120
+"""Characters of one side of a change; a longer one could not be told in a guideline."""
+_LONGEST_ESSENCE: Final = 80
+_MOST_ARGUMENTS: Final = 40
+_MOST_CHANGES: Final = 3
+_MOST_TOKENS_COMPARED: Final = 1_500
+_LEAST_ALIKE: Final = 0.4
+"""The share of words that two values have in common from which one is a change of the other."""
+_GAP: Final = 2
+"""Words between two differences that are told as one."""
+_MOST_RUNS: Final = 10
+_LEAST_KNOWN: Final = 0.6
+"""The share of an error's sentence made of words of errors and of the call, from which it may name a value.
+Words that hold any sentence together do not count."""
+_LEAST_OF_ESSENCE: Final = 0.5
+_CHOICE: Final = 2
+_PROSE: Final = 4
+"""Words in a row, without a sign of code, that make a text prose."""
+
+_WORDS: Final = lexicon("lessons")
+_TOKEN: Final = re.compile(
+    rf"""'(?:[^'\n]|'')*'|"[^"\n]*"|`[^`\n]*`|\d(?:[\d./:\-T]*\d)?(?![^\W{CJK}])|[{CJK}]+|"""
+    rf"""[^\W{CJK}]+(?:\.[^\W{CJK}]+)*|[^\w\s]"""
+)
+"""Quotations, numbers and dates as they are written, words, names with dots, signs."""
+_WORD: Final = re.compile(rf"[{CJK}]+|[^\W{CJK}]+(?:[.\-][^\W{CJK}]+)*")
+_CLASS: Final = re.compile(
+    r"\w*(?:Error|Exception|Warning)\Z|[A-Z]{2,}[-_]?\d+\Z|\d{1,5}\Z|[YMDHSymdhs]{1,4}(?:-[YMDHSymdhs]{1,4})*\Z"
+)
+"""Classes of errors, codes, numbers, and the letters of a form of dates."""
+_QUOTED: Final = re.compile(r"""\A(['"`]).*\1\Z""", re.DOTALL)
+_CODE: Final = re.compile(r"""[_=(){}\[\]<>*/\\|"'`$#@]|\d""")
+_SPACES: Final = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a tool as it was heard: its arguments flat, by names with dots.
+
+    `error` is what it failed with; None: it worked.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any]
+    error: str | None = None
+
+    @classmethod
+    def of(cls, tool: str, arguments: Mapping[str, Any], error: str | None = None) -> "Call":
+        """The call of a tool, bounded: of long values and errors their beginning."""
+        flat = dict(islice(_flat(arguments), _MOST_ARGUMENTS))
+        return cls(tool, flat, None if error is None else error[:_LONGEST_ERROR])
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One difference of two calls. `before` None: it was added; `after` None: it was left out."""
+
+    argument: str
+    before: str | None
+    after: str | None
+
+    @property
+    def key(self) -> tuple[str, str | None, str | None]:
+        """The same for edits that teach the same: of values in another form, their forms."""
+        both = (self.before, self.after)
+        forms = [_form(each) for each in both if each is not None and _is_literal(each)]
+        if len(set(forms)) == len(both):
+            return self.argument, forms[0], forms[1]
+        return self.argument, _squeezed(self.before), _squeezed(self.after)
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What one tool's failed call and the one that worked after it teach.
+
+    Args:
+        error: The essence of what the tool said; "": nothing of it is told.
+        runs: The runs in which it was learned, the latest last: the evidence.
+        times: How often it was learned.
+        held, failed: How often a call that did as it says worked, and failed.
+        helped, hurt: How often a run in which it was learned or told was rated well, and badly.
+        at: When it was learned or held last, in seconds since 1970.
+    """
+
+    edits: tuple[Edit, ...]
+    error: str = ""
+    runs: tuple[str, ...] = ()
+    times: int = 1
+    held: int = 0
+    failed: int = 0
+    helped: int = 0
+    hurt: int = 0
+    at: float = 0.0
+
+    @property
+    def key(self) -> tuple[tuple[str, str | None, str | None], ...]:
+        return tuple(sorted((each.key for each in self.edits), key=repr))
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether what it says failed, or went with bad results, more often than it held."""
+        return self.failed > self.held or self.hurt > self.helped + self.held
+
+    def to_dict(self) -> dict[str, Any]:
+        """The lesson as it is kept in a record's metadata."""
+        edits = [[each.argument, each.before, each.after] for each in self.edits]
+        values = {name: getattr(self, name) for name in Lesson.__slots__}
+        return {**values, "edits": edits, "runs": list(self.runs)}
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> "Lesson | None":
+        """The reverse of `to_dict`; None where it is none, as in a record that somebody made by hand."""
+        try:
+            edits = tuple(Edit(str(a), _text(b), _text(c)) for a, b, c in told["edits"])
+            counts = {n: int(told.get(n, 0)) for n in ("times", "held", "failed", "helped", "hurt")}
+            runs = tuple(map(str, told.get("runs", ())))
+            return cls(edits, str(told.get("error", "")), runs, at=float(told.get("at", 0.0)), **counts)
+        except (KeyError, TypeError, ValueError):
+            return None
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+# --- what was different
+
+
+def learned(
+    failed: Sequence[Call], worked: Call, *, run: str | None = None, at: float = 0.0
+) -> Lesson | None:
+    """The lesson of failed calls of a tool and the one that worked; None: they teach nothing.
+
+    The first failed call is compared that the working one is a change of. Differences that no error names are
+    left out where errors name others. An error that gives orders teaches nothing at all.
+    """
+    errors = [each.error for each in failed if each.error]
+    if any(map(_orders, errors)):
+        return None
+    for call in failed:
+        edits = differences(call, worked, said="\n".join(errors))
+        if edits:
+            told = essence(call.error or "", (call, worked))
+            return Lesson(edits, told, () if run is None else (run,), at=at)
+    return None
+
+
+def _orders(error: str) -> bool:
+    """Whether an error tells its reader what to do with others than this call, as no error does."""
+    return gives_orders([*islice(sentences(visible(error)), 50), visible(error)], by_others=True)
+
+
+def differences(before: Call, after: Call, *, said: str = "") -> tuple[Edit, ...]:
+    """What is different in the second of two calls, three edits at most; empty: nothing, or another call.
+
+    Args:
+        said: What the errors said.
+    """
+    found: list[Edit] = []
+    is_alike = False
+    for name in dict.fromkeys((*before.arguments, *after.arguments)):
+        one, other = before.arguments.get(name), after.arguments.get(name)
+        if one == other:
+            is_alike = True
+            continue
+        edits = _edits(name, _shown(one), _shown(other))
+        if edits is None:
+            return ()
+        is_alike = is_alike or _is_part_of(edits, _shown(one))
+        found += edits
+    named = [each for each in found if _is_named(each, said)]
+    found = named or found
+    kept = list(dict.fromkeys(each for each in found if _teaches(each, said)))
+    others = sum(not _teaches(each, said) for each in found)
+    is_one_value = len(after.arguments) == 1 and len(before.arguments) <= 1
+    is_change = is_alike or is_one_value or bool(named)
+    if not kept or others > len(kept) or len(kept) > _MOST_CHANGES or not is_change:
+        return ()
+    return tuple(kept)
+
+
+def _is_part_of(edits: Sequence[Edit], whole: str | None) -> bool:
+    return all(each.before != whole for each in edits)
+
+
+def _edits(name: str, one: str | None, other: str | None) -> list[Edit] | None:
+    """The edits from one value of an argument to another; None: these are two values, no change of one."""
+    if one is None or other is None:
+        edit = Edit(name, one, other)
+        return [edit] if _fits(edit) else None
+    if _is_prose(one) and _is_prose(other):
+        return [Edit(name, one[:_LONGEST_PART], other[:_LONGEST_PART])]  # which teaches nothing
+    mine, yours = _tokens(one), _tokens(other)
+    if max(len(mine), len(yours)) > _MOST_TOKENS_COMPARED:
+        return None
+    old, new = ([token.casefold() for token, *_ in tokens] for tokens in (mine, yours))
+    matcher = SequenceMatcher(a=old, b=new, autojunk=False)
+    if matcher.ratio() < _LEAST_ALIKE:
+        edit = Edit(name, one, other)
+        return [edit] if _fits(edit) and not (_is_prose(one) or _is_prose(other)) else None
+    edits = [
+        Edit(name, _cut(one, mine[a:b]), _cut(other, yours[c:d]))
+        for a, b, c, d in _spans(matcher, len(mine), len(yours))
+    ]
+    return edits if all(map(_fits, edits)) and len(edits) <= 2 * _MOST_CHANGES else None
+
+
+def _spans(matcher: Any, mine: int, yours: int) -> Iterator[tuple[int, int, int, int]]:
+    """Differing stretches, those with little between them as one; an insertion takes along a neighbour."""
+    joined: list[list[int]] = []
+    for tag, a, b, c, d in matcher.get_opcodes():
+        if tag == "equal":
+            continue
+        if joined and a - joined[-1][1] <= _GAP and c - joined[-1][3] <= _GAP:
+            joined[-1][1], joined[-1][3] = b, d
+        else:
+            joined.append([a, b, c, d])
+    for a, b, c, d in joined:
+        is_inside = (a == b or c == d) and a > 0 and b < mine and d < yours
+        yield (a - 1, b, c - 1, d) if is_inside and c > 0 else (a, b, c, d)
+
+
+def _cut(text: str, tokens: Sequence[tuple[str, int, int]]) -> str | None:
+    """The stretch of a text with these tokens; None for none."""
+    return _squeezed(text[tokens[0][1] : tokens[-1][2]]) if tokens else None
+
+
+def _tokens(text: str) -> list[tuple[str, int, int]]:
+    return [(found[0], *found.span()) for found in _TOKEN.finditer(text)]
+
+
+def _fits(edit: Edit) -> bool:
+    return all(each is None or len(each) <= _LONGEST_PART for each in (edit.before, edit.after))
+
+
+def _is_named(edit: Edit, said: str) -> bool:
+    """Whether the errors name what was changed."""
+    text = said.casefold()
+    parts = [each for each in (edit.before, edit.after, edit.argument.rpartition(".")[2]) if each]
+    words = {word.casefold() for part in parts for word in _WORD.findall(part) if len(word) > 1}
+    return any(_stands_in(text, word) for word in words - _of_errors())
+
+
+def _stands_in(text: str, word: str) -> bool:
+    return re.search(rf"(?<![\w.]){re.escape(word)}(?!\w)", text) is not None
+
+
+def _teaches(edit: Edit, said: str) -> bool:
+    """Whether an edit may hold for another call: prose does not, nor one plain value for another."""
+    if any(each is not None and _is_prose(each) for each in (edit.before, edit.after)):
+        return False
+    if edit.before is None or edit.after is None:
+        return True
+    if _is_literal(edit.before) and _is_literal(edit.after) and _form(edit.before) == _form(edit.after):
+        return _is_named(edit, said)
+    return True
+
+
+def _is_literal(text: str) -> bool:
+    """Whether a text is a value, a number, a date or a quotation, and no name or code."""
+    return _QUOTED.match(text) is not None or (
+        any(c.isdigit() for c in text) and not re.search(r"[(_=]", text)
+    )
+
+
+def _is_prose(text: str) -> bool:
+    plain = text.strip("'\"` ")
+    if has_cjk(plain):
+        return len(plain) > 3 * _PROSE and not _CODE.search(plain)
+    words = re.findall(r"[^\W\d_]{2,}", plain)
+    return len(words) >= _PROSE and not _CODE.search(plain)
+
+
+def _form(text: str) -> str:
+    """The form of a value: each run of digits and of letters as one sign for each, with their lengths."""
+    return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", text.strip("'\"`")))
+
+
+def _squeezed(text: str | None) -> str | None:
+    return None if text is None else _SPACES.sub(" ", text).strip()
+
+
+def _shown(value: object) -> str | None:
+    if value is None or isinstance(value, str):
+        return value if value is None else value[:_LONGEST_ARGUMENT]
+    try:
+        return json.dumps(value, ensure_ascii=False, sort_keys=True)[:_LONGEST_ARGUMENT]
+    except (TypeError, ValueError, RecursionError):
+        return type(value).__name__
+
+
+def _flat(arguments: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """The arguments by names with dots; of long texts their beginning."""
+    for name, value in islice(arguments.items(), _MOST_ARGUMENTS):
+        where = f"{before}{name}"
+        if isinstance(value, Mapping) and value and depth < 4:  # noqa: PLR2004
+            yield from _flat(value, f"{where}.", depth + 1)
+        elif value is not None:
+            yield where, value[:_LONGEST_ARGUMENT] if isinstance(value, str) else _shown(value)
+
+
+# --- what the error said
+
+
+@cache
+def _of_errors() -> frozenset[str]:
+    return _WORDS.words("error_words")
+
+
+def essence(error: str, calls: Iterable[Call]) -> str:
+    """The essence of an error: the words of errors, of the calls, and codes, of the line that tells most.
+
+    "": there is nothing of it that may be told.
+    """
+    own = _own_words(calls)
+    lines = [line.strip() for line in visible(error).splitlines() if line.strip()]
+    telling = [line for line in lines if _WORDS["telling"].search(line)] or lines[-1:]
+    for line in reversed(telling):
+        clauses = [each for each in re.split(r"(?<=:)\s+|[;；]", line) if each.strip()]
+        at = next((n for n in reversed(range(len(clauses))) if _WORDS["telling"].search(clauses[n])), 0)
+        for part in (" ".join(clauses[at:]), *clauses[at:]):
+            if _share_known(part, own) >= _LEAST_OF_ESSENCE and (told := _sifted(part, own)):
+                return told
+    return ""
+
+
+def _own_words(calls: Iterable[Call]) -> frozenset[str]:
+    pairs = [(call.tool, each) for call in calls for each in call.arguments.items()]
+    told = (text for tool, (name, value) in pairs for text in (tool, name, _shown(value)))
+    return frozenset(word.casefold() for text in told if text for word in _WORD.findall(text))
+
+
+def _is_known(word: str, own: frozenset[str]) -> bool:
+    plain = word.casefold()
+    if plain in _of_errors() or plain in own or _CLASS.match(word):
+        return True
+    if all(part in _of_errors() or part in own for part in plain.split("-")):
+        return True
+    return has_cjk(word) and _WORDS["error_words_zh"].fullmatch(word) is not None
+
+
+def _share_known(text: str, own: frozenset[str]) -> float:
+    words = _WORD.findall(text[:_LONGEST_ERROR])
+    return sum(_is_known(word, own) for word in words) / len(words) if words else 0.0
+
+
+def _sifted(text: str, own: frozenset[str]) -> str:
+    """The known words of a text with the signs around them; a gap stands for the others."""
+    told = _WORD.sub(lambda m: m[0] if _is_known(m[0], own) else "\0", text[:_LONGEST_ERROR])
+    told = re.sub(r"[^\w\s:：，'\"`.,()=<>%+\-*/\0]", " ", told)
+    told = re.sub(r"[\"'`(\s]*\0[\0\s\"'`().,:=]*", " … ", told)
+    told = _SPACES.sub(" ", told).strip(" .,:;()…-")
+    return told if len(told) <= _LONGEST_ESSENCE else told[: _LONGEST_ESSENCE - 1].rsplit(" ", 1)[0] + "…"
+
+
+# --- what a person should look at first
+
+
+def doubts(lesson: Lesson, errors: Iterable[str]) -> tuple[str, ...]:
+    """Why a person should decide on a lesson, as codes; empty: it may be told.
+
+    Args:
+        errors: What the failed calls failed with.
+    """
+    found: list[str] = []
+    told = [part for each in lesson.edits for part in (each.before, each.after) if part]
+    if any(_WORDS["sensitive"].search(each.argument) for each in lesson.edits):
+        found.append("sensitive-argument")
+    new = [each.after for each in lesson.edits if each.after]
+    if any(_WORDS["reaching"].search(each) for each in new):
+        found.append("reaches-out")
+    if gives_orders(told, by_others=True):
+        found.append("instruction-like")
+    if any(_is_dictated(each, error) for each in lesson.edits for error in errors):
+        found.append("named-by-the-tool")
+    return tuple(found)
+
+
+def _is_dictated(edit: Edit, error: str) -> bool:
+    """Whether a tool's error names the new value in a sentence that is more than an error's.
+
+    Values among which the error lets choose, in quotes or of a letter or two, do not count.
+    """
+    old = {word.casefold() for word in _WORD.findall(f"{edit.argument} {edit.before or ''}")}
+    new = {word.casefold() for word in _WORD.findall(edit.after or "")} - old - _of_errors()
+    for sentence in re.split(r"[\n;；。]|(?<=[.!?])\s", error):
+        told = _WORD.findall(re.sub(r"""(['"`])[\w.\-]{1,40}\1""", " ", sentence))
+        others = [
+            word
+            for word in told
+            if len(word) > _CHOICE and word.casefold() not in new and word.casefold() not in STOP_WORDS
+        ]
+        if others and new.intersection(word.casefold() for word in _WORD.findall(sentence)):
+            known = sum(_is_known(word, frozenset(old)) for word in others)
+            if known < _LEAST_KNOWN * len(others):
+                return True
+    return False
+
+
+# --- the lessons of a tool
+
+
+def with_lesson(known: Sequence[Lesson], new: Lesson) -> tuple[Lesson, ...]:
+    """The lessons of a tool with a new one: learned again it counts again, what it contradicts goes.
+
+    Twelve are kept at most; of more, those go that were learned and held least.
+    """
+    again = next((each for each in known if each.key == new.key), None)
+    if again is not None:
+        runs = tuple(dict.fromkeys((*again.runs, *new.runs)))[-_MOST_RUNS:]
+        fresh = replace(again, edits=new.edits, runs=runs, times=again.times + 1, at=new.at)
+        fresh = replace(fresh, error=new.error or again.error)
+    else:
+        fresh = new
+    others = [each for each in known if each.key != new.key and not _is_contradicted(each, new)]
+    kept = sorted(others, key=lambda each: (each.held + each.times, each.at), reverse=True)
+    return (fresh, *kept[: MOST_LESSONS - 1])
+
+
+def _is_contradicted(old: Lesson, new: Lesson) -> bool:
+    """Whether a new lesson takes back what an old one says, or says something else of the same.
+
+    Values whose forms were corrected are compared by their forms, as in `Edit.key`.
+    """
+    for (argument, before, after), mine in zip((each.key for each in old.edits), old.edits, strict=True):
+        for (other, from_, _), yours in zip((each.key for each in new.edits), new.edits, strict=True):
+            if argument != other:
+                continue
+            if before is not None and before == from_:
+                return True
+            if after is not None and after == from_:
+                return True
+            if mine.after is not None and yours.before is not None and _holds(yours.before, mine.after):
+                return True
+    return False
+
+
+def is_followed(lesson: Lesson, call: Call) -> bool:
+    """Whether a call does as a lesson says."""
+    return bool(lesson.edits) and all(_follows(each, call) for each in lesson.edits)
+
+
+def _follows(edit: Edit, call: Call) -> bool:
+    value = _shown(call.arguments.get(edit.argument))
+    if edit.after is None:
+        return value is None or (edit.before is not None and not _holds(value, edit.before))
+    if value is None:
+        return False
+    if edit.before and _is_literal(edit.after) and _form(edit.after) != _form(edit.before):
+        return _form(edit.after) in _form(value)
+    return _holds(value, edit.after)
+
+
+def repeats(lesson: Lesson, call: Call) -> bool:
+    """Whether a call does what a lesson says not to do."""
+    return any(
+        each.before is not None and _holds(_shown(call.arguments.get(each.argument)) or "", each.before)
+        for each in lesson.edits
+    ) and not is_followed(lesson, call)
+
+
+def _holds(text: str, part: str) -> bool:
+    """Whether a text holds a part, as whole words; case and spaces do not count."""
+    mine = [token.casefold() for token, *_ in _tokens(text)]
+    yours = [token.casefold() for token, *_ in _tokens(part)]
+    return bool(yours) and any(mine[n : n + len(yours)] == yours for n in range(len(mine) - len(yours) + 1))
+
+
+def is_refuted_by(lesson: Lesson, error: str) -> bool:
+    """Whether an error is about what a lesson says to do, where a call had done so."""
+    text = error.casefold()
+    for each in lesson.edits:
+        old = {word.casefold() for word in _WORD.findall(each.before or "")}
+        new = {word.casefold() for word in _WORD.findall(each.after or "") if len(word) > 1}
+        words = new - old - _of_errors()
+        if any(_stands_in(text, word) for word in words):
+            return True
+    return False
+
+
+# --- in words
+
+
+def lessons_of(metadata: Mapping[str, Any]) -> tuple[Lesson, ...]:
+    """The lessons in a guideline's metadata; what is none is left out."""
+    told = metadata.get(LESSONS)
+    given = told if isinstance(told, (list, tuple)) else ()
+    return tuple(found for each in given if isinstance(each, Mapping) and (found := Lesson.from_dict(each)))
+
+
+@dataclass(frozen=True, slots=True)
+class Worded:
+    """The guideline of a tool as a text, "" where no lesson fits, and the lessons that are in it."""
+
+    text: str
+    lessons: tuple[Lesson, ...] = ()
+
+
+def worded(
+    tool: str,
+    lessons: Sequence[Lesson],
+    *,
+    count: Callable[[str], int],
+    tongue: str = "en",
+    with_counts: bool = False,
+) -> Worded:
+    """The guideline of a tool: as many lessons, in their order, as 60 tokens hold.
+
+    Args:
+        count: Counts the tokens of a text.
+        with_counts: Whether to say how often they held.
+    """
+    words = _WORDS.table("wording")[tongue if tongue == "zh" else "en"]
+    name = tool if len(tool) <= _LONGEST_PART else tool[: _LONGEST_PART - 1] + "…"
+
+    def whole(told: Sequence[Lesson], errors: Collection[int] = ()) -> str:
+        held, tried = sum(each.held for each in told), sum(each.held + each.failed for each in told)
+        counts = words["held"].format(held=held, tried=tried) if tried and with_counts else ""
+        return f"{name}: {_together(told, words, errors)}{words['stop']}{counts}"
+
+    told: list[Lesson] = []
+    for lesson in lessons:
+        if count(whole([*told, lesson])) <= MOST_TOKENS:
+            told.append(lesson)
+    errors: list[int] = []  # what was corrected comes before what the errors said
+    for place, lesson in enumerate(told):
+        if lesson.error and count(whole(told, [*errors, place])) <= MOST_TOKENS:
+            errors.append(place)
+    return Worded(whole(told, errors), tuple(told)) if told else Worded("")
+
+
+def _together(lessons: Sequence[Lesson], words: Mapping[str, str], errors: Collection[int]) -> str:
+    """The lessons in words; an argument is named where another was named before."""
+    parts: list[str] = []
+    named = ""
+    for place, lesson in enumerate(lessons):
+        edits = []
+        for edit in lesson.edits:
+            form = "added" if edit.before is None else "gone" if edit.after is None else "instead"
+            told = words[form].format(before=f"`{edit.before}`", after=f"`{edit.after}`")
+            edits.append(told if edit.argument == named else f"`{edit.argument}`{words['colon']}{told}")
+            named = edit.argument
+        said = words["said"].format(error=lesson.error) if place in errors else ""
+        parts.append(words["between"].join(edits) + said)
+    return words["between"].join(parts)
+
+
+def fitting(lessons: Sequence[Lesson], asked: Sequence[str], *, tongue: str = "en") -> tuple[Lesson, ...]:
+    """The lessons of a tool, those first that are about the words of a task, then those that held most.
+
+    Args:
+        asked: The terms of the task.
+    """
+    words = frozenset(asked)
+
+    def about(lesson: Lesson) -> int:
+        parts = (part for each in lesson.edits for part in (each.argument, each.before, each.after) if part)
+        return len(words.intersection(term for part in (*parts, lesson.error) for term in terms(part)))
+
+    return tuple(sorted(lessons, key=lambda each: (-about(each), -(each.held + each.times), -each.at)))

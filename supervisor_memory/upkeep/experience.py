@@ -1,0 +1,644 @@
+"""What worked: lessons of calls that failed and then worked, one guideline a tool, and ratings of runs.
+
+A lesson is read by rules where the call that works is heard, and written at once; `understand/lessons.py` has
+the rules. It is the agent's own: kept in its family, as the tool's words, told to it alone. What it says is
+counted as it holds and fails, and what fails is withdrawn. Nothing in here raises into a graph.
+"""
+
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias
+
+from supervisor_memory.bridge import twin
+from supervisor_memory.errors import RecordNotFound, WasErased
+from supervisor_memory.language.terms import language
+from supervisor_memory.model.arguments import check_login, check_scope, check_score
+from supervisor_memory.model.records import (
+    AuditEvent,
+    Filter,
+    Hit,
+    Record,
+    Scope,
+    Source,
+    WriteResult,
+    check_name,
+    content_hash,
+    family_for,
+    new_id,
+)
+from supervisor_memory.ports import Deciding, Ports, Services, guarded
+from supervisor_memory.redact.redactor import Redactor, open_redactor
+from supervisor_memory.stages.insert.doubt import REVIEW, known_to_reviewers
+from supervisor_memory.stages.insert.draft import with_vectors
+from supervisor_memory.stages.retrieval.guidelines import TOLD
+from supervisor_memory.stores.protocol import Change, Commit
+from supervisor_memory.understand.lessons import (
+    GUIDELINE,
+    LESSONS,
+    Call,
+    Lesson,
+    doubts,
+    is_followed,
+    is_refuted_by,
+    learned,
+    lessons_of,
+    repeats,
+    with_lesson,
+    worded,
+)
+from supervisor_memory.upkeep.edit import Curator, again_when_late
+from supervisor_memory.wiring.trail import Trail
+
+FAILED: Final = "what-it-says-failed"
+"""The reason of an audit row for a lesson that is withdrawn because it failed."""
+RATED: Final = "rated-badly"
+"""The reason for a lesson that is withdrawn because its runs were rated badly."""
+_MOST_PLACES: Final = 1_024
+_MOST_FAILED: Final = 4
+"""Failed calls of one tool, in one run of one agent, that wait for one that works."""
+_MOST_HEARD: Final = 4_096
+_WAIT_SECONDS: Final = 60.0
+"""How long counts of what held wait to be written, so that a busy tool makes few versions."""
+_LONGEST_TOOL: Final = 128
+_MOST_GUIDELINES: Final = 1_000
+_MOST_NOTES: Final = 200
+_GOOD: Final = 0.5
+"""The score from which a run counts as a good one."""
+_SECRETS: Final = "secrets"
+_DETAIL: Final = {"kind": "experience", "layer": "abstract"}
+
+_Place: TypeAlias = tuple[str, str | None, str | None, str | None, str | None]
+"""Of an agent in a run: user, task, session, run, agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """What a rating did: the guidelines that count it, and those of them that it withdrew."""
+
+    run_id: str
+    score: float
+    counted: tuple[str, ...] = ()
+    withdrawn: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Guideline:
+    """The guideline of a tool, for people.
+
+    Args:
+        told: How often a note held it, by this machine's access log.
+        lessons: What it is made of, each with its runs and counts.
+    """
+
+    record: Record
+    lessons: tuple[Lesson, ...]
+    told: int = 0
+
+    @property
+    def tool(self) -> str:
+        return self.record.subject or ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The guideline as a plain dictionary for JSON."""
+        return {
+            "id": self.record.id,
+            "tool": self.tool,
+            "agent_id": self.record.source.agent_id,
+            "user_id": self.record.user_id,
+            "status": self.record.status,
+            "content": self.record.content,
+            "told": self.told,
+            "lessons": [each.to_dict() for each in self.lessons],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """The guideline of a tool that an agent was told in a run, and the lessons in it."""
+
+    record_id: str
+    lessons: tuple[Lesson, ...]
+
+
+@dataclass
+class _Counts:
+    """What is still to be written about the lessons of one guideline: lesson's key → (held, failed)."""
+
+    scope: Scope
+    tool: str
+    of: dict[Any, list[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tool:
+    """Whose guideline of which tool, and the language it is worded in."""
+
+    scope: Scope
+    family: str
+    tool: str
+    tongue: str
+
+    @property
+    def where(self) -> Filter:
+        user, tasks = self.scope.user_id, (self.scope.task,)
+        return Filter(user, (self.family,), tasks, subject=self.tool, attribute=GUIDELINE)
+
+    def record(self, content: str, lessons: Sequence[Lesson], now: float) -> Record:
+        """The guideline as a new record, which is the tool's words."""
+        scope = self.scope
+        told = [each.to_dict() for each in lessons]
+        return Record(
+            new_id(),
+            scope.namespace(self.family),
+            content,
+            "experience",
+            now,
+            now,
+            metadata={"use_when": self.tool, "language": self.tongue, LESSONS: told},
+            source=Source("tool", scope.agent_id, scope.session_id, scope.run_id),
+            subject=self.tool,
+            attribute=GUIDELINE,
+            valid_from=now,
+        )
+
+
+class Experience:
+    """Hears calls of tools and ratings of runs, and keeps what they teach, as `memory.experience`.
+
+    docs/experience.md is its page.
+    """
+
+    def __init__(self, services: Services, trail: Trail) -> None:
+        self.services = services
+        self._trail = trail
+        self._curator: Curator | None = None
+        self._is_on = services.settings.experience and services.settings.enabled
+        self._secrets: Redactor | None = None
+        self._lock = threading.Lock()
+        self._failed: OrderedDict[tuple[_Place, str], list[Call]] = OrderedDict()
+        self._told: OrderedDict[_Place, dict[str, _Told]] = OrderedDict()
+        self._heard: OrderedDict[tuple[_Place, str, str, bool], None] = OrderedDict()
+        self._counts: dict[tuple[str, str], _Counts] = {}
+        self._written_at: dict[tuple[str, str], float] = {}
+
+    def of_reader(self, trail: Trail, curator: Curator) -> "Experience":
+        """The same, all that it has heard shared, with another trail and the desk that changes records."""
+        theirs = copy(self)
+        theirs._trail, theirs._curator = trail, curator
+        return theirs
+
+    # --- what is heard
+
+    def wants(self, tool: str, scope: Scope, *, failed: bool) -> bool:
+        """Whether a call has to be heard: it failed, or one of the tool did, or its guideline was told.
+
+        For most calls that work the answer is no, and nothing more is done for them.
+        """
+        if not self._is_on or not tool.strip():
+            return False
+        if failed:
+            return True
+        place = _place(scope)
+        return (place, tool) in self._failed or tool in self._told.get(place, {})
+
+    def heard(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        scope: Scope,
+        *,
+        error: str | None = None,
+        call_id: str | None = None,
+        asked: str = "",
+    ) -> WriteResult | None:
+        """Hear one call of a tool. Never raises for memory's sake.
+
+        Args:
+            scope: Who called; lessons join calls of one agent in one run.
+            error: What it failed with; None: it worked.
+            call_id: The call's id: the same call is heard once.
+            asked: What the user had asked, in whose language a guideline is worded.
+
+        Returns:
+            What became of the guideline, if the call taught something.
+        """
+        check_scope(scope)
+        if not isinstance(arguments, Mapping) or not self.wants(tool, scope, failed=error is not None):
+            return None
+
+        def hear() -> WriteResult | None:
+            place, name = _place(scope), tool[:_LONGEST_TOOL]
+            call = self._clean(Call.of(name, arguments, error))
+            if self._is_heard(place, call, call_id):
+                return None
+            self._judge(place, call, scope)
+            if call.error is not None:
+                self._keep_failed(place, call)
+                return None
+            with self._lock:
+                failed = self._failed.pop((place, name), [])
+            found = learned(failed, call, run=scope.run_id, at=self.services.clock()) if failed else None
+            return None if found is None else self._learn(found, failed, call, scope, language(asked))
+
+        return guarded(hear, otherwise=lambda problem: self._missed(scope, problem))
+
+    def told(self, scope: Scope, hits: Iterable[Hit]) -> None:
+        """Remember which guidelines an agent was told in a run, so that they count as they hold or fail."""
+        given = [hit.record for hit in hits if hit.found == TOLD]
+        if not given or not self._is_on:
+            return
+        found = {
+            each.subject: _Told(each.id, lessons_of(each.metadata))
+            for each in given
+            if each.subject is not None
+        }
+        with self._lock:
+            self._told[_place(scope)] = {**self._told.get(_place(scope), {}), **found}
+            _bound(self._told, _MOST_PLACES)
+
+    def run_failed(self, scope: Scope, error: BaseException) -> None:
+        """Audit that what an agent did in a run ended in an exception; its text is kept nowhere."""
+        if self._is_on:
+            self._trail.report(
+                AuditEvent.by(scope, "outcome", outcome="failed", reason=type(error).__name__[:64])
+            )
+
+    def _keep_failed(self, place: _Place, call: Call) -> None:
+        with self._lock:
+            held = self._failed.setdefault((place, call.tool), [])
+            held.append(call)
+            del held[:-_MOST_FAILED]
+            self._failed.move_to_end((place, call.tool))
+            _bound(self._failed, _MOST_PLACES)
+
+    def _is_heard(self, place: _Place, call: Call, call_id: str | None) -> bool:
+        if call_id is None:
+            return False
+        key = (place, call.tool, call_id, call.error is None)
+        with self._lock:
+            if key in self._heard:
+                return True
+            self._heard[key] = None
+            _bound(self._heard, _MOST_HEARD)
+        return False
+
+    def _clean(self, call: Call) -> Call:
+        """The call without secrets, and without what the settings have taken out, before anything is kept."""
+        if self._secrets is None:
+            settings = self.services.settings
+            self._secrets = open_redactor(_SECRETS, settings.phone_regions)
+
+        def clean(name: str, value: Any) -> Any:
+            assert self._secrets is not None
+            told = self._secrets.value({name.rpartition(".")[2]: value})
+            return next(iter(self.services.redactor.value(told).values()))
+
+        given = {name: clean(name, value) for name, value in call.arguments.items()}
+        error = call.error
+        if error is not None:
+            error = self.services.redactor.text(self._secrets.text(error))
+        return replace(call, arguments=given, error=error)
+
+    # --- what held and what failed
+
+    def _judge(self, place: _Place, call: Call, scope: Scope) -> None:
+        """Count the lessons that the agent was told of this tool, as the call bears them out or not."""
+        told = self._told.get(place, {}).get(call.tool)
+        if told is None:
+            return
+        counts: dict[Any, list[int]] = {}
+        for lesson in told.lessons:
+            if not is_followed(lesson, call):
+                continue
+            if call.error is None:
+                counts[lesson.key] = [1, 0]
+            elif is_refuted_by(lesson, call.error):
+                # Its words are in the error: one such call outweighs those that held before.
+                counts[lesson.key] = [0, 1 + lesson.held]
+            else:
+                counts[lesson.key] = [0, 1] if not _fails_otherwise(told.lessons, call) else [0, 0]
+        if not any(map(any, counts.values())):
+            return
+        key = (told.record_id, call.tool)
+        with self._lock:
+            waiting = self._counts.setdefault(key, _Counts(scope, call.tool))
+            for name, (held, failed) in counts.items():
+                sums = waiting.of.setdefault(name, [0, 0])
+                sums[0] += held
+                sums[1] += failed
+            now = self.services.clock()
+            is_due = now - self._written_at.get(key, -math.inf) >= _WAIT_SECONDS
+            if is_due:
+                self._written_at[key] = now
+        if call.error is not None:
+            self._write_counts(key)
+        elif is_due:
+            self.services.bridge.background(lambda: self._write_counts(key))
+
+    def _write_counts(self, key: tuple[str, str]) -> None:
+        with self._lock:
+            waiting = self._counts.pop(key, None)
+        if waiting is None:
+            return
+        record_id, _ = key
+
+        def counted(lesson: Lesson) -> Lesson:
+            held, failed = waiting.of.get(lesson.key, (0, 0))
+            at = self.services.clock() if held else lesson.at
+            return replace(lesson, held=lesson.held + held, failed=lesson.failed + failed, at=at)
+
+        guarded(
+            lambda: self._recounted(record_id, counted, waiting.scope, reason=FAILED),
+            otherwise=lambda problem: self._missed(waiting.scope, problem),
+        )
+
+    def flush(self) -> None:
+        """Write the counts that wait."""
+        for key in list(self._counts):
+            self._write_counts(key)
+
+    def forget(self, user_id: str) -> None:
+        """Drop what is held in memory of a user."""
+        with self._lock:
+            for held in (self._failed, self._told, self._heard):
+                for key in [key for key in held if _user_of(key) == user_id]:
+                    held.pop(key)  # type: ignore[arg-type]  # of three mappings, each with keys of its own
+            for name in [name for name, each in self._counts.items() if each.scope.user_id == user_id]:
+                self._counts.pop(name)
+
+    def _recounted(
+        self, record_id: str, change: Callable[[Lesson], Lesson], scope: Scope, *, reason: str
+    ) -> WriteResult | None:
+        """Change the counts of a guideline's lessons; those that are refuted are withdrawn."""
+
+        def once() -> WriteResult | None:
+            ports = self._ports()
+            view = ports.deciding()
+            found = view.list(Filter(scope.user_id, ids=(record_id,)), limit=1)
+            if not found:
+                return None
+            old = found[0]
+            known = lessons_of(old.metadata)
+            new = tuple(map(change, known))
+            if new == known:
+                return None
+            kept = tuple(each for each in new if not each.is_refuted)
+            return self._changed(old, kept, view, scope, reason=reason if len(kept) < len(new) else "counted")
+
+        return again_when_late(once)
+
+    # --- what is learned
+
+    def _learn(
+        self, lesson: Lesson, failed: Sequence[Call], worked: Call, scope: Scope, tongue: str
+    ) -> WriteResult | None:
+        why = doubts(lesson, [each.error for each in failed if each.error])
+
+        def once() -> WriteResult | None:
+            view = self._ports().deciding()
+            family = family_for("experience", scope.agent_id, view.settings.namespaces)
+            of = _Tool(scope, family, worked.tool, tongue)
+            every = view.list(replace(of.where, statuses=None), limit=_MOST_NOTES)
+            old = next((each for each in every if each.status == "active"), None)
+            if old is not None:
+                of = replace(of, tongue=str(old.metadata.get("language", tongue)))
+            lessons = with_lesson(() if old is None else lessons_of(old.metadata), lesson)
+            content = worded(of.tool, lessons, count=view.count_tokens, tongue=of.tongue).text
+            left_out = "withdrawn-before" if any(_set_aside(each, lesson) for each in every) else ""
+            if left_out or not content:
+                return self._skipped(of, left_out or "too-long-to-tell")
+            if why:
+                return self._proposed(of.record(content, lessons, view.now), old, why, view)
+            if old is not None:
+                return self._changed(old, lessons, view, scope, reason="learned")
+            new = of.record(content, lessons, view.now)
+            event = AuditEvent.of(
+                "add", new, version_after=1, after=content, reason="learned", detail=_DETAIL
+            )
+            done = view.commit(Commit(with_vectors([Change(new)], view), (event,)))
+            return WriteResult(new.id, "added", done.saved, "learned", 1, done.applied)
+
+        try:
+            return again_when_late(once)
+        except WasErased:
+            return None
+
+    def _changed(
+        self, old: Record, lessons: Sequence[Lesson], view: Deciding, scope: Scope, *, reason: str
+    ) -> WriteResult:
+        """Give a guideline other lessons; without any it is stale, which `memory.review.restore` undoes."""
+        now = self.services.clock()
+        tongue = str(old.metadata.get("language", "en"))
+        content = worded(old.subject or "", lessons, count=view.count_tokens, tongue=tongue).text
+        if content:
+            new = replace(
+                old,
+                content=content,
+                content_hash=content_hash(content),
+                metadata={**old.metadata, LESSONS: [each.to_dict() for each in lessons]},
+                updated_at=now,
+                valid_from=now,
+                version=old.version + 1,
+            )
+        else:
+            new = replace(old, status="stale", valid_to=now, updated_at=now, version=old.version + 1)
+        event = AuditEvent.by(
+            scope,
+            "update" if content else "outdate",
+            user_id=old.user_id,
+            family=old.family,
+            record_id=old.id,
+            version_before=old.version,
+            version_after=old.version + 1,
+            before=old.content,
+            after=new.content,
+            reason=reason,
+            source_class="tool",
+            detail=_DETAIL,
+        )
+        changes = [Change(new, expects=old.version)]
+        if content and content != old.content:
+            changes = [*with_vectors([Change(replace(new, vector=None), expects=old.version)], view)]
+        done = view.commit(Commit(tuple(changes), (event,)))
+        return WriteResult(old.id, "updated", done.saved, reason, old.version + 1, done.applied)
+
+    def _proposed(
+        self, new: Record, old: Record | None, why: Sequence[str], view: Deciding
+    ) -> WriteResult | None:
+        """Keep a guideline for a person's decision; `old` is the one it would change."""
+        asks: dict[str, Any] = {"why": list(why)}
+        if old is not None:
+            asks |= {"event": "UPDATE", "target": old.id}
+        waits = replace(new, status="pending", metadata={**new.metadata, REVIEW: asks})
+        reason = ";".join(why)
+        if known_to_reviewers(waits, view) is not None:
+            return None
+        event = AuditEvent.of(
+            "propose", waits, version_after=1, after=waits.content, reason=reason, detail=_DETAIL
+        )
+        done = view.commit(Commit((Change(waits),), (event,)))
+        return WriteResult(waits.id, "pending", done.saved, reason, 1, done.applied)
+
+    def _skipped(self, of: "_Tool", reason: str) -> WriteResult:
+        told = AuditEvent.by(
+            of.scope, "skip", family=of.family, outcome="skipped", reason=reason, source_class="tool"
+        )
+        self._trail.report(told)
+        return WriteResult("", "skipped", reason=reason)
+
+    # --- for people and programs
+
+    def rate(
+        self,
+        run_id: str,
+        score: float,
+        *,
+        user_id: str,
+        error: str | None = None,
+        reviewer: str | None = None,
+    ) -> Rated:
+        """Rate a run: what was learned or told in it counts as having helped, or not.
+
+        What went with bad runs more often than it helped and held is withdrawn.
+
+        Args:
+            run_id: LangGraph's id of the run, as in `Scope.run_id`.
+            score: From 0, it failed, to 1, it was right; from 0.5 on it was a good run.
+            error: What was wrong; redacted, of which the audit log keeps that there was one.
+            reviewer: Who rates: a login. None: the program.
+
+        Raises:
+            InvalidContent: the score is no number from 0 to 1.
+            InvalidName, MissingUser: the run or the user has no possible name.
+            BackendError: the store failed.
+        """
+        scope = Scope(user_id, run_id=check_name(run_id, what="run id"))
+        value = check_score(score)
+        by = "supervisor" if reviewer is None else check_login(reviewer)
+        self.flush()
+        ports = self._ports()
+        told = self._told_in(scope)
+        found = self._listed(Filter(user_id=scope.user_id, kinds=("experience",), attribute=GUIDELINE), ports)
+        counted, withdrawn = [], []
+        is_good = value >= _GOOD
+
+        def rated(lesson: Lesson) -> Lesson:
+            return replace(lesson, helped=lesson.helped + is_good, hurt=lesson.hurt + (not is_good))
+
+        def rated_as_evidence(lesson: Lesson) -> Lesson:
+            return rated(lesson) if run_id in lesson.runs else lesson
+
+        for record in found:
+            change = rated if record.id in told else rated_as_evidence
+            done = self._recounted(record.id, change, scope, reason=RATED)
+            if done is not None:
+                counted.append(record.id)
+                withdrawn += [record.id] if done.reason == RATED else []
+        detail = {"score_milli": round(1_000 * value), "is_good": is_good, "has_error": bool(error)}
+        self._trail.report(AuditEvent.by(scope, "rate", actor=by, reason="run", detail=detail))
+        return Rated(run_id, value, tuple(counted), tuple(withdrawn))
+
+    def guidelines(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        tool: str | None = None,
+        withdrawn: bool = False,
+        limit: int = 100,
+    ) -> list[Guideline]:
+        """The guidelines of a user's agents, the last changed first, with evidence and how often each was
+        told.
+
+        Args:
+            user_id: None: everybody's; the operator looks.
+            agent_id: Only those that this agent learned.
+            tool: Only that of the tool of exactly this name.
+            withdrawn: Those that are stale, deleted or quarantined, in place of those in use.
+        """
+        where = Filter(
+            user_id=None if user_id is None else Scope(user_id).user_id,
+            kinds=("experience",),
+            attribute=GUIDELINE,
+            subject=tool,
+            agent_id=agent_id,
+            statuses=("stale", "deleted", "quarantined") if withdrawn else ("active",),
+        )
+        ports = self._ports()
+        records = self._listed(where, ports)[: max(0, limit)]
+        told = ports.read_store().reads([each.id for each in records]) if records else {}
+        self._trail.seen("list", records, by_operator=user_id is None)
+        return [
+            Guideline(each, lessons_of(each.metadata), told[each.id].times if each.id in told else 0)
+            for each in records
+        ]
+
+    def withdraw(self, id: str, *, reviewer: str, user_id: str | None = None) -> WriteResult:
+        """Withdraw a guideline: it is told no more, and its lessons are not learned again by themselves.
+
+        `memory.review.restore` undoes it.
+
+        Raises:
+            RecordNotFound: there is no such guideline, or it is another user's.
+            InvalidName: `reviewer` is no login.
+        """
+        by = check_login(reviewer)
+        assert self._curator is not None  # `of_reader` gives one before anybody is given the desk
+        record = self._curator.own(id, user_id, self._ports())
+        if record.attribute != GUIDELINE or record.status != "active":
+            raise RecordNotFound(
+                f"record {id!r} is no guideline in use; `memory.experience.guidelines()` lists them", id=id
+            )
+        self._curator.delete(id, user_id, actor=by)
+        return WriteResult(id, "updated", reason="withdrawn", version=record.version + 1)
+
+    def _listed(self, where: Filter, ports: Ports) -> list[Record]:
+        return [*ports.read_store().list(where, limit=_MOST_GUIDELINES)]
+
+    def _told_in(self, scope: Scope) -> frozenset[str]:
+        """The ids of the records that notes held in a run, by this machine's access log."""
+        notes = self.services.backend.audit.notes(
+            _MOST_NOTES, user_id=scope.user_id, run_id=scope.run_id, op="inject"
+        )
+        return frozenset(each.record_id for note in notes for each in note.shown)
+
+    def _ports(self) -> Ports:
+        return self.services.ports(self.services.settings.write_timeout_ms, with_model=False)
+
+    def _missed(self, scope: Scope, problem: BaseException) -> None:
+        event = AuditEvent.by(scope, "experience", outcome="degraded", reason=type(problem).__name__)
+        self._trail.report(event)
+
+    arate = twin(rate)
+    aguidelines = twin(guidelines)
+    awithdraw = twin(withdraw)
+
+
+def _place(scope: Scope) -> _Place:
+    return scope.user_id, scope.task, scope.session_id, scope.run_id, scope.agent_id
+
+
+def _user_of(key: Any) -> str:
+    first = key[0]
+    return first if isinstance(first, str) else str(first[0])
+
+
+def _bound(held: OrderedDict[Any, Any], most: int) -> None:
+    while len(held) > most:
+        held.popitem(last=False)
+
+
+def _fails_otherwise(lessons: Sequence[Lesson], call: Call) -> bool:
+    """Whether a failed call also did what another lesson warns of, so that this one is not to blame."""
+    return any(repeats(each, call) for each in lessons)
+
+
+def _set_aside(record: Record, lesson: Lesson) -> bool:
+    """Whether a person has withdrawn or rejected this lesson."""
+    if record.status not in ("deleted", "quarantined"):
+        return False
+    return any(each.key == lesson.key for each in lessons_of(record.metadata))

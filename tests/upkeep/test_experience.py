@@ -1,0 +1,179 @@
+"""Outcomes of calls and runs: bounded, redacted, rated, and gone with their user."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from supervisor_memory import (
+    BackendError,
+    InvalidContent,
+    Outcome,
+    RecordNotFound,
+    Scope,
+    Settings,
+    SupervisorMemory,
+)
+from supervisor_memory.model.records import Filter, Record
+from supervisor_memory.testing.clock import FixedClock
+from tests.host.graphs import Broken, outcomes, raising
+
+ANALYST = Scope("ada", "analyst", "s1", "run-1")
+
+
+@pytest.fixture
+def memory() -> Iterator[SupervisorMemory]:
+    with SupervisorMemory(Settings(embedding_model="none"), clock=FixedClock()) as opened:
+        yield opened
+
+
+def teach(memory: SupervisorMemory, scope: Scope = ANALYST, tool: str = "run_sql", column: str = "a") -> Any:
+    bad, good = f"SELECT {column} FROM t", f"SELECT {column}_b FROM t"
+    memory.experience.heard(tool, {"sql": bad}, scope, error=f"no such column: {column}")
+    return memory.experience.heard(tool, {"sql": good}, scope)
+
+
+def guidelines(memory: SupervisorMemory, status: Any = "active", user: str = "ada") -> list[Record]:
+    where = Filter(user_id=user, attribute="guideline", statuses=(status,))
+    return list(memory.upkeep.listed(where, limit=2_000))
+
+
+@pytest.mark.parametrize("score", [-0.1, 1.5, math.nan, True, "good", None])
+def test_a_score_outside_its_range_is_refused(memory: SupervisorMemory, score: Any) -> None:
+    with pytest.raises(InvalidContent, match=r"from 0 .* to 1"):
+        memory.rate("run-1", score, user_id="ada")
+    if score is not None:
+        with pytest.raises(InvalidContent, match=r"from 0 .* to 1"):
+            Outcome(score=score)
+
+
+def test_a_run_rated_badly_takes_what_was_learned_in_it_along(memory: SupervisorMemory) -> None:
+    teach(memory)
+    (record,) = guidelines(memory)
+    rated = memory.rate("run-1", 0.9, user_id="ada")
+    assert (rated.counted, rated.withdrawn) == ((record.id,), ())
+    memory.rate("run-1", 0.2, user_id="ada")
+    rated = memory.rate("run-1", 0.1, user_id="ada", reviewer="eve@example.com")
+    assert rated.withdrawn == (record.id,)
+    assert guidelines(memory) == []
+    assert ("ok", "rated-badly") in outcomes(memory, "outdate")
+    memory.review.restore(record.id, reviewer="eve@example.com")
+    assert [each.id for each in guidelines(memory)] == [record.id]
+
+
+def test_what_was_told_in_a_run_counts_its_rating(memory: SupervisorMemory) -> None:
+    teach(memory)
+    (record,) = guidelines(memory)
+    reader = Scope("ada", "analyst", "s2", "run-2")
+    assert record.content in memory.recall("Select something.", reader).text
+    assert memory.rate("run-2", 1, user_id="ada").counted == (record.id,)
+    (shown,) = memory.experience.guidelines(user_id="ada")
+    assert (shown.lessons[0].helped, shown.lessons[0].hurt) == (1, 0)
+    assert memory.rate("run-3", 1, user_id="ada").counted == ()
+
+
+def test_an_outcome_with_a_score_rates_its_run_and_one_with_an_error_concludes_nothing(
+    memory: SupervisorMemory,
+) -> None:
+    teach(memory)
+    said = "Revenue fell by 12 percent in May because of refunds."
+    memory.remember([], ANALYST, outcome=Outcome(final_answer=said, score=0.0, error="it was wrong"))
+    assert guidelines(memory) == []
+    assert [each.content for each in memory.get_all(user_id="ada")] == []
+
+
+def test_secrets_are_taken_out_of_errors_and_arguments_before_anything(memory: SupervisorMemory) -> None:
+    secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEF"
+    bad = {"sql": "SELECT a FROM t", "password": "hunter2-hunter2"}
+    memory.experience.heard("run_sql", bad, ANALYST, error=f"no such column: a, api_key={secret}")
+    memory.experience.heard("run_sql", {**bad, "sql": f"SELECT '{secret}' FROM t"}, ANALYST)
+    held = repr(list(memory.upkeep.listed(Filter(user_id="ada", statuses=None), limit=99)))
+    assert secret not in held
+    assert "hunter2" not in held
+    state = repr((memory.experience._failed, memory.experience._told))
+    assert secret not in state
+
+
+def test_a_tool_without_a_name_and_results_of_ten_megabytes_do_no_harm(memory: SupervisorMemory) -> None:
+    assert memory.experience.heard(" ", {"a": 1}, ANALYST, error="no") is None
+    huge = "no such column: a " * 600_000
+    memory.experience.heard("run_sql", {"sql": "SELECT a FROM t"}, ANALYST, error=huge)
+    memory.experience.heard("run_sql", {"sql": "SELECT b FROM t"}, ANALYST)
+    (record,) = guidelines(memory)
+    assert len(record.content) < 200
+    assert len(repr(record.metadata)) < 2_000
+
+
+def test_a_thousand_tools_have_a_guideline_each_and_notes_stay_small(memory: SupervisorMemory) -> None:
+    for number in range(1_000):
+        teach(memory, tool=f"tool_{number}", column=f"col{number}")
+    assert len(guidelines(memory)) == 1_000
+    note = memory.recall("Call tool_7 for col7.", Scope("ada", "analyst", "s2", "run-2"))
+    assert "tool_7:" in note.text
+    assert note.tokens <= 800
+    assert note.text.count("· experience ·") <= 20
+
+
+def test_a_lesson_is_told_no_more_once_it_is_old() -> None:
+    clock = FixedClock()
+    settings = Settings(embedding_model="none", experience_days=30)
+    with SupervisorMemory(settings, clock=clock) as memory:
+        teach(memory)
+        reader = Scope("ada", "analyst", "s2", "run-2")
+        assert "a_b" in memory.recall("Select a.", reader).text
+        clock.forward(days=31)
+        assert "a_b" not in memory.recall("Select a.", reader).text
+
+
+def test_erasing_a_user_takes_lessons_and_what_waits_for_one_along(memory: SupervisorMemory) -> None:
+    teach(memory)
+    memory.experience.heard("run_sql", {"sql": "SELECT c FROM t"}, ANALYST, error="no such column: c")
+    memory.erase(user_id="ada", confirm=True)
+    memory.experience.heard("run_sql", {"sql": "SELECT c_d FROM t"}, ANALYST)
+    assert guidelines(memory) == []
+    assert memory.experience._failed == {}
+
+
+def test_only_a_guideline_can_be_withdrawn(memory: SupervisorMemory) -> None:
+    other = memory.write("Use tables.", user_id="ada")
+    with pytest.raises(RecordNotFound, match="no guideline"):
+        memory.experience.withdraw(other.id, reviewer="eve@example.com")
+    teach(memory)
+    (record,) = guidelines(memory)
+    with pytest.raises(RecordNotFound):
+        memory.experience.withdraw(record.id, reviewer="eve@example.com", user_id="bob")
+
+
+def test_a_lesson_about_recipients_waits_and_counts_once_a_person_approves(
+    memory: SupervisorMemory,
+) -> None:
+    memory.experience.heard("mail", {"to": "bob", "n": 1}, ANALYST, error="unknown recipient 'bob'")
+    done = memory.experience.heard("mail", {"to": "bob.b", "n": 1}, ANALYST)
+    assert done is not None
+    assert done.status == "pending"
+    assert guidelines(memory) == []
+    (waiting,) = memory.review.pending(user_id="ada")
+    assert "sensitive-argument" in waiting.why
+    memory.review.approve(waiting.id, reviewer="eve@example.com")
+    (record,) = guidelines(memory)
+    assert "`bob.b`" in memory.recall("Mail bob.", Scope("ada", "analyst", "s2", "run-2")).text
+    assert record.subject == "mail"
+
+
+def test_a_search_for_anything_does_not_put_guidelines_into_notes_of_others(
+    memory: SupervisorMemory,
+) -> None:
+    teach(memory, column="revenue")
+    for reader in (Scope("ada", None, "s2"), Scope("ada", "painter", "s2")):
+        assert "revenue_b" not in memory.recall("Select revenue from t with run_sql", reader).text
+    (hit,) = memory.search("revenue", user_id="ada", where={"metadata": {"use_when": "run_sql"}})
+    assert "revenue_b" in hit.record.content
+
+
+def test_a_store_that_fails_leaves_the_call_alone_and_is_audited() -> None:
+    with SupervisorMemory(Settings(embedding_model="none")) as inner:
+        broken: Any = Broken(inner.backend, list=raising(BackendError("the disk is gone")))
+        memory = SupervisorMemory(Settings(embedding_model="none"), backend=broken)
+        assert teach(memory) is None
+        assert ("degraded", "BackendError") in outcomes(memory, "experience")
