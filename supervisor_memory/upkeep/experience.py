@@ -21,6 +21,7 @@ from supervisor_memory.model.records import (
     AuditEvent,
     Filter,
     Hit,
+    Reads,
     Record,
     Scope,
     Source,
@@ -570,7 +571,10 @@ class Experience:
         )
         ports = self._ports()
         records = self._listed(where, ports)[: max(0, limit)]
-        told = ports.read_store().reads([each.id for each in records]) if records else {}
+        told: Mapping[str, Reads] = {}
+        if records:
+            ports.store(ports.services.backend.audit.flush)
+            told = ports.read_store().reads([each.id for each in records])
         self._trail.seen("list", records, by_operator=user_id is None)
         return [
             Guideline(each, lessons_of(each.metadata), told[each.id].times if each.id in told else 0)

@@ -14,6 +14,7 @@ from supervisor_memory.errors import MemoryAccessDenied, SupervisorMemoryError
 from supervisor_memory.interfaces.dashboard import (
     browse,
     door,
+    experience,
     health,
     inbox,
     preview,
@@ -48,6 +49,7 @@ _READING: Final[dict[str, Handler]] = {
     "/turns": turn.turns,
     "/turn": turn.turn,
     "/timeline": timeline.timeline,
+    "/experience": experience.experience,
     "/records": browse.browse,
     "/records/{id}": record.show,
     "/records/{id}/delete": record.ask_delete,
@@ -65,6 +67,7 @@ _WRITING: Final[dict[str, Handler]] = {
     "/records/{id}/delete": record.delete,
     "/records/{id}/restore": record.restore,
     "/users/forget": record.forget,
+    "/experience/{id}/withdraw": experience.withdraw,
 }
 
 

@@ -92,6 +92,7 @@ def paths(ids: list[str]) -> Iterator[str]:
     yield from (f"/dashboard/inbox?page={page}" for page in range(1, count // 10 + 2))
     yield from (
         "/dashboard/timeline?user=eve",
+        "/dashboard/experience?user=eve",
         "/dashboard/turns",
         "/dashboard/health",
         "/dashboard/preview?user=eve&question=alert+script",

@@ -16,11 +16,12 @@ from supervisor_memory.stores.protocol import Change, Commit
 from tests.interfaces.dashboard.conftest import ADDRESS, POLICY, REVIEWER, TOKENS, Visitor
 
 Known = Callable[[str], set[str]]
-PAGES = ("inbox", "turns", "timeline", "records", "preview", "health")
+PAGES = ("inbox", "turns", "timeline", "experience", "records", "preview", "health")
 EMPTY = {
     "inbox": ("Nothing waits for review.", "没有待审的内容。"),
     "turns": ("No turn has read memory yet.", "还没有哪一轮读取过记忆。"),
     "timeline": ("Choose a user.", "请选择用户。"),
+    "experience": ("No tool has a guideline.", "还没有工具的经验。"),
     "records": ("Nothing is remembered yet.", "还没有记住任何内容。"),
     "preview": ("Name a user and a question", "填写用户和问题"),
     "health": ("No records yet.", "还没有记录。"),
@@ -696,3 +697,24 @@ def test_a_timeline_tells_what_was_learned_and_changed_and_leads_on(
     assert LATER not in one
     assert "No session in that time." in visitor.text("/dashboard/timeline", user="zoe", until="2001-01-01")
     assert "学到" in visitor.get("/dashboard/timeline", user="zoe", lang="zh").text
+
+
+# --- experience
+
+
+def test_a_guideline_is_shown_with_its_evidence_and_withdrawn_by_a_person(
+    memory: SupervisorMemory, visitor: Visitor
+) -> None:
+    analyst = Scope("ada", "analyst", "s1", "run-7")
+    memory.experience.heard("run_sql", {"sql": "SELECT a FROM t"}, analyst, error="no such column: a")
+    done = memory.experience.heard("run_sql", {"sql": "SELECT <b>x</b> FROM t"}, analyst)
+    assert done is not None
+    memory.recall("Select a.", Scope("ada", "analyst", "s2", "run-8"))
+    page = visitor.get("/dashboard/experience", user="ada").text
+    assert all(told in page for told in ("run_sql", "no such column: a", "run-7", "told 1 time", "Withdraw"))
+    assert "<b>x</b>" not in page
+    answer = visitor.post(f"/dashboard/experience/{done.id}/withdraw", user="ada")
+    assert answer.status_code == 303
+    assert (status(memory, done.id), last(memory, done.id)) == ("deleted", ("delete", REVIEWER))
+    assert "No tool has a guideline." in visitor.get("/dashboard/experience", user="ada").text
+    assert "run_sql" in visitor.get("/dashboard/experience", user="ada", withdrawn="yes").text
