@@ -250,6 +250,7 @@ class Memory:
     delete = passed_on(_writer, Writer.delete)
     delete_all = passed_on(_writer, Writer.delete_all)
     remember = passed_on(_writer, Writer.remember)
+    reflect = passed_on(_writer, Writer.reflect)
 
     search = passed_on(_reader, Reader.search)
     get = passed_on(_reader, Reader.get)
@@ -460,6 +461,7 @@ class Memory:
     apreview = twin(preview)
     aremember = twin(remember)
     arate = twin(rate)
+    areflect = twin(reflect)
     aflush = twin(flush)
     aclose = twin(close)
 

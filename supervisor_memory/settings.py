@@ -258,6 +258,12 @@ class Settings(BaseSettings):
         ),
         "SQL and shell commands, as globs in lower case, that only look; a call with one is no event.",
     )
+    specialists: tuple[str, ...] = _named(
+        "MEMORY_SPECIALISTS",
+        ("personal",),
+        "What MEMORY_LLM looks for: personal, procedural, tool, identity, or paths of .toml files of your own; see "
+        "docs/specialists.md.",
+    )
     experience: bool = _named(
         "MEMORY_EXPERIENCE",
         True,

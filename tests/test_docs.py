@@ -55,6 +55,7 @@ WITH_PROGRAMS = (
     "recipes",
     "redaction",
     "searching",
+    "specialists",
 )
 PROGRAMS = [
     pytest.param(page, number, marks=pytest.mark.slow if page == READMES[1] else ())

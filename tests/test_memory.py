@@ -667,6 +667,7 @@ CONVERSATION: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("remember", ("delayed means more than 15 minutes.", Scope("u1", session_id="s1")), {}),
     ("recall", ("what does delayed mean?", Scope("u1")), {}),
     ("rate", ("run-1", 0.5), {"user_id": "u1"}),
+    ("reflect", ("Always answer in euros.",), {"user_id": "u1"}),
     ("rate", ("run-1", 1.5), {"user_id": "u1"}),
     ("preview", ("what does delayed mean?", Scope("u1")), {"settings": {"max_notes": 1}}),
     ("preview", ("what does delayed mean?", Scope("u1")), {"settings": {"no_such": 1}}),

@@ -33,7 +33,7 @@ VERBS = (
         "import_from",
         "copy_to",
     ),
-    *("revert", "route", "summarize", "recall", "remember", "rate", "flush", "close"),
+    *("revert", "route", "summarize", "recall", "remember", "rate", "reflect", "flush", "close"),
 )
 
 

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from supervisor_memory.errors import ConfirmationRequired, InvalidContent
-from supervisor_memory.flow import Outcome, Recipe, Remembering, in_parts, redacted, remember
+from supervisor_memory.flow import Gathering, Outcome, Recipe, Remembering, in_parts, redacted, remember
+from supervisor_memory.language.prompts import check_prompts
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.arguments import (
     Item,
@@ -49,6 +51,9 @@ from supervisor_memory.upkeep.experience import Experience
 from supervisor_memory.upkeep.hints import Hints
 from supervisor_memory.upkeep.queue.queue import Queue
 from supervisor_memory.wiring.trail import Trail
+
+if TYPE_CHECKING:
+    from supervisor_memory.upkeep.reflect import Reflected
 
 _CHUNK: Final = 64
 _LONGEST_ANSWER: Final = 8_000
@@ -140,6 +145,8 @@ class Writer:
         infer: bool = True,
         created_at: float | datetime | None = None,
         task: str | None = None,
+        process: Gathering | None = None,
+        prompt: str | Path | None = None,
     ) -> list[WriteResult]:
         """Remember what is worth it of a conversation.
 
@@ -148,13 +155,26 @@ class Writer:
         `session_id` is given, a message over 64 KiB in parts. Without `infer`, see `add_many`: one result
         for each message, or for each part of a long message.
 
+        Args:
+            process: An operator of your own, run last before the insert: it is given what was gathered and
+                answers with what is to be kept.
+            prompt: A folder like that of MEMORY_PROMPTS, or its remember.md, in place of it for this call.
+
         Raises:
             InvalidContent: something is no message, or a message is over 1 MiB; nothing was written.
+            SettingsError: the prompt cannot be read, or lacks a place.
         """
         scope = self.services.scope(Scope(user_id, agent_id, session_id, run_id, task))
         read = read_conversation(messages)
         if infer:
-            return self._add(read, scope, metadata=metadata, created_at=created_at)
+            return self._add(
+                read,
+                scope,
+                metadata=metadata,
+                created_at=created_at,
+                process=() if process is None else (process,),
+                prompts=None if prompt is None else _folder(Path(prompt)),
+            )
         own = {"metadata": metadata or {}, "session_id": session_id}
         return self.add_many(
             [{**item, **own} for item in items_of(read)],
@@ -208,6 +228,8 @@ class Writer:
         *,
         metadata: Mapping[str, Any] | None,
         created_at: float | datetime | None,
+        process: Sequence[Gathering] = (),
+        prompts: Path | None = None,
     ) -> list[WriteResult]:
         extra = as_metadata(metadata)
         strategy_for("domain-facts", extra.get("strategy"))
@@ -215,11 +237,59 @@ class Writer:
             scope, messages=messages, created_at=as_epoch(created_at), keeps_messages=self._keeps(scope)
         )
         said = redacted(conversation, self.services.redactor)
-        ports = self.services.ports(self.services.settings.write_timeout_ms)
-        for operator in (*self.recipe.pre_insert, *(self.recipe.sharpen or ())):
+        services = self.services
+        if prompts is not None:
+            services = replace(services, settings=services.settings.model_copy(update={"prompts": prompts}))
+        ports = services.ports(services.settings.write_timeout_ms)
+        for operator in (*self.recipe.pre_insert, *(self.recipe.sharpen or ()), *process):
             said = operator(said, ports.read_store())
         said = replace(said, candidates=tuple(with_metadata(each, extra) for each in said.candidates))
         return self.insert(said, begun=ports.now, is_given=False)[: len(said.candidates)]
+
+    @spanned("upsert_memory", of_write)
+    def reflect(
+        self,
+        messages: MessagesLike,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        run_id: str | None = None,
+        task: str | None = None,
+        specialists: Sequence[str] | None = None,
+        thinking: bool = False,
+        multi: bool = True,
+        max_steps: int = 20,
+        outcome: Outcome | None = None,
+    ) -> "Reflected":
+        """Have specialists look at a conversation now, in one call of the model, and keep what they find.
+
+        Without a model the rules alone read it, as in `add`. Messages of tools are read, too. Nothing is kept
+        word for word.
+
+        Args:
+            agent_id: Whose experience it is; None: the supervisor's.
+            specialists: Names of ours or files of your own; None: those of MEMORY_SPECIALISTS.
+            thinking: Whether the model is given a place to think before it answers, which is not kept.
+            multi: True: all operations in one answer. False: one in each, until there is none left.
+            max_steps: The most answers where each holds one.
+            outcome: How it ended, by its `score` and `error`; a score also rates the run.
+
+        Raises:
+            InvalidContent: something is no message, or max_steps is no number from 1 to 100.
+            SettingsError: there is no such specialist, or its file is wrong.
+        """
+        from supervisor_memory.upkeep.reflect import Reflection
+
+        scope = self.services.scope(Scope(user_id, agent_id, session_id, run_id, task))
+        read = read_conversation(messages)
+        said = redacted(Remembering(scope, messages=read, keeps_messages=False), self.services.redactor)
+        reflection = Reflection(self.services, self.recipe, said, thinking=thinking)
+        found = reflection.run(specialists, multi=multi, max_steps=max_steps, outcome=outcome)
+        results = self.insert(found.said, is_given=False) if found.said.candidates else []
+        if outcome is not None and outcome.score is not None and run_id is not None:
+            self.experience.rate(run_id, outcome.score, user_id=user_id, error=outcome.error)
+        return found.with_results(tuple(results[: len(found.said.candidates)]))
 
     def _add_one(self, item: Item, scope: Scope, created_at: float | None) -> WriteResult:
         """Remember the statements worth keeping of one text, as a message of its own."""
@@ -430,3 +500,10 @@ def use_of(hits: Hits, answer: str) -> float | None:
     """The share of the different terms of a note's records that an answer has too. None: there were none."""
     told = {term for hit in hits for term in terms(hit.record.content)}
     return round(len(told & set(terms(answer[:_LONGEST_ANSWER]))) / len(told), 4) if told else None
+
+
+def _folder(path: Path) -> Path:
+    """The folder of prompts that a caller names, checked; of a prompt in it its folder."""
+    folder = path.parent if path.suffix == ".md" else path
+    check_prompts(folder)
+    return folder

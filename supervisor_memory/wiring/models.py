@@ -68,6 +68,9 @@ def as_completion(llm: "BaseChatModel | None", settings: Settings) -> Complete |
         )
     if settings.prompts is not None:
         check_prompts(settings.prompts)
+    from supervisor_memory.stages.pre_insert.specialists import open_specialists  # without a model for nobody
+
+    open_specialists(settings.specialists)
     return _Asking(llm)
 
 

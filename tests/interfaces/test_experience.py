@@ -1,4 +1,4 @@
-"""Guidelines and ratings on the command line, by HTTP and over MCP: the same service, its evidence, its errors."""
+"""Guidelines and ratings on the command line and by HTTP: the same service, its evidence, its errors."""
 
 import json
 from pathlib import Path

@@ -61,7 +61,8 @@ class Claim(BaseModel):
 
 
 class Operation(Claim):
-    """A change that a model asks for. `id` is a record it was shown, `quote` the words that say so."""
+    """A change that a model asks for. `id` is a record it was shown, `quote` the words that say so, `by` the
+    specialist whose prompt asked for it."""
 
     do: Annotated[Literal["add", "update", "delete", "nothing"], BeforeValidator(_kind)] = "add"
     id: str | None = None
@@ -69,6 +70,7 @@ class Operation(Claim):
     kind: Annotated[Kind, BeforeValidator(_kind)] = "domain-facts"
     quote: Annotated[str, StringConstraints(max_length=MAX_CLAIM)] = ""
     scope: Name = None
+    by: Name = None
 
 
 C = TypeVar("C", bound=Claim)

@@ -6,11 +6,11 @@ import time
 import unicodedata
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import chain, groupby, islice
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from supervisor_memory import errors
 from supervisor_memory.errors import ContentTooLarge, InvalidContent
@@ -43,6 +43,9 @@ from supervisor_memory.stages.pre_insert import extract
 from supervisor_memory.understand.rejection import tally
 from supervisor_memory.understand.sense import ASKED_FROM, sense_of
 from supervisor_memory.understand.statements import Statement, decided, sentences
+
+if TYPE_CHECKING:
+    from supervisor_memory.stages.pre_insert.operations import Answered, Heard
 
 _Words: TypeAlias = tuple[str, ...]
 
@@ -421,29 +424,48 @@ def sharpen(said: Remembering, view: ReadStore) -> Remembering:
     """What the model makes of an exchange, in one call. Its nonsense is dropped, never an error."""
     if said.is_given or not view.has_model:
         return said
-    from supervisor_memory.language.prompts import shape
-    from supervisor_memory.stages.pre_insert.operations import NAME, Heard, answered, asking
+    from supervisor_memory.stages.pre_insert.operations import answered, asking
     from supervisor_memory.stages.pre_insert.reply import NO_LIST, listed
 
+    scope = said.scope
+    asked = asking(heard_of(said, view), scope, view)
+    reply = None if asked is None else view.complete(asked.prompt, shape=asked.shape)
+    if asked is None or reply is None:
+        return said
+    if (data := listed(reply)) is None:
+        return replace(said, skipped=(*said.skipped, NO_LIST))
+    return with_answer(said, answered(data, asked, scope, view))
+
+
+def heard_of(
+    said: Remembering, view: NoStore, *, roles: Collection[str] = ("user", "assistant")
+) -> "list[Heard]":
+    """The messages of an exchange as a model is shown them, of these roles."""
+    from supervisor_memory.stages.pre_insert.operations import Heard
+
     scope, when = said.scope, view.now if said.created_at is None else said.created_at
-    heard, left = [], LONGEST_READ
+    heard: list[Heard] = []
+    left = LONGEST_READ
     for message, kept in zip(said.messages, _session_messages(said, view), strict=True):
         text = _read(message.content)[:left]
-        if message.role not in ("user", "assistant") or not text:
+        if message.role not in roles or not text:
             continue
         left -= len(text)
         source = Source("user", None, scope.session_id, scope.run_id, message.id, message.name)
         if message.role == "assistant":
             source = replace(source, source_class="agent", agent_id=scope.agent_id, message_id=said.turn_id)
+        who: str = message.role
+        if message.role == "tool":
+            source = replace(source, source_class="tool", agent_id=scope.agent_id, speaker=None)
+            who = f"tool {message.name}" if message.name else "tool"
         ref_id = kept[0].id if kept else None
-        heard.append(Heard(text, source, message.role, when, ref_id))
-    asked = asking(heard, scope, view)
-    reply = None if asked is None else view.complete(asked.prompt, shape=shape(NAME))
-    if asked is None or reply is None:
-        return said
-    if (data := listed(reply)) is None:
-        return replace(said, skipped=(*said.skipped, NO_LIST))
-    told, said = answered(data, asked, scope, view), said.with_fact(ModelAsked())
+        heard.append(Heard(text, source, who, when, ref_id))
+    return heard
+
+
+def with_answer(said: Remembering, told: "Answered") -> Remembering:
+    """The exchange with what a model made of it, in the place of the rules' candidates that it words anew."""
+    said = said.with_fact(ModelAsked())
     ruled = (
         each for each in said.candidates if (each.event, content_hash(each.content)) not in told.given_way
     )

@@ -31,9 +31,17 @@ from supervisor_memory.model.records import (
     family_for,
 )
 from supervisor_memory.ports import ReadStore
+from supervisor_memory.stages.insert.doubt import REVIEW
 from supervisor_memory.stages.post_retrieval.format import strip_notes
 from supervisor_memory.stages.pre_insert import extract
 from supervisor_memory.stages.pre_insert.claim import Operation, Unusable, read_claim
+from supervisor_memory.stages.pre_insert.specialists import (
+    Specialist,
+    delegate,
+    open_specialists,
+    sections,
+    shaped,
+)
 from supervisor_memory.understand.dates import named_dates
 from supervisor_memory.understand.learned import is_ordinary
 from supervisor_memory.understand.statements import is_small_talk, normal, read_statements, without_pasted
@@ -47,6 +55,8 @@ _NEAREST, _MOST_QUERIES, _MOST_SEARCHED = 6, 5, 2_000
 _LONGEST_RECORD = 300  # characters; a longer one would be cut, and an update would lose the rest
 _LEAST_QUOTE, _LEAST_QUOTE_ZH = 4, 2
 _ANOTHERS, _OWN = 0.8, 1 / 3
+_SPECIAL = frozenset({"experience", "identity"})
+"""Kinds that only a specialist proposes."""
 _SET_ASIDE = ("deleted", "stale", "quarantined")
 _NAMES = lexicon("names")
 _NOT_NAMES = frozenset({"i", "user", "users"})
@@ -76,6 +86,11 @@ class Heard:
         """The text for comparing quotes; of the user's words without pasted ones."""
         return _key(without_pasted(self.text) if self.is_users else self.text)
 
+    @property
+    def named(self) -> str:
+        """The name of the tool that answers, for comparing names; "" for other speakers."""
+        return _key(self.who) if self.source.source_class == "tool" else ""
+
     @cached_property
     def slots(self) -> Slots:
         return Slots(self.text)
@@ -90,25 +105,47 @@ class Heard:
         return is_small_talk(self.text)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Asked:
     """A prompt, what was heard in it, and the records shown: the id in the prompt → the record's own."""
 
     prompt: str
     heard: tuple[Heard, ...]
     shown: Mapping[str, str]
+    specialists: tuple[Specialist, ...] = ()
+    shape: Mapping[str, Any] = field(default_factory=lambda: shape(NAME))
+    """The schema of the answer."""
 
 
-def asking(heard: Iterable[Heard], scope: Scope, view: ReadStore) -> Asked | None:
+def asking(
+    heard: Iterable[Heard],
+    scope: Scope,
+    view: ReadStore,
+    *,
+    specialists: Sequence[Specialist] | None = None,
+    thinking: bool = False,
+    before: str = "",
+) -> Asked | None:
     """What to ask a model about an exchange; None where there is nothing to ask about.
 
     A message that the user asked not to remember is not shown, nor what answers it.
+
+    Args:
+        specialists: Among whom the exchange is divided; None: those of the settings.
+        thinking: Whether the model is given a place to think before it answers.
+        before: What is said before all.
     """
     told = tuple(_without_refused(heard))
     if not any(each.text.strip() and not each.is_idle for each in told if each.is_users or not _spoke(told)):
         return None
+    known = open_specialists(view.settings.specialists) if specialists is None else specialists
+    needed = delegate(told, known)
+    if not needed:
+        return None
+    special = before + sections(needed)
     exchange = "\n".join(f"[{_day(each.at)}] {each.who}: {_quoted(each.text)}" for each in told)
     left = _MOST_TOKENS - view.count_tokens(view.prompt(NAME, records="", exchange=""))
+    wanted = shaped(shape(NAME), needed, thinking=thinking)
     left -= view.count_tokens(json.dumps(shape(NAME)))
     shown: dict[str, str] = {}
     lines: list[str] = []
@@ -118,7 +155,8 @@ def asking(heard: Iterable[Heard], scope: Scope, view: ReadStore) -> Asked | Non
             break
         shown[f"r{len(shown) + 1}"] = record.id
         lines.append(line)
-    return Asked(view.prompt(NAME, records="\n".join(lines) or "(none)", exchange=exchange), told, shown)
+    prompt = special + view.prompt(NAME, records="\n".join(lines) or "(none)", exchange=exchange)
+    return Asked(prompt, told, shown, needed, wanted)
 
 
 def _spoke(told: Sequence[Heard]) -> bool:
@@ -202,14 +240,37 @@ class _Reader:
         record = self._record(asks)
         if asks.do == "delete" and record is not None:
             asks = asks.model_copy(update={"content": record.content})
+        by = self._specialist(asks)
         heard = self._place(asks.quote or asks.content)
+        if by is not None and not by.takes(heard):
+            raise Unusable("not-heard-by-it")
         rules = [each for each in heard.ruled if _overlap(each.evidence, asks.quote or asks.content)]
         if asks.do != "delete":
             extract.refuse_instructions(asks.content)
             self._check_words(asks.content, heard, record)
         found = self._candidate(asks, heard, record, rules[0] if rules else None)
+        if by is not None:
+            found = replace(
+                found,
+                strategy=REVIEW if by.review else found.strategy,
+                metadata={**found.metadata, "specialist": by.key},
+            )
         self.made[id(found)] = heard, rules
         return found
+
+    def _specialist(self, asks: Operation) -> Specialist | None:
+        """The specialist that proposes; None: the one whose prompt is the call's own.
+
+        Raises:
+            Unusable: nobody was asked for that.
+        """
+        if asks.do == "delete":
+            return None
+        named = next((each for each in self.asked.specialists if each.prompt and each.key == asks.by), None)
+        found = named or next((each for each in self.asked.specialists if not each.prompt), None)
+        if found is None or (asks.kind not in found.kinds and (named is not None or asks.kind in _SPECIAL)):
+            raise Unusable("not-its-kind")
+        return named
 
     def _record(self, asks: Operation) -> Record | None:
         if asks.do == "add":
@@ -381,7 +442,7 @@ def _loses(said: str, told: Sequence[str]) -> bool:
 def _invented(content: str, known: Sequence[Heard], at: float) -> str | None:
     """Why a statement says what nobody did: a code for a number, a date or a name; None: it does not."""
     mine = Slots(content)
-    text = " ".join(each.key for each in known)
+    text = " ".join(f"{each.key} {each.named}" for each in known)
     numbers = {value for each in known for value, _ in each.slots.numbers}
     if any(value not in numbers and _key(value) not in text for value, _ in mine.numbers):
         return "invented-number"

@@ -335,8 +335,8 @@ class Queue:
             _CutShortError: this worker had less time left than a model may take.
             _UnreadError: the model failed, or its answer is no JSON list.
         """
-        from supervisor_memory.language.prompts import shape  # without a model nobody needs these
-        from supervisor_memory.stages.pre_insert.operations import NAME, answered, asking
+        # without a model nobody needs it
+        from supervisor_memory.stages.pre_insert.operations import answered, asking
 
         ports = Ports(self.services, seconds=seconds, now=self._clock())
         scope, view = batch.events[0].scope, ports.read_store()
@@ -348,7 +348,7 @@ class Queue:
             asked = replace(asked, shown=shown)
             return answered(listed(reply) or [], asked, scope, view)
         began = time.monotonic()
-        reply_now = view.complete(asked.prompt, shape=shape(NAME))
+        reply_now = view.complete(asked.prompt, shape=asked.shape)
         if reply_now is None:
             had_its_time = time.monotonic() - began >= self.services.settings.llm_timeout_ms / 1000
             is_late = ports.reasons == "model:DeadlineExceeded"
