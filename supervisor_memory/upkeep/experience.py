@@ -14,18 +14,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 from supervisor_memory.bridge import twin
-from supervisor_memory.errors import RecordNotFound, WasErased
+from supervisor_memory.errors import InvalidContent, RecordNotFound, WasErased
 from supervisor_memory.language.terms import language
 from supervisor_memory.model.arguments import check_login, check_scope, check_score
 from supervisor_memory.model.records import (
     AuditEvent,
     Filter,
     Hit,
+    Kind,
     Reads,
     Record,
     Scope,
     Source,
     WriteResult,
+    check_content,
     check_name,
     content_hash,
     family_for,
@@ -67,6 +69,10 @@ _WAIT_SECONDS: Final = 60.0
 _LONGEST_TOOL: Final = 128
 _MOST_GUIDELINES: Final = 1_000
 _MOST_NOTES: Final = 200
+SELF: Final = "self"
+"""The subject of the record that says who an agent is."""
+MOST_OF_IDENTITY: Final = 150
+"""Tokens of that record."""
 _GOOD: Final = 0.5
 """The score from which a run counts as a good one."""
 _SECRETS: Final = "secrets"
@@ -600,6 +606,77 @@ class Experience:
         self._curator.delete(id, user_id, actor=by)
         return WriteResult(id, "updated", reason="withdrawn", version=record.version + 1)
 
+    def identity(self, *, user_id: str, agent_id: str | None = None) -> Record | None:
+        """Who an agent is to a user: the record that stands in each of its notes; None: there is none.
+
+        Args:
+            agent_id: None: the supervisor.
+        """
+        scope = Scope(user_id, agent_id)
+        found = self._listed(self._identity_of(scope), self._ports())
+        return found[0] if found else None
+
+    def set_identity(
+        self, text: str, *, user_id: str, agent_id: str | None = None, reviewer: str
+    ) -> WriteResult:
+        """Say who an agent is to a user: its name, role and tone. It stands in each of its notes.
+
+        People say so, or approve what a specialist proposes; no agent and no tool changes it. Its versions
+        stay in `history`; `memory.delete` takes it away.
+
+        Args:
+            reviewer: Who says so: a login.
+
+        Raises:
+            InvalidContent: the text is empty or over 150 tokens.
+            InvalidName: `reviewer` is no login.
+        """
+        by, scope = check_login(reviewer), Scope(user_id, agent_id)
+        clean = self.services.redactor.text(check_content(text))
+        if (size := self.services.count_tokens(clean)) > MOST_OF_IDENTITY:
+            raise InvalidContent(
+                f"an identity of {size} tokens stands in every note; use {MOST_OF_IDENTITY} at most",
+                size=size,
+            )
+
+        def once() -> WriteResult:
+            view = self._ports().deciding()
+            found = view.list(self._identity_of(scope), limit=1)
+            if found:
+                old = found[0]
+                if old.content == clean:
+                    return WriteResult(old.id, "skipped", reason="nothing-to-change", version=old.version)
+                new = replace(
+                    old, content=clean, content_hash=content_hash(clean), updated_at=view.now, vector=None
+                )
+                change = Change(new, expects=old.version)
+                facts: dict[str, Any] = {"version_before": old.version, "before": old.content}
+                op, status, version = "update", "updated", old.version + 1
+            else:
+                new = Record(
+                    new_id(),
+                    scope.namespace(family_for("identity", agent_id, view.settings.namespaces)),
+                    clean,
+                    "identity",
+                    view.now,
+                    view.now,
+                    source=Source("system", agent_id),
+                    subject=SELF,
+                    attribute=GUIDELINE,
+                    valid_from=view.now,
+                )
+                change, facts, op, status, version = Change(new), {}, "add", "added", 1
+            event = AuditEvent.of(op, new, actor=by, version_after=version, after=clean, **facts)
+            done = view.commit(Commit(with_vectors([change], view), (event,)))
+            return WriteResult(new.id, status, done.saved, "", version, done.applied)  # type: ignore[arg-type]
+
+        return again_when_late(once)
+
+    def _identity_of(self, scope: Scope) -> Filter:
+        family = family_for("identity", scope.agent_id, self.services.settings.namespaces)
+        kinds: tuple[Kind, ...] = ("identity",)
+        return Filter(scope.user_id, (family,), (None,), kinds=kinds, subject=SELF, attribute=GUIDELINE)
+
     def _listed(self, where: Filter, ports: Ports) -> list[Record]:
         return [*ports.read_store().list(where, limit=_MOST_GUIDELINES)]
 
@@ -620,6 +697,8 @@ class Experience:
     arate = twin(rate)
     aguidelines = twin(guidelines)
     awithdraw = twin(withdraw)
+    aidentity = twin(identity)
+    aset_identity = twin(set_identity)
 
 
 def _place(scope: Scope) -> _Place:

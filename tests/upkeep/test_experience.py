@@ -177,3 +177,37 @@ def test_a_store_that_fails_leaves_the_call_alone_and_is_audited() -> None:
         memory = SupervisorMemory(Settings(embedding_model="none"), backend=broken)
         assert teach(memory) is None
         assert ("degraded", "BackendError") in outcomes(memory, "experience")
+
+
+def test_who_an_agent_is_stands_in_its_notes_and_in_no_others(memory: SupervisorMemory) -> None:
+    desk, by = memory.experience, "eve@example.com"
+    assert desk.identity(user_id="ada", agent_id="analyst") is None
+    done = desk.set_identity(
+        "You are Max, a careful analyst.", user_id="ada", agent_id="analyst", reviewer=by
+    )
+    assert done.status == "added"
+    desk.set_identity("You are the lead.", user_id="ada", reviewer=by)
+    asked = "Which flights were late?"
+    told = memory.recall(asked, Scope("ada", "analyst", "s2")).text
+    assert "· identity ·" in told
+    assert "You are Max" in told
+    assert "You are the lead" not in told
+    assert "You are the lead" in memory.recall(asked, Scope("ada", None, "s2")).text
+    assert "Max" not in memory.recall(asked, Scope("ada", "painter", "s2")).text
+    assert "Max" not in memory.recall(asked, Scope("bob", "analyst", "s2")).text
+
+
+def test_who_an_agent_is_is_changed_by_people_with_its_history(memory: SupervisorMemory) -> None:
+    desk, by = memory.experience, "eve@example.com"
+    first = desk.set_identity("You are Max.", user_id="ada", agent_id="analyst", reviewer=by)
+    assert (
+        desk.set_identity("You are Max.", user_id="ada", agent_id="analyst", reviewer=by).status == "skipped"
+    )
+    desk.set_identity("You are Mia.", user_id="ada", agent_id="analyst", reviewer=by)
+    assert [each.content for each in memory.upkeep.versions(first.id)] == ["You are Max.", "You are Mia."]
+    memory.revert(first.id, version=1)
+    found = desk.identity(user_id="ada", agent_id="analyst")
+    assert found is not None
+    assert found.content == "You are Max."
+    with pytest.raises(InvalidContent, match="150 at most"):
+        desk.set_identity("very " * 400, user_id="ada", reviewer=by)

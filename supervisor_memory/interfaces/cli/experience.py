@@ -79,3 +79,29 @@ def rate(
         f"{counted(len(done.counted), 'guideline counts', 'guidelines count')} it, "
         f"{len(done.withdrawn)} withdrawn"
     )
+
+
+@experience.command()
+def identity(
+    text: Annotated[
+        str | None, Argument(help="Who it is from now on; none: only show.", metavar="TEXT")
+    ] = None,
+    *,
+    user: User,
+    agent: Annotated[
+        str | None, Option("--agent", help="Whose; none: the supervisor's.", metavar="NAME")
+    ] = None,
+    by: Reviewer = None,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Show who an agent is to a user, or say so: it stands in each of its notes."""
+    with opened_by(env_file, by) as memory:
+        desk = memory.experience
+        if text is not None:
+            desk.set_identity(text, user_id=user, agent_id=agent, reviewer=login_of(by))
+        found = desk.identity(user_id=user, agent_id=agent)
+    if json:
+        print_json({"identity": None if found is None else found.to_dict()})
+        return
+    typer.echo("nobody has said who it is" if found is None else one_line(found.content))
