@@ -269,7 +269,8 @@ def small_talk() -> int:
 
 
 def cost(turns: int = 300) -> float:
-    """What experience adds to a turn in which no tool fails: the ratio of medians of CPU time."""
+    """What experience and all specialists add to a turn in which no tool fails: the ratio of medians of CPU
+    time, over a memory that knows a guideline."""
     from benchmarks.turn_cost import FACTS, cpu_of_turn
     from benchmarks.turn_cost import build as plain
 
@@ -277,7 +278,10 @@ def cost(turns: int = 300) -> float:
     with tempfile.TemporaryDirectory() as folder:
         graphs = {}
         for is_on in (True, False):
-            memory = opened(backend="sqlite", path=Path(folder) / str(is_on), experience=is_on)
+            asked = ("personal", "procedural", "tool", "identity") if is_on else ("personal",)
+            memory = opened(
+                backend="sqlite", path=Path(folder) / str(is_on), experience=is_on, specialists=asked
+            )
             memory.add_many(FACTS, user_id="ada")
             graphs[is_on] = memory.attach(plain()).compile()
         for number in range(turns + 10):
