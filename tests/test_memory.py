@@ -36,6 +36,8 @@ from supervisor_memory.reading.topics import Topic
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
+from supervisor_memory.upkeep.experience import Rated
+from supervisor_memory.upkeep.reflect import Reflected
 from tests.breadth import examples
 from tests.opened import STORES, opened
 
@@ -718,6 +720,10 @@ def _plain(value: Any) -> Any:
         return value.said, [(each.what, each.text) for each in value.entries], value.cost.notes
     if isinstance(value, Topic):
         return str(value), value.count
+    if isinstance(value, Rated):
+        return value.score, len(value.counted)
+    if isinstance(value, Reflected):
+        return [_plain(each) for each in value.results], value.steps
     if hasattr(value, "record"):
         return _plain(value.record), round(value.score, 6)
     if hasattr(value, "tokens"):

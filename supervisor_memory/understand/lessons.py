@@ -53,10 +53,10 @@ _PROSE: Final = 4
 _WORDS: Final = lexicon("lessons")
 _TOKEN: Final = re.compile(
     rf"""'(?:[^'\n]|'')*'|"[^"\n]*"|`[^`\n]*`|\d(?:[\d./:\-T]*\d)?(?![^\W{CJK}])|[{CJK}]+|"""
-    rf"""[^\W{CJK}]+(?:\.[^\W{CJK}]+)*|[^\w\s]"""
+    rf"""[^\W{CJK}]++(?:\.[^\W{CJK}]++)*+|[^\w\s]"""
 )
 """Quotations, numbers and dates as they are written, words, names with dots, signs."""
-_WORD: Final = re.compile(rf"[{CJK}]+|[^\W{CJK}]+(?:[.\-][^\W{CJK}]+)*")
+_WORD: Final = re.compile(rf"[{CJK}]+|[^\W{CJK}]++(?:[.\-][^\W{CJK}]++)*+")
 _CLASS: Final = re.compile(
     r"\w*(?:Error|Exception|Warning)\Z|[A-Z]{2,}[-_]?\d+\Z|\d{1,5}\Z|[YMDHSymdhs]{1,4}(?:-[YMDHSymdhs]{1,4})*\Z"
 )
