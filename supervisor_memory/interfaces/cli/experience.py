@@ -9,7 +9,15 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from supervisor_memory.interfaces.cli.options import EnvFile, Json, RecordId, User, for_user, print_json
+from supervisor_memory.interfaces.cli.options import (
+    EnvFile,
+    Json,
+    RecordId,
+    User,
+    for_user,
+    print_json,
+    whole_id,
+)
 from supervisor_memory.interfaces.cli.reviewing import Reviewer, login_of, opened_by
 from supervisor_memory.interfaces.printable import counted, one_line
 
@@ -51,7 +59,7 @@ def list_(
 def withdraw(id: RecordId, *, by: Reviewer = None, json: Json = False, env_file: EnvFile = None) -> None:
     """Tell a guideline no more, and do not learn it again. `review restore` brings it back."""
     with opened_by(env_file, by) as memory:
-        done = memory.experience.withdraw(id, reviewer=login_of(by))
+        done = memory.experience.withdraw(whole_id(memory, id), reviewer=login_of(by))
     if json:
         print_json(asdict(done))
         return
