@@ -23,6 +23,7 @@ from supervisor_memory.stages.post_retrieval.rerank import ask_model, mmr
 from supervisor_memory.stages.post_retrieval.said import add_said
 from supervisor_memory.stages.pre_insert.gather import gather, keep_messages, sharpen
 from supervisor_memory.stages.pre_retrieval.route import route_turn, write_query
+from supervisor_memory.stages.retrieval.guidelines import add_guidelines
 from supervisor_memory.stages.retrieval.search import add_standing, search_store
 
 Stage: TypeAlias = Literal[
@@ -136,6 +137,7 @@ OPERATORS: Final[Mapping[str, Registered]] = MappingProxyType(
         "write_query": Registered("pre_retrieval", write_query),
         "search_by": Registered("pre_retrieval", _signals, is_made=True, after=("write_query",)),
         "search_store": Registered("retrieval", search_store),
+        "add_guidelines": Registered("retrieval", add_guidelines),
         "add_standing": Registered("retrieval", add_standing),
         "newest": Registered("retrieval", _newest, is_made=True),
         "rank": Registered("post_retrieval", rank),
