@@ -43,7 +43,7 @@ _GAP: Final = 2
 """Words between two differences that are told as one."""
 _MOST_RUNS: Final = 10
 _LEAST_KNOWN: Final = 0.6
-"""The share of an error's sentence made of words of errors and of the call, from which it may name a value.
+"""The least share of known words in an error's sentence for its values to be taken without review.
 Words that hold any sentence together do not count."""
 _LEAST_OF_ESSENCE: Final = 0.5
 _CHOICE: Final = 2
@@ -579,7 +579,7 @@ def _together(lessons: Sequence[Lesson], words: Mapping[str, str], errors: Colle
 
 
 def fitting(lessons: Sequence[Lesson], asked: Sequence[str], *, tongue: str = "en") -> tuple[Lesson, ...]:
-    """The lessons of a tool, those first that are about the words of a task, then those that held most.
+    """A tool's lessons: by words shared with the task, then by times held.
 
     Args:
         asked: The terms of the task.

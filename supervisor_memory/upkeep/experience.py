@@ -62,7 +62,7 @@ RATED: Final = "rated-badly"
 """The reason for a lesson that is withdrawn because its runs were rated badly."""
 _MOST_PLACES: Final = 1_024
 _MOST_FAILED: Final = 4
-"""Failed calls of one tool, in one run of one agent, that wait for one that works."""
+"""The most failed calls kept for a tool, an agent and a run."""
 _MOST_HEARD: Final = 4_096
 _WAIT_SECONDS: Final = 60.0
 """How long counts of what held wait to be written, so that a busy tool makes few versions."""
@@ -84,7 +84,7 @@ _Place: TypeAlias = tuple[str, str | None, str | None, str | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """What a rating did: the guidelines that count it, and those of them that it withdrew."""
+    """The guidelines that count a rating, and those withdrawn by it."""
 
     run_id: str
     score: float

@@ -94,7 +94,7 @@ class Deleted(BaseModel):
 
 
 class Lesson(BaseModel):
-    """What a call that failed and the one that worked after it teach."""
+    """A failed call compared with the next working one."""
 
     edits: list[tuple[str, str | None, str | None]] = Field(
         description="The argument, what stood in the failed call, what stands in the one that worked."

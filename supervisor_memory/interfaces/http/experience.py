@@ -29,7 +29,7 @@ def list_guidelines(
 
 @router.post("/rate")
 def rate(body: bodies.Rate, memory: Memory, caller: Writing, user_id: OneUser) -> answers.Rated:
-    """Rate a run from 0, it failed, to 1, it was right; what was learned or told in it counts that."""
+    """Rate a run from 0 (failed) to 1 (right); its lessons count the rating."""
     done = memory.rate(body.run_id, body.score, user_id=user_id, error=body.error, reviewer=caller.name)
     return answers.Rated.model_validate(done, from_attributes=True)
 
