@@ -18,6 +18,7 @@ from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import CJK, STOP_WORDS, has_cjk, terms
 from supervisor_memory.language.unseen import visible
 from supervisor_memory.understand.rejection import gives_orders
+from supervisor_memory.understand.sql import query_of
 from supervisor_memory.understand.statements import sentences
 
 GUIDELINE: Final = "guideline"
@@ -297,6 +298,9 @@ def _is_literal(text: str) -> bool:
 
 
 def _is_prose(text: str) -> bool:
+    """Whether a text is written for people: words in a row without a sign of code, and no SQL."""
+    if query_of(text) is not None:
+        return False
     plain = text.strip("'\"` ")
     if has_cjk(plain):
         return len(plain) > 3 * _PROSE and not _CODE.search(plain)

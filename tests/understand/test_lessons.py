@@ -43,6 +43,12 @@ def found(bad: dict[str, Any], good: dict[str, Any], error: str) -> Lesson:
             "run_sql: `sql`: add `LIMIT 100` (query refused: no LIMIT in statement).",
         ),
         (
+            {"sql": "SELECT name, altitude FROM airports ORDER BY altitude DESC"},
+            {"sql": "SELECT name, alt FROM airports ORDER BY alt DESC"},
+            "no such column: altitude",
+            "run_sql: `sql`: `alt`, not `altitude` (no such column: altitude).",
+        ),
+        (
             {"filter": {"day": "05/31/2024"}, "station": "JFK"},
             {"filter": {"day": "2024-05-31"}, "station": "JFK"},
             "invalid date format: expected YYYY-MM-DD",
