@@ -89,7 +89,7 @@ _lock = threading.Lock()
 
 
 def _renew_lock() -> None:
-    """A child of a fork may have inherited it locked by a thread that it has not."""
+    """A forked child may have inherited the lock, held by a thread of its parent."""
     global _lock  # noqa: PLW0603
     _lock = threading.Lock()
 
@@ -108,7 +108,7 @@ class Durations:
         self._sums: dict[tuple[str, str], float] = {}
 
     def timed(self, operation: str, call: Callable[[], T]) -> T:
-        """The result of a call, which is counted. Calls inside of it are not."""
+        """Count a call and return its result; calls inside are not counted."""
         inside, began, outcome = _is_inside.set(True), time.perf_counter(), "error"
         try:
             result = call()

@@ -298,7 +298,7 @@ class AuditLog:
         return tuple(AuditRow(*row) for row in rows)
 
     def ids(self, beginning: str, *, limit: int = 10) -> Sequence[str]:
-        """Ids of records that begin so, of which the log has rows, in order; at most `limit`."""
+        """Record ids with this beginning, as far as the log has rows for them, in order."""
         sql = """SELECT DISTINCT record_id FROM audit
             WHERE record_id >= ?1 AND record_id < ?1 || char(1114111) ORDER BY record_id LIMIT ?2"""
         with self._database.reading() as connection:

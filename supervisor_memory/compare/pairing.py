@@ -174,7 +174,7 @@ def _exchanged(pair: Pair) -> dict[str, float]:
 
 
 def _told(pair: Pair, near: float) -> dict[str, float]:
-    """What tells of a change: the words of the later text, and how they go with the earlier one."""
+    """Features of a change: the later text's words, and their overlap with the earlier text."""
     old, new = pair.old, pair.new
     told = max(_ANNOUNCED if new.announces else 0.0, change(new.text))
     ends = float(new.ends and not old.ends)

@@ -218,7 +218,7 @@ def _is_of_another_kind(pair: Pair) -> bool:
 
 
 def _are_of_two_sides(pair: Pair) -> bool:
-    """Whether only one of two texts denies something, or names one of two sides: with VAT, net of VAT."""
+    """Whether two texts take different sides: only the first denies, or VAT is in and out."""
     old, new = pair.old.slots, pair.new.slots
     return old.is_negative != new.is_negative or old.sides != new.sides
 

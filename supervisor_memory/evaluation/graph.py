@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from supervisor_memory.memory import SupervisorMemory
 
 Factory: TypeAlias = Callable[..., Any]
-"""Returns a graph. One that takes `memory` is given it, or None for the bare graph, and attaches it."""
+"""Build a graph. A function with a parameter `memory` gets it (None: bare) and attaches it."""
 
 
 def load_factory(place: str) -> Factory:

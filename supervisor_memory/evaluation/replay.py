@@ -72,7 +72,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What became of one turn in one arm.
+    """The outcome of a turn in an arm.
 
     `error`: what the graph raised, by its name. `is_right`: None where nothing judges it; `judge_error`: why
     the judge could not say. `costs` are amounts and `seconds` of model calls by agent; `took` is the whole
@@ -200,7 +200,7 @@ class _Clock:
 def _memory_of(
     arm: Arm, settings: Settings, path: Path, clock: "_Clock"
 ) -> tuple[SupervisorMemory, Meter | None]:
-    """A new memory of this arm, and the meter of the model that it asks, where it does."""
+    """A new memory for this arm, and the meter of its model, if it has a model."""
     chosen = {"recipe": arm.recipe, "backend": arm.backend, "embedding_model": arm.embedder}
     changed = {name: value for name, value in chosen.items() if value is not None}
     patient = {"search_timeout_ms": _PATIENCE_MS, "write_timeout_ms": _PATIENCE_MS}
@@ -247,7 +247,7 @@ class _Runner:
         self._session, self._has_failed = thread.id, False
 
     def turn(self, thread: Thread, number: int, asked: Asked, judge: Judge) -> Answered:
-        """Say one thing, and take down what comes of it. After an error the session has ended."""
+        """Say a turn and record the result. An error ends the session."""
         if asked.is_new and number:
             self._clock.now += _DAY
             self._session, self._has_failed = f"{thread.id}-{number}", False

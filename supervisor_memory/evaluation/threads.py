@@ -42,7 +42,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """What one user said in a conversation. Threads of one user share a memory, in their order.
+    """A user's turns in a conversation. Threads of a user share a memory, in their order.
 
     `at` is when it began, in seconds since 1970; None: nobody knows.
     """
@@ -199,7 +199,7 @@ def _of_runs(runs: Sequence[Mapping[str, Any]], messages_key: str) -> list[Threa
 
 
 def _flat(messages: Any) -> list[Any]:
-    """The messages of a run; those of a chat model's run are a list of lists."""
+    """The messages of a run; a chat model's run has a list of lists."""
     listed = messages if isinstance(messages, list) else []
     return listed[0] if len(listed) == 1 and isinstance(listed[0], list) else listed
 

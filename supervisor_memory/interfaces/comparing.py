@@ -25,7 +25,7 @@ def measured(
     user_id: str = USER,
     upkeep: bool = False,
 ) -> Measured:
-    """What a recipe finds for the questions of each set, and what that takes.
+    """A recipe's findings for the questions of each set, with their cost.
 
     Args:
         recipe: One, its name, or a file.

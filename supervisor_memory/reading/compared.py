@@ -22,7 +22,7 @@ _PAGE: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked, of what sort it is, and the ids of what answers it; none: nobody has said."""
+    """A question with its category and the ids of its answers; none: unlabelled."""
 
     text: str
     category: str = ""
@@ -58,7 +58,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The mean of paired differences, and half of the interval that holds it 19 times in 20."""
+    """The mean of paired differences, and half of its 95 % interval."""
 
     mean: float
     half: float
@@ -74,7 +74,7 @@ class Difference:
 
 @dataclass(slots=True)
 class Measured:
-    """What was measured of a recipe. `notes` say what it did otherwise, such as without a model."""
+    """Measurements of a recipe. `notes` name its fallbacks, such as without a model."""
 
     recipe: str
     asked: list[Asked] = field(default_factory=list)

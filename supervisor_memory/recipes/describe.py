@@ -75,7 +75,7 @@ def _toml(value: object) -> str:
 
 
 def differences(one: str, other: str) -> list[tuple[str, str, str]]:
-    """Key, value of one, value of the other, for all in which two recipes differ.
+    """The differences of two recipes: key, first value, second value.
 
     Raises:
         SettingsError: there is no such recipe.

@@ -1,4 +1,4 @@
-"""EmotionalRAG: a memory is found for what it says and for the mood that it was said in.
+"""EmotionalRAG: a memory is found by its meaning and by its mood.
 
 Paper: Huang et al., "Emotional RAG: Enhancing Role-Playing Agents through Emotional Retrieval", 2024.
 Code: BAI-LAB/EmotionalRAG@bd4855d, get_response.py (retrieval) and data/generate_query_bank.py.

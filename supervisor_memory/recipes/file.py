@@ -175,7 +175,7 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _line(text: str, table: str, key: str, value: str) -> int:
-    """The line, from 1, of the last that is there of a table, a key in it, and a value in that."""
+    """The line, from 1, of a value; else of its key, else of its table."""
     lines, at = text.splitlines(), 0
     for sought in (
         rf"\s*(\[\s*{re.escape(table)}\s*\]|[\"']?{re.escape(table)}[\"']?\s*[:=.])" if table else "",

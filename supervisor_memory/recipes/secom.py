@@ -50,7 +50,7 @@ class Constants:
 
 
 def keep_segments(exchanges: int) -> Upkeep:
-    """An operator that makes a segment of each run of so many exchanges that a conversation has completed."""
+    """An operator: join each completed run of exchanges into a segment."""
     size = _MESSAGES * exchanges
 
     def kept(said: Remembering, view: Maintaining) -> Remembering:

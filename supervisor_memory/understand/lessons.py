@@ -1,4 +1,4 @@
-"""Read a lesson from a tool's call that failed and the one that worked after it. Rules alone, pure.
+"""Read a lesson from a failed call of a tool and the working one after. Rules alone, pure.
 
 A lesson holds what was different between the two calls, word for word, and the essence of the error: words of
 errors and of the calls, and nothing else, so that no sentence which a tool puts into its error can become
@@ -28,18 +28,18 @@ LESSONS: Final = "lessons"
 MOST_LESSONS: Final = 12
 """Lessons that are kept of a tool."""
 MOST_TOKENS: Final = 60
-"""Tokens of what is told of one tool."""
+"""Most tokens of a guideline."""
 
 _LONGEST_ERROR: Final = 4_000
 _LONGEST_ARGUMENT: Final = 8_000
 _LONGEST_PART: Final = 120
-"""Characters of one side of a change; a longer one could not be told in a guideline."""
+"""Most characters of either side of a change; a guideline has no room for more."""
 _LONGEST_ESSENCE: Final = 80
 _MOST_ARGUMENTS: Final = 40
 _MOST_CHANGES: Final = 3
 _MOST_TOKENS_COMPARED: Final = 1_500
 _LEAST_ALIKE: Final = 0.4
-"""The share of words that two values have in common from which one is a change of the other."""
+"""The share of common words from which two values are a change."""
 _GAP: Final = 2
 """Words between two differences that are told as one."""
 _MOST_RUNS: Final = 10
@@ -87,7 +87,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One difference of two calls. `before` None: it was added; `after` None: it was left out."""
+    """A difference of two calls. `before` None: added; `after` None: left out."""
 
     argument: str
     before: str | None
@@ -105,7 +105,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What one tool's failed call and the one that worked after it teach.
+    """The lesson of a tool's failed call and the working one after.
 
     Args:
         error: The essence of what the tool said; "": nothing of it is told.
@@ -163,7 +163,7 @@ def _text(value: object) -> str | None:
 def learned(
     failed: Sequence[Call], worked: Call, *, run: str | None = None, at: float = 0.0
 ) -> Lesson | None:
-    """The lesson of failed calls of a tool and the one that worked; None: they teach nothing.
+    """The lesson of failed calls and a working call; None: they teach nothing.
 
     The first failed call is compared that the working one is a change of. Differences that no error names are
     left out where errors name others. An error that gives orders teaches nothing at all.
@@ -218,7 +218,7 @@ def _is_part_of(edits: Sequence[Edit], whole: str | None) -> bool:
 
 
 def _edits(name: str, one: str | None, other: str | None) -> list[Edit] | None:
-    """The edits from one value of an argument to another; None: these are two values, no change of one."""
+    """The edits from a value of an argument to another; None: they are two unlike values."""
     if one is None or other is None:
         edit = Edit(name, one, other)
         return [edit] if _fits(edit) else None
@@ -309,7 +309,7 @@ def _is_prose(text: str) -> bool:
 
 
 def _form(text: str) -> str:
-    """The form of a value: each run of digits and of letters as one sign for each, with their lengths."""
+    """The form of a value: runs of digits and letters as signs, with their lengths."""
     return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", text.strip("'\"`")))
 
 
@@ -345,7 +345,7 @@ def _of_errors() -> frozenset[str]:
 
 
 def essence(error: str, calls: Iterable[Call]) -> str:
-    """The essence of an error: the words of errors, of the calls, and codes, of the line that tells most.
+    """The essence of an error: error words, call words and codes of its most telling line.
 
     "": there is nothing of it that may be told.
     """
@@ -438,7 +438,7 @@ def _is_dictated(edit: Edit, error: str) -> bool:
 
 
 def with_lesson(known: Sequence[Lesson], new: Lesson) -> tuple[Lesson, ...]:
-    """The lessons of a tool with a new one: learned again it counts again, what it contradicts goes.
+    """Add a lesson to a tool's lessons: a known lesson counts again, a contradicted lesson goes.
 
     Twelve are kept at most; of more, those go that were learned and held least.
     """

@@ -1,4 +1,4 @@
-"""What worked: lessons of calls that failed and then worked, one guideline a tool, and ratings of runs.
+"""Experience: lessons of calls that failed and then worked, a guideline a tool, ratings of runs.
 
 A lesson is read by rules where the call that works is heard, and written at once; `understand/lessons.py` has
 the rules. It is the agent's own: kept in its family, as the tool's words, told to it alone. What it says is
@@ -716,7 +716,7 @@ def _bound(held: OrderedDict[Any, Any], most: int) -> None:
 
 
 def _fails_otherwise(lessons: Sequence[Lesson], call: Call) -> bool:
-    """Whether a failed call also did what another lesson warns of, so that this one is not to blame."""
+    """Whether a failed call also repeats another lesson's mistake, so this lesson is not to blame."""
     return any(repeats(each, call) for each in lessons)
 
 

@@ -1,4 +1,4 @@
-"""Run the chores of a recipe over a user's store: look at what they plan, let them do it, undo it.
+"""Run a recipe's chores over a user's store: plan, run, undo.
 
 A chore plans and changes nothing (`flow.Chore`). What is done has a run's name in the audit log, by which all
 of it can be undone for as long as nobody has changed the same records since.

@@ -153,7 +153,7 @@ def _without(found: Answered, told: Sequence[str]) -> Answered:
 
 
 def _thought(reply: str) -> str:
-    """What a model thought, by the place that it was given; "" where it left it out."""
+    """A model's thoughts by their place; "" where it gave none."""
     start = reply.find("{")
     try:
         data, _ = json.JSONDecoder().raw_decode(reply, max(start, 0))

@@ -45,7 +45,7 @@ def compare(
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
-    """Ask recipes the same questions, and tell what they find, what it costs, and what may be chance.
+    """Ask recipes the same questions; print findings, costs and paired intervals.
 
     Each asks a store in memory of its own; a store that is there is read, and neither changed nor told in the
     access log.

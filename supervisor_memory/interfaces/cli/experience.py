@@ -1,4 +1,4 @@
-"""The commands for what was learned of tools: guidelines, ratings of runs, and what a person withdraws.
+"""Commands for lessons of tools: list guidelines, rate runs, withdraw.
 
 docs/experience.md is its page.
 """
@@ -77,7 +77,7 @@ def rate(
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
-    """Rate a run: what was learned or told in it counts that, and is withdrawn where it does harm."""
+    """Rate a run: its guidelines count the score, and harmful ones are withdrawn."""
     with opened_by(env_file, by) as memory:
         done = memory.rate(run, score, user_id=user, error=error, reviewer=login_of(by))
     if json:

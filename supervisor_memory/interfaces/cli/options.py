@@ -63,7 +63,7 @@ def opened(env_file: Path | None, *, embedder: bool = False) -> SupervisorMemory
 
 
 def whole_id(memory: SupervisorMemory, given: str) -> str:
-    """The one id that begins so; what begins none is given back, for it may be an id that no row tells of.
+    """Complete the beginning of an id; an unknown beginning is given back as it is.
 
     Raises:
         InvalidContent: several begin so.

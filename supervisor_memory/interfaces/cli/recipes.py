@@ -1,4 +1,4 @@
-"""The commands that look at recipes: which there are, what they are made of, and how two of them differ."""
+"""Commands for recipes: list them, show their parts, compare two."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Page 8: what agents learned of their tools: the evidence, how often it was told, and whether it helped."""
+"""Page 8: guidelines of tools with their evidence, times told, and whether they helped."""
 
 from typing import Final
 

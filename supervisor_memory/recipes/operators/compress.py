@@ -11,14 +11,14 @@ _NONE: Final[frozenset[str]] = frozenset()
 
 
 def extract(text: str, *, asked: Collection[str] = _NONE) -> str:
-    """The first sentence of a text, and those that hold a term that is asked for, in their order."""
+    """A text's first sentence, and its sentences with a wanted term, in order."""
     found = [*sentences(text)]
     kept = (each for n, each in enumerate(found) if not n or not set(terms(each)).isdisjoint(asked))
     return ("" if has_cjk(text) else " ").join(kept)
 
 
 def leading(text: str, *, most_tokens: int, count_tokens: TokenCounter) -> str:
-    """The leading sentences of a text that a number of tokens holds; the first one whatever it takes."""
+    """As many leading sentences as fit the tokens, at least the first."""
     first, *rest = [*sentences(text)] or [text]
     kept, left = [first], most_tokens - count_tokens(first)
     for each in rest:

@@ -28,7 +28,7 @@ _MOST_SOURCES: Final = 200
 
 
 def daily(*, most_tokens: int = 200) -> Chore:
-    """A chore that makes a digest of each day that is over: by a model or, without one, of its sentences.
+    """A chore: digest each finished day, by a model or by leading sentences.
 
     When all that a digest was made from is forgotten it is forgotten too. Users' namespaces stay apart, and
     so do tasks.

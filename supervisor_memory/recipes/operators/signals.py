@@ -1,4 +1,4 @@
-"""Search by some of the store's signals alone, as systems do that have one or two of them."""
+"""Search by some of the store's signals alone, as simpler systems do."""
 
 from dataclasses import fields, replace
 from typing import Final

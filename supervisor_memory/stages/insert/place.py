@@ -159,7 +159,7 @@ def place(
 def _with_news_of_what_is_known(
     said: Remembering, vectors: "Sequence[Vector | None]", view: Deciding
 ) -> "tuple[Remembering, list[Vector | None]]":
-    """The same with those candidates of `perhaps` that speak of what is known, and the vectors of all."""
+    """Add the candidates of `perhaps` near known records, and all vectors."""
     found, draft = list(vectors), Draft(said.scope)
     told = {candidate.content for candidate in said.candidates}
     asked = [each for each in said.perhaps if each.content not in told]

@@ -1,4 +1,4 @@
-"""Specialists: what a model is asked to look for beside what lasts of the user, as sections of the same call.
+"""Specialists: further sections of a model's one call, each with its own schema and gates.
 
 A specialist is a TOML file, ours or one's own, with its prompt beside it: what it hears, which kinds of
 records it may propose, which words must be there before it is asked, and whether a person looks at all it
@@ -35,7 +35,7 @@ _KEYS: Final[Mapping[str, type]] = {
 }
 _NEEDED: Final = ("name", "kinds", "hears")
 _MOST_TOKENS: Final = 200
-"""Tokens of one specialist's prompt, so that all of them fit into the one call."""
+"""Tokens of a specialist's prompt: together they fit into the call."""
 _MOST: Final = 8
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}\Z")
 _LONGEST_READ: Final = 8_000
@@ -83,7 +83,7 @@ def delegate(heard: "Sequence[Heard]", specialists: Sequence[Specialist]) -> tup
 
 
 def sections(specialists: Sequence[Specialist]) -> str:
-    """What goes before the prompt of a call; "" for those whose prompt that is."""
+    """The text before a call's prompt; "" where it is the prompt itself."""
     told = [
         f'by "{each.key}", kind {" or ".join(each.kinds)}: {each.prompt}'
         for each in specialists

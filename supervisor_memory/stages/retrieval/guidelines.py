@@ -1,4 +1,4 @@
-"""Tell an agent who it is, and the guidelines of the tools that it calls: its own, and no other agent's."""
+"""Tell an agent its identity and the guidelines of its tools, and no other agent's."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -20,7 +20,7 @@ from supervisor_memory.understand.sql import another_query, query_of
 _ANOTHERS = frozenset(["person", "opposite", "restriction"])  # why one subject is not that of the other text
 _LEAST_TERMS = 3  # under so many, one text holding the other's terms means nothing
 _NEAR, _NOT_FAR = 0.5, 0.3
-"""The nearness from which a sentence of doubtful worth speaks of a record; and if it tells a change."""
+"""The least nearness of a doubtful sentence to a record; and with a told change."""
 _STATED: tuple[Kind, ...] = ("domain-facts", "user-profile")
 
 
@@ -33,7 +33,7 @@ def by_evidence(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decisi
 
 
 def _in_another_kind(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decision | None:
-    """What a candidate says again, or tells a change of, of a record of the other kind, facts or profile:
+    """Find the record of the other kind (facts, profile) which a candidate repeats or changes:
     "fish comes on Tuesdays" states a fact, "from now on, fish comes on Thursdays" reads like a wish."""
     kind = next(kind for kind in _STATED if kind != candidate.kind)
     decision = in_one_kind(candidate, rivals.of_kind(kind), view, kind=kind)
