@@ -101,6 +101,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/peers.py $(if $(FULL),--full) --json $(BENCH)/peers.jsonl
 	$(BIN)/python benchmarks/search_cost.py $(if $(FULL),--full) --json $(BENCH)/search.jsonl
 	$(BIN)/python benchmarks/quality.py --k 20 --json $(BENCH)/quality.json
+	$(BIN)/python benchmarks/relations.py --json $(BENCH)/relations.json
 	$(if $(LOCOMO),$(BIN)/python benchmarks/quality.py --k 20 --data $(LOCOMO) --json $(BENCH)/locomo.json)
 	$(BIN)/python benchmarks/recipes.py --cost --write
 	$(BIN)/python docs/recipes.py

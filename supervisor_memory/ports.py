@@ -21,7 +21,7 @@ from supervisor_memory.errors import (
     StageDenied,
     SupervisorMemoryError,
 )
-from supervisor_memory.model.records import Filter, Hits, Query, Reads, Record, Scope
+from supervisor_memory.model.records import Filter, Hits, Query, Reads, Record, Scope, Seed
 from supervisor_memory.redact.redactor import Redactor, counted, redacted_record, redacted_scope
 from supervisor_memory.settings import Settings
 from supervisor_memory.stores.protocol import Commit, Committed, Copied, Incomplete, MemoryBackend
@@ -57,6 +57,7 @@ class Fault:
 
 
 _OUT_OF_REACH = Fault("store", "out-of-reach")
+_AMONG_HITS = "relations were looked for among what the search found alone: this store cannot walk"
 _READ_FROM_COPY = Fault("store", "read-from-copy")
 
 
@@ -140,6 +141,15 @@ class ReadStore(NoStore, Protocol):
 
     def search(self, query: Query, *, limit: int) -> Hits: ...
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]: ...
+    def related(
+        self, seeds: Sequence[Seed], query: Query, *, limit: int, among: Sequence[Record] = ()
+    ) -> Hits:
+        """The records that some texts are joined to by what they name; empty when it failed (then noted).
+
+        Args:
+            among: The records that are looked at where the store cannot walk; then the hits' `notes` say so.
+        """
+
     def hides(self, text: str) -> bool:
         """Whether redaction took something out of a text: two such texts may look alike, yet differ."""
 
@@ -380,6 +390,17 @@ class _ReadStore(_NoStore):
         if isinstance(found, Incomplete):
             self._ports.note_absence(_READ_FROM_COPY if isinstance(found, Copied) else _OUT_OF_REACH)
         return [_expected(record, Record, "list") for record in listed]
+
+    def related(
+        self, seeds: Sequence[Seed], query: Query, *, limit: int, among: Sequence[Record] = ()
+    ) -> Hits:
+        walk = getattr(self._services.backend, "related", None)  # as `Relates` has it
+        if walk is not None:
+            found = self.attempt("relations", lambda: walk(seeds, query, limit=limit))
+            return Hits() if found is None else _expected(found, Hits, "related")
+        from supervisor_memory.stores.related import related_among  # with it comes numpy
+
+        return replace(related_among(among, seeds, query, limit=limit), notes=(_AMONG_HITS,))
 
     def hides(self, text: str) -> bool:
         return bool(self._services.redactor.counts(text))

@@ -30,8 +30,9 @@ def _hit_told(hit: Hit) -> dict[str, Any]:
     return {
         "score": round(hit.score, 4),
         "parts": {name: round(value, 4) for name, value in _shown(hit.parts).items()},
-        "why": why(hit.parts),
+        "why": why(hit.parts, hit.names),
         "record": hit.record.to_dict(),
+        **({"path": [asdict(joint) for joint in hit.path]} if hit.path else {}),
         **({} if hit.excerpt is None else {"excerpt": hit.excerpt}),
     }
 

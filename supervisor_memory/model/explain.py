@@ -13,6 +13,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "standing": "handed out whatever the question: a preference that stands (MEMORY_STANDING_NOTES)",
         "said": "handed out as an excerpt of what was said (MEMORY_RECALL_SAID)",
         "guideline": "handed out because it is about a tool that the reader calls (MEMORY_EXPERIENCE)",
+        "joined": "handed out because a hit leads to it: both name the same thing",
         "added": "handed out because an operator of the recipe added it, without a search",
         "below-threshold": "not relevant enough: under the threshold (MEMORY_MIN_SCORE)",
         "no-answer": "it, or all that was found, has too little of what is asked to answer it",
@@ -49,8 +50,11 @@ class Row(NamedTuple):
     text: str
 
 
-def why(parts: Mapping[str, float]) -> str:
+def why(parts: Mapping[str, float], names: Sequence[str] = ()) -> str:
     """Say in words why a record was found, from the `parts` of its `Hit`.
+
+    Args:
+        names: What joins it to another hit, step by step: the names of `Hit.path`.
 
     Source: docs/cli.md explains each word.
     """
@@ -61,6 +65,9 @@ def why(parts: Mapping[str, float]) -> str:
     if "named" in parts:
         signals.append("defines a word of the question")
     reasons = ["always recalled"] if parts.get("standing") else []
+    if "walk" in parts:
+        through = " → ".join(filter(None, names))
+        reasons.append(f"joined to a hit through {through}" if through else "joined to a hit")
     if "fused" in parts:
         reasons.append(f"match {parts['fused']:.2f}")
     reasons.append(f"relevance {parts.get('relevance', 0.0):.2f} ({', '.join(signals)})")

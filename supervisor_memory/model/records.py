@@ -595,6 +595,12 @@ class Record:
         return speaker if speaker and speaker.lower() not in _ROLES else None
 
     @property
+    def is_said(self) -> bool:
+        """Whether it was said in a conversation, word for word; else it is a fact by itself."""
+        source = self.source
+        return self.layer == "history" and (source.session_id is not None or source.speaker is not None)
+
+    @property
     def is_reply(self) -> bool:
         """Whether an assistant said it, word for word, in a conversation."""
         by_role = (self.source.speaker or "").lower() in _ASSISTANTS or self.source.source_class == "agent"
@@ -808,7 +814,8 @@ class Filter:
 class Query:
     """A search. `terms` come from `supervisor_memory.language.terms`; `vector` may be missing.
 
-    `unrelated` is the cosine up to which texts have nothing in common, by the embedder's calibration.
+    `unrelated` is the cosine up to which texts have nothing in common, by the embedder's calibration, and
+    `same` that of a question and its answer.
     `weights` are the weights of the signals. `parts` are the questions of a text that asks several.
     """
 
@@ -819,8 +826,33 @@ class Query:
     embedder: str | None = None
     now: float = 0.0
     unrelated: float = 0.0
+    same: float = 1.0
     weights: Weights = DEFAULT
     parts: tuple["Query", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """A text from whose names a walk over a store begins: a record's, or a name.
+
+    `weight` is how much what is found from it counts, in [0, 1]. `record_id` is the record it is the text of,
+    which the walk does not find.
+    """
+
+    text: str
+    weight: float = 1.0
+    record_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """A record on the way to another, and the name that joins it to the next one on that way.
+
+    `record_id` is None for a name that a walk began at.
+    """
+
+    record_id: str | None
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -830,6 +862,7 @@ class Hit:
     `found` names the operator's way to a record that no search found, such as "spread"; None: a search found
     it. The operator vouches for the record: neither threshold nor knee drops it, limit and budget do.
     `excerpt` are the sentences of a session message that a note quotes; None: the record is told whole.
+    `path` is the way from another hit to this one, where it was found as a neighbour of that hit.
     """
 
     record: Record
@@ -837,6 +870,12 @@ class Hit:
     parts: Mapping[str, float] = field(default_factory=dict)
     found: str | None = None
     excerpt: str | None = None
+    path: tuple[Joint, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What joins it to another hit, step by step; empty where a search found it."""
+        return tuple(joint.name for joint in self.path)
 
     @property
     def reason(self) -> str:
@@ -845,6 +884,8 @@ class Hit:
             return "standing"
         if self.excerpt is not None:
             return "said"
+        if self.path:
+            return "joined"
         if self.found is None:
             return "kept"
         return "guideline" if self.found == "guideline" else "added"

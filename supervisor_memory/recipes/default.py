@@ -3,6 +3,7 @@
 from supervisor_memory.flow import Recipe
 from supervisor_memory.stages.insert.place import place
 from supervisor_memory.stages.post_retrieval.format import format_note
+from supervisor_memory.stages.post_retrieval.joined import add_joined
 from supervisor_memory.stages.post_retrieval.rank import drop_already_said, gate, rank
 from supervisor_memory.stages.post_retrieval.said import add_said
 from supervisor_memory.stages.pre_insert.gather import gather, keep_messages, sharpen
@@ -24,7 +25,7 @@ DEFAULT = Recipe(
     name="default",
     pre_retrieval=(route_turn, write_query),
     retrieval=(search_store, add_standing, add_guidelines),
-    post_retrieval=(rank, drop_already_said, gate, add_said, format_note),
+    post_retrieval=(rank, drop_already_said, gate, add_joined, add_said, format_note),
     pre_insert=(gather, keep_messages),
     insert=(place,),
     sharpen=(sharpen,),

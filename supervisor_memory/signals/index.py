@@ -203,11 +203,10 @@ class Entry:
 def entry_of(record: Record) -> Entry:
     """The entry of a record."""
     source, end = record.source, record.content.rstrip().rstrip("\"'”’」』)）")
-    is_said = record.layer == "history" and (source.session_id is not None or source.speaker is not None)
     return Entry(
         terms=tuple(dict.fromkeys(terms(record.searched_text))),
         said_at=record.created_at,
-        stream=(source.session_id or "") if is_said else None,
+        stream=(source.session_id or "") if record.is_said else None,
         speaker=record.spoken_by,
         asks=end.endswith(_ASKS),
         is_reply=record.is_reply,
@@ -400,6 +399,14 @@ class Index:
         """The rows of the records that hold a term."""
         found = self._postings.rows(term)
         return found if self.size == len(self._row_of) else found[self.alive[found]]
+
+    def count(self, term: str) -> int:
+        """How many rows hold a term, those of removed records included."""
+        return self._postings.count(term)
+
+    def is_said(self, row: int) -> bool:
+        """Whether it was said in a conversation; else it is a fact by itself."""
+        return row in self._stream_of
 
     @property
     def is_sparse(self) -> bool:

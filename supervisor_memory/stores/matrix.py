@@ -133,6 +133,21 @@ class Matrix:
             is_bounded = len(values) == 0 or (values[0] <= _ONE and values[-1] >= -_ONE)
             return keys[order], values if is_bounded else _bounded(values)
 
+    def cosines_of(self, keys: Iterable[int], query: Vector) -> Cosines:
+        """The cosine of each of some rows with the query, exact; -2 where there is no such row."""
+        with self._lock:
+            asked = np.fromiter(keys, dtype=np.int64)
+            if self._rows is None and self._is_in_order:  # so that nobody has to make it
+                rows = np.minimum(np.searchsorted(self._keys[: self._size], asked), self._size - 1)
+                rows[self._keys[rows] != asked] = -1
+            else:
+                found = self._found_rows()
+                rows = np.array([found.get(key, -1) for key in asked.tolist()], dtype=np.intp)
+            there = rows >= 0
+            values = np.full(len(rows), -2.0, dtype=np.float32)
+            values[there] = _bounded(self._values[rows[there]] @ query)
+            return values
+
     def cosine(self, key: int, query: Vector) -> float | None:
         """The cosine of one row with the query; None when there is no such row."""
         with self._lock:

@@ -15,6 +15,7 @@ from supervisor_memory.model.records import (
     Namespace,
     Query,
     Record,
+    Seed,
     WriteResult,
     new_id,
 )
@@ -175,6 +176,26 @@ class MemoryBackend(Protocol):
 
     def close(self) -> None:
         """Write what is outstanding and let go of files. Closing twice is fine."""
+
+
+@runtime_checkable
+class Relates(Protocol):
+    """A store that can also walk from records to those that name the same things.
+
+    One method, so that a graph database of another package can be one.
+    """
+
+    def related(self, seeds: Sequence[Seed], query: Query, *, limit: int) -> Hits:
+        """The records that the seeds are joined to, in two steps at most, best first.
+
+        Only records that a search with this query may find are found or walked over, and of these only facts
+        by themselves. What the question names joins nothing: it is searched for anyway. Each hit has the part
+        `walk`, in [0, 1], `cosine` where vectors can be compared, and its `path`, which begins at a seed.
+
+        Raises:
+            MissingUser: `query.where` names no user.
+            BackendError: the store failed.
+        """
 
 
 @dataclass(frozen=True, slots=True)

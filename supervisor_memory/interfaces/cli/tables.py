@@ -32,7 +32,7 @@ def show_hits(hits: Hits, *, user: str) -> None:
         return
     for rank, hit in enumerate(hits, start=1):
         _line(f"{rank}. {hit.score:.2f}  {one_line(hit.record.content, most=_LINE)}")
-        _line(f"   {why(hit.parts)}", style="dim")
+        _line(f"   {why(hit.parts, hit.names)}", style="dim")
         _line(f"   {_described(hit.record)}", style="dim")
 
 

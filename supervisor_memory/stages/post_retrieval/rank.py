@@ -8,7 +8,7 @@ best relevance: `fused`.
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from supervisor_memory.flow import Recalling
 from supervisor_memory.language.terms import terms
-from supervisor_memory.model.records import Hit, Query, Record
+from supervisor_memory.model.records import Hit, Message, Query, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.settings import Settings
 from supervisor_memory.stages.retrieval.search import least_relevance
@@ -342,9 +342,14 @@ def drop_already_said(plan: Recalling, view: ReadStore) -> Recalling:
     """Drop records that the reader's messages already show: by text, path or SQL."""
     if not plan.turn.messages or not plan.hits:
         return plan
-    said = _squeezed("\n".join(message.content for message in plan.turn.messages))
-    kept = tuple(hit for hit in plan.hits if not any(_says(said, text) for text in _tellings(hit.record)))
-    return plan.keeping(kept, others="already-said")
+    says = is_shown_in(plan.turn.messages)
+    return plan.keeping((hit for hit in plan.hits if not says(hit.record)), others="already-said")
+
+
+def is_shown_in(messages: Sequence[Message]) -> Callable[[Record], bool]:
+    """Takes a record; gives whether these messages already show it: by text, path or SQL."""
+    said = _squeezed("\n".join(message.content for message in messages))
+    return lambda record: bool(said) and any(_says(said, text) for text in _tellings(record))
 
 
 def _tellings(record: Record) -> list[str]:

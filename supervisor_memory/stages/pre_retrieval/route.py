@@ -144,4 +144,5 @@ def _asking(text: str, empty: Query, view: NoStore) -> Query:
         vector=vector,
         embedder=embedder.fingerprint if embedder else None,
         unrelated=embedder.calibration.unrelated if embedder else 0.0,
+        same=embedder.calibration.same if embedder else 1.0,
     )

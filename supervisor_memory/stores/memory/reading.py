@@ -4,7 +4,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Sequence
 
-from supervisor_memory.model.records import Filter, Hits, Query, Record
+from supervisor_memory.model.records import Filter, Hits, Query, Record, Seed
 from supervisor_memory.stores.changes import latest_first
 from supervisor_memory.stores.memory.state import State
 from supervisor_memory.stores.protocol import Ids, Stored
@@ -24,6 +24,10 @@ class StateBackend(Verbs):
     def search(self, query: Query, *, limit: int) -> Hits:
         with self._lock:
             return self._current().search(query, limit)
+
+    def related(self, seeds: Sequence[Seed], query: Query, *, limit: int) -> Hits:
+        with self._lock:
+            return self._current().related(seeds, query, limit)
 
     def get(self, ids: Ids) -> Sequence[Record]:
         with self._lock:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from supervisor_memory.model.records import Filter, Hits, Namespace, Query, Record
+from supervisor_memory.model.records import Filter, Hits, Namespace, Query, Record, Seed
 from supervisor_memory.signals.index import entry_of
 from supervisor_memory.stores.changes import (
     Place,
@@ -23,6 +23,7 @@ from supervisor_memory.stores.changes import (
 )
 from supervisor_memory.stores.namespace import NamespaceIndex, Space, search, searched_user
 from supervisor_memory.stores.protocol import Change, Stored
+from supervisor_memory.stores.related import related
 
 StoredVector: TypeAlias = tuple[str, Vector]
 """The name of the embedder, and the vector."""
@@ -155,6 +156,13 @@ class State:
             return Hits(namespaces=0)
         readable = partial(self._readable, query)
         return search(namespaces, query, limit=limit, readable=readable, vectors=self._vectors_of)
+
+    def related(self, seeds: Sequence[Seed], query: Query, limit: int) -> Hits:
+        """Records that the seeds are joined to; see `Relates`."""
+        searched_user(query)
+        namespaces = [each.searched() for each in self._searched(query.where)]
+        readable = partial(self._readable, query)
+        return related(namespaces, seeds, query, limit=limit, readable=readable, vectors=self._vectors_of)
 
     def find(self, where: Filter) -> Iterator[Record]:
         """The records that match, in no order."""

@@ -25,7 +25,7 @@ from supervisor_memory.errors import (
     ReadOnlyStore,
     SupervisorMemoryError,
 )
-from supervisor_memory.model.records import Filter, Hits, Namespace, Query, Record, Status
+from supervisor_memory.model.records import Filter, Hits, Namespace, Query, Record, Seed, Status
 from supervisor_memory.stores.arrival import pages, take_all
 from supervisor_memory.stores.caches import forget_texts
 from supervisor_memory.stores.changes import in_order_of_application
@@ -42,6 +42,7 @@ from supervisor_memory.stores.protocol import (
     Stored,
     Taken,
 )
+from supervisor_memory.stores.related import related
 from supervisor_memory.stores.sqlite.moving import TableShelf, stored_page
 from supervisor_memory.stores.sqlite.namespaces import (
     Answers,
@@ -270,6 +271,18 @@ class SqliteBackend(Verbs):
             if not query.text and not query.terms:  # a search by vector is as quick as a known answer
                 return ask()
             return known.answers.of(_question(query, limit), spaces, now=query.now, search=ask)
+
+    def related(self, seeds: Sequence[Seed], query: Query, *, limit: int) -> Hits:
+        searched_user(query)
+        with self._database.reading() as connection:
+            known, spaces = self._seen(connection, query.where)
+            readable = Readable(connection, known.records, query, spaces)
+
+            def look(loaded: Loaded) -> Hits:
+                indexes, vectors = loaded.indexes, loaded.vectors
+                return related(indexes, seeds, query, limit=limit, readable=readable, vectors=vectors)
+
+            return known.namespaces.look(connection, spaces, look) if spaces else Hits()
 
     def get(self, ids: Ids) -> Sequence[Record]:
         with self._database.reading() as connection:

@@ -1,0 +1,100 @@
+"""Add the facts that the first hits lead to: the person whom a hit names, the job that fills its table.
+
+A question of two steps ("whom do I call when the cockpit is stale?") resembles the first fact of its chain
+and little of the last. So where a hit names something that the question does not, the last places go to the
+records that name it too (`signals/walk.py`); docs/relations.md shows what it finds, and what it costs.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from math import ceil
+
+from supervisor_memory.flow import Recalling
+from supervisor_memory.model.records import Hit, Seed
+from supervisor_memory.ports import ReadStore
+from supervisor_memory.stages.post_retrieval.rank import is_shown_in, parts_of, weighted
+from supervisor_memory.stages.retrieval.search import least_relevance
+
+PLACES = 0.3
+"""The share of the places that neighbours may take, the last ones."""
+FIRST = 3
+"""Hits whose neighbours are looked for; as many stay whatever is added."""
+FOUND_AS = "joined"
+
+
+def add_joined(plan: Recalling, view: ReadStore) -> Recalling:
+    """Give the last places to neighbours of the first hits, where their way there is relevant enough.
+
+    Facts by themselves lead to facts by themselves: what was said is understood by the words around it, and
+    `rank` has read these. A neighbour's relevance is that of the hit it was reached from, less what the way
+    leaves open; the threshold of a note reads it, and its score is never above that of the hits before it.
+    """
+    turn, settings = plan.turn, view.settings
+    least = max(least_relevance(turn, settings), settings.min_score)
+    relevant = [hit for hit in plan.hits if hit.parts.get("relevance", 0.0) >= least]
+    best = sorted(relevant, key=lambda hit: -hit.score)[:FIRST]
+    seeds = [
+        Seed(hit.record.content, hit.parts["relevance"], hit.record.id)
+        for hit in best
+        if not hit.record.is_said
+    ]
+    if plan.query is None or not plan.query.text or not seeds:
+        return plan
+    usual = settings.top_k if turn.purpose == "hits" else settings.max_notes
+    most = usual if turn.limit is None else turn.limit
+    places = ceil(PLACES * (most or max(settings.top_k, len(plan.hits))))
+    places = places if most is None else min(places, most - FIRST)
+    if places < 1:
+        return plan
+    among = [*(hit.record for hit in plan.hits), *(each.hit.record for each in plan.dropped)]
+    near = view.related(seeds, plan.query, limit=places + len(plan.hits), among=among)
+    if turn.explain:
+        plan = replace(plan, hits=replace(plan.hits, notes=(*plan.hits.notes, *near.notes)))
+    says = is_shown_in(turn.messages)
+    reached = (hit for hit in near if hit.parts["walk"] >= least and not says(hit.record))
+    own, added = _chosen(plan.hits.items, reached, places, most)
+    return _with(plan, own, added, view) if added else plan
+
+
+def _chosen(
+    own: Sequence[Hit], reached: Iterable[Hit], places: int, most: int | None
+) -> tuple[Sequence[Hit], Sequence[Hit]]:
+    """The hits that stay, and the neighbours that come behind them.
+
+    Where all places are taken a neighbour gets that of the last hit, if its way is more relevant than that.
+    """
+    kept, added = list(own), list[Hit]()
+    for hit in reached:
+        known = {each.record.id for each in kept}
+        if hit.record.id in known:
+            continue
+        if most is not None and len(kept) + len(added) >= most:
+            if kept[-1].parts.get("relevance", 0.0) >= hit.parts["walk"]:
+                break
+            kept.pop()
+        added.append(hit)
+        if len(added) == places:
+            break
+    return kept, added
+
+
+def _with(plan: Recalling, own: Sequence[Hit], reached: Sequence[Hit], view: ReadStore) -> Recalling:
+    """The plan with these hits, the neighbours last."""
+    kept = plan.keeping(own, others="over-limit")
+    ids = {hit.record.id for hit in reached}
+    known = {hit.record.id: hit for hit in (*(each.hit for each in plan.dropped), *plan.hits)}
+    lowest = min((hit.score for hit in kept.hits if "standing" not in hit.parts), default=1.0)
+    added = [_scored(hit, known.get(hit.record.id), lowest, view) for hit in reached]
+    dropped = tuple(each for each in kept.dropped if each.hit.record.id not in ids)
+    return replace(kept, hits=replace(kept.hits, items=(*kept.hits, *added)), dropped=dropped)
+
+
+def _scored(hit: Hit, known: Hit | None, most: float, view: ReadStore) -> Hit:
+    """The hit with the score that its way gives it, and what the search had found of it."""
+    worth = hit.parts["walk"]
+    parts = {**(known or hit).parts, "walk": worth, "relevance": worth, "fused": worth}
+    embedder = view.embedder
+    if "sim" not in parts and "cosine" in parts and embedder is not None:
+        parts["sim"] = embedder.calibration.relevance(parts["cosine"])
+    parts |= parts_of(hit.record, now=view.now, settings=view.settings)
+    return replace(hit, score=min(weighted(parts, view.settings), most), parts=parts, found=FOUND_AS)

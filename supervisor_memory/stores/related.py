@@ -1,0 +1,170 @@
+"""The records that are joined to others by what they name: a walk over the namespaces that a search reads.
+
+Nothing of it is stored: what joins two records is read off the postings of their index and off their texts,
+when it is asked for. So a record that was changed, deleted or erased, that waits for review, or that is
+another user's, is on no way: only what a search may find is walked over.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+
+import numpy as np
+
+from supervisor_memory.language.terms import terms
+from supervisor_memory.model.records import FrozenDict, Hit, Hits, Joint, Query, Record, Seed
+from supervisor_memory.signals.index import Floats, Index, Rows, entry_of
+from supervisor_memory.signals.walk import Reached, Start, walk
+from supervisor_memory.stores.changes import Vector
+from supervisor_memory.stores.matrix import Matrix
+from supervisor_memory.stores.namespace import (
+    NamespaceIndex,
+    Readable,
+    Vectors,
+    searched_terms,
+    searched_vector,
+)
+from supervisor_memory.understand.entities import named_terms, shared
+
+_UNKNOWN = np.float32(-2.0)
+_MOST_HOLDERS = 4_096  # of a word of the question, where there are no vectors
+
+
+def related(
+    namespaces: Sequence[NamespaceIndex],
+    seeds: Sequence[Seed],
+    query: Query,
+    *,
+    limit: int,
+    readable: Readable,
+    vectors: Vectors,
+) -> Hits:
+    """The records that the seeds are joined to, best first; see `Relates`."""
+    if limit <= 0 or not namespaces or not seeds:
+        return Hits()
+    for each in namespaces:
+        each.make_dense()
+    return _Walk(namespaces, seeds, query, readable, vectors).hits(limit)
+
+
+def related_among(records: Sequence[Record], seeds: Sequence[Seed], query: Query, *, limit: int) -> Hits:
+    """The same over some records alone, for stores that cannot walk: it finds nothing that they did not find.
+
+    Args:
+        records: Each once, and all visible to the searcher.
+    """
+    ordered = sorted(records, key=lambda record: record.id)
+    namespace = NamespaceIndex()
+    namespace.index.load((place, entry_of(record)) for place, record in enumerate(ordered))
+
+    def readable(keys: Sequence[int]) -> Mapping[int, Record]:
+        return {key: ordered[key] for key in keys}
+
+    by_words = Query(query.text, query.where, query.terms, now=query.now)
+    return related([namespace], seeds, by_words, limit=limit, readable=readable, vectors=_no_vectors)
+
+
+def _no_vectors(*_: object) -> tuple[Sequence[int], Floats, bool]:
+    return [], np.zeros((0, 1), dtype=np.float32), True
+
+
+class _Walk:
+    """One walk, with the records that it has read."""
+
+    def __init__(
+        self,
+        namespaces: Sequence[NamespaceIndex],
+        seeds: Sequence[Seed],
+        query: Query,
+        readable: Readable,
+        vectors: Vectors,
+    ) -> None:
+        self._namespaces, self._seeds, self._query = namespaces, seeds, query
+        self._readable, self._vectors = readable, vectors
+        self._indexes: Sequence[Index] = [each.index for each in namespaces]
+        self._keys = [*accumulate((index.size for index in self._indexes), initial=0)]
+        self._asked = frozenset(query.terms)
+        self._vector = searched_vector(query)
+        self._known: dict[int, Record] = {}
+        self._begun = {seed.record_id for seed in seeds}
+
+    def hits(self, limit: int) -> Hits:
+        starts = [_start(seed.text, seed.weight) for seed in self._seeds]
+        reached = walk(self._indexes, starts, without=self._asked, fit=self._fit, read=self._read)
+        self._look([each.row for each in reached[: limit + len(self._seeds)]])
+        found = [
+            each for each in reached if (known := self._known.get(each.row)) and known.id not in self._begun
+        ]
+        return Hits(tuple(map(self._hit, found[:limit])))
+
+    def _hit(self, reached: Reached) -> Hit:
+        """The record of a row, and the way to it."""
+        seed, record = self._seeds[reached.start], self._known[reached.row]
+        way = [
+            (seed.record_id, seed.text),
+            *((self._known[by].id, self._known[by].content) for by in reached.by),
+        ]
+        nexts = [*(text for _, text in way[1:]), record.content]
+        path = tuple(
+            Joint(id_, shared(text, after, without=self._asked))
+            for (id_, text), after in zip(way, nexts, strict=True)
+        )
+        parts = {"walk": reached.worth}
+        if self._vector is not None:
+            cosine = float(self._cosines(np.array([reached.row]))[0])
+            parts |= {"cosine": cosine} if cosine > _UNKNOWN else {}
+        return Hit(record, 0.0, FrozenDict(parts), path=path)
+
+    def _read(self, rows: Sequence[int]) -> Mapping[int, Start]:
+        self._look(rows)
+        known = {row: self._known[row] for row in rows if row in self._known}
+        return {row: _start(each.content) for row, each in known.items() if each.id not in self._begun}
+
+    def _look(self, rows: Sequence[int]) -> None:
+        """Read the records of rows, those that the searcher may see."""
+        keys = {row: self._key(row) for row in rows if row not in self._known}
+        found = self._readable([*keys.values()]) if keys else {}
+        self._known |= {row: found[key] for row, key in keys.items() if key in found}
+
+    def _key(self, row: int) -> int:
+        number = self._place(row)
+        return int(self._indexes[number].keys[row - self._keys[number]])
+
+    def _place(self, row: int) -> int:
+        return next(number for number, end in enumerate(self._keys[1:]) if row < end)
+
+    def _fit(self, rows: Rows) -> Floats:
+        """How much rows are like the question: by meaning, else by the share of its words."""
+        if self._vector is None:
+            return self._by_words(rows)
+        least, span = self._query.unrelated, max(self._query.same - self._query.unrelated, 1e-6)
+        likeness: Floats = (self._cosines(rows) - np.float32(least)) / np.float32(span)
+        return np.clip(likeness, 0.0, 1.0, out=likeness)
+
+    def _cosines(self, rows: Rows) -> Floats:
+        assert self._vector is not None
+        embedder, vector = self._vector
+        found = np.full(len(rows), _UNKNOWN, dtype=np.float32)
+        for number, namespace in enumerate(self._namespaces):
+            here = np.flatnonzero((rows >= self._keys[number]) & (rows < self._keys[number + 1]))
+            if len(here):
+                matrix = namespace.matrix((embedder, len(vector)), self._vectors)
+                found[here] = _cosines_of(matrix, rows[here] - self._keys[number], vector)
+        return found
+
+    def _by_words(self, rows: Rows) -> Floats:
+        asked = searched_terms(self._query)
+        held = np.zeros(len(rows), dtype=np.float32)
+        for term in asked:
+            if sum(index.count(term) for index in self._indexes) > _MOST_HOLDERS:
+                continue
+            some = [index.holders(term) + at for index, at in zip(self._indexes, self._keys, strict=False)]
+            held += np.isin(rows, np.concatenate(some))
+        return held / np.float32(max(1, len(asked)))
+
+
+def _cosines_of(matrix: Matrix, rows: Rows, vector: Vector) -> Floats:
+    return matrix.cosines_of(rows.tolist(), vector) if len(matrix) else np.full(len(rows), _UNKNOWN)
+
+
+def _start(text: str, weight: float = 1.0) -> Start:
+    return Start(terms(text), named_terms(text), weight)

@@ -1,0 +1,178 @@
+"""Find the things that a text names: tables, files, people, organisations, titles. English and Chinese.
+
+A name is found by its form: how it is written, or by the word that it ends or begins with. Whether it joins
+two records is not decided here but by how few records of a namespace share it (`signals/walk.py`): so nothing
+depends on a list of names, and a word taken for a name by mistake costs little.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import Literal, TypeAlias
+
+from supervisor_memory.language.lexicon import alternatives, lexicon
+from supervisor_memory.language.terms import CJK, HAN, STOP_WORDS, terms
+from supervisor_memory.understand.names import identifiers
+from supervisor_memory.understand.sql import query_of, tables_of
+
+EntityKind: TypeAlias = Literal[
+    "table", "file", "identifier", "title", "person", "organization", "field", "name"
+]
+
+MOST_READ = 8_000
+"""Characters of a text in which names are looked for."""
+MOST = 64
+"""Names of a text."""
+LONGEST = 80
+"""Characters of a name; what is longer is none."""
+
+_LEXICON = lexicon("entities")
+_ORGANIZATIONS = _LEXICON.words("organizations")
+_FIELDS = _LEXICON.words("fields")
+_TITLES = _LEXICON.words("titles")
+_IN_A_NAME = "of|de|da|van|von|der|for|and"
+_CAPITAL = rf"[A-Z][^\W_{CJK}]*(?:[&'’.-][^\W_{CJK}]+)*"
+_NAME = re.compile(
+    rf"(?<![\w{CJK}]){_CAPITAL}(?:[ \t]+(?:(?:{_IN_A_NAME})[ \t]+)?(?:{_CAPITAL}|\d{{1,4}}))*(?!\w)"
+)
+_LETTERS = re.compile(r"[^\W\d_]")
+_BEGINS = re.compile(r"(?:\A|[.!?。！？:：;；\n])[\s\"'“‘(（]*\Z")
+_FILE = re.compile(r"[\\/]|\.[a-z]{2,8}\Z")
+_PARTICLES = "".join(_LEXICON.listed("particles_zh"))
+_OWN = rf"(?:(?![{_PARTICLES}])[{HAN}])"
+_ENDINGS: tuple[tuple[EntityKind, re.Pattern[str]], ...] = (
+    (
+        "organization",
+        re.compile(
+            rf"{_OWN}{{1,8}}?(?:{alternatives(_LEXICON.listed('organizations_zh'))})(?!{_OWN}{{0,2}}(?:大学|公司))"
+        ),
+    ),
+    (
+        "person",
+        re.compile(rf"(?<!{_OWN}){_OWN}{{1,2}}(?:{alternatives(_LEXICON.listed('titles_zh'))})(?!{_OWN})"),
+    ),
+    ("field", re.compile(rf"{_OWN}{{1,4}}?(?:{alternatives(_LEXICON.listed('fields_zh'))})")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A thing that a text names, as it is spelled there; its kind is what its form tells."""
+
+    name: str
+    kind: EntityKind
+
+    @property
+    def key(self) -> str:
+        """The name as names are compared: without case, width and outer spaces."""
+        return key_of(self.name)
+
+
+def key_of(name: str) -> str:
+    """A name as names are compared."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def entities(text: str) -> tuple[Entity, ...]:
+    """The things that a text names, each once, at most 64; its first 8,000 characters are read."""
+    plain = unicodedata.normalize("NFKC", text[:MOST_READ]).replace("’", "'")
+    found: dict[str, Entity] = {}
+    for entity in islice(_found(plain), 4 * MOST):
+        if 1 < len(entity.name) <= LONGEST:
+            found.setdefault(entity.key, entity)
+    return tuple(found.values())[:MOST]
+
+
+def named_terms(text: str) -> frozenset[str]:
+    """The terms of all names in a text: records that share them are about one thing, and not only alike in
+    their words."""
+    return _known_terms(text) if len(text) <= _LONGEST_KNOWN else _named_terms(text)
+
+
+def _named_terms(text: str) -> frozenset[str]:
+    return frozenset(term for entity in entities(text) for term in _whole(terms(entity.name)))
+
+
+def _whole(parts: Sequence[str]) -> Sequence[str]:
+    """Of an identifier the terms that stand for it, not its parts: `depot_9` and `depot_7` are two things."""
+    return [term for term in parts if "_" in term] or parts
+
+
+_LONGEST_KNOWN = 2_000
+_known_terms = lru_cache(maxsize=1_024)(_named_terms)  # the first hits of many questions are the same
+
+
+def _found(text: str) -> Iterator[Entity]:
+    if query_of(text) is not None:
+        tables = tables_of(text)
+        yield from (Entity(name, "table") for name in sorted(tables.written | tables.read))
+    for name in sorted(identifiers(text)):
+        yield Entity(name, _kind_of_identifier(name))
+    for match in _NAME.finditer(text):
+        name = _without_stop_words(match[0])
+        is_first = name == match[0] and _BEGINS.search(text, max(0, match.start() - 4), match.start())
+        if name and not (is_first and " " not in name):
+            yield Entity(name, _kind_of_name(name))
+    for kind, pattern in _ENDINGS:
+        yield from (Entity(match[0], kind) for match in pattern.finditer(text))
+
+
+def _kind_of_identifier(name: str) -> EntityKind:
+    if " " in name or re.search(f"[{CJK}]", name):
+        return "file" if _FILE.search(name) else "title"
+    return "file" if _FILE.search(name) and "." in name else "identifier"
+
+
+def _without_stop_words(name: str) -> str:
+    """A name without the words at its beginning that begin a sentence: "The Lantern squad"."""
+    words = name.split()
+    while words and words[0].casefold() in STOP_WORDS:
+        del words[0]
+    while words and words[-1].casefold() in STOP_WORDS:
+        del words[-1]
+    return " ".join(words)
+
+
+def _kind_of_name(name: str) -> EntityKind:
+    first, *_, last = [word.casefold().strip(".") for word in (*name.split(), *name.split())]
+    if first in _TITLES:
+        return "person"
+    if last in _ORGANIZATIONS or first == "university":
+        return "organization"
+    return "field" if last in _FIELDS else "name"
+
+
+def shared(one: str, other: str, *, without: frozenset[str] = frozenset()) -> str:
+    """What two texts both name, as the first spells it: the longest of its names that the other holds, else
+    the longest run of words or of characters that both have; "" where that is nothing.
+
+    Args:
+        without: Terms that do not count, such as those of a question.
+    """
+    held = key_of(other[:MOST_READ])
+    names = [e.name for e in entities(one) if e.key in held and not without.issuperset(terms(e.name))]
+    return max(names, key=len, default="") or _run(one[:_COMPARED], other[:_COMPARED], without)
+
+
+_COMPARED = 400
+_PIECES = re.compile(rf"[{CJK}]|[^\W{CJK}]+")
+
+
+def _run(one: str, other: str, without: frozenset[str]) -> str:
+    """The longest run that counts: for each end in the first text the longest one that ends there."""
+    mine, yours = list(_PIECES.finditer(one)), [each[0].casefold() for each in _PIECES.finditer(other)]
+    best, before = "", [0] * (len(yours) + 1)
+    for at, piece in enumerate(mine):
+        row = [0] * (len(yours) + 1)
+        for place, other_piece in enumerate(yours, start=1):
+            if piece[0].casefold() == other_piece:
+                row[place] = before[place - 1] + 1
+        length = max(row)
+        text = one[mine[at - length + 1].start() : piece.end()] if length else ""
+        if len(text) > len(best) and not without.issuperset(terms(text)):
+            best = text
+        before = row
+    return best.strip()

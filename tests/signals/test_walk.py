@@ -1,0 +1,122 @@
+"""Records are joined by what few others hold; hubs join nothing, cycles end, and worth only falls."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from supervisor_memory.language.terms import terms
+from supervisor_memory.signals.index import Entry, Floats, Index, Rows
+from supervisor_memory.signals.walk import MOST_HOLDERS, Reached, Start, joined, walk
+from supervisor_memory.understand.entities import named_terms
+
+
+def index_of(texts: Sequence[str], *, said: Sequence[int] = ()) -> Index:
+    index = Index()
+    for row, text in enumerate(texts):
+        index.put(row, Entry(tuple(dict.fromkeys(terms(text))), 0.0, "talk" if row in said else None))
+    return index
+
+
+def start(text: str, weight: float = 1.0) -> Start:
+    return Start(terms(text), named_terms(text), weight)
+
+
+def alike(rows: Rows) -> Floats:
+    return np.full(len(rows), 0.5, dtype=np.float32)
+
+
+def walked(
+    texts: Sequence[str], begun: str, *, without: str = "", steps: int = 2, said: Sequence[int] = ()
+) -> Sequence[Reached]:
+    def read(rows: Sequence[int]) -> Mapping[int, Start]:
+        return {row: start(texts[row]) for row in rows}
+
+    index = index_of(texts, said=said)
+    return walk([index], [start(begun)], without=frozenset(terms(without)), fit=alike, read=read, steps=steps)
+
+
+CHAIN = [
+    "Basket Health is built on fct_orders",
+    "the rows of fct_orders come out of night_job",
+    "night_job was written by Ilse Brandt",
+    "the canteen opens at noon",
+]
+
+
+def test_a_second_step_goes_on_from_what_the_first_has_reached() -> None:
+    reached = {each.row: each for each in walked(CHAIN, CHAIN[0])}
+    assert reached[1].by == ()
+    assert reached[2].by == (1,)
+    assert 3 not in reached
+    assert reached[1].worth > reached[2].worth
+
+
+def test_one_step_goes_no_further() -> None:
+    assert {each.row for each in walked(CHAIN, CHAIN[0], steps=1)} == {0, 1}
+
+
+def test_what_the_question_names_joins_nothing() -> None:
+    assert {each.row for each in walked(CHAIN, CHAIN[1], without="fct_orders fct orders night_job")} == {1}
+
+
+def test_a_name_joins_closer_than_a_word() -> None:
+    texts = ["ask Marla about lunch", "Marla is away", "lunch is late", *(f"other {n}" for n in range(20))]
+    rows, close = joined([index_of(texts)], start(texts[0]), without=())
+    told = dict(zip(rows.tolist(), close.tolist(), strict=True))
+    assert told[1] > told[2]
+
+
+def test_what_many_hold_joins_nothing_however_often_it_is_named() -> None:
+    texts = [f"Hub_name and thing{n}" for n in range(MOST_HOLDERS + 1)]
+    assert [each.row for each in walked(texts, "Hub_name Hub_name")] == []
+
+
+def test_a_cycle_ends() -> None:
+    texts = ["alpha_1 and beta_2", "beta_2 and gamma_3", "gamma_3 and alpha_1"]
+    assert {each.row for each in walked(texts, texts[0], steps=9)} == {0, 1, 2}
+
+
+def test_what_was_said_in_a_conversation_is_no_part_of_a_walk() -> None:
+    assert {each.row for each in walked(CHAIN, CHAIN[0], said=[1])} == {0}
+
+
+def test_what_was_dropped_is_joined_to_nothing() -> None:
+    index = index_of(CHAIN)
+    index.drop(1)
+    rows, _ = joined([index], start(CHAIN[0]), without=())
+    assert 1 not in rows.tolist()
+
+
+@given(
+    texts=st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=4).map(" ".join), min_size=1, max_size=12),
+    weight=st.floats(0, 1),
+)
+def test_nothing_is_worth_more_than_its_start(texts: Sequence[str], weight: float) -> None:
+    def read(rows: Sequence[int]) -> Mapping[int, Start]:
+        return {row: start(texts[row]) for row in rows}
+
+    found = walk([index_of(texts)], [start(texts[0], weight)], without=(), fit=alike, read=read)
+    assert all(0 <= each.worth <= each.carried <= weight + 1e-6 for each in found)
+    assert len({each.row for each in found}) == len(found)
+
+
+@given(
+    texts=st.lists(
+        st.lists(st.sampled_from(["ann", "ben_1", "cat_2", "dog", "eel_3"]), max_size=3).map(" ".join),
+        min_size=2,
+        max_size=10,
+    ),
+    cut=st.integers(1, 9),
+)
+def test_an_index_that_grew_joins_as_one_made_at_once(texts: Sequence[str], cut: int) -> None:
+    grown = index_of(texts[:cut])
+    for row, text in enumerate(texts[cut:], start=len(texts[:cut])):
+        grown.put(row, Entry(tuple(dict.fromkeys(terms(text))), 0.0))
+    whole = Index()
+    whole.load((row, Entry(tuple(dict.fromkeys(terms(text))), 0.0)) for row, text in enumerate(texts))
+    rows, close = joined([grown], start(texts[0]), without=())
+    same_rows, as_close = joined([whole], start(texts[0]), without=())
+    assert rows.tolist() == same_rows.tolist()
+    np.testing.assert_allclose(close, as_close)

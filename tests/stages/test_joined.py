@@ -1,0 +1,111 @@
+"""Neighbours of the first hits come in the last places, where their way is relevant, with the way told."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from supervisor_memory import DEFAULT, Scope, Settings, SupervisorMemory, why
+from supervisor_memory.model.records import Hits, Message
+from supervisor_memory.stages.post_retrieval.joined import add_joined
+
+FACTS = [
+    "Basket Health is built on top of fct_orders.",
+    "The rows of fct_orders come out of night_job.",
+    "night_job was written by Ilse Brandt.",
+    *(f"Room {n} has {n + 4} chairs and a window." for n in range(20)),
+]
+QUESTION = "What is Basket Health built on?"
+
+
+@pytest.fixture
+def memory() -> Iterator[SupervisorMemory]:
+    with SupervisorMemory(Settings(embedding_model="none")) as memory:
+        for fact in FACTS:
+            memory.write(fact, user_id="ada")
+        yield memory
+
+
+def texts(hits: Hits) -> list[str]:
+    return [hit.record.content for hit in hits]
+
+
+def test_a_hit_leads_to_the_facts_behind_it(memory: SupervisorMemory) -> None:
+    assert texts(memory.search(QUESTION, user_id="ada")) == FACTS[:3]
+
+
+def test_without_the_operator_they_are_not_found(memory: SupervisorMemory) -> None:
+    without = tuple(each for each in DEFAULT.post_retrieval if each is not add_joined)
+    other = SupervisorMemory(
+        Settings(embedding_model="none"),
+        backend=memory.backend,
+        recipe=replace(DEFAULT, post_retrieval=without),
+    )
+    assert texts(other.search(QUESTION, user_id="ada")) == FACTS[:1]
+
+
+def test_the_way_is_told(memory: SupervisorMemory) -> None:
+    first, second, third = memory.search(QUESTION, user_id="ada")
+    assert (first.path, first.reason) == ((), "kept")
+    assert (second.names, second.reason) == (("fct_orders",), "joined")
+    assert third.names == ("fct_orders", "night_job")
+    assert third.path[1].record_id == second.record.id
+    assert "joined to a hit through fct_orders → night_job" in why(third.parts, third.names)
+
+
+def test_relevance_falls_along_the_way_and_the_score_is_never_above_the_hits_before(
+    memory: SupervisorMemory,
+) -> None:
+    hits = memory.search(QUESTION, user_id="ada")
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    relevances = [hit.parts["relevance"] for hit in hits]
+    assert relevances == sorted(relevances, reverse=True)
+
+
+def test_a_threshold_reads_the_relevance_of_the_way(memory: SupervisorMemory) -> None:
+    strict = memory.search(QUESTION, user_id="ada", threshold=0.99)
+    assert texts(strict) == FACTS[:1]
+
+
+def test_the_note_holds_the_whole_way(memory: SupervisorMemory) -> None:
+    note = memory.preview(QUESTION, Scope("ada"))
+    assert all(fact.rstrip(".") in note.text for fact in FACTS[:3])
+
+
+def test_what_the_reader_sees_anyway_is_not_added(memory: SupervisorMemory) -> None:
+    seen = [Message("user", f"{FACTS[1]} {QUESTION}")]
+    note = memory.recall(seen, Scope("ada"), query=QUESTION)
+    assert FACTS[1] not in [hit.record.content for hit in note.hits]
+
+
+def test_every_candidate_is_accounted_for_once(memory: SupervisorMemory) -> None:
+    hits = memory.search("Which room has a window, and what of Basket Health?", user_id="ada", explain=True)
+    ids = [each.hit.record.id for each in hits.considered]
+    assert len(ids) == len(set(ids))
+    assert {each.reason for each in hits.considered if each.hit.path} <= {"joined"}
+
+
+def test_a_limit_under_four_has_no_place_for_neighbours(memory: SupervisorMemory) -> None:
+    assert texts(memory.search(QUESTION, user_id="ada", limit=3)) == FACTS[:1]
+
+
+def test_a_neighbour_takes_the_place_of_none_that_is_more_relevant() -> None:
+    with SupervisorMemory(Settings(embedding_model="none")) as memory:
+        for n in range(5):
+            memory.add_many([{"content": f"The rota of week {n} names Kim_{n}"}], user_id="bo", infer=False)
+        memory.add_many([{"content": "Kim_0 lives in Oslo"}], user_id="bo", infer=False)
+        hits = memory.search("rota of week names", user_id="bo", limit=5)
+        assert not any(hit.path for hit in hits)
+
+
+def test_a_store_that_cannot_walk_looks_among_what_was_found_and_says_so(memory: SupervisorMemory) -> None:
+    class NoWalk:
+        related = None
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(memory.backend, name)
+
+    with SupervisorMemory(Settings(embedding_model="none"), backend=NoWalk()) as other:  # type: ignore[arg-type]
+        hits = other.search(QUESTION, user_id="ada", explain=True)
+    assert texts(hits) == FACTS[:1]
+    assert any("this store cannot walk" in note for note in hits.notes)
