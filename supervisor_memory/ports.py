@@ -142,11 +142,18 @@ class ReadStore(NoStore, Protocol):
     def search(self, query: Query, *, limit: int) -> Hits: ...
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]: ...
     def related(
-        self, seeds: Sequence[Seed], query: Query, *, limit: int, among: Sequence[Record] = ()
+        self,
+        seeds: Sequence[Seed],
+        query: Query,
+        *,
+        limit: int,
+        least: float = 0.0,
+        among: Sequence[Record] = (),
     ) -> Hits:
         """The records that some texts are joined to by what they name; empty when it failed (then noted).
 
         Args:
+            least: Of the part `walk` of each.
             among: The records that are looked at where the store cannot walk; then the hits' `notes` say so.
         """
 
@@ -392,15 +399,21 @@ class _ReadStore(_NoStore):
         return [_expected(record, Record, "list") for record in listed]
 
     def related(
-        self, seeds: Sequence[Seed], query: Query, *, limit: int, among: Sequence[Record] = ()
+        self,
+        seeds: Sequence[Seed],
+        query: Query,
+        *,
+        limit: int,
+        least: float = 0.0,
+        among: Sequence[Record] = (),
     ) -> Hits:
         walk = getattr(self._services.backend, "related", None)  # as `Relates` has it
         if walk is not None:
-            found = self.attempt("relations", lambda: walk(seeds, query, limit=limit))
+            found = self.attempt("relations", lambda: walk(seeds, query, limit=limit, least=least))
             return Hits() if found is None else _expected(found, Hits, "related")
         from supervisor_memory.stores.related import related_among  # with it comes numpy
 
-        return replace(related_among(among, seeds, query, limit=limit), notes=(_AMONG_HITS,))
+        return replace(related_among(among, seeds, query, limit=limit, least=least), notes=(_AMONG_HITS,))
 
     def hides(self, text: str) -> bool:
         return bool(self._services.redactor.counts(text))

@@ -101,12 +101,16 @@ def walk(
     fit: Fit,
     read: Read,
     steps: int = 2,
+    least: float = 0.0,
 ) -> Sequence[Reached]:
     """The rows that are joined to some texts, or to what is joined to them, the best first.
 
     A row's worth is the weight of its start, less what each join leaves open, and what the row is like the
     question. Of several ways to a row the best counts. What was said in a conversation is no part of a walk:
     its words are understood by the words around it.
+
+    Args:
+        least: Of the worth; a way that has less left is not gone on, so that most walks end at once.
     """
     best: dict[int, Reached] = {}
     frontier = [
@@ -115,26 +119,35 @@ def walk(
     for step in range(steps):
         fresh: dict[int, Reached] = {}
         for text, at in frontier:
-            for reached in _beside(indexes, text, at, without=without, fit=fit):
+            for reached in _beside(indexes, text, at, without=without, fit=fit, least=least):
                 known = best.get(reached.row)
                 if reached.row not in at.by and (known is None or known.worth < reached.worth):
                     best[reached.row] = fresh[reached.row] = reached
         if step + 1 < steps:
-            nearest = sorted(fresh.values(), key=lambda each: -each.worth)[: _GO_ON + len(starts)]
-            texts = read([each.row for each in nearest])
+            lasting = (each for each in fresh.values() if each.carried * _FURTHER >= least)
+            nearest = sorted(lasting, key=lambda each: -each.worth)[: _GO_ON + len(starts)]
+            texts = read([each.row for each in nearest]) if nearest else {}
             frontier = [(texts[each.row], each) for each in nearest if each.row in texts][:_GO_ON]
-    return sorted(best.values(), key=lambda each: (-each.worth, -each.row))
+    found = (each for each in best.values() if each.worth >= least)
+    return sorted(found, key=lambda each: (-each.worth, -each.row))
 
 
 def _beside(
-    indexes: Sequence[Index], text: Start, at: Reached, *, without: Collection[str], fit: Fit
+    indexes: Sequence[Index],
+    text: Start,
+    at: Reached,
+    *,
+    without: Collection[str],
+    fit: Fit,
+    least: float,
 ) -> Sequence[Reached]:
     rows, close = joined(indexes, text, without=without)
-    if not len(rows):
-        return []
-    nearest = np.argsort(-close, kind="stable")[:_JOINED]
-    rows, close = rows[nearest], close[nearest]
     carried = np.float32(at.carried * (_FURTHER if at.row >= 0 else 1.0)) * close
+    nearest = np.flatnonzero(carried >= np.float32(least))
+    if not len(nearest):
+        return []
+    nearest = nearest[np.argsort(-carried[nearest], kind="stable")[:_JOINED]]
+    rows, carried = rows[nearest], carried[nearest]
     worth = carried * (_BY_PATH + (1 - _BY_PATH) * fit(rows))
     by = at.by if at.row < 0 else (*at.by, at.row)
     told = zip(rows.tolist(), worth.tolist(), carried.tolist(), strict=True)

@@ -185,12 +185,15 @@ class Relates(Protocol):
     One method, so that a graph database of another package can be one.
     """
 
-    def related(self, seeds: Sequence[Seed], query: Query, *, limit: int) -> Hits:
+    def related(self, seeds: Sequence[Seed], query: Query, *, limit: int, least: float = 0.0) -> Hits:
         """The records that the seeds are joined to, in two steps at most, best first.
 
         Only records that a search with this query may find are found or walked over, and of these only facts
         by themselves. What the question names joins nothing: it is searched for anyway. Each hit has the part
         `walk`, in [0, 1], `cosine` where vectors can be compared, and its `path`, which begins at a seed.
+
+        Args:
+            least: Of the part `walk`; a way that has less left is not gone on.
 
         Raises:
             MissingUser: `query.where` names no user.

@@ -35,6 +35,7 @@ def related(
     query: Query,
     *,
     limit: int,
+    least: float,
     readable: Readable,
     vectors: Vectors,
 ) -> Hits:
@@ -43,10 +44,12 @@ def related(
         return Hits()
     for each in namespaces:
         each.make_dense()
-    return _Walk(namespaces, seeds, query, readable, vectors).hits(limit)
+    return _Walk(namespaces, seeds, query, readable, vectors).hits(limit, least)
 
 
-def related_among(records: Sequence[Record], seeds: Sequence[Seed], query: Query, *, limit: int) -> Hits:
+def related_among(
+    records: Sequence[Record], seeds: Sequence[Seed], query: Query, *, limit: int, least: float = 0.0
+) -> Hits:
     """The same over some records alone, for stores that cannot walk: it finds nothing that they did not find.
 
     Args:
@@ -60,7 +63,9 @@ def related_among(records: Sequence[Record], seeds: Sequence[Seed], query: Query
         return {key: ordered[key] for key in keys}
 
     by_words = Query(query.text, query.where, query.terms, now=query.now)
-    return related([namespace], seeds, by_words, limit=limit, readable=readable, vectors=_no_vectors)
+    return related(
+        [namespace], seeds, by_words, limit=limit, least=least, readable=readable, vectors=_no_vectors
+    )
 
 
 def _no_vectors(*_: object) -> tuple[Sequence[int], Floats, bool]:
@@ -87,9 +92,11 @@ class _Walk:
         self._known: dict[int, Record] = {}
         self._begun = {seed.record_id for seed in seeds}
 
-    def hits(self, limit: int) -> Hits:
+    def hits(self, limit: int, least: float) -> Hits:
         starts = [_start(seed.text, seed.weight) for seed in self._seeds]
-        reached = walk(self._indexes, starts, without=self._asked, fit=self._fit, read=self._read)
+        reached = walk(
+            self._indexes, starts, without=self._asked, fit=self._fit, read=self._read, least=least
+        )
         self._look([each.row for each in reached[: limit + len(self._seeds)]])
         found = [
             each for each in reached if (known := self._known.get(each.row)) and known.id not in self._begun

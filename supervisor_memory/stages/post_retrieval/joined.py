@@ -47,11 +47,11 @@ def add_joined(plan: Recalling, view: ReadStore) -> Recalling:
     if places < 1:
         return plan
     among = [*(hit.record for hit in plan.hits), *(each.hit.record for each in plan.dropped)]
-    near = view.related(seeds, plan.query, limit=places + len(plan.hits), among=among)
+    near = view.related(seeds, plan.query, limit=places + len(plan.hits), least=least, among=among)
     if turn.explain:
         plan = replace(plan, hits=replace(plan.hits, notes=(*plan.hits.notes, *near.notes)))
     says = is_shown_in(turn.messages)
-    reached = (hit for hit in near if hit.parts["walk"] >= least and not says(hit.record))
+    reached = (hit for hit in near if not says(hit.record))
     own, added = _chosen(plan.hits.items, reached, places, most)
     return _with(plan, own, added, view) if added else plan
 

@@ -25,9 +25,9 @@ class StateBackend(Verbs):
         with self._lock:
             return self._current().search(query, limit)
 
-    def related(self, seeds: Sequence[Seed], query: Query, *, limit: int) -> Hits:
+    def related(self, seeds: Sequence[Seed], query: Query, *, limit: int, least: float = 0.0) -> Hits:
         with self._lock:
-            return self._current().related(seeds, query, limit)
+            return self._current().related(seeds, query, limit, least)
 
     def get(self, ids: Ids) -> Sequence[Record]:
         with self._lock:

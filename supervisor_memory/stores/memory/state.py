@@ -157,12 +157,14 @@ class State:
         readable = partial(self._readable, query)
         return search(namespaces, query, limit=limit, readable=readable, vectors=self._vectors_of)
 
-    def related(self, seeds: Sequence[Seed], query: Query, limit: int) -> Hits:
+    def related(self, seeds: Sequence[Seed], query: Query, limit: int, least: float) -> Hits:
         """Records that the seeds are joined to; see `Relates`."""
         searched_user(query)
         namespaces = [each.searched() for each in self._searched(query.where)]
         readable = partial(self._readable, query)
-        return related(namespaces, seeds, query, limit=limit, readable=readable, vectors=self._vectors_of)
+        return related(
+            namespaces, seeds, query, limit=limit, least=least, readable=readable, vectors=self._vectors_of
+        )
 
     def find(self, where: Filter) -> Iterator[Record]:
         """The records that match, in no order."""

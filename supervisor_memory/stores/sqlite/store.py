@@ -272,7 +272,7 @@ class SqliteBackend(Verbs):
                 return ask()
             return known.answers.of(_question(query, limit), spaces, now=query.now, search=ask)
 
-    def related(self, seeds: Sequence[Seed], query: Query, *, limit: int) -> Hits:
+    def related(self, seeds: Sequence[Seed], query: Query, *, limit: int, least: float = 0.0) -> Hits:
         searched_user(query)
         with self._database.reading() as connection:
             known, spaces = self._seen(connection, query.where)
@@ -280,7 +280,9 @@ class SqliteBackend(Verbs):
 
             def look(loaded: Loaded) -> Hits:
                 indexes, vectors = loaded.indexes, loaded.vectors
-                return related(indexes, seeds, query, limit=limit, readable=readable, vectors=vectors)
+                return related(
+                    indexes, seeds, query, limit=limit, least=least, readable=readable, vectors=vectors
+                )
 
             return known.namespaces.look(connection, spaces, look) if spaces else Hits()
 
