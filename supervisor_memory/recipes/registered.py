@@ -18,6 +18,7 @@ from supervisor_memory.recipes.operators.signals import search_by
 from supervisor_memory.recipes.scm import ask_whether_needed, in_order_of_time, summarise_long, three_ways
 from supervisor_memory.stages.insert.place import place
 from supervisor_memory.stages.post_retrieval.format import format_note
+from supervisor_memory.stages.post_retrieval.joined import add_joined
 from supervisor_memory.stages.post_retrieval.rank import drop_already_said, gate, rank
 from supervisor_memory.stages.post_retrieval.rerank import ask_model, mmr
 from supervisor_memory.stages.post_retrieval.said import add_said
@@ -149,6 +150,7 @@ OPERATORS: Final[Mapping[str, Registered]] = MappingProxyType(
         "three_ways": Registered("post_retrieval", _three_ways, is_made=True, after=_RANKED),
         "drop_already_said": Registered("post_retrieval", drop_already_said),
         "gate": Registered("post_retrieval", gate, after=_RANKED),
+        "add_joined": Registered("post_retrieval", add_joined, after=("gate",)),
         "add_said": Registered("post_retrieval", add_said, after=("gate",)),
         "in_order_of_time": Registered("post_retrieval", in_order_of_time),
         "format_note": Registered("post_retrieval", format_note),
