@@ -93,6 +93,13 @@ def mentions_time(text: str) -> bool:
     return bool(_mentions(text))
 
 
+def time_words(text: str) -> frozenset[str]:
+    """The words, folded, by which a text says when: "june" and "21" of "on June 21"."""
+    read = plain(text[:MAX_LENGTH])[:MAX_LENGTH]
+    said = (read[each.begin : each.finish].casefold() for each in _mentions(text))
+    return frozenset(word for part in said for word in re.findall(r"\w+", part))
+
+
 def asks_when(text: str) -> bool:
     """Whether a text asks for a time: "when did", "how long ago", 什么时候, 几号."""
     return _LEXICON["asks_when"].search(unicodedata.normalize("NFKC", text[:MAX_LENGTH])) is not None

@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 
 from supervisor_memory.language.lexicon import alternatives, lexicon
 from supervisor_memory.language.terms import CJK, HAN, STOP_WORDS, terms
+from supervisor_memory.understand.dates import time_words
 from supervisor_memory.understand.names import identifiers
 from supervisor_memory.understand.sql import query_of, tables_of
 
@@ -111,8 +112,11 @@ def _found(text: str) -> Iterator[Entity]:
         yield from (Entity(name, "table") for name in sorted(tables.written | tables.read))
     for name in sorted(identifiers(text)):
         yield Entity(name, _kind_of_identifier(name))
+    times = time_words(text)
     for match in _NAME.finditer(text):
         name = _without_stop_words(match[0])
+        if times.issuperset(name.casefold().removesuffix("'s").split()):
+            continue  # June and Friday join what has nothing else in common
         is_first = name == match[0] and _BEGINS.search(text, max(0, match.start() - 4), match.start())
         if name and not (is_first and " " not in name):
             yield Entity(name, _kind_of_name(name))
