@@ -35,27 +35,29 @@ _ORGANIZATIONS = _LEXICON.words("organizations")
 _FIELDS = _LEXICON.words("fields")
 _TITLES = _LEXICON.words("titles")
 _IN_A_NAME = "of|de|da|van|von|der|for|and"
-_CAPITAL = rf"[A-Z][^\W_{CJK}]*(?:[&'’.-][^\W_{CJK}]+)*"
+_CAPITAL = rf"[A-Z][^\W_{CJK}]*(?:[&'’.-][^\W_{CJK}]+){{0,4}}"
 _NAME = re.compile(
-    rf"(?<![\w{CJK}]){_CAPITAL}(?:[ \t]+(?:(?:{_IN_A_NAME})[ \t]+)?(?:{_CAPITAL}|\d{{1,4}}))*(?!\w)"
+    rf"(?<![\w{CJK}]){_CAPITAL}(?:[ \t]+(?:(?:{_IN_A_NAME})[ \t]+)?(?:{_CAPITAL}|\d{{1,4}})){{0,7}}(?!\w)"
 )
 _LETTERS = re.compile(r"[^\W\d_]")
 _BEGINS = re.compile(r"(?:\A|[.!?。！？:：;；\n])[\s\"'“‘(（]*\Z")
 _FILE = re.compile(r"[\\/]|\.[a-z]{2,8}\Z")
 _PARTICLES = "".join(_LEXICON.listed("particles_zh"))
 _OWN = rf"(?:(?![{_PARTICLES}])[{HAN}])"
+_ORGANIZATIONS_ZH = alternatives(_LEXICON.listed("organizations_zh"))
+_WHOLE_ZH = alternatives(_LEXICON.listed("whole_organizations_zh"))
+_TITLES_ZH = alternatives(_LEXICON.listed("titles_zh"))
+_FIELDS_ZH = alternatives(_LEXICON.listed("fields_zh"))
 _ENDINGS: tuple[tuple[EntityKind, re.Pattern[str]], ...] = (
     (
         "organization",
-        re.compile(
-            rf"{_OWN}{{1,8}}?(?:{alternatives(_LEXICON.listed('organizations_zh'))})(?!{_OWN}{{0,2}}(?:大学|公司))"
-        ),
+        re.compile(rf"{_OWN}{{1,8}}?(?:{_ORGANIZATIONS_ZH})(?!{_OWN}{{0,2}}(?:{_WHOLE_ZH}))"),
     ),
     (
         "person",
-        re.compile(rf"(?<!{_OWN}){_OWN}{{1,2}}(?:{alternatives(_LEXICON.listed('titles_zh'))})(?!{_OWN})"),
+        re.compile(rf"(?<!{_OWN}){_OWN}{{1,2}}(?:{_TITLES_ZH})(?!{_OWN})"),
     ),
-    ("field", re.compile(rf"{_OWN}{{1,4}}?(?:{alternatives(_LEXICON.listed('fields_zh'))})")),
+    ("field", re.compile(rf"{_OWN}{{1,4}}?(?:{_FIELDS_ZH})")),
 )
 
 

@@ -14,6 +14,7 @@ from supervisor_memory.model.records import Hit, Seed
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.rank import is_shown_in, parts_of, weighted
 from supervisor_memory.stages.retrieval.search import least_relevance
+from supervisor_memory.understand.lessons import GUIDELINE
 
 PLACES = 0.3
 """The share of the places that neighbours may take, the last ones."""
@@ -36,7 +37,7 @@ def add_joined(plan: Recalling, view: ReadStore) -> Recalling:
     seeds = [
         Seed(hit.record.content, hit.parts["relevance"], hit.record.id)
         for hit in best
-        if not hit.record.is_said
+        if not hit.record.is_said and hit.found is None
     ]
     if plan.query is None or not plan.query.text or not seeds:
         return plan
@@ -51,7 +52,12 @@ def add_joined(plan: Recalling, view: ReadStore) -> Recalling:
     if turn.explain:
         plan = replace(plan, hits=replace(plan.hits, notes=(*plan.hits.notes, *near.notes)))
     says = is_shown_in(turn.messages)
-    reached = (hit for hit in near if not says(hit.record))
+    is_note = (
+        turn.purpose == "note"
+    )  # in which guidelines stand for whose tool they are about, and nobody else
+    reached = (
+        hit for hit in near if not says(hit.record) and not (is_note and hit.record.attribute == GUIDELINE)
+    )
     own, added = _chosen(plan.hits.items, reached, places, most)
     return _with(plan, own, added, view) if added else plan
 
