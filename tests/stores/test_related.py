@@ -29,6 +29,7 @@ def near(backend: MemoryBackend, text: str, user_id: str, limit: int = 20) -> Se
     return [hit.record for hit in found]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", WALKING)
 def test_ten_thousand_walks_of_three_users_who_name_the_same_things_never_meet(
     name: str, tmp_path: Path

@@ -84,7 +84,8 @@ def test_messages_are_found_by_meaning_and_nothing_else_of_them_changes(backend:
 def test_a_turn_waits_for_no_vector_and_the_background_brings_it(tmp_path: Path) -> None:
     may_go_on = threading.Event()
     with closing(SqliteBackend(tmp_path)) as backend:
-        memory = memory_over(backend, Model("one", before=lambda text: may_go_on.wait(60)))
+        waits = Model("one", before=lambda text: may_go_on.wait(60))
+        memory = memory_over(backend, waits, write_timeout_ms=500)
         say(memory, "The boat lies in Oslo, and it is green.")
         assert embedders(backend) == {None}
         may_go_on.set()
@@ -252,7 +253,8 @@ def test_reembedding_counts_messages_too(backend: MemoryBackend) -> None:
 
 def test_closing_waits_for_no_hanging_embedder_and_the_next_process_goes_on(tmp_path: Path) -> None:
     hangs = threading.Event()
-    memory = memory_over(SqliteBackend(tmp_path), Model("one", before=lambda text: hangs.wait(60)))
+    hanging = Model("one", before=lambda text: hangs.wait(60))
+    memory = memory_over(SqliteBackend(tmp_path), hanging, write_timeout_ms=500)
     say(memory, *SPOKEN)
     began = time.monotonic()
     memory.close()
@@ -266,7 +268,8 @@ def test_closing_waits_for_no_hanging_embedder_and_the_next_process_goes_on(tmp_
 
 def test_flushing_ends_in_its_time_and_says_so() -> None:
     hangs = threading.Event()
-    memory = memory_over(InMemoryBackend(), Model("one", before=lambda text: hangs.wait(60)))
+    hanging = Model("one", before=lambda text: hangs.wait(60))
+    memory = memory_over(InMemoryBackend(), hanging, write_timeout_ms=500)
     say(memory, *SPOKEN)
     assert not memory.flush(seconds=0.2)
     hangs.set()
