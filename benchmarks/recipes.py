@@ -28,7 +28,7 @@ from supervisor_memory.flow import Recipe
 from supervisor_memory.interfaces.comparing import USER, measured
 from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.reading.compared import Measured, Question, difference, mean, quantile, read_questions
-from supervisor_memory.recipes.default import DEFAULT
+from supervisor_memory.recipes.default import PLAIN
 from supervisor_memory.recipes.open import OURS
 from supervisor_memory.recipes.operators.order import by_meaning, weigh
 from supervisor_memory.recipes.operators.signals import search_by
@@ -40,9 +40,9 @@ PAGE = Path(__file__).parent.parent / "docs" / "recipes.json"
 SETS = ("en", "zh", "facts_en", "facts_zh", "assistant_en", "assistant_zh")
 CUTS, TOKENS, DEPTH = (5, 10), (600,), 40
 BARE = replace(
-    reranked(DEFAULT, weigh("bare", by_meaning)),
+    reranked(PLAIN, weigh("bare", by_meaning)),
     name="bare store",
-    pre_retrieval=(*DEFAULT.pre_retrieval, search_by(meaning=1.0)),
+    pre_retrieval=(*PLAIN.pre_retrieval, search_by(meaning=1.0)),
 )
 """What a recipe by meaning has before its own steps: the nearest by cosine, and nothing else."""
 

@@ -177,3 +177,38 @@ def test_a_use_when_that_is_no_text_is_refused_by_name(memory: SupervisorMemory,
 def test_a_use_when_that_is_too_large_is_refused(memory: SupervisorMemory) -> None:
     with pytest.raises(ContentTooLarge):
         write(memory, use_when="x" * 70_000)
+
+
+FRAME = {"embedded_as": "8 May, 2023. {content}"}
+
+
+def test_what_stands_around_the_content_is_embedded_and_neither_told_nor_searched_by_words() -> None:
+    told = record(STEPS, metadata=FRAME)
+    assert (told.embedded_text, told.searched_text) == (f"8 May, 2023. {STEPS}", STEPS)
+    assert told.is_embedded_otherwise
+    assert record(STEPS, metadata={**FRAME, "use_when": WHEN}).embedded_text == WHEN
+    assert record("{content} twice", metadata=FRAME).embedded_text == "8 May, 2023. {content} twice"
+    for other in ({}, {"embedded_as": "8 May"}, {"embedded_as": 3}):
+        bare = record(STEPS, metadata=other)
+        assert (bare.embedded_text, bare.is_embedded_otherwise) == (STEPS, False)
+
+
+def test_a_framed_text_is_embedded_anew_when_it_or_its_frame_changes(memory: SupervisorMemory) -> None:
+    wanted = memory.write(STEPS, user_id="alice", kind="experience", metadata=FRAME).id
+    assert is_of(memory, wanted, f"8 May, 2023. {STEPS}")
+    memory.update(wanted, content="Export sheet nine.", user_id="alice")
+    assert is_of(memory, wanted, "8 May, 2023. Export sheet nine.")
+    memory.update(wanted, metadata={"embedded_as": "On Monday: {content}"}, user_id="alice")
+    assert is_of(memory, wanted, "On Monday: Export sheet nine.")
+    store = memory.store(guarded=False)
+    item = next(i for i in store.search(()) if i.key == wanted)
+    store.put(item.namespace, wanted, {"kind": "Memory", "content": {"content": "Export sheet ten."}})
+    assert is_of(memory, wanted, "On Monday: Export sheet ten.")
+    memory.update(wanted, metadata={"embedded_as": None}, user_id="alice")
+    assert is_of(memory, wanted, "Export sheet ten.")
+
+
+@pytest.mark.parametrize("frame", ["8 May, 2023.", 3, ["{content}"]])
+def test_a_frame_without_a_place_for_the_content_is_refused(memory: SupervisorMemory, frame: object) -> None:
+    with pytest.raises(InvalidContent, match="embedded_as"):
+        memory.write(STEPS, user_id="alice", metadata={"embedded_as": frame})

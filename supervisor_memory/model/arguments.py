@@ -22,6 +22,8 @@ from supervisor_memory.errors import (
     SupervisorMemoryError,
 )
 from supervisor_memory.model.records import (
+    CONTENT_PLACE,
+    EMBEDDED_AS,
     KINDS,
     MAX_CONTENT_BYTES,
     MAX_MESSAGE_BYTES,
@@ -242,7 +244,8 @@ def as_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
     Raises:
         InvalidMetadata: JSON cannot hold it, or it is nested deeper than 64 levels or holds a whole number of
             more than 64 bits, which an export could not bring to another store.
-        InvalidContent: `ttl` is no positive number of seconds, or `use_when` no text.
+        InvalidContent: `ttl` is no positive number of seconds, `use_when` no text, or `embedded_as` no text
+            with `{content}` in it.
         ContentTooLarge: over 64 KiB.
     """
     if metadata is None:
@@ -267,6 +270,11 @@ def as_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
         )
     if (told := copy.get("use_when")) is not None:
         copy["use_when"] = _checked_use_when(told)
+    frame = copy.get(EMBEDDED_AS)
+    if frame is not None and not (isinstance(frame, str) and CONTENT_PLACE in frame):
+        raise InvalidContent(
+            f"metadata.embedded_as is {_shown(frame)}; write {CONTENT_PLACE} where the text goes"
+        )
     return copy
 
 

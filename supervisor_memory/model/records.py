@@ -589,6 +589,18 @@ class Record:
         return told if isinstance(told, str) and told.strip() else None
 
     @property
+    def embedded_as(self) -> str | None:
+        """What is embedded around the content, from `metadata["embedded_as"]`: a text with `{content}` in it,
+        such as the date in front of it; None: nothing."""
+        told = self.metadata.get(EMBEDDED_AS)
+        return told if isinstance(told, str) and CONTENT_PLACE in told else None
+
+    @property
+    def is_embedded_otherwise(self) -> bool:
+        """Whether its vector is not that of its content alone, so that no text is compared with it."""
+        return self.use_when is not None or self.embedded_as is not None
+
+    @property
     def spoken_by(self) -> str | None:
         """The named speaker of a verbatim record; None for other records, and for roles such as "user"."""
         speaker = self.source.speaker if self.layer == "history" else None
@@ -608,8 +620,11 @@ class Record:
 
     @property
     def embedded_text(self) -> str:
-        """The text to embed: `use_when` if there is one, else the content with its speaker."""
-        return self.use_when or self._told
+        """The text to embed: `use_when` if there is one, else the content with its speaker, and what a recipe
+        puts around it."""
+        if self.use_when or self.embedded_as is None:
+            return self.use_when or self._told
+        return self.embedded_as.replace(CONTENT_PLACE, self._told, 1)
 
     @property
     def searched_text(self) -> str:
@@ -660,6 +675,10 @@ class Record:
 
 MADE_FROM = "made_from"
 """The metadata key for the ids of what a record was made from."""
+EMBEDDED_AS = "embedded_as"
+"""The metadata key for what is embedded around a record's content."""
+CONTENT_PLACE = "{content}"
+"""Where in it the content stands."""
 ARTIFACT = "artifact"
 """The attribute of a file or a query; its subject says which."""
 UNSETTLED = "unsettled"
@@ -1056,6 +1075,12 @@ class AuditEvent:
             "run_id": source.run_id,
         }
         return cls(op, **{**whole, **facts})
+
+    @classmethod
+    def changed(cls, record: Record, reason: str) -> "AuditEvent":
+        """The event of a record that is about to get another version with the same text."""
+        after = record.version + 1
+        return cls.of("update", record, version_before=record.version, version_after=after, reason=reason)
 
     @classmethod
     def by(cls, scope: Scope, op: str, **facts: Any) -> "AuditEvent":

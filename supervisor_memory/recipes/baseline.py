@@ -13,7 +13,7 @@ from typing import Final
 from supervisor_memory.flow import Reading, Recalling, Recipe
 from supervisor_memory.model.records import Filter, Hit, Hits
 from supervisor_memory.ports import ReadStore
-from supervisor_memory.recipes.default import DEFAULT
+from supervisor_memory.recipes.default import PLAIN
 from supervisor_memory.recipes.mem0_now import only_add
 from supervisor_memory.recipes.published import Published, constant
 from supervisor_memory.stages.insert.place import deciding
@@ -47,7 +47,7 @@ def newest(most: int) -> Reading:
 def baseline(c: Constants) -> Recipe:
     """The recipe of these constants."""
     return replace(
-        DEFAULT,
+        PLAIN,
         retrieval=(newest(c.most),),
         post_retrieval=(format_note,),
         insert=(deciding(judge=only_add),),

@@ -1,5 +1,7 @@
 """The recipe that runs unless another is chosen: no model needed anywhere."""
 
+from dataclasses import replace
+
 from supervisor_memory.flow import Recipe
 from supervisor_memory.stages.insert.place import place
 from supervisor_memory.stages.post_retrieval.format import format_note
@@ -31,3 +33,9 @@ DEFAULT = Recipe(
     sharpen=(sharpen,),
     browse=RECENT,
 )
+PLAIN = replace(
+    DEFAULT,
+    name="plain",
+    post_retrieval=tuple(step for step in DEFAULT.post_retrieval if step is not add_joined),
+)
+"""What published recipes change: the default without the neighbours of its hits, which are its own idea."""

@@ -9,7 +9,6 @@ The nearest are sought in a pool of the best by meaning, not in the whole store.
 Without a model: there are no moods, and the order is that of meaning alone.
 """
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,8 @@ from typing import Final
 from supervisor_memory.flow import Reading, Recalling, Recipe, Remembering
 from supervisor_memory.model.records import Candidate, Record
 from supervisor_memory.ports import NoStore, ReadStore
-from supervisor_memory.recipes.default import DEFAULT
+from supervisor_memory.recipes.default import PLAIN
+from supervisor_memory.recipes.operators.answers import told_in
 from supervisor_memory.recipes.operators.order import first, likeness, ordered
 from supervisor_memory.recipes.operators.signals import search_by
 from supervisor_memory.recipes.published import Published, constant
@@ -50,8 +50,8 @@ def mood(text: str, view: NoStore) -> tuple[float, ...] | None:
     if not view.has_model:
         return None
     answer = view.complete(view.prompt("mood", text=text[:_LONGEST]))
+    told = told_in(answer)
     try:
-        told = json.loads((answer or "")[(answer or "").index("{") : (answer or "").rindex("}") + 1])
         values = tuple(float(told[name]) for name in NAMES)
     except (ValueError, KeyError, TypeError):
         return None
@@ -123,9 +123,9 @@ def _mood_of(record: Record) -> tuple[float, ...]:
 def emotional_rag(c: Constants) -> Recipe:
     """The recipe of these constants."""
     return replace(
-        reranked(DEFAULT, in_mood(c), first(c.k)),
-        pre_retrieval=(*DEFAULT.pre_retrieval, search_by(meaning=1.0)),
-        pre_insert=(*DEFAULT.pre_insert, keep_moods),
+        reranked(PLAIN, in_mood(c), first(c.k)),
+        pre_retrieval=(*PLAIN.pre_retrieval, search_by(meaning=1.0)),
+        pre_insert=(*PLAIN.pre_insert, keep_moods),
     )
 
 

@@ -6,27 +6,28 @@ Follows: the paper for recency, .995 an hour since the last read (or the writing
 code for the weights, .5 recency, 3 relevance and 2 importance. The paper's are 1, 1 and 1, and find little
 but the last day.
 Differs: the code gives the oldest record the highest recency; ours gives it the lowest. A reflection holds
-the most important records of the period word for word: no insight is invented. Threshold and note are the
-default recipe's.
+the most important records of the period word for word: no insight is invented. It is a chore of
+`memory.optimize`, so that no turn waits for it. Threshold and note are the default recipe's.
 Without a model: importance comes from the number of different words.
 """
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
-from supervisor_memory.flow import Recipe, Remembering, Upkeep
+from supervisor_memory.flow import Chore, Due, Recipe, Remembering
 from supervisor_memory.language.terms import terms
-from supervisor_memory.model.records import AuditEvent, Candidate, Filter, Hit, Record, Source
-from supervisor_memory.ports import Maintaining, ReadStore
-from supervisor_memory.recipes.default import DEFAULT
+from supervisor_memory.model.records import Candidate, Filter, Hit, Record
+from supervisor_memory.ports import ReadStore
+from supervisor_memory.recipes.default import PLAIN
+from supervisor_memory.recipes.operators.derived import made_from
 from supervisor_memory.recipes.operators.order import Scoring, likeness, normalised, weigh
 from supervisor_memory.recipes.published import Published, constant
-from supervisor_memory.stages.insert.draft import record_of
 from supervisor_memory.stages.post_retrieval.rerank import reranked
-from supervisor_memory.stores.protocol import Change, Commit
+from supervisor_memory.stores.protocol import Change
 
 MOST_EVIDENCE: Final = 5  # reflect.py: insights of a reflection
 REFLECTION: Final = "reflection"
@@ -50,9 +51,9 @@ def built(c: Constants) -> Recipe:
     """The recipe of these constants. `reflects_at` is the sum of importance, 1 to 10 a record."""
     most = c.recency + c.importance + c.relevance
     return replace(
-        reranked(DEFAULT, weigh("generative_agents", by_memory_stream(c), most=most)),
-        pre_insert=(*DEFAULT.pre_insert, score_importance),
-        post_insert=(reflect(c.reflects_at),),
+        reranked(PLAIN, weigh("generative_agents", by_memory_stream(c), most=most)),
+        pre_insert=(*PLAIN.pre_insert, score_importance),
+        upkeep=(reflect(c.reflects_at),),
     )
 
 
@@ -106,31 +107,27 @@ def score_importance(said: Remembering, view: ReadStore) -> Remembering:
     return replace(said, candidates=tuple(candidates), verbatim=tuple(rest))
 
 
-def reflect(threshold: float) -> Upkeep:
-    """An operator that keeps a reflection once the importance since the last one passes a sum."""
+def reflect(threshold: float) -> Chore:
+    """A chore: once the importance since the last reflection passes a sum, keep another. Tasks stay apart."""
 
-    def reflected(said: Remembering, view: Maintaining) -> Remembering:
-        where = Filter(user_id=said.scope.user_id, tasks=(said.scope.task,))
-        newest = view.list(where, limit=_LATEST) if any(done.id for done in said.results) else ()
-        before = max((record.created_at for record in newest if REFLECTION in record.tags), default=-math.inf)
-        since = [r for r in newest if REFLECTION not in r.tags and r.created_at > before]
-        if 10 * sum(record.importance for record in since) <= threshold:
-            return said
-        new = _reflection(sorted(since, key=lambda record: -record.importance), said, view)
-        row = AuditEvent("add", new.user_id, record_id=new.id, after=new.content, reason=REFLECTION)
-        view.commit(Commit((Change(new),), (replace(row, family=new.family, version_after=1),)))
-        return said
+    def plan(user_id: str, view: ReadStore) -> Sequence[Due]:
+        of_task: defaultdict[str | None, list[Record]] = defaultdict(list)
+        for record in view.list(Filter(user_id), limit=_LATEST):
+            of_task[record.task].append(record)
+        due = []
+        for newest in of_task.values():
+            before = max((r.created_at for r in newest if REFLECTION in r.tags), default=-math.inf)
+            since = [r for r in newest if REFLECTION not in r.tags and r.created_at > before]
+            total = 10 * sum(record.importance for record in since)
+            if total > threshold:
+                best = sorted(since, key=lambda record: -record.importance)[:MOST_EVIDENCE]
+                text = "\n".join(record.content[:_LONGEST] for record in best)
+                told: dict[str, Any] = {"layer": "abstract", "created_at": view.now, "now": view.now}
+                new = made_from(best, text, tag=REFLECTION, **told)
+                due.append(Due(Change(new), f"importance {total:g}, over {threshold:g}"))
+        return due
 
-    return reflected
-
-
-def _reflection(records: Sequence[Record], said: Remembering, view: Maintaining) -> Record:
-    """The record of a reflection. It counts as an agent's words, so the user's own stay as they are."""
-    best = records[:MOST_EVIDENCE]
-    text = "\n".join(record.content[:_LONGEST] for record in best)
-    facts = {"made_from": [record.id for record in best], "importance": best[0].importance}
-    new = Candidate(text, "experience", Source("agent"), tags=(REFLECTION,), metadata=facts)
-    return record_of(new, view.embed([text])[0], replace(said, family=None), view)
+    return Chore("reflect", plan)
 
 
 PUBLISHED: Final = Published(

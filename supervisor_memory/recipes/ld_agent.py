@@ -18,7 +18,7 @@ from typing import Final
 from supervisor_memory.flow import Reading, Recalling, Recipe
 from supervisor_memory.language.terms import terms
 from supervisor_memory.ports import ReadStore
-from supervisor_memory.recipes.default import DEFAULT
+from supervisor_memory.recipes.default import PLAIN
 from supervisor_memory.recipes.operators.digests import daily
 from supervisor_memory.recipes.operators.order import first, likeness, ordered
 from supervisor_memory.recipes.operators.signals import search_by
@@ -73,8 +73,8 @@ def by_topic(c: Constants) -> Reading:
 def ld_agent(c: Constants) -> Recipe:
     """The recipe of these constants."""
     return replace(
-        reranked(DEFAULT, by_topic(c), first(c.memories)),
-        pre_retrieval=(*DEFAULT.pre_retrieval, search_by(meaning=1.0)),
+        reranked(PLAIN, by_topic(c), first(c.memories)),
+        pre_retrieval=(*PLAIN.pre_retrieval, search_by(meaning=1.0)),
         upkeep=(daily(),),
     )
 

@@ -11,7 +11,6 @@ to the rules.
 Without a model: facts are read and compared by the rules of the default recipe.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -20,7 +19,8 @@ from supervisor_memory.flow import Judge, Recipe
 from supervisor_memory.model.decisions import Add, Decision, Merge, Retract, Rivals, Skip
 from supervisor_memory.model.records import Candidate, Record
 from supervisor_memory.ports import ReadStore
-from supervisor_memory.recipes.default import DEFAULT
+from supervisor_memory.recipes.default import PLAIN
+from supervisor_memory.recipes.operators.answers import told_in
 from supervisor_memory.recipes.operators.order import by_meaning, weigh
 from supervisor_memory.recipes.operators.signals import search_by
 from supervisor_memory.recipes.published import Published, constant
@@ -60,10 +60,7 @@ def by_operation(neighbours: int) -> Judge:
 
 def _read(answer: str, near: Sequence[Record]) -> Decision | None:
     """The decision that an answer asks for; None: it asks for none that can be done."""
-    try:
-        told = json.loads(answer[answer.index("{") : answer.rindex("}") + 1])
-    except ValueError:
-        return None
+    told = told_in(answer)
     operation, place, text = told.get("operation"), told.get("note"), told.get("text")
     if operation == "ADD":
         return Add()
@@ -79,8 +76,8 @@ def _read(answer: str, near: Sequence[Record]) -> Decision | None:
 def mem0(c: Constants) -> Recipe:
     """The recipe of these constants."""
     return replace(
-        reranked(DEFAULT, weigh("mem0", by_meaning)),
-        pre_retrieval=(*DEFAULT.pre_retrieval, search_by(meaning=1.0)),
+        reranked(PLAIN, weigh("mem0", by_meaning)),
+        pre_retrieval=(*PLAIN.pre_retrieval, search_by(meaning=1.0)),
         insert=(deciding(judge=by_operation(c.neighbours)),),
     )
 

@@ -23,7 +23,7 @@ from supervisor_memory.language.terms import terms
 from supervisor_memory.model.decisions import Add, Decision, Rivals
 from supervisor_memory.model.records import Candidate, Hit
 from supervisor_memory.ports import ReadStore
-from supervisor_memory.recipes.default import DEFAULT
+from supervisor_memory.recipes.default import PLAIN
 from supervisor_memory.recipes.published import Published, constant
 from supervisor_memory.stages.insert.place import deciding
 from supervisor_memory.stages.post_retrieval.rerank import reranked
@@ -132,8 +132,8 @@ def only_add(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decision:
 def mem0_now(c: Constants) -> Recipe:
     """The recipe of these constants."""
     return replace(
-        reranked(DEFAULT, fuse(c)),
-        retrieval=(find_pool(c), *DEFAULT.retrieval[1:]),
+        reranked(PLAIN, fuse(c)),
+        retrieval=(find_pool(c), *PLAIN.retrieval[1:]),
         insert=(deciding(judge=only_add),),
     )
 

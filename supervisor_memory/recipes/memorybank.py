@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from supervisor_memory.flow import Recipe
-from supervisor_memory.recipes.default import DEFAULT
+from supervisor_memory.recipes.default import PLAIN
 from supervisor_memory.recipes.operators.digests import daily
 from supervisor_memory.recipes.operators.order import by_meaning, first, weigh
 from supervisor_memory.recipes.operators.retention import by_curve, fade
@@ -37,8 +37,8 @@ class Constants:
 def memorybank(c: Constants) -> Recipe:
     """The recipe of these constants."""
     return replace(
-        reranked(DEFAULT, weigh("memorybank", by_meaning), first(c.top_k)),
-        pre_retrieval=(*DEFAULT.pre_retrieval, search_by(meaning=1.0)),
+        reranked(PLAIN, weigh("memorybank", by_meaning), first(c.top_k)),
+        pre_retrieval=(*PLAIN.pre_retrieval, search_by(meaning=1.0)),
         upkeep=(fade(by_curve(c.days), below=c.floor), daily()),
     )
 

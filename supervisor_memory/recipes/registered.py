@@ -9,9 +9,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from supervisor_memory.recipes import a_mem as notes
 from supervisor_memory.recipes import generative_agents as park
 from supervisor_memory.recipes.baseline import newest
+from supervisor_memory.recipes.locomo import dated
 from supervisor_memory.recipes.operators.digests import daily
+from supervisor_memory.recipes.operators.links import expand
+from supervisor_memory.recipes.operators.notes import beside
 from supervisor_memory.recipes.operators.order import by_meaning, first, weigh
 from supervisor_memory.recipes.operators.retention import by_curve, fade
 from supervisor_memory.recipes.operators.signals import search_by
@@ -89,6 +93,15 @@ def _first(*, most: int = 5) -> Any:
     return first(most)
 
 
+def _expand(*, most: int = 5) -> Any:
+    _least(most, 0, "most")
+    return expand(most)
+
+
+def _link_and_evolve(*, neighbours: int = 5, likeness: float = 0.7) -> Any:
+    return notes.link_and_evolve(notes.PUBLISHED.checked({"neighbours": neighbours, "likeness": likeness}))
+
+
 def _newest(*, most: int = 5) -> Any:
     _least(most, 1, "most")
     return newest(most)
@@ -144,6 +157,7 @@ OPERATORS: Final[Mapping[str, Registered]] = MappingProxyType(
         "rank": Registered("post_retrieval", rank),
         "by_meaning": Registered("post_retrieval", _by_meaning, is_made=True, after=_RANKED),
         "by_memory_stream": Registered("post_retrieval", _by_memory_stream, is_made=True, after=_RANKED),
+        "expand": Registered("post_retrieval", _expand, is_made=True, after=_RANKED),
         "mmr": Registered("post_retrieval", mmr, is_made=True, after=_RANKED),
         "ask_model": Registered("post_retrieval", ask_model, is_made=True, after=_RANKED),
         "first": Registered("post_retrieval", _first, is_made=True),
@@ -157,10 +171,13 @@ OPERATORS: Final[Mapping[str, Registered]] = MappingProxyType(
         "gather": Registered("pre_insert", gather),
         "keep_messages": Registered("pre_insert", keep_messages),
         "score_importance": Registered("pre_insert", park.score_importance),
+        "note_keywords": Registered("pre_insert", beside(notes.as_note)),
+        "date_what_is_embedded": Registered("pre_insert", beside(dated)),
         "summarise_long": Registered("pre_insert", _summarise_long, is_made=True),
         "sharpen": Registered("sharpen", sharpen),
         "place": Registered("insert", place),
-        "reflect": Registered("post_insert", _reflect, is_made=True),
+        "reflect": Registered("upkeep", _reflect, is_made=True),
+        "link_and_evolve": Registered("post_insert", _link_and_evolve, is_made=True),
         "fade": Registered("upkeep", _fade, is_made=True),
         "daily_digest": Registered("upkeep", _daily_digest, is_made=True),
     }

@@ -17,7 +17,7 @@ from typing import Final
 from supervisor_memory.flow import Gathering, Reading, Recalling, Recipe, Remembering
 from supervisor_memory.model.records import Candidate, Hit, Record
 from supervisor_memory.ports import NoStore, ReadStore
-from supervisor_memory.recipes.default import DEFAULT
+from supervisor_memory.recipes.default import PLAIN
 from supervisor_memory.recipes.operators.compress import extract, leading
 from supervisor_memory.recipes.operators.order import by_meaning, first, likeness, weigh
 from supervisor_memory.recipes.operators.signals import search_by
@@ -133,14 +133,14 @@ def in_order_of_time(plan: Recalling, view: ReadStore) -> Recalling:
 def scm(c: Constants) -> Recipe:
     """The recipe of these constants."""
     found = weigh("scm", by_meaning), first(c.top_k), three_ways(c.history_tokens)
-    *steps, last = reranked(DEFAULT, *found).post_retrieval
+    *steps, last = reranked(PLAIN, *found).post_retrieval
     assert last is format_note
-    route, *query = DEFAULT.pre_retrieval
+    route, *query = PLAIN.pre_retrieval
     return replace(
-        DEFAULT,
+        PLAIN,
         pre_retrieval=(route, ask_whether_needed, *query, search_by(meaning=1.0)),
         post_retrieval=(*steps, in_order_of_time, format_note),
-        pre_insert=(*DEFAULT.pre_insert, summarise_long(c.summarised_from)),
+        pre_insert=(*PLAIN.pre_insert, summarise_long(c.summarised_from)),
     )
 
 

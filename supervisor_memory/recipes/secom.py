@@ -16,18 +16,15 @@ from typing import Final
 
 from supervisor_memory.flow import Reading, Recalling, Recipe, Remembering, Upkeep
 from supervisor_memory.model.records import (
-    FAMILIES,
-    MADE_FROM,
     AuditEvent,
     Filter,
     Namespace,
     Record,
-    Source,
     Wanted,
-    new_id,
 )
 from supervisor_memory.ports import Maintaining, ReadStore
-from supervisor_memory.recipes.default import DEFAULT
+from supervisor_memory.recipes.default import PLAIN
+from supervisor_memory.recipes.operators.derived import made_from
 from supervisor_memory.recipes.operators.order import by_meaning, first, weigh
 from supervisor_memory.recipes.operators.signals import search_by
 from supervisor_memory.recipes.published import Published, constant
@@ -59,7 +56,7 @@ def keep_segments(exchanges: int) -> Upkeep:
             segment
             for namespace, session_id in dict.fromkeys(said_in)
             for run in _runs(_waiting(namespace, session_id, said, view, size=size), size)
-            if (segment := _segment(run, said, view.now))
+            if (segment := _segment(run, view.now))
         ]
         if made:
             changes = with_vectors([Change(each) for each in made], view)
@@ -98,26 +95,18 @@ def _runs(messages: Sequence[Record], size: int) -> Iterator[Sequence[Record]]:
     return (messages[at : at + size] for at in range(0, len(messages) - size + 1, size))
 
 
-def _segment(run: Sequence[Record], said: Remembering, now: float) -> Record:
+def _segment(run: Sequence[Record], now: float) -> Record:
     """A run as a record; of a long message its beginning."""
     lines = (f"{each.source.speaker or each.source.source_class}: {each.content[:_LONGEST]}" for each in run)
-    metadata = {
-        MADE_FROM: [each.id for each in run],
-        "session": run[-1].source.session_id,
-        "until": run[-1].created_at,
-    }
-    return Record(
-        id=new_id(),
-        namespace=said.scope.namespace(FAMILIES["experience"]),
-        content="\n".join(lines),
-        kind="experience",
-        layer="summary",
-        created_at=run[-1].created_at,
-        updated_at=now,
-        valid_from=now,
-        tags=(SEGMENT,),
-        metadata=metadata,
-        source=Source("agent", session_id=run[-1].source.session_id),
+    session_id = run[-1].source.session_id
+    return made_from(
+        run,
+        "\n".join(lines),
+        tag=SEGMENT,
+        now=now,
+        session_id=session_id,
+        session=session_id,
+        until=run[-1].created_at,
     )
 
 
@@ -131,8 +120,8 @@ def secom(c: Constants) -> Recipe:
     """The recipe of these constants."""
     steps: tuple[Reading, ...] = (weigh("secom", by_meaning), without_parts, first(c.top_k))
     return replace(
-        reranked(DEFAULT, *steps),
-        pre_retrieval=(*DEFAULT.pre_retrieval, search_by(meaning=1.0)),
+        reranked(PLAIN, *steps),
+        pre_retrieval=(*PLAIN.pre_retrieval, search_by(meaning=1.0)),
         post_insert=(keep_segments(c.exchanges),),
     )
 

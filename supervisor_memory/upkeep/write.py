@@ -105,8 +105,8 @@ class Writer:
             kind: None: told from the text by rules; what no rule knows is a domain fact.
             family: None: chosen by kind and agent, see `family_for`.
             metadata: JSON values. `strategy` (overwrite, append, summarise), `ttl` (seconds), `tags`,
-                `importance` (in [0, 1]), `pinned` (True) and `use_when` have a meaning; the rest is kept
-                as it is.
+                `importance` (in [0, 1]), `pinned` (True), `use_when` and `embedded_as` have a meaning; the
+                rest is kept as it is.
             created_at: When it was said; None: now.
             rests_on: The (kind, name) of what it rests on, such as ("metric", "ARPU"), ("file", "a.csv") or
                 ("table", "sales"); see docs/rests-on.md.

@@ -64,4 +64,4 @@ def test_each_says_where_it_is_from_what_differs_and_what_its_constants_are(name
     lines = Path(f"supervisor_memory/recipes/{told.build.__module__.rpartition('.')[2]}.py").read_text(
         "utf-8"
     )
-    assert len(lines.splitlines()) <= 190
+    assert len(lines.splitlines()) <= 150

@@ -90,9 +90,13 @@ def test_a_reflection_is_kept_when_the_importance_passes_the_sum_and_not_again()
     with SupervisorMemory(Settings(embedding_model="none"), recipe=recipe, clock=clock) as memory:
         for text, importance in (("The warehouse burnt down.", 1.0), ("Kim was made head of data.", 0.9)):
             memory.write(text, user_id="ada", metadata={"importance": importance})
+        assert not memory.optimize(user_id="ada").steps
         assert len(memory.get_all(user_id="ada")) == 2
         clock.now += 60
         last = memory.write("Tea is at five.", user_id="ada", metadata={"importance": 0.2}).id
+        assert memory.status(user_id="ada")["pending_action"] == "reflect"
+        (step,) = memory.optimize(user_id="ada").steps
+        assert step.why == "importance 21, over 20"
         (made,) = [each for each in memory.get_all(user_id="ada") if "reflection" in each.tags]
         assert made.content.splitlines() == [
             "The warehouse burnt down.",
@@ -102,7 +106,8 @@ def test_a_reflection_is_kept_when_the_importance_passes_the_sum_and_not_again()
         assert last in made.metadata["made_from"]
         assert [
             row.event["reason"] for row in memory.backend.audit.tail(9) if row.event["op"] == "add"
-        ].count("reflection") == 1
+        ].count("reflect") == 1
         clock.now += 60
         memory.write("The sky was grey.", user_id="ada", metadata={"importance": 1.0})
+        assert not memory.optimize(user_id="ada").steps
         assert len(memory.get_all(user_id="ada")) == 5

@@ -39,7 +39,7 @@ def test_the_environment_names_the_recipe(monkeypatch: pytest.MonkeyPatch) -> No
 def test_an_unknown_recipe_is_refused_with_the_known_ones() -> None:
     with pytest.raises(
         SettingsError,
-        match="'quite_another' is no recipe; choose one of baseline, default, ",
+        match="'quite_another' is no recipe; choose one of a_mem, baseline, default, ",
     ):
         SupervisorMemory(settings(recipe="quite_another"))
     with pytest.raises(SettingsError, match="'mem_0' is no recipe; did you mean 'mem0'"):

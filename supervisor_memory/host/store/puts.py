@@ -11,6 +11,7 @@ from supervisor_memory.host.store.addresses import Address
 from supervisor_memory.host.store.items import KEPT, Entry, kept, plain, text_of
 from supervisor_memory.model.records import AuditEvent, Filter, Namespace, Record, Source
 from supervisor_memory.ports import Deciding
+from supervisor_memory.stages.insert.draft import embedded
 from supervisor_memory.stages.insert.revise import revision
 from supervisor_memory.stores.protocol import Change, Commit
 
@@ -74,6 +75,8 @@ class Draft:
         )
         if record.use_when is not None:  # the vector is made of `use_when`, and stays
             return record
+        if record.embedded_as is not None:
+            return embedded(record, view)
         return replace(record, vector=self.vector, embedder=None if self.vector is None else self.embedder)
 
     def _new(self, record_id: str | None, now: float) -> Record:

@@ -8,16 +8,10 @@ from typing import Final
 
 from supervisor_memory.flow import Chore, Due
 from supervisor_memory.language.terms import has_cjk
-from supervisor_memory.model.records import (
-    FAMILIES,
-    MADE_FROM,
-    Record,
-    Scope,
-    Source,
-    new_id,
-)
+from supervisor_memory.model.records import Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.recipes.operators.compress import leading
+from supervisor_memory.recipes.operators.derived import made_from
 from supervisor_memory.recipes.operators.retention import DAY, everything
 from supervisor_memory.stores.protocol import Change
 
@@ -52,7 +46,7 @@ def daily(*, most_tokens: int = 200) -> Chore:
         today = int(view.now // DAY)
         for (task, day), records in sorted(of_day.items(), key=lambda pair: pair[0][1]):
             if day < today and len(records) >= _FEWEST and (task, _date(day)) not in known:
-                due.append(_made(Scope(user_id, task=task), day, records, view, most_tokens=most_tokens))
+                due.append(_made(day, records, view, most_tokens=most_tokens))
         return due
 
     return Chore("daily_digest", plan)
@@ -63,7 +57,7 @@ def _gone(digest: Record, now: float) -> Due:
     return Due(Change(forgotten, expects=digest.version), "all that it was made from is forgotten")
 
 
-def _made(scope: Scope, day: int, records: Sequence[Record], view: ReadStore, *, most_tokens: int) -> Due:
+def _made(day: int, records: Sequence[Record], view: ReadStore, *, most_tokens: int) -> Due:
     """The digest of a day; its sources are told in the order in which they were said."""
     said = sorted(records, key=lambda record: (record.created_at, record.id))[:_MOST_SOURCES]
     text = "\n".join(record.content for record in said)
@@ -72,20 +66,7 @@ def _made(scope: Scope, day: int, records: Sequence[Record], view: ReadStore, *,
     firsts = joint.join(leading(r.content, most_tokens=1, count_tokens=view.count_tokens) for r in said)
     short = leading(firsts, most_tokens=most_tokens, count_tokens=view.count_tokens)
     told = words.strip() if words and words.strip() else short
-    new = Record(
-        id=new_id(),
-        namespace=scope.namespace(FAMILIES["experience"]),
-        content=f"{_date(day)}: {told}",
-        kind="experience",
-        layer="summary",
-        created_at=max(record.created_at for record in said),
-        updated_at=view.now,
-        valid_from=view.now,
-        tags=(DIGEST,),
-        metadata={MADE_FROM: [record.id for record in said], "day": _date(day)},
-        importance=max(record.importance for record in said),
-        source=Source("agent"),
-    )
+    new = made_from(said, f"{_date(day)}: {told}", tag=DIGEST, now=view.now, day=_date(day))
     return Due(Change(new), f"{len(said)} records of {_date(day)}")
 
 

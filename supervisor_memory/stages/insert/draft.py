@@ -271,11 +271,11 @@ class RivalsThere(Rivals):
         asked = terms(new.content)
         query = Query(new.content, Filter.beside(new), asked, new.vector, new.embedder, now=self._view.now)
         hits = self._view.search(query, limit=_RIVALS)
-        # A vector of `use_when` does not say what the record says: there words alone decide.
+        # A vector of another text does not say what the record says: there words alone decide.
         stored = [
             Rival(
                 h.record,
-                None if new.vector is None or h.record.use_when else h.parts.get("cosine"),
+                None if new.vector is None or h.record.is_embedded_otherwise else h.parts.get("cosine"),
                 h.parts.get("match", h.score),
             )
             for h in hits
@@ -363,11 +363,11 @@ def later(one: float | None, other: float | None) -> float | None:
 
 
 def with_vectors(changes: Sequence[Change], view: Deciding) -> tuple[Change, ...]:
-    """Vectors for what has none yet: merged texts, verbatim imports, and `use_when`.
+    """Vectors for what has none yet: merged texts, verbatim imports, and what is embedded by another text.
 
     Until here a record's vector is that of its content, which is what was compared.
     """
-    bare = [c for c in changes if wants_vector(c.record) and (c.record.vector is None or c.record.use_when)]
+    bare = [c for c in changes if wants_vector(c.record) and _lacks_vector(c.record)]
     vectors = view.embed([c.record.embedded_text for c in bare])
     fresh = {c.record.id: vector for c, vector in zip(bare, vectors, strict=True)}
     embedder = view.embedder if any(vector is not None for vector in vectors) else None
@@ -383,6 +383,10 @@ def _with_vector(record: Record, vector: "Vector | None", embedder: str | None) 
     if vector is None and record.vector is None:
         return record
     return replace(record, vector=vector, embedder=None if vector is None else embedder)
+
+
+def _lacks_vector(record: Record) -> bool:
+    return record.vector is None or record.is_embedded_otherwise
 
 
 def wants_vector(record: Record) -> bool:
