@@ -7,7 +7,7 @@ import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.model.records import EMBEDDED_AS
-from supervisor_memory.recipes.a_mem import NOTE, framed
+from supervisor_memory.recipes.a_mem import NOTE, PUBLISHED, framed
 from supervisor_memory.recipes.operators.links import LINKS
 from supervisor_memory.testing.scripted import ScriptedModel
 from tests.recipes.vectors import Given
@@ -55,7 +55,9 @@ def test_without_a_model_names_are_keywords_and_what_is_near_enough_is_linked() 
 
 
 def test_what_a_hit_links_to_comes_behind_all_hits() -> None:
-    with SupervisorMemory(SETTINGS, recipe=recipe(top_k=1, linked=1), embedder=embedder()) as memory:
+    with SupervisorMemory(
+        SETTINGS, recipe=PUBLISHED.recipe(top_k=1, linked=1), embedder=embedder()
+    ) as memory:
         for text in ("A pump came.", "Then tea is at five.", "The pipe broke."):
             memory.add_many([text], user_id="ada", infer=False)
             memory.add_many([text], user_id="bob", infer=False)
@@ -68,12 +70,6 @@ def test_what_a_hit_links_to_comes_behind_all_hits() -> None:
         memory.delete(found[1].record.id, user_id="ada")
         again = memory.search("the pipe", user_id="ada", threshold=0.0, limit=10)
         assert [hit.record.content for hit in again] == ["The pipe broke.", "Then tea is at five."]
-
-
-def recipe(**changed: object) -> object:
-    from supervisor_memory.recipes.a_mem import PUBLISHED
-
-    return PUBLISHED.recipe(**changed)
 
 
 def test_the_model_describes_links_and_changes_the_right_neighbour() -> None:
