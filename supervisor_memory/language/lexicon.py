@@ -1,4 +1,8 @@
-"""Reads the words, patterns and tables of English and Chinese from the TOML files of this folder.
+"""Reads words, patterns and tables from TOML files: those of a language stand in its folder, `en` or `zh`, and in
+this one what belongs to no language or puts the words of several into one pattern.
+
+The files of one name are one lexicon: lists and blocks of the languages follow each other, tables have the entries
+of all, and of a text in several files each is an alternative.
 
 An entry of a file is one of these; names are in small letters, and the order of the file is kept:
 
@@ -32,6 +36,9 @@ Rules: TypeAlias = tuple[tuple[str, "re.Pattern[str]"], ...]
 PACKS = "supervisor_memory.languages"
 """The group of entry points under which others publish languages."""
 
+LANGUAGES = ("en", "zh")
+"""The folders of the languages that are built in, in the order in which their rules are tried."""
+
 PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 _FLAGS = {"i": re.IGNORECASE, "s": re.DOTALL, "m": re.MULTILINE, "a": re.ASCII}
 _CHARACTERS = {"cjk": CJK, "han": HAN}
@@ -45,7 +52,9 @@ class LexiconError(Exception):
 @cache
 def lexicon(name: str, *, room: str = __package__) -> "Lexicon":
     """Read the file `name`.toml of a package folder, by default from this folder and from the packs."""
-    words = Lexicon(name, files(room).joinpath(f"{name}.toml").read_text("utf-8"))
+    folder = files(room)
+    told = [folder.joinpath(language, f"{name}.toml") for language in ("", *LANGUAGES)]
+    words = Lexicon(name, *(file.read_text("utf-8") for file in told if file.is_file()))
     if room == __package__ and (packs := _packs()):
         from supervisor_memory.language.packs import extend
 
@@ -70,14 +79,31 @@ def alternatives(words: Iterable[str]) -> str:
 
 
 class Lexicon(dict[str, re.Pattern[str]]):
-    """One file of words and patterns: `lexicon[key]` is a pattern, compiled when it is first used."""
+    """The words and patterns of a subject: `lexicon[key]` is a pattern, compiled when it is first used."""
 
-    def __init__(self, name: str, toml: str) -> None:
+    def __init__(self, name: str, *tomls: str) -> None:
         self._file = f"{name}.toml"
+        self._entries: dict[str, Any] = {}
         try:
-            self._entries: dict[str, Any] = tomllib.loads(toml)
+            for toml in tomls:
+                self._add(self._entries, tomllib.loads(toml))
         except tomllib.TOMLDecodeError as error:
             raise LexiconError(f"{self._file} is not TOML: {error}") from error
+
+    def _add(self, entries: dict[str, Any], more: Mapping[str, Any], within: str = "") -> None:
+        """Add what another language says to what the languages before it say."""
+        for key, value in more.items():
+            known = entries.get(key)
+            if known is None:
+                entries[key] = value
+            elif isinstance(known, dict) and isinstance(value, dict):
+                self._add(known, value, f"{within}{key}.")
+            elif isinstance(known, list) and isinstance(value, list):
+                known.extend(value)
+            elif isinstance(known, str) and isinstance(value, str):
+                entries[key] = f"(?:{joined(known)}|{joined(value)})"
+            else:
+                raise LexiconError(f"{self._file}: {within}{key} is not the same kind of entry in all languages")
 
     def __missing__(self, key: str) -> re.Pattern[str]:
         entry, flags = self._flagged(self._entry(key))

@@ -15,7 +15,7 @@ import supervisor_memory
 from supervisor_memory.language.lexicon import Lexicon, LexiconError, lexicon
 
 PACKAGE = Path(supervisor_memory.__file__).parent
-FILES = sorted(file for room in ("language", "redact") for file in (PACKAGE / room).glob("*.toml"))
+FILES = sorted(file for room in ("language", "redact") for file in (PACKAGE / room).rglob("*.toml"))
 CHINESE = re.compile("[\u4e00-\u9fff]")
 LONGEST_CALCULATED_WITH = 2
 """Characters: 万 and 中午 stand in functions that calculate with them."""
