@@ -1,8 +1,8 @@
-"""Reads words, patterns and tables from TOML files: those of a language stand in its folder, `en` or `zh`, and in
-this one what belongs to no language or puts the words of several into one pattern.
+"""Reads words, patterns and tables from TOML files.
 
-The files of one name are one lexicon: lists and blocks of the languages follow each other, tables have the entries
-of all, and of a text in several files each is an alternative.
+Those of a language stand in its folder, `en` or `zh`, and in this one what belongs to no language or puts
+words of several into one pattern. The files of one name are one lexicon: lists and blocks of the languages
+follow each other, tables have the entries of all, and of a text in several files each is an alternative.
 
 An entry of a file is one of these; names are in small letters, and the order of the file is kept:
 
@@ -103,7 +103,7 @@ class Lexicon(dict[str, re.Pattern[str]]):
             elif isinstance(known, str) and isinstance(value, str):
                 entries[key] = f"(?:{joined(known)}|{joined(value)})"
             else:
-                raise LexiconError(f"{self._file}: {within}{key} is not the same kind of entry in all languages")
+                raise LexiconError(f"{self._file}: {within}{key} is another kind of entry in each language")
 
     def __missing__(self, key: str) -> re.Pattern[str]:
         entry, flags = self._flagged(self._entry(key))

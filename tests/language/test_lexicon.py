@@ -220,3 +220,36 @@ def test_a_file_that_is_not_toml_is_named() -> None:
 
 def test_a_file_is_read_once() -> None:
     assert lexicon("common") is lexicon("common")
+
+
+def test_files_of_several_languages_are_one_lexicon() -> None:
+    words = Lexicon(
+        "given",
+        "flags = 'i'\nboth = '{tea}!'",
+        "tea = 'tea|chai'\nr.a = ['a']",
+        "tea = '茶'\nr.a = ['甲']\nr.b = ['乙']",
+    )
+    assert words["both"].fullmatch("TEA!")
+    assert words["both"].fullmatch("茶!")
+    assert not words["both"].search("tea")
+    assert [(name, rule.pattern) for name, rule in words.patterns("r")] == [
+        ("a", "(?:a)|(?:甲)"),
+        ("b", "(?:乙)"),
+    ]
+
+
+def test_an_entry_is_of_one_kind_in_every_language() -> None:
+    with pytest.raises(LexiconError, match=r"given\.toml: r\.a is another kind of entry"):
+        Lexicon("given", "r.a = ['a']", "r.a = 'b'")
+
+
+def test_no_file_of_a_language_has_words_of_the_other() -> None:
+    chinese = [
+        file
+        for file in (PACKAGE / "language" / "en").glob("*.toml")
+        if CHINESE.search(file.read_text("utf-8"))
+    ]
+    assert chinese == []
+    assert {file.name for file in (PACKAGE / "language" / "en").iterdir()} == {
+        file.name for file in (PACKAGE / "language" / "zh").iterdir()
+    }
