@@ -36,7 +36,7 @@ from supervisor_memory.audit import segments, tallies, tombstones, turns
 from supervisor_memory.audit.segments import Segment
 from supervisor_memory.audit.tombstones import Tombstones
 from supervisor_memory.audit.turns import Given, Injection
-from supervisor_memory.disk.database import Database, has_table, select
+from supervisor_memory.disk.database import Database, has, select
 from supervisor_memory.errors import BackendError, Conflict
 from supervisor_memory.model.records import AuditEvent, Reads, Record
 
@@ -90,8 +90,8 @@ _TABLES: Final = (
     *tallies.TABLES,
     *_BY_SELDOM_OP,
 )
-_LATEST_TABLES: Final = ("erasures", "notes", "segments", "tallies")
-"""What a store of an earlier release may lack."""
+_LATEST: Final = ("erasures", "notes", "notes_by_session", "segments", "tallies")
+"""Tables and indexes that a store of an earlier release may lack."""
 _READS: Final = """SELECT value,
     (SELECT count(*) FROM (SELECT 1 FROM access WHERE record_id = value LIMIT 100)),
     (SELECT ts_us FROM access WHERE record_id = value ORDER BY id DESC LIMIT 1) FROM json_each(?)"""
@@ -564,7 +564,7 @@ class AuditLog:
 
     def _create(self) -> None:
         with self._database.reading() as connection:
-            is_made = all(has_table(connection, name) for name in _LATEST_TABLES)
+            is_made = all(has(connection, name) for name in _LATEST)
             is_named = bool(_meta(connection, "log_id"))
         if (is_made and is_named) or self._database.read_only:
             return

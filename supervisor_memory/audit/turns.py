@@ -25,6 +25,7 @@ TABLES: Final = (
         agent_id TEXT, session TEXT, run_id TEXT, tokens INTEGER, degraded INTEGER NOT NULL,
         shown TEXT NOT NULL, dropped TEXT NOT NULL)""",
     "CREATE INDEX IF NOT EXISTS notes_by_subject ON notes(subject)",
+    "CREATE INDEX IF NOT EXISTS notes_by_session ON notes(session, ts_us) WHERE session IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS notes_by_run ON notes(run_id) WHERE run_id IS NOT NULL",
 )
 MOST: Final = 20_000
@@ -160,7 +161,7 @@ def injections(
     wanted: list[tuple[str, str | int]] = [
         (condition, value)
         for condition, value in (
-            ("subject = ?", subject),
+            ("subject = ?", subject if sessions is None else None),  # a session's name is its user's alone
             ("run_id = ?", run_id),
             ("instr(shown || dropped, ?)", None if record_id is None else f"[{json.dumps(record_id)},"),
             ("id = ?", id),

@@ -183,7 +183,7 @@ class Database:
     def make(self, tables: Sequence[str], *, unless: str) -> None:
         """Make tables of another room in this file, unless it has the latest of them already."""
         with self.reading() as connection:
-            is_made = has_table(connection, unless)
+            is_made = has(connection, unless)
         if not is_made and not self.read_only:
             with self.writing() as connection:
                 for statement in tables:
@@ -626,9 +626,12 @@ class _Snapshot:
 _SQLITES: Final = (apsw.Error, UnicodeDecodeError)
 
 
-def has_table(connection: apsw.Connection, name: str) -> bool:
-    """Whether the file has a table. (`Connection.table_exists` may answer from before another's commit.)"""
-    look = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
+def has(connection: apsw.Connection, name: str) -> bool:
+    """Whether the file has a table or an index of that name.
+
+    (`Connection.table_exists` may answer from before another's commit.)
+    """
+    look = "SELECT 1 FROM sqlite_schema WHERE name = ?"
     return connection.execute(look, (name,)).fetchone() is not None
 
 
@@ -637,7 +640,7 @@ def select(connection: apsw.Connection, table: str, sql: str, *bindings: Any) ->
     try:
         return connection.execute(sql, bindings).fetchall()
     except apsw.SQLError:  # asked first, each row of the log would cost a look at the schema
-        if has_table(connection, table):
+        if has(connection, table):
             raise
         return ()
 

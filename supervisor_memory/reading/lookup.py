@@ -278,6 +278,7 @@ class Reader:
         agent_id: str | None = None,
         with_said: bool = False,
         limit: int = 10,
+        messages: int = 100,
         after: str | None = None,
     ) -> "Sequence[Chapter]":
         """What was said, learned, changed and decided between two moments, by session, newest first.
@@ -287,6 +288,8 @@ class Reader:
             session_id, agent_id: Only this session; only those in which this agent spoke.
             with_said: Whether messages are told word for word, too.
             limit: Most sessions.
+            messages: Most messages of a session that are told of, the newest. Where there are more,
+                `chapter.earlier` is what to pass as `until`, with the `session_id`, to read on.
             after: The `session.cursor` of the last chapter of the page before.
 
         Raises:
@@ -304,8 +307,9 @@ class Reader:
             until=as_moment(until, what="until", end=True),
         )
         place, most = place_of(after), check_amount(limit, what="limit")
+        of_each = check_amount(messages, what="messages", least=1)
         ports = Ports(self.services, seconds=_SECONDS, now=self.services.clock())
-        told = timeline(where, ports, limit=most, after=place, with_said=with_said)
+        told = timeline(where, ports, limit=most, messages=of_each, after=place, with_said=with_said)
         ids = [entry.id for chapter in told for entry in chapter.entries]
         seen = ports.store(self.services.backend.get, list(dict.fromkeys(ids)))
         self.trail.accessed("timeline", seen, Scope(scope.user_id), ports=ports)

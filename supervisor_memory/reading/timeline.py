@@ -4,7 +4,6 @@ It is read off messages, the versions of records and digests; nothing is kept fo
 page.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ from supervisor_memory.model.records import Filter, Record, Status
 from supervisor_memory.ports import Ports, ReadStore
 from supervisor_memory.stages.post_retrieval.opening import lines_of, messages_of, still_true
 from supervisor_memory.stores.protocol import SessionRow
-from supervisor_memory.stores.sessions import list_sessions, states_of
+from supervisor_memory.stores.sessions import count_said, list_sessions, said_last, states_of
 from supervisor_memory.upkeep.sessions import every
 
 What: TypeAlias = Literal["said", "learned", "changed", "decided"]
@@ -84,12 +83,15 @@ class Chapter:
         session: Its row: who spoke, when, under which name.
         said: How many of its messages are of the period.
         entries: In order.
-        costs: Reader → what its notes cost in this session and period; None is the supervisor.
+        earlier: When more was said in the period than is told here: what to pass as `until`, with this
+            session's id, to be told what comes before. None: it is told from the period's beginning.
+        costs: Reader → what its notes cost in this session in the time that is told; None is the supervisor.
     """
 
     session: SessionRow
     said: int
     entries: tuple[Entry, ...] = ()
+    earlier: float | None = None
     costs: Mapping[str | None, Cost] = field(default_factory=dict)
 
     @property
@@ -111,6 +113,7 @@ class Chapter:
             "day": self.day,
             "said": self.said,
             "entries": [asdict(each) for each in self.entries],
+            "earlier": self.earlier,
             "cost": self.cost.to_dict(),
             "costs": [{"agent_id": who, **each.to_dict()} for who, each in self.costs.items()],
             "cursor": row.cursor,
@@ -122,6 +125,7 @@ def timeline(
     ports: Ports,
     *,
     limit: int,
+    messages: int,
     after: tuple[float, str, str] | None = None,
     with_said: bool = False,
 ) -> list[Chapter]:
@@ -129,22 +133,21 @@ def timeline(
 
     Args:
         where: The user; a session and an agent that spoke in it, where they are named; and the period.
+        messages: The most of a session that is told of, the newest.
         with_said: Whether messages are entries, too.
 
     Raises:
         BackendError, DeadlineExceeded: the store failed, or is out of reach.
     """
-    backend = ports.services.backend
-    rows = ports.store(list_sessions, backend, where, limit=limit, after=after)
-    told = [_chapter(row, where, ports, with_said=with_said) for row in rows]
-    costs = _costs([row.session_id for row in rows], where, ports)
-    return [replace(each, costs=costs.get(each.session.session_id, {})) for each in told]
+    rows = ports.store(list_sessions, ports.services.backend, where, limit=limit, after=after)
+    return [_chapter(row, where, ports, most=messages, with_said=with_said) for row in rows]
 
 
-def _chapter(row: SessionRow, where: Filter, ports: Ports, *, with_said: bool) -> Chapter:
+def _chapter(row: SessionRow, where: Filter, ports: Ports, *, most: int, with_said: bool) -> Chapter:
     period = Filter(row.user_id, session_id=row.session_id, since=where.since, until=where.until)
-    messages = {each.id: each for each in every(replace(period, layers=("history",)), ports)}
-    entries = list(_of_records(period, messages, ports))
+    messages, earlier = _newest(period, ports, most=most)
+    told_of = replace(period, since=period.since if earlier is None else earlier)
+    entries = list(_of_records(told_of, messages, ports))
     decided = {each.text: each for each in _decided(row, messages, ports.read_store())}
     told = {each.text for each in entries}
     entries = [
@@ -156,7 +159,35 @@ def _chapter(row: SessionRow, where: Filter, ports: Ports, *, with_said: bool) -
         entries += [_said(each) for each in messages.values()]
     order: tuple[What, ...] = ("said", "learned", "changed", "decided")
     entries.sort(key=lambda each: (each.at, order.index(each.what), each.id))
-    return Chapter(row, len(messages), tuple(entries))
+    said = len(messages) if earlier is None else _count(row, period, ports)
+    return Chapter(row, said, tuple(entries), earlier, _costs(told_of, ports))
+
+
+def _newest(period: Filter, ports: Ports, *, most: int) -> tuple[Mapping[str, Record], float | None]:
+    """The newest messages of a period, by id, and when the first of them was said if there are earlier ones.
+
+    Messages that were said at one moment are not parted, however many they are.
+    """
+    newest = ports.store(said_last, ports.services.backend, period, limit=most + 1)
+    earlier = None
+    if len(newest) > most:
+        cut = newest[-1].created_at
+        earlier = min((each.created_at for each in newest if each.created_at > cut), default=cut)
+        if earlier == cut:
+            of_a_moment = replace(period, since=cut, layers=("history",))
+            newest = list(every(of_a_moment, ports))
+        if not ports.store(said_last, ports.services.backend, replace(period, until=earlier), limit=1):
+            earlier = None
+    kept = (each for each in newest if earlier is None or each.created_at >= earlier)
+    return {each.id: each for each in kept}, earlier
+
+
+def _count(row: SessionRow, period: Filter, ports: Ports) -> int:
+    """How many messages of a session are of a period; the store has counted those of the whole session."""
+    begins, ends = period.since, period.until
+    if (begins is None or begins <= row.first_at) and (ends is None or row.last_at < ends):
+        return row.messages
+    return ports.store(count_said, ports.services.backend, period)
 
 
 def _said(message: Record) -> Entry:
@@ -213,23 +244,21 @@ def _decided(row: SessionRow, messages: Mapping[str, Record], view: ReadStore) -
             yield Entry(said.created_at, "decided", said.id, each.text, said.source.agent_id)
 
 
-def _costs(sessions: Sequence[str], where: Filter, ports: Ports) -> Mapping[str, Mapping[str | None, Cost]]:
-    """Session → reader → what its notes cost."""
-    log, user_id = ports.services.backend.audit, where.user_id or ""
-    names = {name: each for each in sessions if (name := log.session_name(user_id, each)) is not None}
-    if not names:
+def _costs(told_of: Filter, ports: Ports) -> Mapping[str | None, Cost]:
+    """Reader → what its notes cost in a session and time."""
+    log, user_id, session = ports.services.backend.audit, told_of.user_id or "", told_of.session_id or ""
+    if log.session_name(user_id, session) is None:
         return {}
-    given = partial(log.notes, user_id=user_id, session_ids=sessions, since=where.since, until=where.until)
-    notes = ports.store(partial(given, op="inject"), _MOST_NOTES)
+    given = partial(log.notes, user_id=user_id, session_ids=[session], op="inject")
+    notes = ports.store(given, _MOST_NOTES, since=told_of.since, until=told_of.until)
     sources = _sources({each.record_id for note in notes for each in note.shown}, ports)
-    costs: defaultdict[str, dict[str | None, Cost]] = defaultdict(dict)
+    costs: dict[str | None, Cost] = {}
     for note in notes:
         behind: dict[str, int] = {}
         for each in note.shown:
             behind |= sources.get(each.record_id, {})
-        of_session = costs[names[note.session or ""]]
         one = Cost(1, note.tokens or 0, sum(behind.values()))
-        of_session[note.agent_id] = of_session.get(note.agent_id, Cost()) + one
+        costs[note.agent_id] = costs.get(note.agent_id, Cost()) + one
     return costs
 
 

@@ -396,7 +396,7 @@ Party: TypeAlias = Literal["user", "agent"]
 
 @runtime_checkable
 class ListsSessions(Protocol):
-    """A store that can also list sessions, and who spoke in them, without reading their messages."""
+    """A store that can also list sessions, who spoke in them and what was said last, without reading all."""
 
     def sessions(
         self, where: Filter, *, limit: int, after: tuple[float, str, str] | None = None
@@ -422,6 +422,17 @@ class ListsSessions(Protocol):
             user_id: Only sessions of this user.
             after: The place of the last row of the page before.
         """
+
+    def said_last(self, where: Filter, *, limit: int) -> Sequence[Record]:
+        """The active messages of a session that were said last, the last one first.
+
+        Args:
+            where: `user_id` and `session_id`, which it must name, `since` and `until`; other fields do not
+                count.
+        """
+
+    def count_said(self, where: Filter) -> int:
+        """How many active messages of a session there are; `where` as in `said_last`."""
 
 
 DecidesAgain: TypeAlias = Callable[[Commit, Callable[[str], str]], Mapping[str, str]]

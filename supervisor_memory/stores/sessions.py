@@ -83,6 +83,34 @@ def list_parties(
     return tuple(each for each in parties if after is None or each.place < after)[: max(0, limit)]
 
 
+def said_last(backend: MemoryBackend, where: Filter, *, limit: int) -> Sequence[Record]:
+    """The messages of a session that were said last, as `ListsSessions.said_last` gives them.
+
+    A store without that power is asked for all messages of the session in that time.
+
+    Raises:
+        BackendUnavailable: the store is out of reach.
+    """
+    if isinstance(backend, ListsSessions):
+        return backend.said_last(where, limit=limit)
+    said = _all(backend, _said_in(where))
+    return sorted(said, key=lambda each: (each.created_at, each.id), reverse=True)[: max(0, limit)]
+
+
+def count_said(backend: MemoryBackend, where: Filter) -> int:
+    """How many messages of a session there are, as `ListsSessions.count_said` counts them.
+
+    Raises:
+        BackendUnavailable: the store is out of reach.
+    """
+    return backend.count_said(where) if isinstance(backend, ListsSessions) else backend.count(_said_in(where))
+
+
+def _said_in(where: Filter) -> Filter:
+    said = Filter(where.user_id, session_id=where.session_id, layers=("history",))
+    return replace(said, since=where.since, until=where.until)
+
+
 def place_of(cursor: str | None) -> tuple[float, str, str] | None:
     """The place that the cursor of a session's row tells; InvalidContent: it is none."""
     if cursor is None:

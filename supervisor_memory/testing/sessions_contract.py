@@ -9,7 +9,16 @@ from typing import Any
 
 from supervisor_memory.model.records import DIGEST_FAMILY, SESSION_FAMILY, Filter, Record, Source
 from supervisor_memory.stores.protocol import Change, MemoryBackend, PartyRow, SessionRow
-from supervisor_memory.stores.sessions import CLOSED_AT, NAME, SUBJECT, UNTIL, list_parties, list_sessions
+from supervisor_memory.stores.sessions import (
+    CLOSED_AT,
+    NAME,
+    SUBJECT,
+    UNTIL,
+    count_said,
+    list_parties,
+    list_sessions,
+    said_last,
+)
 from supervisor_memory.testing.backend_contract import NOW, tea
 
 
@@ -70,6 +79,22 @@ class SessionsContract:
         assert pages == everything
         assert set(everything) == {f"s{n}" for n in range(10)}
         assert told(backend, Filter(), limit=0) == []
+
+    def test_what_was_said_last_in_a_session_comes_first(self, backend: MemoryBackend) -> None:
+        backend.write([said("s1", n) for n in (3, 1, 4, 2)])
+        backend.write([said("s2", 9), said("s1", 8, user="bo"), tea("tea", source=Source(session_id="s1"))])
+        of_session = Filter("alice", session_id="s1")
+        times = {
+            limit: [each.created_at - NOW for each in said_last(backend, of_session, limit=limit)]
+            for limit in (0, 2, 9)
+        }
+        assert times == {0: [], 2: [4, 3], 9: [4, 3, 2, 1]}
+        between = replace(of_session, since=NOW + 2, until=NOW + 4)
+        assert [each.created_at - NOW for each in said_last(backend, between, limit=9)] == [3, 2]
+        assert [count_said(backend, where) for where in (of_session, between)] == [4, 2]
+        backend.delete([each.id for each in said_last(backend, of_session, limit=1)])
+        assert [each.created_at - NOW for each in said_last(backend, of_session, limit=1)] == [3]
+        assert not said_last(backend, Filter("cy", session_id="s1"), limit=9)
 
     def test_users_and_agents_are_those_who_spoke_in_sessions(self, backend: MemoryBackend) -> None:
         backend.write([said("s1", 1), said("s1", 3, agent="sql"), said("s1", 2, agent="charts")])

@@ -117,6 +117,19 @@ def also(said: Iterable[Said], lines: Iterable[Line], before: Sequence[Line] = (
     return [*before, *found][-_MOST["topics"] :]
 
 
+def together(digests: Iterable[Sequence[Line]]) -> tuple[Line, ...]:
+    """The digest of several sessions, the earliest first; what a later one tells as done is open no more."""
+    found: list[_Sentence] = []
+    for place, lines in enumerate(digests):
+        for line in lines:
+            each = _Sentence(line, frozenset(terms(line.text)), place)
+            found = [
+                *(_without_what_is_over(found, _Over(each.terms)) if line.section == "done" else found),
+                each,
+            ]
+    return tuple(each.line for each in _capped(_once(found)))
+
+
 def is_open(lines: Iterable[Line]) -> bool:
     """Whether a digest leaves something to be done."""
     return any(line.section == "next" for line in lines)

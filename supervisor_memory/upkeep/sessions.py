@@ -15,6 +15,7 @@ from supervisor_memory.errors import (
     Conflict,
     RecordNotFound,
 )
+from supervisor_memory.language.terms import language
 from supervisor_memory.model.arguments import Moment, as_moment, check_amount, check_login
 from supervisor_memory.model.records import (
     DIGEST_FAMILY,
@@ -142,6 +143,49 @@ class Sessions:
         self.trail.accessed("session", said, scope)
         before = (None, *(each.id for each in said))
         return [_message(each, n, before[n - 1]) for n, each in enumerate(said, start=1)]
+
+    def digest(
+        self,
+        *,
+        user_id: str,
+        session_id: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+    ) -> str:
+        """What was asked, decided, done, found and left open, as digests of sessions tell it; "": nothing.
+
+        Of a session, or of all in a period, such as a day. It is made when it is asked for, so it has what
+        may still be told; of the latest 1,000 sessions of the period. docs/digests.md describes it.
+
+        Args:
+            since, until: Of what was said; a day given as text counts whole. None: no bound.
+
+        Raises:
+            BackendError, DeadlineExceeded: the store failed, or is out of reach.
+        """
+        from supervisor_memory.stages.post_retrieval.opening import lines_of, messages_of, still_true
+        from supervisor_memory.understand.digest import phrased, together
+
+        scope = Scope(user_id, session_id=session_id)
+        period = Filter(
+            scope.user_id,
+            session_id=scope.session_id,
+            layers=("history",),
+            since=as_moment(since, what="since", end=False),
+            until=as_moment(until, what="until", end=True),
+        )
+        rows = [row for row in reversed(self._rows(period, limit=_PAGE)) if row.is_digested]
+        view = self.curator.reading().read_store()
+        states = [view.list(states_of(row.user_id, row.session_id), limit=_PAGE) for row in rows]
+        told = [[*lines_of(state)] for some in states for state in some]
+        lines = [line for each in told for line in each if line.section != "topics"]
+        messages = messages_of(lines, view)
+        said = {id_ for id_, each in messages.items() if period.matches(each)}
+        true = {each for each in still_true(lines, messages, view) if each.message_id in said}
+        merged = together([line for line in each if line in true] for each in told)
+        used = {line.message_id: messages[line.message_id] for line in merged}
+        self.trail.accessed("session", [*used.values()], scope)
+        return phrased(merged, language(" ".join(line.text for line in merged)), between="\n")
 
     def users(self, *, limit: int = 100, after: str | None = None) -> Sequence[PartyRow]:
         """The users with a session, the one who spoke last first; options as in `list`."""
@@ -275,6 +319,7 @@ class Sessions:
         return Ports(self.services, seconds=_SECONDS, now=self.services.clock())
 
     alist = twin(list)
+    adigest = twin(digest)
     aget = twin(get)
     amessages = twin(messages)
     ausers = twin(users)

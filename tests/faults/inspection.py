@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 
 from supervisor_memory.audit.log import GENESIS, row_hash
-from supervisor_memory.disk.database import Database, has_table
+from supervisor_memory.disk.database import Database, has
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import Record
 from supervisor_memory.stores.sqlite.tables import SCHEMA, STEPS, namespace_text, record_of
@@ -44,7 +44,7 @@ def inspected(directory: Path) -> Found:
     with closing(file) as database, database.reading() as connection:
         if (said := connection.pragma("integrity_check")) != "ok":
             found.damage.append(str(said))
-        if not has_table(connection, "audit"):
+        if not has(connection, "audit"):
             return found
         records = {
             key: record_of(str(data)) for key, data in connection.execute("SELECT key, data FROM records")

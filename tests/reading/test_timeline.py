@@ -8,6 +8,7 @@ import pytest
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.errors import InvalidContent
+from supervisor_memory.model.records import Message
 from supervisor_memory.reading.timeline import Chapter, Cost
 from supervisor_memory.testing.clock import MONDAY, FixedClock
 from tests.opened import STORES, opened
@@ -56,9 +57,9 @@ def test_a_period_a_session_and_an_agent_narrow_it_and_pages_follow_each_other(
 ) -> None:
     for number in range(3):
         say(memory, f"Delayed{number} means more than {number} minutes late.", f"t{number}")
-    memory.remember(
-        [("user", "Which delays?"), ("assistant", "Many.", "stats")], Scope("ada", session_id="t9")
-    )
+    said = [("user", "Which delays?"), Message("assistant", "Many.", name="stats")]
+    memory.remember(said, Scope("ada", session_id="t9"))
+    assert [each.session.session_id for each in memory.timeline(user_id="ada", agent_id="stats")] == ["t9"]
     names = [each.session.session_id for each in memory.timeline(user_id="ada", since=MONDAY + DAY)]
     assert names == ["t9", "t2", "t1"]
     assert [each.session.session_id for each in memory.timeline(user_id="ada", until=MONDAY + 1)] == ["t0"]
@@ -80,6 +81,44 @@ def test_a_session_that_began_before_the_period_tells_of_the_period_alone(memory
     assert (chapter.said, [each.what for each in chapter.entries]) == (1, ["learned"])
     assert "minutes" in chapter.entries[0].text
     assert "Delayed" not in chapter.entries[0].text
+
+
+def test_a_long_session_is_told_piece_by_piece_from_its_end(memory: SupervisorMemory) -> None:
+    for number in range(7):
+        say(memory, f"Delayed{number} means more than {number} minutes late.", "t1")
+    whole = memory.timeline(user_id="ada", with_said=True)[0]
+    assert whole.earlier is None
+    pieces, until = [], None
+    while True:
+        [piece] = memory.timeline(user_id="ada", session_id="t1", messages=3, until=until, with_said=True)
+        pieces.append(piece)
+        if (until := piece.earlier) is None:
+            break
+    assert [each.said for each in pieces] == [7, 4, 1]
+    assert [entry for each in reversed(pieces) for entry in each.entries] == [*whole.entries]
+    assert [sum(entry.what == "learned" for entry in each.entries) for each in pieces] == [3, 3, 1]
+
+
+def test_what_was_said_at_one_moment_is_told_at_once(memory: SupervisorMemory) -> None:
+    said = [
+        {"content": f"Line {number} of the minutes.", "session_id": "old", "created_at": MONDAY - number // 5}
+        for number in range(10)
+    ]
+    memory.add_many(said, user_id="ada")
+    asked = {"user_id": "ada", "session_id": "old", "messages": 2, "with_said": True}
+    [last] = memory.timeline(**asked)
+    [first] = memory.timeline(**asked, until=last.earlier)
+    assert (last.said, last.earlier, len(last.entries)) == (10, MONDAY, 5)
+    assert (first.said, first.earlier, len(first.entries)) == (5, None, 5)
+
+
+def test_notes_are_counted_for_the_time_that_is_told(memory: SupervisorMemory) -> None:
+    for number in range(4):
+        memory.recall("What does delayed mean?", Scope("ada", session_id="t1"))
+        say(memory, f"Delayed{number} means more than {number} minutes late.", "t1")
+    [last] = memory.timeline(user_id="ada", session_id="t1", messages=3)
+    [first] = memory.timeline(user_id="ada", session_id="t1", messages=3, until=last.earlier)
+    assert (last.cost.notes, first.cost.notes) == (3, 1)
 
 
 def test_what_was_decided_is_told_once_the_session_has_a_digest(memory: SupervisorMemory) -> None:

@@ -632,3 +632,24 @@ def test_what_was_cut_off_halfway_is_applied_as_the_same_commit_again(
     del store.behind.batch
     until(journal.replay)
     assert texts(store) == [f"tea {number}" for number in range(5)]
+
+
+def test_a_session_is_erased_with_what_waits_of_it_and_nothing_of_it_comes_back(
+    store: Unreliable, tmp_path: Path
+) -> None:
+    memory = memory_over(store, tmp_path)
+    memory.add("Delayed means what the quetzal says.", user_id="alice", session_id="s1")
+    memory.add(TABLES, user_id="alice", session_id="s2")
+    store.how = "refuses"
+    memory.add("Cancelled means that the quetzal is silent.", user_id="alice", session_id="s1")
+    with pytest.raises(BackendUnavailable):
+        memory.sessions.erase("s1", user_id="alice", confirm=True)
+    assert journal_of(memory).backlog()["waiting"]
+    comes_back(store, memory)
+    assert memory.sessions.erase("s1", user_id="alice", confirm=True).is_complete
+    memory.close()
+    with memory_over(store, tmp_path) as again:
+        journal_of(again).replay()
+        assert [row.session_id for row in again.sessions.list(user_id="alice")] == ["s2"]
+        assert not any("quetzal" in text for text in texts(store))
+    assert b"quetzal" not in b"".join(each.read_bytes() for each in tmp_path.rglob("*") if each.is_file())

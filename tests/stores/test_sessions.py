@@ -85,6 +85,17 @@ def test_a_store_of_the_sixth_format_counts_users_and_agents(tmp_path: Path) -> 
         assert backend.parties("user", limit=9)[0].messages == 3
 
 
+def test_a_store_of_the_seventh_format_learns_what_was_said_last(tmp_path: Path) -> None:
+    with closing(SqliteBackend(tmp_path)) as backend:
+        backend.write([said("s1", 1), said("s1", 3, agent="sql"), said("s1", 2)])
+    with closing(apsw.Connection(str(tmp_path / FILE_NAME))) as connection:
+        connection.execute("DROP INDEX entries_in_time")
+        connection.execute("PRAGMA user_version=7")
+    with closing(SqliteBackend(tmp_path)) as backend:
+        (last,) = backend.said_last(Filter("alice", session_id="s1"), limit=1)
+        assert last.created_at == NOW + 3
+
+
 _ACTS = st.lists(
     st.tuples(
         st.sampled_from(["say", "delete", "restore", "erase"]),

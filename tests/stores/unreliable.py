@@ -64,6 +64,9 @@ class Unreliable(InMemoryBackend):
     def erase(self, *args: Any, **options: Any) -> Erased:
         return self._over_the_line("erase", *args, **options)  # type: ignore[no-any-return]
 
+    def erase_records(self, *args: Any, **options: Any) -> Erased:
+        return self._over_the_line("erase_records", *args, **options)  # type: ignore[no-any-return]
+
     def stored(self, *args: Any, **options: Any) -> Any:
         return self._over_the_line("stored", *args, **options)
 

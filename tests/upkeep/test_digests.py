@@ -121,6 +121,48 @@ def replaced(state: Record, **metadata: Any) -> Record:
     return replace(state, metadata={**state.metadata, **metadata})
 
 
+DAY = 86_400.0
+
+
+def test_a_day_is_told_by_the_digests_of_its_sessions(backend: MemoryBackend) -> None:
+    memory = memory_over(backend, queue_worker=False)
+    start = memory.services.clock()
+    memory.add([*EXPORT], user_id="ada", session_id="s1")
+    later(memory, DAY)
+    tested = ("user", "What is left of it?"), ("assistant", "I tested the dealer import.")
+    memory.add([*tested], user_id="ada", session_id="s2")
+    memory.add("The xylophone is out of tune; have it repaired.", user_id="bo", session_id="s1")
+    later(memory)
+    assert memory.flush()
+    told = memory.sessions.digest
+    assert "Open: The dealer import has not been tested yet." in told(user_id="ada", until=start + 9)
+    assert "Open" not in (day := told(user_id="ada", since=start + DAY))
+    assert "Done: I tested the dealer import." in day
+    both = told(user_id="ada")
+    assert "tab in it" in both
+    assert "has not been tested" not in both  # the later session did it
+    assert "xylophone" not in both
+    assert told(user_id="ada", session_id="s1") == told(user_id="ada", until=start + 9)
+    [message] = [each for each in memory.session("s1", user_id="ada") if "tab in it" in each.content]
+    memory.delete(message.id, user_id="ada")
+    assert "tab in it" not in told(user_id="ada")
+    assert told(user_id="cy") == ""
+
+
+def test_a_topic_is_told_by_its_records(backend: MemoryBackend) -> None:
+    memory = memory_over(backend, queue_worker=False)
+    rules = ["Round revenue to thousands.", "Show revenue in euros."]
+    for rule in rules:
+        memory.write(rule, user_id="ada", kind="domain-facts", metadata={"target": "revenue"})
+    memory.write(
+        "The export runs at night.", user_id="ada", kind="domain-facts", metadata={"target": "export"}
+    )
+    [topic] = [each for each in memory.topics(user_id="ada") if each.target == "revenue"]
+    told = memory.summarize(topic.ids, goal=topic.target, user_id="ada")
+    assert all(rule in told for rule in rules)
+    assert "export" not in told
+
+
 def test_small_talk_leaves_no_digest_and_no_setting_makes_any(backend: MemoryBackend) -> None:
     memory = memory_over(backend, queue_worker=False)
     memory.remember([("user", "hi"), ("assistant", "Hello!")], FIRST)

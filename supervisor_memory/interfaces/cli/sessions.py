@@ -181,6 +181,8 @@ def _show_chapter(told: dict[str, Any]) -> None:
     for each in told["entries"]:
         before = f" (before: {one_line(each['before'], most=_LINE)})" if each["before"] else ""
         typer.echo(f"    {each['what']:8} {one_line(each['text'], most=_LINE)}{before} [{each['id']}]")
+    if told["earlier"] is not None:
+        typer.echo(f"    before: --session {one_line(told['session_id'])} --until {told['earlier']}")
     for each in told["costs"]:
         who = one_line(each["agent_id"] or "supervisor")
         tokens = f"{each['tokens']} tokens for {each['sources']} of what was said"

@@ -13,11 +13,12 @@ _PAGE: Final = 20
 def timeline(visit: Visit) -> Response:
     user_id, session_id = visit.user_id, visit.asked("session") or None
     since, until, after = (visit.asked(name) or None for name in ("since", "until", "after"))
+    before = visit.asked("before") or None
     told = (
         visit.memory.timeline(
             user_id=Scope(user_id).user_id,
             since=since,
-            until=until,
+            until=before or until,
             session_id=session_id,
             with_said=session_id is not None,
             limit=_PAGE,

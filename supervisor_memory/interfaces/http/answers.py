@@ -305,6 +305,19 @@ class Sessions(BaseModel):
     next: str | None = Field(description="What to send as `after` for the next page; null: there is none.")
 
 
+class Party(BaseModel):
+    id: str
+    sessions: int = Field(description="In how many it spoke.")
+    messages: int = Field(description="That these sessions have, of anybody.")
+    first_at: float
+    last_at: float
+
+
+class Parties(BaseModel):
+    rows: list[Party] = Field(description="The one who spoke last first.")
+    next: str | None = Field(description="What to send as `after` for the next page; null: there is none.")
+
+
 class Said(BaseModel):
     id: str
     sequence: int = Field(description="From 1.")
@@ -353,6 +366,9 @@ class Chapter(BaseModel):
     day: str = Field(description="Of its newest message, in UTC.")
     said: int = Field(description="How many messages are of the period.")
     entries: list[Entry] = Field(description="In order.")
+    earlier: float | None = Field(
+        description="What to send as `until`, with this session, for what was said before; null: nothing was."
+    )
     cost: Cost
     costs: list[CostOfReader]
 

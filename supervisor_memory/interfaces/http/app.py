@@ -58,6 +58,7 @@ def create_app(
 @cache  # what FastAPI works out of the routes is the same for every application
 def _v1() -> APIRouter:
     v1 = APIRouter(prefix="/v1", dependencies=[Depends(_bearer)], responses=PROBLEMS)
+    v1.include_router(sessions.speakers)
     for part in (memories, review, experience, audit, sessions, users, health):
         v1.include_router(part.router)
     return v1

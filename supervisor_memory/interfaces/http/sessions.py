@@ -1,14 +1,20 @@
-"""/v1/sessions: which there are, what was said in them, their names and ends, and their removal."""
+"""/v1/sessions: which there are, what was said in them, their names and ends, and their removal.
+
+/v1/users and /v1/agents: who spoke in them.
+"""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 
 from supervisor_memory.interfaces.http import answers, bodies
-from supervisor_memory.interfaces.http.given import Memory, OneUser, User, Writing
-from supervisor_memory.interfaces.present import session_erased, session_told, sessions_told
+from supervisor_memory.interfaces.http.given import Asking, Memory, OneUser, User, Writing
+from supervisor_memory.interfaces.present import parties_told, session_erased, session_told, sessions_told
 
 router = APIRouter(prefix="/sessions", tags=["sessions"])
+speakers = APIRouter(tags=["sessions"])
+_Most = Annotated[int, Query(ge=1, le=1000)]
+_After = Annotated[str | None, Query(description="The `next` of the page before.")]
 
 
 @router.get("")
@@ -16,8 +22,8 @@ def list_sessions(
     memory: Memory,
     user_id: User,
     *,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    after: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
+    limit: _Most = 100,
+    after: _After = None,
     agent: Annotated[str | None, Query(description="In which this agent spoke.")] = None,
     since: Annotated[str | None, Query(description="With a message from then on.")] = None,
     until: Annotated[str | None, Query(description="Begun before.")] = None,
@@ -53,3 +59,22 @@ def erase_session(
     """Remove a session for good, with `confirm`; without, tell how much it would be."""
     told = session_erased(memory, session_id, user_id=user_id, reviewer=caller.name, confirm=confirm)
     return answers.ErasedSession.model_validate(told)
+
+
+@speakers.get("/users")
+def list_users(
+    memory: Memory, caller: Asking, *, limit: _Most = 100, after: _After = None
+) -> answers.Parties:
+    """The users with a session, the one who spoke last first; for a token of all users."""
+    caller.as_operator()
+    rows = memory.sessions.users(limit=limit, after=after)
+    return answers.Parties.model_validate(parties_told(rows, limit=limit))
+
+
+@speakers.get("/agents")
+def list_agents(
+    memory: Memory, user_id: User, *, limit: _Most = 100, after: _After = None
+) -> answers.Parties:
+    """The agents that spoke in sessions, the one who spoke last first."""
+    rows = memory.sessions.agents(user_id=user_id, limit=limit, after=after)
+    return answers.Parties.model_validate(parties_told(rows, limit=limit))

@@ -98,6 +98,7 @@ class JournalBackend(Verbs):
     ) -> None:
         self._replays = replays
         self._erases = store if isinstance(store, Erases) else None
+        self._erases_records = store if isinstance(store, ErasesRecords) else None
         self._moves = store if isinstance(store, Moves) else None
         self._bridge = Bridge()
         self._link = Link(store.name, self._bridge, breaker or Breaker())
@@ -402,8 +403,8 @@ class JournalBackend(Verbs):
         self, ids: Ids, *, user_id: str, at: float, actor: str = "operator", history_of: Ids = ()
     ) -> Erased:
         """Remove records in the store and here, once nothing waits; see `ErasesRecords`."""
-        place, store = self._place, self._store
-        if not isinstance(store, ErasesRecords):
+        place, store = self._place, self._erases_records
+        if store is None:
             raise BackendError(f"the backend {self.name!r} cannot erase single records", backend=self.name)
         if not self.replay():
             raise OutOfReach(

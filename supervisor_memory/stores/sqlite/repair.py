@@ -17,7 +17,7 @@ import apsw
 
 from supervisor_memory.audit.log import AUDIT_FILE_NAME, AuditLog
 from supervisor_memory.audit.verify import LOST, verified
-from supervisor_memory.disk.database import Database, has_table
+from supervisor_memory.disk.database import Database, has
 from supervisor_memory.disk.files import log_of, sync_directory
 from supervisor_memory.errors import BackendError, BackendUnavailable, Conflict, WasErased
 from supervisor_memory.model.records import AuditEvent, Record
@@ -145,7 +145,7 @@ def _fill(database: Database, found: Salvaged, done: Repaired, *, now: float) ->
     kept: list[Stored] = []
     events: list[AuditEvent] = []
     with database.writing() as connection:
-        has_records = has_table(connection, "records")
+        has_records = has(connection, "records")
         for stored, wrong in found.stored():
             record = stored.record
             try:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import apsw
 
-from supervisor_memory.model.records import DIGEST_FAMILY, Filter
+from supervisor_memory.model.records import DIGEST_FAMILY, Filter, Record
 from supervisor_memory.stores.protocol import Party, PartyRow, SessionRow
 from supervisor_memory.stores.sessions import SUBJECT, with_state
 from supervisor_memory.stores.sqlite.tables import Condition, joined, record_of
@@ -78,3 +78,34 @@ def party_rows(
         (*bindings, *place, max(0, limit)),
     )
     return tuple(PartyRow(*row) for row in rows)
+
+
+def messages_said_last(connection: apsw.Connection, where: Filter, *, limit: int) -> Sequence[Record]:
+    """The messages of a session that were said last; see `ListsSessions.said_last`."""
+    said, bindings = _said_in(where)
+    # As with sessions, the inner query reads an index alone.
+    rows: Any = connection.execute(
+        f"""WITH page AS MATERIALIZED (SELECT key, said_at {said} ORDER BY said_at DESC, key DESC LIMIT ?)
+        SELECT data FROM page CROSS JOIN records USING(key) ORDER BY said_at DESC, page.key DESC""",
+        (*bindings, max(0, limit)),
+    )
+    return tuple(record_of(data) for (data,) in rows)
+
+
+def messages_counted(connection: apsw.Connection, where: Filter) -> int:
+    """How many messages of a session there are; see `ListsSessions.count_said`."""
+    said, bindings = _said_in(where)
+    return int(connection.execute(f"SELECT count(*) {said}", bindings).get)
+
+
+def _said_in(where: Filter) -> Condition:
+    """The rows of a session's messages in the index by time, from FROM on."""
+    conditions: list[Condition] = [
+        ("stream = ? AND stream > ''", (where.session_id or "",)),  # as the index has it
+        ("namespace IN (SELECT namespace FROM namespaces WHERE user_id = ?)", (where.user_id or "",)),
+    ]
+    for sql, value in (("said_at >= ?", where.since), ("said_at < ?", where.until)):
+        if value is not None:
+            conditions.append((sql, (value,)))
+    sql, bindings = joined(conditions)
+    return f"FROM entries INDEXED BY entries_in_time WHERE {sql}", bindings

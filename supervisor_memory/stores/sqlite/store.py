@@ -328,6 +328,18 @@ class SqliteBackend(Verbs):
         with self._database.reading() as connection:
             return party_rows(connection, party, user_id=user_id, limit=limit, after=after)
 
+    def said_last(self, where: Filter, *, limit: int) -> Sequence[Record]:
+        from supervisor_memory.stores.sqlite.sessions import messages_said_last  # rare, too
+
+        with self._database.reading() as connection:
+            return messages_said_last(connection, where, limit=limit)
+
+    def count_said(self, where: Filter) -> int:
+        from supervisor_memory.stores.sqlite.sessions import messages_counted  # rare, too
+
+        with self._database.reading() as connection:
+            return messages_counted(connection, where)
+
     def versions(self, record_id: str) -> Sequence[Record]:
         earlier = "SELECT data FROM versions WHERE record_id = ? ORDER BY version"
         with self._database.reading() as connection:

@@ -23,6 +23,8 @@ _NOT_OF: Final = "family <> '{}'"
 NOT_SAID_IN_A_SESSION: Final = _NOT_OF.format(SESSION_FAMILY)
 """Written out, not bound, so that SQLite can use an index over the other families."""
 _NEVER: Condition = ("0", ())
+_SAID_AT: Final = "iif(json_valid(data), json_extract(data, '$.created_at'), NULL)"
+"""As the index of sessions has it: a damaged row has no time, and can still be removed."""
 _FEW = 8
 
 
@@ -86,9 +88,9 @@ def _of_record(where: Filter) -> Iterator[Condition]:
 def _of_data(where: Filter) -> Iterator[Condition]:
     """The conditions on values that only the record's JSON has, as `Record.to_json` writes them."""
     if where.since is not None:
-        yield "json_extract(records.data, '$.created_at') >= ?", (where.since,)
+        yield f"{_SAID_AT} >= ?", (where.since,)
     if where.until is not None:
-        yield "json_extract(records.data, '$.created_at') < ?", (where.until,)
+        yield f"{_SAID_AT} < ?", (where.until,)
     if where.agent_id is not None:
         yield _is("json_extract(records.data, '$.source.agent_id')", where.agent_id)
     for tag in where.tags or ():
@@ -127,6 +129,8 @@ ENTRIES_TABLE: Final = """CREATE TABLE entries(
     namespace TEXT NOT NULL, key INTEGER NOT NULL, said_at REAL NOT NULL, stream TEXT, speaker TEXT,
     asks INTEGER NOT NULL, is_reply INTEGER NOT NULL, terms TEXT NOT NULL,
     PRIMARY KEY(namespace, key)) WITHOUT ROWID"""
+_ENTRIES_INDEX: Final = "CREATE INDEX entries_in_time ON entries(stream, said_at) WHERE stream > ''"
+"""The messages of each session in the order in which they were said."""
 
 
 def put_entry(connection: apsw.Connection, key: int, entry: Entry, *, namespace: str) -> None:
@@ -151,6 +155,8 @@ _TOLD_OF_TABLE: Final = """CREATE TABLE told_of(
 _SET_ASIDE: Final = "status <> 'active'"
 _SET_ASIDE_INDEX: Final = f"""CREATE INDEX records_set_aside ON records(user_id, family, status, updated_at)
     WHERE {_SET_ASIDE}"""
+_BY_SESSION_INDEX: Final = f"""CREATE INDEX records_by_session ON records(session_id, layer, {_SAID_AT})
+    WHERE session_id IS NOT NULL"""
 _SESSIONS_TABLE: Final = """CREATE TABLE sessions(
     user_id TEXT NOT NULL, session_id TEXT NOT NULL, agent_id TEXT NOT NULL, first_at REAL NOT NULL,
     last_at REAL NOT NULL, messages INTEGER NOT NULL,
@@ -187,7 +193,7 @@ SCHEMA: Final = (
     """CREATE INDEX records_by_value ON records(user_id, family, subject, attribute)
         WHERE subject IS NOT NULL""",
     "CREATE INDEX records_by_change ON records(namespace, revision)",
-    "CREATE INDEX records_by_session ON records(session_id) WHERE session_id IS NOT NULL",
+    _BY_SESSION_INDEX,
     _SET_ASIDE_INDEX,
     """CREATE TABLE versions(
         record_id TEXT NOT NULL, version INTEGER NOT NULL, data TEXT NOT NULL,
@@ -202,6 +208,7 @@ SCHEMA: Final = (
         revision INTEGER NOT NULL, rebuilt INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID""",
     "CREATE INDEX namespaces_by_user ON namespaces(user_id)",
     ENTRIES_TABLE,
+    _ENTRIES_INDEX,
     _TOLD_OF_TABLE,
     _SESSIONS_TABLE,
     *_SESSION_INDEXES,
@@ -365,18 +372,7 @@ class Writing:
         if after is None or after[:2] in self._shrunk:
             return
         user_id, session_id, agent_id, at = after
-        of_agent = (
-            f"SELECT user_id, session_id, ?3, first_at, last_at, messages FROM sessions WHERE {_OF_SESSION}"
-        )
-        for sql, values in (
-            ("INSERT OR IGNORE INTO sessions VALUES(?1, ?2, '', ?3, ?3, 0)", (at,)),
-            (f"INSERT OR IGNORE INTO sessions {of_agent} AND agent_id = ''", (agent_id,)),
-            (
-                "UPDATE sessions SET first_at = min(first_at, ?3), last_at = max(last_at, ?3), "
-                f"messages = messages + 1 WHERE {_OF_SESSION}",
-                (at,),
-            ),
-        ):
+        for sql, values in ((_NEW_SESSION, (at,)), (_NEW_AGENT, (agent_id,)), (_ONE_MORE, (at,))):
             self._connection.execute(sql, (user_id, session_id, *values))
 
     def _revision(self, namespace: Namespace) -> int:
@@ -550,6 +546,13 @@ def _sessions_counted(connection: apsw.Connection) -> None:
     connection.execute(_SESSION_INDEXES[1])
 
 
+def _entries_in_time(connection: apsw.Connection) -> None:
+    """Step to format 8: format 7 could not tell what was said last without reading the whole session."""
+    for name, index in (("entries_in_time", _ENTRIES_INDEX), ("records_by_session", _BY_SESSION_INDEX)):
+        connection.execute(f"DROP INDEX IF EXISTS {name}")
+        connection.execute(index)
+
+
 STEPS: Final[tuple[Step, ...]] = (
     _without_words,
     _entries_anew,
@@ -557,5 +560,6 @@ STEPS: Final[tuple[Step, ...]] = (
     _set_aside,
     _sessions,
     _sessions_counted,
+    _entries_in_time,
 )
 """The steps from each format to the next. A change of SCHEMA needs a step here."""

@@ -1,9 +1,12 @@
 """What a reviewer sees and does, without any script: each page, each form, and what is in the store then."""
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from html import unescape
 from typing import Any
+from urllib.parse import parse_qsl
 
 import apsw
 import httpx
@@ -697,6 +700,20 @@ def test_a_timeline_tells_what_was_learned_and_changed_and_leads_on(
     assert LATER not in one
     assert "No session in that time." in visitor.text("/dashboard/timeline", user="zoe", until="2001-01-01")
     assert "学到" in visitor.get("/dashboard/timeline", user="zoe", lang="zh").text
+
+
+def test_a_long_session_is_read_on_page_by_page(visitor: Visitor, memory: SupervisorMemory) -> None:
+    lines = [{"content": f"Line {n}.", "session_id": "long", "created_at": 1e9 + n} for n in range(101)]
+    memory.add_many(lines, user_id="zoe")
+    page = visitor.get("/dashboard/timeline", user="zoe", session="long").text
+    assert "Line 1." in page
+    assert "Line 0." not in page
+    before = re.search(r'href="[^"]*/dashboard/timeline\?([^"]*)">What was said before', page)
+    assert before is not None
+    asked = dict(parse_qsl(unescape(before[1])))
+    page = visitor.get("/dashboard/timeline", **asked).text
+    assert "Line 0." in page
+    assert "said before" not in page
 
 
 # --- experience

@@ -1,6 +1,7 @@
 """Sessions by HTTP: a token that is for users sees theirs."""
 
 from supervisor_memory import Scope, SupervisorMemory
+from supervisor_memory.model.records import Message
 from tests.interfaces.http.conftest import Client
 
 
@@ -38,6 +39,31 @@ def test_a_token_sees_and_changes_the_sessions_of_its_user_alone(
     assert client("DELETE", "/v1/sessions/b1", "ada", params={"confirm": True}).status_code == 404
     assert client("PATCH", "/v1/sessions/a1", "reader", json={"closed": True}).status_code == 403
     assert client("DELETE", "/v1/sessions/a1", "reader", params={"confirm": True}).status_code == 403
+
+
+def test_who_spoke_in_sessions_is_told_by_user_and_agent(memory: SupervisorMemory, client: Client) -> None:
+    for user, agent in (("bo", "sql"), ("ada", "charts")):
+        said = [("user", "Which delays?"), Message("assistant", "Many.", name=agent)]
+        memory.remember(said, Scope(user, session_id=f"{user}-1"))
+    first = client.get("/v1/users", limit=1)
+    rest = client.get("/v1/users", after=first["next"])
+    assert {each["id"] for each in (*first["rows"], *rest["rows"])} >= {"ada", "bo"}
+    [mine] = client.get("/v1/agents", "ada")["rows"]
+    assert (mine["id"], mine["sessions"], mine["messages"]) == ("charts", 1, 2)
+    assert {each["id"] for each in client.get("/v1/agents")["rows"]} >= {"charts", "sql"}
+    assert client("GET", "/v1/users", "ada").status_code == 403
+    assert client("GET", "/v1/agents", "ada", params={"user_id": "bo"}).status_code == 403
+
+
+def test_a_long_session_is_read_on_from_where_its_timeline_begins(
+    memory: SupervisorMemory, client: Client
+) -> None:
+    lines = [{"content": f"Line {n}.", "session_id": "long", "created_at": 1e9 + n} for n in range(101)]
+    memory.add_many(lines, user_id="ada")
+    [last] = client.get("/v1/timeline", "ada", said=True)["sessions"]
+    assert (last["said"], len(last["entries"])) == (101, 100)
+    [first] = client.get("/v1/timeline", "ada", session="long", until=last["earlier"], said=True)["sessions"]
+    assert ([each["text"] for each in first["entries"]], first["earlier"]) == (["Line 0."], None)
 
 
 def test_a_timeline_is_of_the_tokens_user_alone(memory: SupervisorMemory, client: Client) -> None:

@@ -19,7 +19,7 @@ from mcp.types import CallToolResult
 
 from supervisor_memory import Scope, SupervisorMemory
 from supervisor_memory.interfaces.mcp.server import create_server
-from supervisor_memory.model.records import SESSION_FAMILY, Filter
+from supervisor_memory.model.records import SESSION_FAMILY, Filter, Message
 from tests.interfaces.conftest import Run
 from tests.interfaces.http.test_serve import serving
 from tests.interfaces.mcp.conftest import MARK, SECONDS, TOKENS, environment, over_http, over_stdio, served
@@ -168,6 +168,7 @@ async def test_sessions_are_listed_and_one_is_read(way: str, store: Path, opened
     with opened() as memory:
         for session in ("first", "second"):
             memory.remember([("user", f"Words of the {session}.")], Scope("ada", session_id=session))
+        memory.remember([Message("assistant", "Found it.", name="sql")], Scope("ada", session_id="second"))
         memory.remember([("user", "Words of another.")], Scope("bo", session_id="theirs"))
     async with near(way, store, opened) as client:
         page = told(await client.call_tool("memory_sessions", {"limit": 1}))
@@ -175,6 +176,8 @@ async def test_sessions_are_listed_and_one_is_read(way: str, store: Path, opened
         found = [each["session_id"] for each in (*page["sessions"], *rest["sessions"])]
         assert set(found) - {"own"} >= {"first", "second"}
         assert "theirs" not in found
+        [agent] = told(await client.call_tool("memory_sessions", {"agents": True}))["agents"]
+        assert (agent["id"], agent["sessions"]) == ("sql", 1)
         one = told(await client.call_tool("memory_sessions", {"session_id": "first"}))
         assert [each["content"] for each in one["messages"]] == ["Words of the first."]
 
