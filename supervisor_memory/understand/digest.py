@@ -205,7 +205,9 @@ def _of_user(text: str, hidden: str, answer: str | None, spoken: Set[str]) -> tu
         return "decided", False
     if answer is None or (spoken and _is_pending(hidden)):
         return "next", False
-    return ("next", True) if is_promised else ("asked", False)
+    if is_promised and _takes_up(answer, text, spoken):
+        return "next", True
+    return "asked", False
 
 
 def _of_reply(hidden: str) -> tuple[Section | None, bool]:

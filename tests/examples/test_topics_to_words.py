@@ -14,8 +14,7 @@ def test_each_step_leads_to_the_next() -> None:
         ("user-profile(user)", "From now on show delays in minutes."),
         ("domain-facts(delayed)", "Delayed means arrival more than 15 minutes late."),
     ):
-        topic = overview[overview.index(f"- {kind}: ") :]
-        step = topic[: topic.find("\n- ")]
+        step = overview[overview.index(f"- {kind}: ") :].split("\n- ")[0]
         assert f"record  {record}" in step
         [said] = [line for line in step.splitlines() if "said  * " in line]
         assert said.endswith(record)

@@ -157,3 +157,17 @@ def test_of_much_else_the_newest_is_kept() -> None:
     later = also(many[30:], [], first)
     assert len(first) == len(later) == 24
     assert not {line.message_id for line in later} & {line.message_id for line in first}
+
+
+@pytest.mark.parametrize(
+    ("reply", "section"), [("Good, the annex comes first then.", "next"), ("Its walls are thick.", "asked")]
+)
+def test_what_a_user_says_to_do_is_open_if_the_reply_takes_it_up(reply: str, section: str) -> None:
+    said = [
+        Said("1", "How large is the annex of the library?", is_users=True),
+        Said("2", "The annex has 40 square metres.", is_users=False),
+        Said("3", "I should measure the annex myself.", is_users=True),
+        Said("4", reply, is_users=False),
+    ]
+    [line] = [each for each in digest(said) if each.message_id == "3"]
+    assert line.section == section
