@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,7 +106,7 @@ def test_what_was_said_at_one_moment_is_told_at_once(memory: SupervisorMemory) -
         for number in range(10)
     ]
     memory.add_many(said, user_id="ada")
-    asked = {"user_id": "ada", "session_id": "old", "messages": 2, "with_said": True}
+    asked: dict[str, Any] = {"user_id": "ada", "session_id": "old", "messages": 2, "with_said": True}
     [last] = memory.timeline(**asked)
     [first] = memory.timeline(**asked, until=last.earlier)
     assert (last.said, last.earlier, len(last.entries)) == (10, MONDAY, 5)
