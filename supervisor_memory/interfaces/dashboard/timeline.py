@@ -8,6 +8,7 @@ from supervisor_memory.interfaces.dashboard.visit import Visit
 from supervisor_memory.model.records import Scope
 
 _PAGE: Final = 20
+_ENTRIES: Final = 12  # the latest of each session, where several are told
 
 
 def timeline(visit: Visit) -> Response:
@@ -29,6 +30,7 @@ def timeline(visit: Visit) -> Response:
     )
     return visit.page(
         "timeline.html",
+        most=_ENTRIES,
         chapters=told,
         older=told[-1].session.cursor if len(told) == _PAGE else None,
         asked={

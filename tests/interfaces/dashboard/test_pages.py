@@ -716,6 +716,16 @@ def test_a_long_session_is_read_on_page_by_page(visitor: Visitor, memory: Superv
     assert "said before" not in page
 
 
+def test_beside_others_a_session_is_told_by_its_end(visitor: Visitor, memory: SupervisorMemory) -> None:
+    for number in range(30):
+        memory.add(f"Rule{number} means {number} euros.", user_id="zoe", session_id="busy")
+    memory.add("Rule99 means 99 euros.", user_id="zoe", session_id="calm")
+    page = visitor.get("/dashboard/timeline", user="zoe").text
+    assert [f"Rule{n} means" in page for n in (29, 18, 17, 0, 99)] == [True, True, False, False, True]
+    assert page.count("All of this session") == 1
+    assert "Rule0 means" in visitor.get("/dashboard/timeline", user="zoe", session="busy").text
+
+
 # --- experience
 
 
