@@ -256,6 +256,30 @@ def test_a_user_who_is_erased_while_a_session_is_digested_leaves_nothing(backend
     assert memory.backend.count(Filter("ada", statuses=None, families=(DIGEST_FAMILY,))) == 0
 
 
+def test_a_session_that_is_erased_while_it_is_digested_leaves_nothing(
+    backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = memory_over(backend, queue_worker=False)
+    memory.remember([*EXPORT], FIRST)
+    later(memory)
+
+    def erased_first(*args: Any, **options: Any) -> Record | None:
+        memory.sessions.erase("s1", user_id="ada", confirm=True)
+        return keep_state(*args, **options)
+
+    monkeypatch.setattr("supervisor_memory.upkeep.digest.keep_state", erased_first)
+    list(digesting(memory.services, "ada", small_talk={}))
+    assert memory.backend.count(Filter("ada", statuses=None, families=(DIGEST_FAMILY, SESSION_FAMILY))) == 0
+
+
+def test_a_session_of_one_message_is_digested(backend: MemoryBackend) -> None:
+    memory = memory_over(backend, queue_worker=False)
+    memory.remember([EXPORT[0]], FIRST)
+    later(memory)
+    assert memory.flush()
+    assert "Find out why." in digests(memory)[0].content
+
+
 @pytest.mark.parametrize("words", [EXPORT, (("user", "Hello there!"), ("assistant", "Hello!"))])
 def test_what_was_looked_at_once_is_not_read_at_each_further_session(words: Any, tmp_path: Path) -> None:
     read: list[str] = []

@@ -1,7 +1,9 @@
 """Sessions are listed, named, closed and erased; another user's are out of reach."""
 
 import asyncio
+import threading
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from supervisor_memory.errors import ConfirmationRequired, InvalidContent, Recor
 from supervisor_memory.model.records import Filter, Scope
 from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.stores.sessions import LINES, UNTIL, states_of
+from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.clock import MONDAY, FixedClock
 from supervisor_memory.upkeep.sessions import keep_state
 from tests.opened import STORES, opened
@@ -84,6 +87,27 @@ def test_a_session_is_named_closed_and_opened_again_by_a_message(backend: Memory
     assert backend.count(states_of("ada")) == 1
     with pytest.raises(InvalidContent):
         memory.sessions.rename("t1", "  ", user_id="ada")
+
+
+def test_two_processes_that_close_and_name_a_session_at_once_lose_nothing(tmp_path: Path) -> None:
+    with closing(SqliteBackend(tmp_path)) as first, closing(SqliteBackend(tmp_path)) as second:
+        one, other = memory_over(first), memory_over(second)
+        for number in range(10):
+            session = f"t{number}"
+            say(one, "We go to Rome in May.", session)
+            acts = (
+                lambda s=session: one.sessions.close(s, user_id="ada"),
+                lambda s=session: other.sessions.close(s, user_id="ada"),
+                lambda s=session: other.sessions.rename(s, "The trip", user_id="ada"),
+            )
+            threads = [threading.Thread(target=act) for act in acts]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            row = one.sessions.get(session, user_id="ada")
+            assert (row.name, row.status) == ("The trip", "closed")
+            assert len(first.list(states_of("ada", session), limit=9)) == 1
 
 
 def test_a_session_that_ends_by_a_clock_that_was_set_back_is_closed(backend: MemoryBackend) -> None:
@@ -219,6 +243,10 @@ def test_no_byte_of_an_erased_session_is_left_in_the_files(name: str, tmp_path: 
         say(memory, "The password of the xylophone is quetzalcoatl.", "t-secret")
         say(memory, "I prefer green tea.", "t2")
         memory.sessions.rename("t-secret", "Zanzibar plans", user_id="ada")
+        forward(memory, days=1)
+        assert memory.flush()
+        assert memory.sessions.get("t-secret", user_id="ada").is_digested
+        assert "xylophone" in str(memory.timeline(user_id="ada", with_said=True)).lower()
         memory.search("xylophone", user_id="ada")
         memory.sessions.erase("t-secret", user_id="ada", confirm=True)
         memory.close()
