@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from supervisor_memory.stages.post_retrieval.rerank import cross_encoder, mmr, reranked
     from supervisor_memory.stages.pre_insert.extractors import extracting
     from supervisor_memory.stages.pre_insert.langmem import langmem_extractor
+    from supervisor_memory.stages.pre_insert.specialists import specialist
     from supervisor_memory.stores.journal.store import JournalBackend
     from supervisor_memory.stores.langgraph.store import BaseStoreBackend
     from supervisor_memory.stores.memory.in_memory import InMemoryBackend
@@ -109,6 +110,7 @@ __all__ = [
     "mmr",
     "reranked",
     "review_node",
+    "specialist",
     "why",
 ]
 __all__ += errors.__all__
@@ -129,6 +131,7 @@ _LATER = {
     "mmr": "stages.post_retrieval.rerank",
     "reranked": "stages.post_retrieval.rerank",
     "extracting": "stages.pre_insert.extractors",
+    "specialist": "stages.pre_insert.specialists",
     "langmem_extractor": "stages.pre_insert.langmem",
     "JournalBackend": "stores.journal.store",
     "BaseStoreBackend": "stores.langgraph.store",

@@ -10,7 +10,7 @@ from supervisor_memory.flow import Outcome, Recipe, Remembering, run
 from supervisor_memory.model.records import Source, WriteResult, content_hash
 from supervisor_memory.ports import ReadStore, Services
 from supervisor_memory.stages.pre_insert.gather import heard_of, with_answer
-from supervisor_memory.stages.pre_insert.operations import Answered, Heard, answered, asking
+from supervisor_memory.stages.pre_insert.operations import Answered, Heard, answered, asking, by_functions
 from supervisor_memory.stages.pre_insert.reply import NO_LIST, listed
 from supervisor_memory.stages.pre_insert.specialists import Specialist, open_specialists
 
@@ -77,12 +77,18 @@ class Reflection:
         view = ports.read_store()
         ruled = run(self._recipe.pre_insert, self._said, view)
         said = replace(ruled, verbatim=(), skipped=())
-        if not any(not each.prompt for each in known):  # nobody was asked for what lasts of the user
+        if not any(not each.is_special for each in known):  # nobody was asked for what lasts of the user
             said = replace(said, candidates=())
-        if not view.has_model:
-            return Reflected(said)
         heard = [*heard_of(self._said, view, roles=_ROLES), *self._told_of(outcome, view)]
-        return self._asked(said, heard, known, steps=1 if multi else max_steps, one=not multi)
+        found, functions = by_functions(heard, said.scope, view, specialists=known)
+        done = Reflected(
+            with_answer(said, found, by="function") if functions else said,
+            specialists=tuple(each.key for each in functions),
+            refused=(*found.refused, *map(str, ports.faults)),
+        )
+        if not view.has_model:
+            return done
+        return self._asked(done, heard, known, steps=1 if multi else max_steps, one=not multi)
 
     def _told_of(self, outcome: Outcome | None, view: ReadStore) -> list[Heard]:
         """How it ended, as a line of the exchange."""
@@ -97,14 +103,14 @@ class Reflection:
 
     def _asked(
         self,
-        said: Remembering,
+        done: Reflected,
         heard: Sequence[Heard],
         known: Sequence[Specialist],
         *,
         steps: int,
         one: bool,
     ) -> Reflected:
-        done = Reflected(said)
+        said, functions = done.said, done.specialists
         told: list[str] = []
         while done.steps < steps:
             ports = self._services.ports(self._services.settings.write_timeout_ms)
@@ -124,7 +130,7 @@ class Reflection:
             done = replace(
                 done,
                 steps=done.steps + 1,
-                specialists=tuple(each.key for each in asked.specialists),
+                specialists=(*functions, *(each.key for each in asked.specialists)),
                 is_finished=False,
             )
             if reply is None or (data := listed(reply)) is None:

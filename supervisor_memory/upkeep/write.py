@@ -38,7 +38,7 @@ from supervisor_memory.model.records import (
     check_family,
     family_for,
 )
-from supervisor_memory.ports import Services, guarded
+from supervisor_memory.ports import ReadStore, Services, guarded
 from supervisor_memory.stages.insert.again import decide_again
 from supervisor_memory.stages.insert.merge import strategy_for
 from supervisor_memory.stages.pre_insert import extract
@@ -161,7 +161,8 @@ class Writer:
             prompt: A folder like that of MEMORY_PROMPTS, or its remember.md, in place of it for this call.
 
         Raises:
-            InvalidContent: something is no message, or a message is over 1 MiB; nothing was written.
+            InvalidContent: something is no message, a message is over 1 MiB, or `process` is no function or
+                answers with something else; nothing was written.
             SettingsError: the prompt cannot be read, or lacks a place.
         """
         scope = self.services.scope(Scope(user_id, agent_id, session_id, run_id, task))
@@ -241,8 +242,10 @@ class Writer:
         if prompts is not None:
             services = replace(services, settings=services.settings.model_copy(update={"prompts": prompts}))
         ports = services.ports(services.settings.write_timeout_ms)
-        for operator in (*self.recipe.pre_insert, *(self.recipe.sharpen or ()), *process):
+        for operator in (*self.recipe.pre_insert, *(self.recipe.sharpen or ())):
             said = operator(said, ports.read_store())
+        for operator in process:
+            said = _processed(operator, said, ports.read_store())
         said = replace(said, candidates=tuple(with_metadata(each, extra) for each in said.candidates))
         return self.insert(said, begun=ports.now, is_given=False)[: len(said.candidates)]
 
@@ -500,6 +503,19 @@ def use_of(hits: Hits, answer: str) -> float | None:
     """The share of the different terms of a note's records that an answer has too. None: there were none."""
     told = {term for hit in hits for term in terms(hit.record.content)}
     return round(len(told & set(terms(answer[:_LONGEST_ANSWER]))) / len(told), 4) if told else None
+
+
+def _processed(operator: Gathering, said: Remembering, view: ReadStore) -> Remembering:
+    """What a caller's operator makes of what was gathered. What it raises is the caller's to see."""
+    if not callable(operator):
+        raise InvalidContent(f"process is {type(operator).__name__}; pass a function of what was gathered")
+    made: object = operator(said, view)
+    if isinstance(made, Remembering):
+        return made
+    raise InvalidContent(
+        f"process answered with {type(made).__name__}; it has to answer with what was gathered, changed by "
+        "`dataclasses.replace`"
+    )
 
 
 def _folder(path: Path) -> Path:

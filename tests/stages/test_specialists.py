@@ -1,16 +1,24 @@
 """Specialists are sections of the one call: who is asked, what each may propose, and files of one's own."""
 
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
 
-from supervisor_memory import Outcome, Scope, Settings, SettingsError, SupervisorMemory
+from supervisor_memory import Outcome, Scope, Settings, SettingsError, SupervisorMemory, specialist
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.model.records import Source
 from supervisor_memory.stages.pre_insert.operations import Heard
-from supervisor_memory.stages.pre_insert.specialists import delegate, open_specialists, read_specialist
+from supervisor_memory.stages.pre_insert.specialists import (
+    _REGISTERED,
+    delegate,
+    open_specialists,
+    read_specialist,
+)
 from supervisor_memory.testing.scripted import ScriptedModel
 
 ALL = ("personal", "procedural", "tool", "identity")
@@ -146,6 +154,37 @@ def test_one_operation_in_each_answer_until_there_is_none_left() -> None:
             memory.reflect([("user", said)], user_id="ada", max_steps=0)
 
 
+@pytest.mark.parametrize("multi", [True, False])
+def test_records_are_added_updated_and_deleted_several_in_one_answer_or_one_by_one(*, multi: bool) -> None:
+    said = "Use bars by default. Late means over 20 minutes after all. Forget ARPU. Cities are IATA codes."
+    known = ["Use tables by default.", "Late means over 15 minutes.", "ARPU means average revenue per user."]
+
+    def numbered(messages: Any) -> list[dict[str, Any]]:
+        whole = "\n".join(str(each.text) for each in messages)
+        lines = [re.search(rf"(r\d+): \[.*\] {text}", whole) for text in known]
+        tables, late, arpu = (line[1] for line in lines if line is not None)
+        bars = operation("Use bars by default.", "Use bars by default.", "user-profile", id=tables)
+        later = operation(
+            "Late means over 20 minutes.", "Late means over 20 minutes", "domain-facts", id=late
+        )
+        gone = operation("", "Forget ARPU.", "domain-facts", id=arpu)
+        new = operation("Cities are IATA codes.", "Cities are IATA codes.", "domain-facts")
+        return [{**bars, "do": "update"}, {**later, "do": "update"}, {**gone, "do": "delete"}, new]
+
+    def at(*places: int) -> Any:
+        return lambda messages: AIMessage(reply(*(numbered(messages)[n] for n in places)))
+
+    script = [at(0, 1, 2, 3)] if multi else [at(0), at(1), at(2), at(3), reply()]
+    model = ScriptedModel(script=script)
+    with SupervisorMemory(Settings(embedding_model="none"), llm=model) as memory:
+        for text, kind in zip(known, ("user-profile", "domain-facts", "domain-facts"), strict=True):
+            memory.write(text, user_id="ada", kind=kind)  # type: ignore[arg-type]
+        done = memory.reflect([("user", said)], user_id="ada", multi=multi)
+        assert (done.steps, done.refused) == (1 if multi else 5, ())
+        texts = {each.content for each in memory.get_all(user_id="ada")}
+        assert texts == {"Use bars by default.", "Late means over 20 minutes.", "Cities are IATA codes."}
+
+
 def test_how_it_ended_is_told_and_rates_the_run() -> None:
     model = ScriptedModel(script=[reply()])
     with opened(model, specialists=("procedural",)) as memory:
@@ -213,7 +252,7 @@ def test_a_prompt_that_is_too_long_and_names_that_are_wrong_are_refused(tmp_path
         read_specialist(own(tmp_path, GOOD, "word " * 900))
     with pytest.raises(SettingsError, match="did you mean procedural"):
         open_specialists(("procedurel",))
-    with pytest.raises(SettingsError, match="two specialists are called 'tool'"):
+    with pytest.raises(SettingsError, match="two specialists are called 'tool@1'"):
         open_specialists(("tool", "tool"))
 
 
@@ -239,3 +278,115 @@ def test_add_takes_an_operator_and_a_prompt_of_ones_own(tmp_path: Path) -> None:
             memory.add("Use tables.", user_id="ada", prompt=tmp_path / "other/remember.md")
     assert model.prompts[0].startswith("Mine. ")
     assert not model.prompts[1].startswith("Mine. ")
+
+
+@pytest.fixture
+def colours() -> Iterator[list[list[str]]]:
+    """Two versions of a specialist that is a function, and what the first was given to read."""
+    given: list[list[str]] = []
+
+    @specialist("colours@1", kinds=["domain-facts"], hears=["user"], words=[r"\bcolou?r"])
+    def first(heard: Any) -> Any:
+        given.append([each.text for each in heard])
+        for each in heard:
+            if found := re.search(r"the colour of (\w+) is (\w+)", each.text):
+                yield {"content": f"{found[1]}: {found[2]}", "kind": "domain-facts", "quote": found[0]}
+                yield {"content": "The colour of all is gold.", "kind": "domain-facts", "quote": "not there"}
+                yield {"content": f"{found[1]} for ever", "kind": "user-profile", "quote": found[0]}
+
+    @specialist("colours@2", kinds=["domain-facts"], hears=["user"], review=True)
+    def second(heard: Any) -> Any:
+        raise RuntimeError("a stranger's mistake")
+
+    yield given
+    for key in ("colours@1", "colours@2"):
+        _REGISTERED.pop(key)
+
+
+SAID = "Well, the colour of delays is red, as we agreed."
+
+
+def test_a_function_is_a_specialist_with_the_same_guards_and_without_a_model(colours: Any) -> None:
+    with opened(specialists=("personal", "colours@1")) as memory:
+        done = memory.reflect([("user", SAID), ("assistant", "Noted.")], user_id="ada")
+        assert (done.specialists, done.steps) == (("colours@1",), 0)
+        assert done.refused == ("no-quote", "not-its-kind")
+        (result,) = done.results
+        record = memory.get(result.id)
+        assert (record.content, record.source.source_class) == ("delays: red", "user")
+        assert record.metadata["specialist"] == record.metadata["extracted"]["by"] == "colours@1"
+        assert colours == [[SAID]], "it is given what it hears, and nothing else"
+        assert memory.add([("user", SAID)], user_id="bob")[0].status == "added"
+        memory.remember([("user", SAID), ("assistant", "Noted.")], Scope("eve", session_id="s", run_id="r"))
+        assert memory.flush()
+        assert [each.content for each in memory.get_all(user_id="eve")] == ["delays: red"]
+
+
+def test_versions_stand_side_by_side_and_one_that_fails_takes_nothing_along(colours: Any) -> None:
+    with opened(specialists=("personal", "colours@1", "colours@2")) as memory:
+        done = memory.reflect([("user", SAID)], user_id="ada")
+        assert done.specialists == ("colours@1", "colours@2")
+        assert done.refused[-1] == "specialist.colours.2:RuntimeError"
+        assert [each.content for each in memory.get_all(user_id="ada")] == ["delays: red"]
+        memory.remember([("user", SAID)], Scope("eve", session_id="s", run_id="r"))
+        assert memory.flush()
+        reasons = [row.event["reason"] for row in memory.backend.audit.tail(50) if row.op == "sharpen"]
+        assert reasons == ["specialist.colours.2:RuntimeError"]
+    for named, told in (
+        ("colours", "several specialists 'colours'"),
+        ("no.such.module:colours", "cannot be imported"),
+        (f"{__name__}:heard", "decorate it with"),
+    ):
+        with pytest.raises(SettingsError, match=told):
+            opened(specialists=(named,))
+
+
+def test_a_process_that_has_not_imported_a_function_names_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [
+        "from supervisor_memory import specialist",
+        '@specialist("hats@1", kinds=["domain-facts"], hears=["user"])',
+        "def hats(heard):",
+        "    return [{'content': e.text, 'quote': e.text} for e in heard]",
+    ]
+    (tmp_path / "of_hats.py").write_text("\n".join(lines), "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    try:
+        with opened(specialists=("of_hats:hats",)) as memory:
+            done = memory.reflect([("user", "A fedora is a hat.")], user_id="ada")
+            assert [memory.get(each.id).content for each in done.results] == ["A fedora is a hat."]
+    finally:
+        _REGISTERED.pop("hats@1", None)
+
+
+def test_with_a_model_it_takes_no_part_of_the_call(colours: Any) -> None:
+    model = ScriptedModel(script=[reply()])
+    with opened(model, specialists=("personal", "colours@1")) as memory:
+        done = memory.reflect([("user", SAID)], user_id="ada")
+        assert done.specialists == ("colours@1", "personal@1")
+        assert len(done.results) == 1
+    assert "colours" not in model.prompts[0]
+
+
+@pytest.mark.parametrize(
+    ("key", "options", "told"),
+    [
+        ("colours", {}, "a name and a version"),
+        ("tool@9", {}, "one of ours"),
+        ("x@1", {"kinds": ["facts"]}, "kinds has 'facts'"),
+        ("x@1", {"hears": []}, "hears is empty"),
+        ("x@1", {"words": ["("]}, "words are patterns"),
+    ],
+)
+def test_a_wrong_registration_is_told(key: str, options: Any, told: str) -> None:
+    with pytest.raises(SettingsError, match=told):
+        specialist(key, **{"kinds": ["domain-facts"], "hears": ["user"], **options})(lambda heard: [])
+
+
+def test_an_operator_that_is_none_writes_nothing() -> None:
+    with opened() as memory:
+        for process, told in (("no function", "process is str"), (lambda said, view: None, "NoneType")):
+            with pytest.raises(InvalidContent, match=told):
+                memory.add("Use tables by default.", user_id="ada", process=process)  # type: ignore[arg-type]
+        assert memory.get_all(user_id="ada") == []

@@ -40,6 +40,7 @@ from supervisor_memory.stages.post_retrieval.format import strip_notes
 from supervisor_memory.stages.post_retrieval.rank import SECONDS_A_DAY
 from supervisor_memory.stages.post_retrieval.unsaid import UNSURE
 from supervisor_memory.stages.pre_insert import extract
+from supervisor_memory.stages.pre_insert.specialists import functions_of
 from supervisor_memory.understand.rejection import tally
 from supervisor_memory.understand.sense import ASKED_FROM, sense_of
 from supervisor_memory.understand.statements import Statement, decided, sentences
@@ -421,8 +422,16 @@ class ModelAsked:
 
 
 def sharpen(said: Remembering, view: ReadStore) -> Remembering:
-    """What the model makes of an exchange, in one call. Its nonsense is dropped, never an error."""
-    if said.is_given or not view.has_model:
+    """What functions among the specialists find in an exchange, and then what the model makes of it, in one
+    call. Nonsense of either is dropped, never an error."""
+    if said.is_given:
+        return said
+    if functions_of(view.settings.specialists):
+        from supervisor_memory.stages.pre_insert.operations import by_functions
+
+        found, _ = by_functions(heard_of(said, view), said.scope, view)
+        said = with_answer(said, found, by="function")
+    if not view.has_model:
         return said
     from supervisor_memory.stages.pre_insert.operations import answered, asking
     from supervisor_memory.stages.pre_insert.reply import NO_LIST, listed
@@ -463,9 +472,14 @@ def heard_of(
     return heard
 
 
-def with_answer(said: Remembering, told: "Answered") -> Remembering:
-    """The exchange with what a model made of it, in the place of the rules' candidates that it words anew."""
-    said = said.with_fact(ModelAsked())
+def with_answer(said: Remembering, told: "Answered", *, by: str = "model") -> Remembering:
+    """The exchange with what a model made of it, in the place of the rules' candidates that it words anew.
+
+    Args:
+        by: "model", or "function": then a model is still asked.
+    """
+    if by == "model":
+        said = said.with_fact(ModelAsked())
     ruled = (
         each for each in said.candidates if (each.event, content_hash(each.content)) not in told.given_way
     )
@@ -473,7 +487,7 @@ def with_answer(said: Remembering, told: "Answered") -> Remembering:
     return replace(
         said,
         candidates=(*ruled, *found),
-        unkept=(*said.unkept, *(f"model:{code}" for code in told.refused)),
+        unkept=(*said.unkept, *(f"{by}:{code}" for code in told.refused)),
     )
 
 

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any, Final
 
 from supervisor_memory.compare.slots import Slots
@@ -38,6 +39,7 @@ from supervisor_memory.stages.pre_insert.claim import Operation, Unusable, read_
 from supervisor_memory.stages.pre_insert.specialists import (
     Specialist,
     delegate,
+    functions_of,
     open_specialists,
     sections,
     shaped,
@@ -52,6 +54,8 @@ _MOST_TOKENS = 1_500
 """Tokens of the prompt beside the exchange: rules, examples, schema and records."""
 _KINDS: tuple[Kind, ...] = ("user-profile", "domain-facts", "identity")
 _NEAREST, _MOST_QUERIES, _MOST_SEARCHED = 6, 5, 2_000
+_MOST_FOUND = 50
+"""Operations that are taken of a function."""
 _LONGEST_RECORD = 300  # characters; a longer one would be cut, and an update would lose the rest
 _LEAST_QUOTE, _LEAST_QUOTE_ZH = 4, 2
 _ANOTHERS, _OWN = 0.8, 1 / 3
@@ -139,7 +143,7 @@ def asking(
     if not any(each.text.strip() and not each.is_idle for each in told if each.is_users or not _spoke(told)):
         return None
     known = open_specialists(view.settings.specialists) if specialists is None else specialists
-    needed = delegate(told, known)
+    needed = tuple(each for each in delegate(told, known) if each.reads is None)
     if not needed:
         return None
     special = before + sections(needed)
@@ -209,13 +213,53 @@ class Answered:
     given_way: frozenset[tuple[str | None, str]]
 
 
-def answered(reply: object, asked: Asked, scope: Scope, view: ReadStore) -> Answered:
-    """The operations of an answer as candidates, of which each passes the guards; nonsense is refused."""
+def answered(reply: object, asked: Asked, scope: Scope, view: ReadStore, *, by: str = "model") -> Answered:
+    """The operations of an answer as candidates, of which each passes the guards; nonsense is refused.
+
+    Args:
+        by: Who answered, as records tell it.
+    """
     where = Filter(scope.user_id, ids=tuple(asked.shown.values()))
     records = {each.id: each for each in view.list(where, limit=len(asked.shown))} if asked.shown else {}
-    reader = _Reader(asked, scope, view, records)
+    reader = _Reader(asked, scope, view, records, by)
     sifted = extract.sift(reply, check=reader.read)
     return reader.settled(sifted)
+
+
+def by_functions(
+    heard: Sequence[Heard],
+    scope: Scope,
+    view: ReadStore,
+    *,
+    specialists: Sequence[Specialist] | None = None,
+) -> tuple[Answered, tuple[Specialist, ...]]:
+    """What the functions among the specialists find in an exchange, and which of them were asked.
+
+    Args:
+        specialists: None: those of the settings.
+    """
+    known = functions_of(view.settings.specialists) if specialists is None else specialists
+    functions = tuple(each for each in known if each.reads is not None)
+    if not functions:
+        return Answered((), (), frozenset()), ()
+    told = tuple(_without_refused(heard))
+    needed = delegate(told, functions)
+    every = [_by_function(each, told, scope, view) for each in needed]
+    return Answered(
+        tuple(pair for each in every for pair in each.candidates),
+        tuple(code for each in every for code in each.refused),
+        frozenset().union(*(each.given_way for each in every)),
+    ), needed
+
+
+def _by_function(by: Specialist, told: Sequence[Heard], scope: Scope, view: ReadStore) -> Answered:
+    def read() -> list[dict[str, Any]]:
+        assert by.reads is not None  # only functions are asked here
+        found = by.reads([each for each in told if by.takes(each)])
+        return [{**each, "by": by.key, "do": "add"} for each in islice(found, _MOST_FOUND)]
+
+    found = view.attempt(f"specialist.{by.name}.{by.version}", read)
+    return answered(found or [], Asked("", tuple(told), {}, (by,)), scope, view, by=by.key)
 
 
 @dataclass
@@ -226,6 +270,7 @@ class _Reader:
     scope: Scope
     view: ReadStore
     records: Mapping[str, Record]
+    by: str = "model"
     made: dict[int, tuple[Heard, Sequence[Candidate]]] = field(default_factory=dict)
 
     def read(self, item: Mapping[Any, Any]) -> Candidate | None:
@@ -266,8 +311,9 @@ class _Reader:
         """
         if asks.do == "delete":
             return None
-        named = next((each for each in self.asked.specialists if each.prompt and each.key == asks.by), None)
-        found = named or next((each for each in self.asked.specialists if not each.prompt), None)
+        every = self.asked.specialists
+        named = next((each for each in every if each.is_special and each.key == asks.by), None)
+        found = named or next((each for each in every if not each.is_special), None)
         if found is None or (asks.kind not in found.kinds and (named is not None or asks.kind in _SPECIAL)):
             raise Unusable("not-its-kind")
         return named
@@ -336,7 +382,7 @@ class _Reader:
             event=None if asks.do == "add" else "UPDATE" if asks.do == "update" else "DELETE",
             target=None if record is None else record.id,
         )
-        return extract.noted(found, by="model")
+        return extract.noted(found, by=self.by)
 
     # --- what the rules found in the same sentences
 

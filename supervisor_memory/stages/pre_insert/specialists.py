@@ -2,17 +2,19 @@
 
 A specialist is a TOML file, ours or one's own, with its prompt beside it: what it hears, which kinds of
 records it may propose, which words must be there before it is asked, and whether a person looks at all it
-finds. `delegate` decides which of them an exchange needs, by rules.
+finds. Or it is a function, registered by name@version, which needs no model and passes the same guards.
+`delegate` decides which of them an exchange needs, by rules.
 """
 
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast, get_args
 
 from supervisor_memory.errors import SettingsError
 from supervisor_memory.language.tokens import count_tokens
@@ -38,7 +40,11 @@ _MOST_TOKENS: Final = 200
 """Tokens of a specialist's prompt: together they fit into the call."""
 _MOST: Final = 8
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}\Z")
+_KEY: Final = re.compile(r"(?P<name>[a-z][a-z0-9_-]{0,39})@(?P<version>[A-Za-z0-9._-]{1,40})\Z")
 _LONGEST_READ: Final = 8_000
+Reads: TypeAlias = "Callable[[Sequence[Heard]], Iterable[Mapping[str, Any]]]"
+"""A specialist that is a function: what it hears of an exchange → operations, as a model answers with them:
+`content`, `kind`, `quote`, and `subject` and `attribute` where there are any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,7 @@ class Specialist:
         prompt: What a model is asked to look for; "": it is the prompt of the call itself.
         words: One must be found in what it hears; none: it is always needed.
         review: Whether a person looks at all it finds.
+        reads: The function that looks, in the place of a model.
     """
 
     name: str
@@ -60,6 +67,12 @@ class Specialist:
     prompt: str = ""
     words: tuple["re.Pattern[str]", ...] = field(default=(), compare=False)
     review: bool = False
+    reads: "Reads | None" = field(default=None, compare=False)
+
+    @property
+    def is_special(self) -> bool:
+        """Whether it has a section or a function of its own; the one that has none is the prompt itself."""
+        return bool(self.prompt) or self.reads is not None
 
     @property
     def key(self) -> str:
@@ -121,31 +134,131 @@ def _copied(value: Any) -> Any:
     return [_copied(each) for each in value] if isinstance(value, list) else value
 
 
-def open_specialists(named: Sequence[str]) -> tuple[Specialist, ...]:
-    """The specialists of a setting: names of ours, or paths of files, ours first read once.
+_REGISTERED: Final[dict[str, Specialist]] = {}
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def specialist(
+    key: str,
+    *,
+    kinds: Sequence[Kind],
+    hears: Sequence[SourceClass],
+    words: Sequence[str] = (),
+    review: bool = False,
+) -> Callable[[F], F]:
+    """Register a function as a specialist, as which MEMORY_SPECIALISTS and `reflect` can name it.
+
+    The function is given what it hears of an exchange (`text`, `who`, `at`, `source` of each message), and
+    answers with operations: `{"content", "kind", "quote", "subject", "attribute"}`, the quote word for word
+    from one of these messages. They pass the guards that a model's operations pass. It is asked in the
+    background and by `add` and `reflect`, with a model and without; where it fails, the rest goes on and the
+    audit says so.
+
+    Args:
+        key: Its name and version, such as "colours@2". Versions can stand side by side.
+        kinds, hears, words, review: As in a specialist's file.
 
     Raises:
-        SettingsError: there is no such name or file, a file is wrong, or two have the same name.
+        SettingsError: the key or something else of it is wrong, or another function has that key.
+    """
+    named = _KEY.match(key) if isinstance(key, str) else None
+    if named is None:
+        raise SettingsError(
+            f"{str(key)[:60]!r} is no specialist; use a name and a version, such as 'colours@2'"
+        )
+    if named["name"] in {path.stem for path in OURS.glob("*.toml")}:
+        raise SettingsError(f"{named['name']!r} is one of ours; choose another name", name=named["name"])
+    for what, given, known in (("kinds", kinds, KINDS), ("hears", hears, get_args(SourceClass))):
+        if not given or (bad := next((each for each in given if each not in known), None)) is not None:
+            told = f"has {bad!r}" if given else "is empty"
+            raise SettingsError(f"specialist {key}: {what} {told}; use {', '.join(known)}", key=what)
+    try:
+        patterns = tuple(re.compile(each, re.IGNORECASE) for each in words)
+    except (re.error, TypeError) as error:
+        raise SettingsError(f"specialist {key}: words are patterns: {error}", key="words") from error
+
+    def registered(function: F) -> F:
+        if not callable(function):
+            raise SettingsError(f"specialist {key} is {type(function).__name__}; decorate a function")
+        there = _REGISTERED.get(key)
+        if there is not None and _place(there.reads) != _place(function):
+            raise SettingsError(
+                f"another function is the specialist {key}; give it another version", name=key
+            )
+        made = Specialist(named["name"], tuple(kinds), tuple(hears), named["version"], "", patterns, review)
+        _REGISTERED[key] = replace(made, reads=function)
+        return function
+
+    return registered
+
+
+def _place(function: Any) -> tuple[str, str]:
+    return getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
+
+
+def functions_of(named: Sequence[str]) -> tuple[Specialist, ...]:
+    """The functions among the specialists of a setting."""
+    return tuple(each for name in named if (each := _function(name)) is not None)
+
+
+def _function(named: str) -> Specialist | None:
+    if ":" in named and not named.endswith(".toml"):
+        return _imported(named)
+    if "@" in named:
+        return _REGISTERED.get(named)
+    found = [each for each in _REGISTERED.values() if each.name == named]
+    if len(found) > 1:
+        keys = ", ".join(each.key for each in found)
+        raise SettingsError(f"there are several specialists {named!r}; name one of {keys}", name=named)
+    return found[0] if found else None
+
+
+def _imported(named: str) -> Specialist:
+    """The function at "package.module:name", for processes that have not imported it."""
+    module, _, name = named.partition(":")
+    try:
+        function = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise SettingsError(f"the specialist {named!r} cannot be imported: {error}", name=named) from error
+    found = next((each for each in _REGISTERED.values() if each.reads is function), None)
+    if found is None:
+        raise SettingsError(f"{named!r} is no specialist; decorate it with `specialist`", name=named)
+    return found
+
+
+def open_specialists(named: Sequence[str]) -> tuple[Specialist, ...]:
+    """The specialists of a setting: names of ours, keys or places of functions, or paths of files.
+
+    A file is read once. Versions of one specialist can stand side by side.
+
+    Raises:
+        SettingsError: there is no such name or file, a file is wrong, or one is named twice.
     """
     found = tuple(_opened(each) for each in named)
     if len(found) > _MOST:
         raise SettingsError(f"{len(found)} specialists are too many for one call; name {_MOST} at most")
-    names = [each.name for each in found]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise SettingsError(f"two specialists are called {twice!r}; give each a name of its own", name=twice)
+    keys = [each.key for each in found]
+    if twice := next((key for key in keys if keys.count(key) > 1), None):
+        raise SettingsError(f"two specialists are called {twice!r}; give one another name", name=twice)
     return found
 
 
 def _opened(named: str) -> Specialist:
-    ours = {path.stem: path for path in OURS.glob("*.toml")}
-    if named in ours:
-        return read_specialist(ours[named])
+    if (function := _function(named)) is not None:
+        return function
     path = Path(named)
-    if path.suffix != ".toml":
-        near = difflib.get_close_matches(named, ours, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"use {', '.join(sorted(ours))}, or a .toml file"
-        raise SettingsError(f"there is no specialist {named!r}; {hint}", name=named)
-    return read_specialist(path)
+    if path.suffix == ".toml":
+        return read_specialist(path)
+    ours = {each.stem: each for each in OURS.glob("*.toml")}
+    name, _, version = named.partition("@")
+    if name in ours:
+        found = read_specialist(ours[name])
+        if version in ("", found.version):
+            return found
+    near = difflib.get_close_matches(named, [*ours, *_REGISTERED], n=1)
+    known = ", ".join((*sorted(ours), *sorted(_REGISTERED)))
+    hint = f"did you mean {near[0]}?" if near and near[0] != named else f"use {known}, or a .toml file"
+    raise SettingsError(f"there is no specialist {named!r}; {hint}", name=named)
 
 
 @lru_cache(maxsize=64)

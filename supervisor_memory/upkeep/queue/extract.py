@@ -43,9 +43,13 @@ def heard(events: Sequence[Event]) -> "tuple[Heard, ...]":
     )
 
 
-def by_model(events: Sequence[Event], told: "Answered") -> Iterator[Remembering]:
-    """A model's statements, by the event they come from. The first also has the codes of refused items."""
-    left_out = tuple(f"model:{code}" for code in told.refused)
+def by_model(events: Sequence[Event], told: "Answered", *, by: str = "model") -> Iterator[Remembering]:
+    """A model's statements, by the event they come from. The first also has the codes of refused items.
+
+    Args:
+        by: "function", where functions among the specialists found them.
+    """
+    left_out = tuple(f"{by}:{code}" for code in told.refused)
     for event in events:
         theirs = (each for place, each in told.candidates if place.id == event.id)
         if (said := _remembering(event, list(storable(theirs)), left_out)) is not None:

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -22,6 +22,7 @@ from supervisor_memory.model.records import AuditEvent, Message, Scope, SourceCl
 from supervisor_memory.ports import Ports, Services, guarded
 from supervisor_memory.stages.post_retrieval.format import strip_notes
 from supervisor_memory.stages.pre_insert.reply import NO_LIST, listed
+from supervisor_memory.stages.pre_insert.specialists import functions_of
 from supervisor_memory.understand.statements import is_small_talk
 from supervisor_memory.upkeep.queue import extract as reading
 from supervisor_memory.upkeep.queue.capture import Capture, masked
@@ -167,12 +168,13 @@ class Queue:
         return guarded(take, otherwise=lambda error: self._missed(scope, error))
 
     def heard(self, said: Remembering, done: Remembering, *, at: float) -> None:
-        """Queue the messages and the outcome of a turn for the model; without a model, do nothing.
+        """Queue the messages and the outcome of a turn for the model and for functions among the specialists;
+        without either, do nothing.
 
         Args:
             said, done: The turn as it came, and as the rules remembered it.
         """
-        if self.services.complete is None:
+        if self.services.complete is None and not functions_of(self._settings.specialists):
             return
         events = self._said(said, done, at)
         guarded(lambda: self._add(events), otherwise=lambda error: self._missed(said.scope, error))
@@ -313,11 +315,27 @@ class Queue:
         for event in batch.events:
             if (said := reading.by_rules(event)) is not None and not self._keep(file, batch, said):
                 return
+        if functions_of(self._settings.specialists):
+            for said in self._by_functions(batch, seconds):
+                if not self._keep(file, batch, said):
+                    return
         if self.services.complete is not None and (told := self._answered(file, batch, seconds)) is not None:
             for said in reading.by_model(batch.events, told):
                 if not self._keep(file, batch, said):
                     return
         file.finish(batch, now=self._clock())
+
+    def _by_functions(self, batch: Batch, seconds: float) -> Iterator[Remembering]:
+        """What functions among the specialists find; where one fails, the audit says so."""
+        from supervisor_memory.stages.pre_insert.operations import by_functions
+
+        ports = Ports(self.services, seconds=seconds, now=self._clock())
+        scope = batch.events[0].scope
+        heard = reading.heard(batch.events)
+        told, _ = by_functions(heard, replace(scope, agent_id=None), ports.read_store())
+        if ports.degraded:
+            self._report(scope, "sharpen", "degraded", ports.reasons)
+        return reading.by_model(batch.events, told, by="function")
 
     def _unread(self, file: QueueFile, batch: Batch, error: BaseException) -> None:
         is_others = isinstance(error, (BackendError, DeadlineExceeded, _CutShortError))
