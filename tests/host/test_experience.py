@@ -1,5 +1,6 @@
 """What a tool call that failed teaches is told to the agent that calls the tool, and to nobody else."""
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -226,3 +227,43 @@ def test_experience_can_be_switched_off() -> None:
         graph, _ = crew(memory, analyst=model(*failing_first(), label="a"))
         graph.invoke(asking("Which delays?", user_id="ada"), config())
         assert guidelines(memory) == []
+
+
+def offering() -> tuple[ScriptedModel, list[dict[str, str]]]:
+    """A model that keeps the descriptions of the tools that each call offers."""
+    offered: list[dict[str, str]] = []
+
+    class Reading(ScriptedModel):
+        def bind_tools(self, tools: Any, **more: Any) -> Any:
+            offered.append({each.name: each.description for each in tools})
+            return super().bind_tools(tools, **more)
+
+    return Reading(script=[]), offered
+
+
+@pytest.mark.parametrize("how", ["sync", "async"])
+async def test_with_the_middleware_the_tool_says_its_guideline_in_its_description(
+    memory: SupervisorMemory, how: str
+) -> None:
+    before = {each.name: each.description for each in (run_sql, draw)}
+
+    async def work(name: str, user: str, thread: str, *script: Any) -> list[dict[str, str]]:
+        chat, offered = offering()
+        chat.script += script
+        agent = create_agent(chat, [run_sql, draw], name=name, middleware=[memory.middleware(agent_id=name)])
+        asked: Any = {"messages": [("user", "Which flights had a delay?")]}
+        where: Any = {"configurable": {"user_id": user, "thread_id": thread}}
+        await (
+            agent.ainvoke(asked, where) if how == "async" else asyncio.to_thread(agent.invoke, asked, where)
+        )
+        return offered
+
+    first = await work("analyst", "ada", "t1", *failing_first())
+    assert first[0] == before, "nothing is known yet"
+    again = await work("analyst", "ada", "t2", "done")
+    assert again[0]["run_sql"].startswith(f"{before['run_sql']}\n")
+    assert TOLD in again[0]["run_sql"]
+    assert again[0]["draw"] == before["draw"]
+    for name, user in (("clerk", "ada"), ("analyst", "bob")):
+        assert (await work(name, user, f"t-{name}-{user}", "done"))[0] == before
+    assert {each.name: each.description for each in (run_sql, draw)} == before

@@ -21,8 +21,10 @@ from supervisor_memory.host.run.identity import Resolver, acting
 from supervisor_memory.host.run.state import as_keys, without_calls
 from supervisor_memory.host.tools import build_tools
 from supervisor_memory.host.ways_in.calls import ToolCalls
+from supervisor_memory.host.ways_in.described import with_guidelines
 from supervisor_memory.host.ways_in.observing import Result
 from supervisor_memory.model.records import check_name
+from supervisor_memory.ports import guarded
 
 try:
     from langchain.agents.middleware import AgentMiddleware
@@ -163,9 +165,20 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         prompt = [*([] if system is None else [system]), *request.messages]
         new = placed(prompt, told.note, placement=told.placement, anchors=told.anchors)
         told.is_delivered = True
+        request = self._guided(request, visit)
         if isinstance(new[0], SystemMessage):
             return request.override(system_message=new[0], messages=_any(new[1:])), visit
         return request.override(messages=_any(new)), visit
+
+    def _guided(self, request: ModelRequest[Any], visit: Visit) -> ModelRequest[Any]:
+        """The call with the guidelines of the note in the descriptions of their tools, in copies of these."""
+        tools = guarded(
+            lambda: with_guidelines(
+                request.tools, visit.note.hits, count=self._hooks.memory.services.count_tokens
+            ),
+            otherwise=lambda error: None,
+        )
+        return request if tools is None else request.override(tools=tools)
 
     def _deliver(self, visit: Visit | None) -> None:
         if visit is not None:
