@@ -261,8 +261,8 @@ class Settings(BaseSettings):
     specialists: tuple[str, ...] = _named(
         "MEMORY_SPECIALISTS",
         ("personal",),
-        "What MEMORY_LLM looks for: personal, procedural, tool, identity, or paths of .toml files of your own; see "
-        "docs/specialists.md.",
+        "What is looked for: by MEMORY_LLM personal, procedural, tool, identity, or paths of .toml files of your own; "
+        "without it functions of your own, as name@version or package.module:name. See docs/specialists.md.",
     )
     experience: bool = _named(
         "MEMORY_EXPERIENCE",
@@ -272,6 +272,12 @@ class Settings(BaseSettings):
     )
     experience_days: float = _named(
         "MEMORY_EXPERIENCE_DAYS", 180, "Days a lesson is told after it was learned or held last.", gt=0
+    )
+    team: str = _named(
+        "MEMORY_TEAM",
+        "",
+        "Name of the team whose users all read what a person has promoted for it; empty: nothing is shared. See "
+        "docs/sharing.md.",
     )
     queue_worker: bool = _named(
         "MEMORY_QUEUE_WORKER",
@@ -503,6 +509,11 @@ class Settings(BaseSettings):
             raise ValueError(f"{bad[0]} is outside [0, 1]")
         return value
 
+    @field_validator("team", mode="after")
+    @classmethod
+    def _is_a_name(cls, value: str) -> str:
+        return check_name(value, what="team") if value else value
+
     @field_validator("namespaces", mode="after")
     @classmethod
     def _are_families(cls, value: Mapping[str, str]) -> Mapping[str, str]:
@@ -519,7 +530,7 @@ class Settings(BaseSettings):
 
 _AT_THE_DOOR: Final = (
     *("backend", "path", "qdrant", "recipe", "redact", "phone", "embedding", "server", "llm", "prompts"),
-    *("enabled", "namespaces", "dual_write", "tracing", "trace", "queue"),
+    *("enabled", "namespaces", "team", "dual_write", "tracing", "trace", "queue"),
 )
 """How the settings begin that a recipe may not set."""
 

@@ -281,7 +281,12 @@ class Hooks(Beginnings):
 
         def look() -> bool:
             view = ports.read_store()
-            known = view.list(Filter(user_id=scope.user_id, ids=note.ids), limit=len(note.ids))
+            owners = {scope.user_id, *(hit.record.user_id for hit in note.hits)}
+            known = [
+                each
+                for owner in owners
+                for each in view.list(Filter(user_id=owner, ids=note.ids), limit=len(note.ids))
+            ]
             return len(known) == len(note.ids) and not what_became(quoted, view).untold
 
         return self.memory.bridge.within(ports.left(), look)

@@ -210,6 +210,8 @@ SESSION_FAMILY = "session_messages"
 """The family of verbatim messages, which notes quote. A search reads it if its name or layer is given."""
 DIGEST_FAMILY = "session_digests"
 """The family of the states of sessions: name, end and digest. It is read if its name or layer is given."""
+TEAM = "team:"
+"""How the owner of records begins that a team shares. No user has such an id, so nobody acts as a team."""
 MAX_CONTENT_BYTES = 64 * 1024
 MAX_MESSAGE_BYTES = 1024 * 1024
 """A message over this is refused; a message over `MAX_CONTENT_BYTES` is kept in parts."""
@@ -263,6 +265,12 @@ def _checked_name(value: str, what: str) -> str:
     if what == "user id" and value.lower() in _NOT_USERS:
         raise MissingUser(
             f"{what} is the word {value!r}, which stands for nobody; pass a real id", value=value
+        )
+    if what == "user id" and value.startswith(TEAM):
+        raise InvalidName(
+            f"{what} {value[:40]!r} is a team's: nobody acts as a team, and `memory.review.promote` alone "
+            "gives it something to read; use another id",
+            value=value,
         )
     hidden = (UNSEEN if what == "user id" else HIDDEN).search(value)
     bad = hidden[0] if hidden else next((c for c in value if unicodedata.category(c) in _NOT_IN_NAMES), None)

@@ -16,6 +16,7 @@ from supervisor_memory.errors import InvalidContent, SupervisorMemoryError
 from supervisor_memory.model.arguments import DEEPEST, FIRST_MOMENT, LAST_MOMENT, check_shape
 from supervisor_memory.model.records import (
     MAX_CONTENT_BYTES,
+    TEAM,
     Kind,
     Layer,
     Record,
@@ -239,7 +240,7 @@ def _check_namespace(namespace: list[str]) -> None:
     family, user_id, *task = namespace
     if family != _ELSEWHERE or not _NOBODY.match(user_id):
         check_family(family)
-        check_name(user_id, what="user id")
+        check_name(user_id.removeprefix(TEAM), what="user id")
     if task and not _NOBODY.match(task[0]):
         check_name(task[0], what="task")
 

@@ -12,6 +12,7 @@ from supervisor_memory.stages.pre_insert.gather import gather, keep_messages, sh
 from supervisor_memory.stages.pre_retrieval.route import route_turn, write_query
 from supervisor_memory.stages.retrieval.guidelines import add_guidelines
 from supervisor_memory.stages.retrieval.search import add_standing, newest, search_store
+from supervisor_memory.stages.retrieval.shared import add_shared
 
 RECENT = Recipe(
     name="recent",
@@ -26,7 +27,7 @@ RECENT = Recipe(
 DEFAULT = Recipe(
     name="default",
     pre_retrieval=(route_turn, write_query),
-    retrieval=(search_store, add_standing, add_guidelines),
+    retrieval=(search_store, add_shared, add_standing, add_guidelines),
     post_retrieval=(rank, drop_already_said, gate, add_joined, add_said, format_note),
     pre_insert=(gather, keep_messages),
     insert=(place,),

@@ -30,6 +30,7 @@ from supervisor_memory.stages.pre_insert.gather import gather, keep_messages, sh
 from supervisor_memory.stages.pre_retrieval.route import route_turn, write_query
 from supervisor_memory.stages.retrieval.guidelines import add_guidelines
 from supervisor_memory.stages.retrieval.search import add_standing, search_store
+from supervisor_memory.stages.retrieval.shared import add_shared
 
 Stage: TypeAlias = Literal[
     "pre_retrieval", "retrieval", "post_retrieval", "pre_insert", "insert", "post_insert", "sharpen", "upkeep"
@@ -151,6 +152,7 @@ OPERATORS: Final[Mapping[str, Registered]] = MappingProxyType(
         "write_query": Registered("pre_retrieval", write_query),
         "search_by": Registered("pre_retrieval", _signals, is_made=True, after=("write_query",)),
         "search_store": Registered("retrieval", search_store),
+        "add_shared": Registered("retrieval", add_shared, after=("search_store",)),
         "add_guidelines": Registered("retrieval", add_guidelines),
         "add_standing": Registered("retrieval", add_standing),
         "newest": Registered("retrieval", _newest, is_made=True),

@@ -1,24 +1,43 @@
 """The review desk, `SupervisorMemory.review`: proposals that wait for a person, and decisions on them."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, ParamSpec, TypeVar, Unpack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, Unpack
 
 from supervisor_memory.bridge import twin
-from supervisor_memory.errors import AlreadyReviewed, Conflict, IdentityError, InvalidContent, RecordNotFound
+from supervisor_memory.errors import (
+    AlreadyReviewed,
+    Conflict,
+    IdentityError,
+    InvalidContent,
+    RecordNotFound,
+)
 from supervisor_memory.model.arguments import as_metadata, check_amount, check_login
-from supervisor_memory.model.records import Filter, Record, Scope, Source, WriteResult, check_content
+from supervisor_memory.model.records import (
+    AuditEvent,
+    Filter,
+    Record,
+    Scope,
+    Source,
+    WriteResult,
+    check_content,
+)
 from supervisor_memory.ports import Ports, Services
-from supervisor_memory.review import sweep, undo
+from supervisor_memory.review import promotion, sweep, undo
+from supervisor_memory.review.promotion import OnErase, Promotion
 from supervisor_memory.review.proposal import Approval, Insert, Proposal, event, foreseen, unfit
 from supervisor_memory.review.sweep import Selected, Sweep, Swept, Which
 from supervisor_memory.stages.insert.doubt import REVIEW
 from supervisor_memory.stages.insert.merge import strategy_for
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.telemetry import of_one, of_write, spanned
-from supervisor_memory.upkeep.edit import Curator, need_all
+from supervisor_memory.upkeep.edit import Curator, again_when_late, need_all
 from supervisor_memory.wiring.trail import Trail
+
+if TYPE_CHECKING:
+    from supervisor_memory.review.markdown import Exported, Plan
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -27,7 +46,7 @@ _SWEEP_MS: Final = 300_000
 _LONGEST_REASON: Final = 1_000
 _ROWS: Final = 20
 _SET_ASIDE: Final = ("stale", "deleted", "compressed")
-_DECISIONS: Final = ("approve", "edit", "reject", "quarantine", "roll-back", "delete", "restore")
+_DECISIONS: Final = ("approve", "edit", "reject", "promote", "quarantine", "roll-back", "delete", "restore")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +211,109 @@ class Desk:
             else:
                 self.revert(id_, version=before, reviewer=login)
 
+    def preview_promotion(self, id: str, *, user_id: str | None = None) -> Promotion:
+        """What `promote` would give the team to read, who would read it, and what speaks against it.
+
+        Raises:
+            SettingsError: what finds personal data is not installed.
+            InvalidContent: MEMORY_TEAM is empty, or it is about a user, or is no statement.
+            RecordNotFound: there is no such record in use, or it is another user's.
+        """
+        ports = self._ports()
+        record = self.curator.own(id, user_id, ports)
+        self.trail.seen("review", (record,), by_operator=user_id is None)
+        return promotion.foreseen(record, self.services, ports.read_store())
+
+    def promote(
+        self,
+        id: str,
+        *,
+        reviewer: str,
+        on_erase: OnErase,
+        names_ok: Collection[str] = (),
+        user_id: str | None = None,
+    ) -> WriteResult:
+        """Share a definition or a guideline with all users of MEMORY_TEAM, as a copy without its user.
+
+        `undo` takes it back; so does `delete`, and `restore` brings it back again.
+
+        Args:
+            on_erase: What becomes of the copy when its author is erased: it is erased as well, or it is
+                anonymous from now on, and stays.
+            names_ok: What of the preview's `names` is no person.
+
+        Raises:
+            InvalidContent: it holds personal data, or names that were not passed as `names_ok`, or as in
+                `preview_promotion`.
+            SettingsError, RecordNotFound: as in `preview_promotion`.
+            InvalidName: `reviewer` is no login.
+        """
+        by = check_login(reviewer)
+
+        def once() -> WriteResult:
+            ports = self._ports()
+            record = self.curator.own(id, user_id, ports)
+            view = ports.deciding()
+            return promotion.promoted(
+                record, self.services, view, on_erase=on_erase, reviewer=by, names_ok=names_ok
+            )
+
+        return again_when_late(once)
+
+    def shared(self, *, limit: int = 100) -> list[Record]:
+        """What MEMORY_TEAM shares, the last promoted first.
+
+        Raises:
+            InvalidContent: MEMORY_TEAM is empty.
+        """
+        owner, ports = promotion.team_of(self.services), self._ports()
+        found = ports.read_store().list(Filter(owner), limit=check_amount(limit, what="limit"))
+        need_all(ports)
+        self.trail.seen("list", found, by_operator=True)
+        return [*found]
+
+    def export_markdown(self, folder: str | Path, *, user_id: str) -> "Exported":
+        """Write what is remembered of a user into a folder, a Markdown file a record, to edit it in git.
+
+        Files that somebody has edited are kept, and named; those of records that are gone are removed.
+
+        Raises:
+            SettingsError, OSError: the folder cannot be written.
+        """
+        from supervisor_memory.review import markdown
+
+        whose = Scope(user_id).user_id
+        records = [each for each in self.curator.every(markdown.whole(whose)) if markdown.exportable(each)]
+        self.trail.seen("export", records, by_operator=False)
+        self.trail.report(
+            AuditEvent("memory.export", user_id=whose, actor="operator", detail={"to": "markdown"})
+        )
+        ports = self._ports()
+        return markdown.export(
+            Path(folder), records, lambda id_: ports.store(self.services.backend.versions, id_)
+        )
+
+    def import_markdown(
+        self, folder: str | Path, *, user_id: str, reviewer: str, dry_run: bool = True
+    ) -> "Plan":
+        """Take what was edited in a folder of Markdown files: texts changed, new, or with `delete: true`.
+
+        A file that was edited from an older version than the record is at is a conflict: it is told, and
+        neither the file nor the record changes. A file that is missing changes nothing.
+
+        Args:
+            dry_run: Only tell what would be done: `print(plan)` shows it as a diff.
+
+        Raises:
+            SettingsError: there is no such folder.
+            InvalidName: `reviewer` is no login.
+        """
+        from supervisor_memory.review.markdown import Importer
+
+        by, whose = check_login(reviewer), Scope(user_id).user_id
+        importer = Importer(whose, self.curator, self.insert, self._ports, self.services.redactor.text)
+        return importer.plan(Path(folder)) if dry_run else importer.apply(Path(folder), reviewer=by)
+
     def quarantine(
         self, *, user_id: str, reviewer: str, dry_run: bool = False, **which: Unpack[Which]
     ) -> Swept:
@@ -238,6 +360,11 @@ class Desk:
     arestore = twin(restore)
     arevert = twin(revert)
     aundo = twin(undo)
+    aexport_markdown = twin(export_markdown)
+    aimport_markdown = twin(import_markdown)
+    apreview_promotion = twin(preview_promotion)
+    apromote = twin(promote)
+    ashared = twin(shared)
     aquarantine = twin(quarantine)
     arelease = twin(release)
     aroll_back = twin(roll_back)

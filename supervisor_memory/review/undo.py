@@ -40,7 +40,7 @@ _SAYS_SOMETHING: Final[tuple[Status, ...]] = ("active", "pending")
 _RESTORED: Final[tuple[Status, ...]] = ("deleted", "stale", "compressed")
 
 
-_DECISIONS: Final = ("approve", "edit", "reject")
+_DECISIONS: Final = ("approve", "edit", "reject", "promote")
 _MOST_ROWS: Final = 200
 
 
@@ -49,7 +49,7 @@ class Decision:
     """A decision on a proposal, read from the audit log.
 
     Args:
-        op: "approve", "edit" or "reject".
+        op: "approve", "edit", "reject" or "promote".
         changed: Record id → (its version before, None for a new record; its version after).
     """
 

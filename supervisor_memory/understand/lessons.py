@@ -6,6 +6,7 @@ anybody's guideline. What a person should look at first is named by `doubts`.
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,6 +44,8 @@ _LEAST_ALIKE: Final = 0.4
 _GAP: Final = 2
 """Words between two differences that are told as one."""
 _MOST_RUNS: Final = 10
+_MOST_ASKED: Final = 24
+"""Terms of tasks that are kept with a lesson."""
 _LEAST_KNOWN: Final = 0.6
 """The least share of known words in an error's sentence for its values to be taken without review.
 Words that hold any sentence together do not count."""
@@ -114,6 +117,7 @@ class Lesson:
         held, failed: How often a call that did as it says worked, and failed.
         helped, hurt: How often a run in which it was learned or told was rated well, and badly.
         at: When it was learned or held last, in seconds since 1970.
+        asked: Terms of the tasks in which it was learned, by which it is chosen for another; told to nobody.
     """
 
     edits: tuple[Edit, ...]
@@ -125,6 +129,7 @@ class Lesson:
     helped: int = 0
     hurt: int = 0
     at: float = 0.0
+    asked: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[tuple[str, str | None, str | None], ...]:
@@ -139,7 +144,7 @@ class Lesson:
         """The lesson as it is kept in a record's metadata."""
         edits = [[each.argument, each.before, each.after] for each in self.edits]
         values = {name: getattr(self, name) for name in Lesson.__slots__}
-        return {**values, "edits": edits, "runs": list(self.runs)}
+        return {**values, "edits": edits, "runs": list(self.runs), "asked": list(self.asked)}
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> "Lesson | None":
@@ -147,8 +152,9 @@ class Lesson:
         try:
             edits = tuple(Edit(str(a), _text(b), _text(c)) for a, b, c in told["edits"])
             counts = {n: int(told.get(n, 0)) for n in ("times", "held", "failed", "helped", "hurt")}
-            runs = tuple(map(str, told.get("runs", ())))
-            return cls(edits, str(told.get("error", "")), runs, at=float(told.get("at", 0.0)), **counts)
+            runs, asked = (tuple(map(str, told.get(name, ()))) for name in ("runs", "asked"))
+            at = float(told.get("at", 0.0))
+            return cls(edits, str(told.get("error", "")), runs, at=at, asked=asked, **counts)
         except (KeyError, TypeError, ValueError):
             return None
 
@@ -161,7 +167,7 @@ def _text(value: object) -> str | None:
 
 
 def learned(
-    failed: Sequence[Call], worked: Call, *, run: str | None = None, at: float = 0.0
+    failed: Sequence[Call], worked: Call, *, run: str | None = None, at: float = 0.0, asked: str = ""
 ) -> Lesson | None:
     """The lesson of failed calls and a working call; None: they teach nothing.
 
@@ -175,7 +181,8 @@ def learned(
         edits = differences(call, worked, said="\n".join(errors))
         if edits:
             told = essence(call.error or "", (call, worked))
-            return Lesson(edits, told, () if run is None else (run,), at=at)
+            words = tuple(dict.fromkeys(terms(asked)))[:_MOST_ASKED]
+            return Lesson(edits, told, () if run is None else (run,), at=at, asked=words)
     return None
 
 
@@ -446,12 +453,23 @@ def with_lesson(known: Sequence[Lesson], new: Lesson) -> tuple[Lesson, ...]:
     if again is not None:
         runs = tuple(dict.fromkeys((*again.runs, *new.runs)))[-_MOST_RUNS:]
         fresh = replace(again, edits=new.edits, runs=runs, times=again.times + 1, at=new.at)
-        fresh = replace(fresh, error=new.error or again.error)
+        words = tuple(dict.fromkeys((*new.asked, *again.asked)))[:_MOST_ASKED]
+        fresh = replace(fresh, error=new.error or again.error, asked=words)
     else:
         fresh = new
     others = [each for each in known if each.key != new.key and not _is_contradicted(each, new)]
     kept = sorted(others, key=lambda each: (each.held + each.times, each.at), reverse=True)
     return (fresh, *kept[: MOST_LESSONS - 1])
+
+
+def beside(own: Sequence[Lesson], others: Sequence[Lesson]) -> tuple[Lesson, ...]:
+    """The lessons of others of the same tool that one's own neither say nor contradict."""
+    keys = {each.key for each in own}
+    return tuple(
+        each
+        for each in others
+        if each.key not in keys and not any(_is_contradicted(each, mine) for mine in own)
+    )
 
 
 def _is_contradicted(old: Lesson, new: Lesson) -> bool:
@@ -582,16 +600,41 @@ def _together(lessons: Sequence[Lesson], words: Mapping[str, str], errors: Colle
     return words["between"].join(parts)
 
 
-def fitting(lessons: Sequence[Lesson], asked: Sequence[str], *, tongue: str = "en") -> tuple[Lesson, ...]:
-    """A tool's lessons: by words shared with the task, then by times held.
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task, and how much each of its terms tells about which of an agent's lessons it needs.
 
-    Args:
-        asked: The terms of the task.
+    A term of a few lessons tells more than one of many, and one that no lesson has tells nothing.
     """
-    words = frozenset(asked)
 
-    def about(lesson: Lesson) -> int:
-        parts = (part for each in lesson.edits for part in (each.argument, each.before, each.after) if part)
-        return len(words.intersection(term for part in (*parts, lesson.error) for term in terms(part)))
+    weights: Mapping[str, float]
 
-    return tuple(sorted(lessons, key=lambda each: (-about(each), -(each.held + each.times), -each.at)))
+    @classmethod
+    def of(cls, asked: Sequence[str], lessons: Iterable[tuple[str, Lesson]]) -> "Task":
+        """The task with these terms, for an agent with these lessons, each with the name of its tool."""
+        held = [words_of(tool, lesson) for tool, lesson in lessons]
+        weights = {}
+        for term in set(asked):
+            if having := sum(term in words for words in held):
+                weights[term] = math.log(1.0 + len(held) / having)
+        return cls(weights)
+
+    def share(self, tool: str, lesson: Lesson) -> float:
+        """How much of the task a lesson is about, in [0, 1]."""
+        whole = sum(self.weights.values())
+        words = words_of(tool, lesson)
+        return sum(w for term, w in self.weights.items() if term in words) / whole if whole else 0.0
+
+    def fitting(self, tool: str, lessons: Sequence[Lesson]) -> tuple[Lesson, ...]:
+        """A tool's lessons: by how much of the task they are about, then by times held."""
+        return tuple(
+            sorted(lessons, key=lambda each: (-self.share(tool, each), -(each.held + each.times), -each.at))
+        )
+
+
+def words_of(tool: str, lesson: Lesson) -> frozenset[str]:
+    """The terms of a lesson: of its tool, of what it says, and of the tasks in which it was learned."""
+    parts = (part for each in lesson.edits for part in (each.argument, each.before, each.after) if part)
+    return frozenset(
+        (*lesson.asked, *(term for part in (tool, *parts, lesson.error) for term in terms(part)))
+    )

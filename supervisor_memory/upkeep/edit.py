@@ -8,7 +8,16 @@ from typing import Any, NoReturn, TypeVar
 
 from supervisor_memory.errors import BackendUnavailable, Conflict, InvalidContent, RecordNotFound
 from supervisor_memory.model.arguments import as_filter
-from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record, Scope, Source, Status, WriteResult
+from supervisor_memory.model.records import (
+    SESSION_FAMILY,
+    TEAM,
+    Filter,
+    Record,
+    Scope,
+    Source,
+    Status,
+    WriteResult,
+)
 from supervisor_memory.model.versions import Version, lifetimes, valid_at
 from supervisor_memory.ports import Ports
 from supervisor_memory.redact.redactor import Redactor
@@ -154,6 +163,12 @@ class Curator:
             view = ports.deciding()
             old = self.own(id, user_id, ports)
             _check_in_use(old)
+            if old.user_id.startswith(TEAM):
+                raise InvalidContent(
+                    f"record {old.id} is read by a team and changed by promotion alone: change the record "
+                    "that it was promoted from, and promote that one again",
+                    id=old.id,
+                )
             commit = revision(old, content, metadata, merge=merge, actor=by, view=view, source=source)
             if commit is None:
                 return WriteResult(old.id, "skipped", reason="nothing-to-change", version=old.version)

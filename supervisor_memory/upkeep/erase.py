@@ -1,12 +1,13 @@
 """Erase a user for good, with a receipt."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from supervisor_memory.errors import BackendError
+from supervisor_memory.model.records import TEAM, Filter, Record, Wanted
 from supervisor_memory.ports import Ports, Services
-from supervisor_memory.stores.protocol import Erases
+from supervisor_memory.stores.protocol import Erased, Erases, ErasesRecords
 from supervisor_memory.upkeep.queue.queue import Queue
 
 OUT_OF_REACH: Final = (
@@ -18,6 +19,9 @@ OUT_OF_REACH: Final = (
     "the memory of processes that run, until they search or end",
 )
 _SECONDS: Final = 300.0
+AUTHOR: Final = "author"
+"""The metadata key of a shared record for the user with whom it is erased; without it, it is nobody's."""
+_PAGE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +61,49 @@ class Eraser:
     def holds(self, user_id: str) -> Mapping[str, int]:
         """How much `erase` would remove, by kind."""
         held = self._ports().store(self._erasing().holds, user_id)
-        return {**held, "events": self.events.count_of(user_id)}
+        shared = sum(1 for _ in self._shared(user_id, self._ports()))
+        return {**held, "events": self.events.count_of(user_id), **({"shared": shared} if shared else {})}
 
     def erase(self, user_id: str, *, actor: str = "operator") -> Receipt:
         ports, store = self._ports(), self._erasing()
         # First, so that after a kill in between no store claims to hold nothing while events are left.
         before, _ = ports.store(self.events.forget, user_id, at=ports.now)
         done = ports.store(store.erase, user_id, at=ports.now, actor=actor)
+        shared = self._erase_shared(user_id, ports, actor=actor)
         since, in_the_way = ports.store(self.events.forget, user_id, at=ports.now)
         self.services.vectors.clear()
         out_of_reach = (*OUT_OF_REACH, *done.out_of_reach)
-        pending = (*done.pending, *([f"the queue: {in_the_way}"] if in_the_way else []))
-        removed = {**done.removed, "events": before + since}
+        pending = (*done.pending, *shared.pending, *([f"the queue: {in_the_way}"] if in_the_way else []))
+        pending = tuple(dict.fromkeys(pending))
+        removed = {**done.removed, "events": before + since, **shared.removed}
         return Receipt(user_id, ports.now, removed, pending, out_of_reach)
+
+    def _erase_shared(self, user_id: str, ports: Ports, *, actor: str) -> Erased:
+        """Remove what teams read of a user who chose so when it was promoted, in every version and status."""
+        found: dict[str, list[str]] = {}
+        for each in self._shared(user_id, ports):
+            found.setdefault(each.user_id, []).append(each.id)
+        if not found:
+            return Erased({})
+        backend = self.services.backend
+        if not isinstance(backend, ErasesRecords):
+            raise BackendError(
+                f"what was promoted of the user is out of reach: the backend {backend.name!r} cannot erase "
+                "single records; remove them in the database behind it",
+                backend=backend.name,
+            )
+        pending: list[str] = []
+        for owner, ids in found.items():
+            done = ports.store(backend.erase_records, ids, user_id=owner, at=ports.now, actor=actor)
+            pending += done.pending
+        return Erased({"shared": sum(map(len, found.values()))}, tuple(pending))
+
+    def _shared(self, user_id: str, ports: Ports) -> Iterator[Record]:
+        where = Filter(statuses=None, metadata=(Wanted.of(AUTHOR, user_id),))
+        start = 0
+        while page := ports.store(self.services.backend.list, where, limit=_PAGE, offset=start):
+            yield from (each for each in page if each.user_id.startswith(TEAM))
+            start += _PAGE
 
     def _ports(self) -> Ports:
         """New ports with more time than other verbs have, since files are rewritten."""

@@ -67,6 +67,7 @@ _MOST_HEARD: Final = 4_096
 _WAIT_SECONDS: Final = 60.0
 """How long counts of what held wait to be written, so that a busy tool makes few versions."""
 _LONGEST_TOOL: Final = 128
+_LONGEST_TASK: Final = 2_000
 _MOST_GUIDELINES: Final = 1_000
 _MOST_NOTES: Final = 200
 SELF: Final = "self"
@@ -125,18 +126,19 @@ class Guideline:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """The guideline of a tool that an agent was told in a run, and the lessons in it."""
+    """A guideline of a tool that an agent was told in a run, whose it is, and the lessons in it."""
 
     record_id: str
+    owner: str
     lessons: tuple[Lesson, ...]
 
 
 @dataclass
 class _Counts:
-    """What is still to be written about the lessons of one guideline: lesson's key → (held, failed)."""
+    """What is still to be written about the lessons of a guideline: lesson's key → held, failed, refuted."""
 
     scope: Scope
-    tool: str
+    owner: str
     of: dict[Any, list[int]] = field(default_factory=dict)
 
 
@@ -187,10 +189,10 @@ class Experience:
         self._secrets: Redactor | None = None
         self._lock = threading.Lock()
         self._failed: OrderedDict[tuple[_Place, str], list[Call]] = OrderedDict()
-        self._told: OrderedDict[_Place, dict[str, _Told]] = OrderedDict()
+        self._told: OrderedDict[_Place, dict[str, tuple[_Told, ...]]] = OrderedDict()
         self._heard: OrderedDict[tuple[_Place, str, str, bool], None] = OrderedDict()
-        self._counts: dict[tuple[str, str], _Counts] = {}
-        self._written_at: dict[tuple[str, str], float] = {}
+        self._counts: dict[str, _Counts] = {}
+        self._written_at: dict[str, float] = {}
 
     def of_reader(self, trail: Trail, curator: Curator) -> "Experience":
         """The same, all that it has heard shared, with another trail and the desk that changes records."""
@@ -228,7 +230,8 @@ class Experience:
             scope: Who called; lessons join calls of one agent in one run.
             error: What it failed with; None: it worked.
             call_id: The call's id: the same call is heard once.
-            asked: What the user had asked, in whose language a guideline is worded.
+            asked: What the user had asked: a guideline is worded in its language, and its terms tell later
+                for which tasks the lesson helps.
 
         Returns:
             What became of the guideline, if the call taught something.
@@ -248,7 +251,10 @@ class Experience:
                 return None
             with self._lock:
                 failed = self._failed.pop((place, name), [])
-            found = learned(failed, call, run=scope.run_id, at=self.services.clock()) if failed else None
+            if not failed:
+                return None
+            task, now = self._clean_text(asked[:_LONGEST_TASK]), self.services.clock()
+            found = learned(failed, call, run=scope.run_id, at=now, asked=task)
             return None if found is None else self._learn(found, failed, call, scope, language(asked))
 
         return guarded(hear, otherwise=lambda problem: self._missed(scope, problem))
@@ -258,11 +264,10 @@ class Experience:
         given = [hit.record for hit in hits if hit.found == TOLD]
         if not given or not self._is_on:
             return
-        found = {
-            each.subject: _Told(each.id, lessons_of(each.metadata))
-            for each in given
-            if each.subject is not None
-        }
+        found: dict[str, tuple[_Told, ...]] = {}
+        for each in given:
+            told = _Told(each.id, each.user_id, lessons_of(each.metadata))
+            found[each.subject or ""] = (*found.get(each.subject or "", ()), told)
         with self._lock:
             self._told[_place(scope)] = {**self._told.get(_place(scope), {}), **found}
             _bound(self._told, _MOST_PLACES)
@@ -293,50 +298,56 @@ class Experience:
             _bound(self._heard, _MOST_HEARD)
         return False
 
+    def _clean_text(self, text: str) -> str:
+        """A text without secrets, and without what the settings have taken out."""
+        return self.services.redactor.text(self._secret_finder().text(text))
+
+    def _secret_finder(self) -> Redactor:
+        if self._secrets is None:
+            self._secrets = open_redactor(_SECRETS, self.services.settings.phone_regions)
+        return self._secrets
+
     def _clean(self, call: Call) -> Call:
         """The call without secrets, and without what the settings have taken out, before anything is kept."""
-        if self._secrets is None:
-            settings = self.services.settings
-            self._secrets = open_redactor(_SECRETS, settings.phone_regions)
+        secrets = self._secret_finder()
 
         def clean(name: str, value: Any) -> Any:
-            assert self._secrets is not None
-            told = self._secrets.value({name.rpartition(".")[2]: value})
+            told = secrets.value({name.rpartition(".")[2]: value})
             return next(iter(self.services.redactor.value(told).values()))
 
         given = {name: clean(name, value) for name, value in call.arguments.items()}
-        error = call.error
-        if error is not None:
-            error = self.services.redactor.text(self._secrets.text(error))
-        return replace(call, arguments=given, error=error)
+        return replace(
+            call, arguments=given, error=None if call.error is None else self._clean_text(call.error)
+        )
 
     # --- what held and what failed
 
     def _judge(self, place: _Place, call: Call, scope: Scope) -> None:
         """Count the lessons that the agent was told of this tool, as the call bears them out or not."""
-        told = self._told.get(place, {}).get(call.tool)
-        if told is None:
-            return
+        every = self._told.get(place, {}).get(call.tool, ())
+        lessons = [lesson for told in every for lesson in told.lessons]
+        for told in every:
+            self._judge_one(told, lessons, call, scope)
+
+    def _judge_one(self, told: _Told, every: Sequence[Lesson], call: Call, scope: Scope) -> None:
         counts: dict[Any, list[int]] = {}
         for lesson in told.lessons:
             if not is_followed(lesson, call):
                 continue
             if call.error is None:
-                counts[lesson.key] = [1, 0]
+                counts[lesson.key] = [1, 0, 0]
             elif is_refuted_by(lesson, call.error):
-                # Its words are in the error: one such call outweighs those that held before.
-                counts[lesson.key] = [0, 1 + lesson.held]
+                counts[lesson.key] = [0, 1, 1]
             else:
-                counts[lesson.key] = [0, 1] if not _fails_otherwise(told.lessons, call) else [0, 0]
+                counts[lesson.key] = [0, 1, 0] if not _fails_otherwise(every, call) else [0, 0, 0]
         if not any(map(any, counts.values())):
             return
-        key = (told.record_id, call.tool)
+        key = told.record_id
         with self._lock:
-            waiting = self._counts.setdefault(key, _Counts(scope, call.tool))
-            for name, (held, failed) in counts.items():
-                sums = waiting.of.setdefault(name, [0, 0])
-                sums[0] += held
-                sums[1] += failed
+            waiting = self._counts.setdefault(key, _Counts(scope, told.owner))
+            for name, each in counts.items():
+                known = waiting.of.get(name, [0, 0, 0])
+                waiting.of[name] = [one + other for one, other in zip(known, each, strict=True)]
             now = self.services.clock()
             is_due = now - self._written_at.get(key, -math.inf) >= _WAIT_SECONDS
             if is_due:
@@ -346,20 +357,24 @@ class Experience:
         elif is_due:
             self.services.bridge.background(lambda: self._write_counts(key))
 
-    def _write_counts(self, key: tuple[str, str]) -> None:
+    def _write_counts(self, record_id: str) -> None:
         with self._lock:
-            waiting = self._counts.pop(key, None)
+            waiting = self._counts.pop(record_id, None)
         if waiting is None:
             return
-        record_id, _ = key
 
         def counted(lesson: Lesson) -> Lesson:
-            held, failed = waiting.of.get(lesson.key, (0, 0))
+            held, failed, refuted = waiting.of.get(lesson.key, (0, 0, 0))
             at = self.services.clock() if held else lesson.at
+            if refuted:  # its words were in the error: one such call outweighs those that held before
+                failed += lesson.held + held
             return replace(lesson, held=lesson.held + held, failed=lesson.failed + failed, at=at)
 
+        owner, scope = waiting.owner, waiting.scope
+        if owner != scope.user_id:  # of a team's record nothing says whose call it was
+            scope = Scope(scope.user_id, scope.agent_id)
         guarded(
-            lambda: self._recounted(record_id, counted, waiting.scope, reason=FAILED),
+            lambda: self._recounted(record_id, counted, scope, reason=FAILED, owner=owner),
             otherwise=lambda problem: self._missed(waiting.scope, problem),
         )
 
@@ -378,14 +393,24 @@ class Experience:
                 self._counts.pop(name)
 
     def _recounted(
-        self, record_id: str, change: Callable[[Lesson], Lesson], scope: Scope, *, reason: str
+        self,
+        record_id: str,
+        change: Callable[[Lesson], Lesson],
+        scope: Scope,
+        *,
+        reason: str,
+        owner: str | None = None,
     ) -> WriteResult | None:
-        """Change the counts of a guideline's lessons; those that are refuted are withdrawn."""
+        """Change the counts of a guideline's lessons; those that are refuted are withdrawn.
+
+        Args:
+            owner: Whose guideline it is, where it is not the user's.
+        """
 
         def once() -> WriteResult | None:
             ports = self._ports()
             view = ports.deciding()
-            found = view.list(Filter(scope.user_id, ids=(record_id,)), limit=1)
+            found = view.list(Filter(owner or scope.user_id, ids=(record_id,)), limit=1)
             if not found:
                 return None
             old = found[0]

@@ -510,7 +510,8 @@ async def test_the_twins_do_the_same_off_the_loop(make: Callable[..., Supervisor
     public = {v for v in verbs if callable(getattr(memory.review, v)) and f"a{v}" in verbs}
     assert public == {
         *("pending", "show", "approve", "edit", "reject", "restore", "revert", "quarantine", "release"),
-        *("roll_back", "delete", "change", "undo"),
+        *("roll_back", "delete", "change", "undo", "preview_promotion", "promote", "shared"),
+        *("export_markdown", "import_markdown"),
     }
 
 

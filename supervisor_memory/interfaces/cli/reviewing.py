@@ -28,6 +28,7 @@ from supervisor_memory.interfaces.cli.where import at, moment_of
 from supervisor_memory.interfaces.printable import as_json, one_line
 from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.model.records import WriteResult
+from supervisor_memory.review.promotion import OnErase
 from supervisor_memory.review.proposal import Proposal
 from supervisor_memory.review.sweep import Swept
 
@@ -163,12 +164,77 @@ def revert(
 
 @review.command()
 def undo(id: Id, *, by: Reviewer = None, json: Json = False, env_file: EnvFile = None) -> None:
-    """Take back the last decision on a proposal: it waits again, and the records are as before."""
+    """Take back the last decision on a proposal, or a promotion: all records are as before."""
     with opened_by(env_file, by) as memory:
         id = whole_id(memory, id)
         memory.review.undo(id, reviewer=login_of(by))
         status = memory.get(id).status
-    typer.echo(as_json({"id": id, "status": status}) if json else f"waits for review again: {one_line(id)}")
+    told = "waits for review again" if status == "pending" else f"taken back, now {status}"
+    typer.echo(as_json({"id": id, "status": status}) if json else f"{told}: {one_line(id)}")
+
+
+@review.command()
+def promote(
+    id: RecordId,
+    *,
+    on_erase: Annotated[
+        str,
+        Option(
+            "--on-erase",
+            help="What becomes of it when its author is erased: erase or anonymise.",
+            metavar="WHAT",
+        ),
+    ] = "erase",
+    name_ok: Annotated[
+        list[str] | None, Option("--name-ok", help="A name in it that is no person's.", metavar="NAME")
+    ] = None,
+    by: Reviewer = None,
+    yes: Yes = False,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Share a definition or a guideline with all users of MEMORY_TEAM: show who reads what, --yes does it."""
+    with opened_by(env_file, by) as memory:
+        id = whole_id(memory, id)
+        if not yes:
+            seen = memory.review.preview_promotion(id)
+            if json:
+                print_json(seen.to_dict())
+            else:
+                for line in str(seen).splitlines():
+                    typer.echo(one_line(line, most=_LINE))
+            say("nothing was changed; --yes shares it")
+            return
+        if on_erase not in ("erase", "anonymise"):
+            raise typer.BadParameter("use erase or anonymise", param_hint="--on-erase")
+        chosen: OnErase = "erase" if on_erase == "erase" else "anonymise"
+        done = memory.review.promote(
+            id, reviewer=login_of(by), on_erase=chosen, names_ok=tuple(name_ok or ())
+        )
+    if json:
+        print_json(asdict(done))
+        return
+    typer.echo(f"shared: {done.id}; `supervisor-memory review undo {done.id}` takes it back")
+
+
+@review.command()
+def shared(
+    *,
+    limit: Annotated[int, Option("--limit", "-n", min=1, help="Most records.")] = 100,
+    by: Reviewer = None,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """List what MEMORY_TEAM shares, the last promoted first."""
+    with opened_by(env_file, by) as memory:
+        found = memory.review.shared(limit=limit)
+    if json:
+        print_json({"records": [each.to_dict() for each in found]})
+        return
+    for each in found:
+        typer.echo(f"{each.id}  {each.kind}  {one_line(each.content, most=_LINE)}")
+    if not found:
+        typer.echo("nothing is shared")
 
 
 def _sweeping(name: str, told: str) -> None:

@@ -25,7 +25,7 @@ from supervisor_memory.interfaces.http.access import Caller
 from supervisor_memory.interfaces.printable import moment, printable
 from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.model.arguments import as_filter
-from supervisor_memory.model.records import Filter, Record, WriteResult
+from supervisor_memory.model.records import TEAM, Filter, Record, WriteResult
 
 BASE: Final = "/dashboard"
 LANGUAGE_COOKIE: Final = "supervisor_memory_language"
@@ -143,7 +143,7 @@ class Visit:
         """Whom the caller may choose among, some hundreds at most."""
         mine = self.asker.user_ids
         known = self.memory.audit.users() if mine is None else mine
-        return sorted(known)[:_MOST_USERS]
+        return sorted(each for each in known if not each.startswith(TEAM))[:_MOST_USERS]
 
     def may_see(self, record: Record) -> bool:
         return self.asker.user_ids is None or record.user_id in self.asker.user_ids

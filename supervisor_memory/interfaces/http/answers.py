@@ -126,6 +126,20 @@ class Guidelines(BaseModel):
     guidelines: list[Guideline]
 
 
+class Promotion(BaseModel):
+    """What promoting a record would do."""
+
+    id: str
+    kind: Kind
+    text: str = Field(description="What the notes of the team would hold.")
+    team: str
+    agent_id: str | None = Field(description="The agent whose notes hold it; null: of all.")
+    users: int = Field(description="How many users this store knows by now.")
+    personal: list[str] = Field(description="Personal data in it, by type; with any it cannot be promoted.")
+    names: list[str] = Field(description="What may be the name of a person.")
+    replaces: str | None = Field(description="The shared text whose place it takes.")
+
+
 class Rated(BaseModel):
     run_id: str
     score: float
@@ -174,6 +188,10 @@ class Proposal(BaseModel):
     text: str
     existing: Record | None
     record: Record
+
+
+class Shared(BaseModel):
+    records: list[Record]
 
 
 class Proposals(BaseModel):

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from supervisor_memory.model.records import Kind, Layer, SourceClass
+from supervisor_memory.review.promotion import OnErase
 
 _Id = Annotated[str, Field(max_length=200)]
 Time = float | str
@@ -91,6 +92,11 @@ class Reject(_Body):
     reason: str = Field(
         default="", description="Why, for who looks later; the first 1,000 characters are kept."
     )
+
+
+class Promote(_Body):
+    on_erase: OnErase = Field(description="What becomes of it when its author is erased.")
+    names_ok: list[str] = Field(default=[], description="What of the preview's names is no person.")
 
 
 class Undo(_Body):

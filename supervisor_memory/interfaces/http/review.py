@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 
 from supervisor_memory.interfaces.http import answers, bodies
 from supervisor_memory.interfaces.http.access import Caller
-from supervisor_memory.interfaces.http.given import Memory, OneUser, User, Writing
+from supervisor_memory.interfaces.http.given import Asking, Memory, OneUser, User, Writing
 from supervisor_memory.review.sweep import Swept
 
 router = APIRouter(prefix="/review", tags=["review"])
@@ -20,6 +20,33 @@ def list_proposals(
     """What waits, the newest first: why, and what approving it would do."""
     waiting = memory.review.pending(user_id=user_id, limit=limit)
     return answers.Proposals(proposals=[answers.Proposal.model_validate(each.to_dict()) for each in waiting])
+
+
+@router.get("/shared")
+def list_shared(
+    memory: Memory, caller: Asking, limit: Annotated[int, Query(ge=1, le=1000)] = 100
+) -> answers.Shared:
+    """What MEMORY_TEAM shares with all of its users, the last promoted first."""
+    caller.as_operator()
+    found = memory.review.shared(limit=limit)
+    return answers.Shared(records=[answers.Record.model_validate(each.to_dict()) for each in found])
+
+
+@router.get("/{id}/promotion")
+def preview_promotion(id: str, memory: Memory, caller: Asking) -> answers.Promotion:
+    """What promoting a record would give the team to read, who would read it, and what speaks against it."""
+    caller.as_operator()
+    return answers.Promotion.model_validate(memory.review.preview_promotion(id).to_dict())
+
+
+@router.post("/{id}/promote")
+def promote(id: str, body: bodies.Promote, memory: Memory, caller: Writing) -> answers.Written:
+    """Share a definition or a guideline with all users of the team; its deletion takes it back."""
+    caller.as_operator()
+    done = memory.review.promote(
+        id, reviewer=caller.name, on_erase=body.on_erase, names_ok=tuple(body.names_ok)
+    )
+    return answers.written(done)
 
 
 @router.get("/{id}")

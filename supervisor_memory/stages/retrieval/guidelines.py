@@ -5,10 +5,18 @@ from dataclasses import replace
 from typing import Final
 
 from supervisor_memory.flow import Recalling
-from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import Filter, Hit, Kind, Record, family_for
 from supervisor_memory.ports import ReadStore
-from supervisor_memory.understand.lessons import GUIDELINE, LESSONS, fitting, lessons_of, worded
+from supervisor_memory.stages.retrieval.shared import owner_of
+from supervisor_memory.understand.lessons import (
+    GUIDELINE,
+    LESSONS,
+    Lesson,
+    Task,
+    beside,
+    lessons_of,
+    worded,
+)
 
 TOLD: Final = "guideline"
 """`Hit.found` of a guideline that is told."""
@@ -21,7 +29,8 @@ def add_guidelines(plan: Recalling, view: ReadStore) -> Recalling:
     """The guidelines of the reader's tools, and none that a search found of others.
 
     Of each as many lessons as 60 tokens hold, those first that are about the words of the task, with how
-    often they held. What was neither learned nor held for MEMORY_EXPERIENCE_DAYS is not told.
+    often they held. What was neither learned nor held for MEMORY_EXPERIENCE_DAYS is not told. What
+    MEMORY_TEAM shares of a tool stands beside, without what the reader's own lessons say or contradict.
     """
     if plan.turn.purpose == "hits":
         return plan
@@ -31,16 +40,37 @@ def add_guidelines(plan: Recalling, view: ReadStore) -> Recalling:
     if near:
         others = tuple(hit for hit in plan.hits if hit.record.attribute != GUIDELINE)
         plan = plan.keeping(others, others="not-for-you")
-    if plan.query is None or not view.settings.experience or plan.hits.namespaces == 0:
-        return plan  # without a namespace the search has just looked there
-    where = Filter(scope.user_id, own_families, scope.tasks, kinds=_KINDS, attribute=GUIDELINE)
-    listed = [each for each in view.list(where, limit=_MOST_READ) if each.is_visible(view.now)]
-    own = {each.id: each for each in (*listed, *(each for each in near if each.family in own_families))}
-    told = [hit for each in own.values() if (hit := _told(each, plan.query.terms, view)) is not None]
+    if plan.query is None or not view.settings.experience:
+        return plan
+    own: dict[str, Record] = {}
+    if plan.hits.namespaces != 0:  # without a namespace the search has just looked there
+        where = Filter(scope.user_id, own_families, scope.tasks, kinds=_KINDS, attribute=GUIDELINE)
+        own = _listed(where, view)
+    own |= {each.id: each for each in near if each.family in own_families and each.user_id == scope.user_id}
+    shared: dict[str, Record] = {}
+    if (owner := owner_of(view.settings)) is not None:
+        kinds: tuple[Kind, ...] = ("experience",)
+        where = Filter(owner, own_families, scope.tasks, kinds=kinds, attribute=GUIDELINE)
+        shared = _listed(where, view)
+    known: dict[str, list[Lesson]] = {}
+    for each in own.values():
+        known.setdefault(each.subject or "", []).extend(lessons_of(each.metadata))
+    held = {id_: lessons_of(each.metadata) for id_, each in own.items()}
+    for id_, each in shared.items():
+        held[id_] = beside(known.get(each.subject or "", ()), lessons_of(each.metadata))
+    every = {**own, **shared}
+    lessons = [(every[id_].subject or "", lesson) for id_ in held for lesson in held[id_]]
+    task = Task.of(plan.query.terms, lessons)
+    hits = (_told(every[id_], held[id_], task, view) for id_ in held)
+    told = [hit for hit in hits if hit is not None]
     if not told:
         return plan
     told.sort(key=lambda hit: -hit.parts["relevance"])
     return replace(plan, hits=replace(plan.hits, items=(*plan.hits, *told)))
+
+
+def _listed(where: Filter, view: ReadStore) -> dict[str, Record]:
+    return {each.id: each for each in view.list(where, limit=_MOST_READ) if each.is_visible(view.now)}
 
 
 def families_of(agent_id: str | None, prefixes: Mapping[str, str]) -> tuple[str, ...]:
@@ -48,28 +78,17 @@ def families_of(agent_id: str | None, prefixes: Mapping[str, str]) -> tuple[str,
     return tuple(dict.fromkeys(family_for(kind, agent_id, prefixes) for kind in _KINDS))
 
 
-def _told(record: Record, asked: Sequence[str], view: ReadStore) -> Hit | None:
-    """The guideline as it is told for a task; None: all of it is too old."""
+def _told(record: Record, lessons: Sequence[Lesson], task: Task, view: ReadStore) -> Hit | None:
+    """The guideline as it is told for a task; None: all of it is too old, or there is nothing in it."""
     if record.kind == "identity":
         return Hit(record, parts={"relevance": 1.0}, found=TOLD)
     oldest = view.now - view.settings.experience_days * _SECONDS_A_DAY
-    lessons = [each for each in lessons_of(record.metadata) if each.at >= oldest]
-    if not lessons:
-        return None
+    tool = record.subject or ""
+    chosen = task.fitting(tool, [each for each in lessons if each.at >= oldest])
     tongue = str(record.metadata.get("language", "en"))
-    chosen, tool = fitting(lessons, asked), record.subject or ""
     told = worded(tool, chosen, count=view.count_tokens, tongue=tongue, with_counts=True)
     if not told.text:
         return None
     metadata = {**record.metadata, LESSONS: [each.to_dict() for each in told.lessons]}
-    parts = {"relevance": _share(record, asked)}
+    parts = {"relevance": max(task.share(tool, each) for each in told.lessons)}
     return Hit(replace(record, content=told.text, metadata=metadata), parts=parts, found=TOLD)
-
-
-def _share(record: Record, asked: Sequence[str]) -> float:
-    """How much of a task's words are in a guideline, in [0, 1]; its tool's name counts, too."""
-    words = set(asked)
-    if not words:
-        return 0.0
-    held = {term for text in (record.subject or "", record.content) for term in terms(text)}
-    return len(words & held) / len(words)

@@ -1,0 +1,260 @@
+"""Promote a record to what a team shares: what it would say, who would read it, and what speaks against it.
+
+A promoted record is a copy without its user, session and runs, owned by nobody who can act. The person who
+promotes it also chooses what becomes of it when its author is erased.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, get_args
+
+from supervisor_memory.errors import InvalidContent, RecordNotFound
+from supervisor_memory.model.records import (
+    TEAM,
+    AuditEvent,
+    Filter,
+    Record,
+    Source,
+    WriteResult,
+    new_id,
+)
+from supervisor_memory.ports import Deciding, ReadStore, Services
+from supervisor_memory.redact.redactor import Redactor, open_redactor
+from supervisor_memory.stages.insert.draft import with_vectors
+from supervisor_memory.stages.retrieval.shared import SHARED_KINDS, owner_of
+from supervisor_memory.stores.protocol import Change, Commit
+from supervisor_memory.understand.entities import entities
+from supervisor_memory.understand.lessons import GUIDELINE, LESSONS, lessons_of
+from supervisor_memory.understand.names import named_people
+from supervisor_memory.upkeep.erase import AUTHOR
+
+OnErase = Literal["erase", "anonymise"]
+"""What becomes of a shared record when its author is erased: it goes too, or it stays as nobody's."""
+_PEOPLE: Final = ("person", "name")
+_MOST_USERS: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """What promoting a record would do.
+
+    Args:
+        record: The record that would be promoted.
+        text: What the notes of the team would hold.
+        team: Whose users would read it: everybody's graph with this MEMORY_TEAM and this store.
+        agent_id: The agent whose notes hold it, of each user; None: the supervisor's, and of a definition
+            those of all agents.
+        users: How many users this store knows by now.
+        personal: The types of personal data and secrets found in it. With any it cannot be promoted.
+        names: What may be the name of a person, as it is spelled in it.
+        replaces: The shared record whose place it takes; None: it takes nobody's.
+    """
+
+    record: Record
+    text: str
+    team: str
+    agent_id: str | None
+    users: int
+    personal: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    replaces: Record | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The preview as a plain dictionary for JSON."""
+        return {
+            "id": self.record.id,
+            "kind": self.record.kind,
+            "text": self.text,
+            "team": self.team,
+            "agent_id": self.agent_id,
+            "users": self.users,
+            "personal": list(self.personal),
+            "names": list(self.names),
+            "replaces": None if self.replaces is None else self.replaces.content,
+        }
+
+    def __str__(self) -> str:
+        who = "all agents and the supervisor" if self.agent_id is None else f"the agent {self.agent_id}"
+        told = [self.text, f"read by: {who} of every user of the team {self.team} ({self.users} by now)"]
+        told += [f"personal data: {', '.join(self.personal)}"] if self.personal else []
+        told += [f"names of people? {', '.join(self.names)}"] if self.names else []
+        told += [f"in the place of: {self.replaces.content}"] if self.replaces is not None else []
+        return "\n".join(told)
+
+
+def team_of(services: Services) -> str:
+    """The owner of what MEMORY_TEAM shares.
+
+    Raises:
+        InvalidContent: it is empty.
+    """
+    if (owner := owner_of(services.settings)) is None:
+        raise InvalidContent("nothing is shared: MEMORY_TEAM is empty; set the name of the team")
+    return owner
+
+
+def foreseen(record: Record, services: Services, view: ReadStore) -> Promotion:
+    """What promoting a record would do. Nothing is changed.
+
+    Raises:
+        SettingsError: what finds personal data is not installed.
+        InvalidContent: MEMORY_TEAM is empty, or it is about a user, or is no statement.
+        RecordNotFound: it is not in use.
+    """
+    owner = team_of(services)
+    if record.user_id.startswith(TEAM):
+        raise InvalidContent(f"record {record.id} is shared already", id=record.id)
+    if record.kind not in SHARED_KINDS or record.layer != "abstract":
+        raise InvalidContent(
+            f"record {record.id} is of the kind {record.kind}, which stays its user's; definitions and "
+            "experience alone can be promoted",
+            id=record.id,
+            kind=record.kind,
+        )
+    if record.status != "active":
+        raise RecordNotFound(f"record {record.id} is {record.status}, and nobody reads it", id=record.id)
+    shared = _shared(record, owner, view.now)
+    texts = _texts(shared)
+    users = {each for each in services.backend.audit.users() if not each.startswith(TEAM)}
+    return Promotion(
+        record,
+        shared.content,
+        services.settings.team,
+        record.source.agent_id if record.family != record.kind.replace("-", "_") else None,
+        len(users | {record.user_id}),
+        _personal(texts, services),
+        _names(texts, users | {record.user_id}, shared),
+        _in_its_place(shared, view),
+    )
+
+
+def promoted(
+    record: Record,
+    services: Services,
+    view: Deciding,
+    *,
+    on_erase: OnErase,
+    reviewer: str,
+    names_ok: Collection[str] = (),
+) -> WriteResult:
+    """Promote a record; see `Desk.promote`."""
+    if on_erase not in get_args(OnErase):
+        raise InvalidContent(f"on_erase is {on_erase!r}; use {' or '.join(get_args(OnErase))}")
+    seen = foreseen(record, services, view)
+    if seen.personal:
+        raise InvalidContent(
+            f"record {record.id} holds personal data ({', '.join(seen.personal)}), and a team would read it; "
+            "change the record first",
+            id=record.id,
+            personal=seen.personal,
+        )
+    if asked := [each for each in seen.names if each not in names_ok]:
+        raise InvalidContent(
+            f"record {record.id} names {', '.join(asked)}; where these are no people, pass them as names_ok",
+            id=record.id,
+            names=tuple(asked),
+        )
+    new = _shared(record, team_of(services), view.now)
+    author: Mapping[str, Any] = {AUTHOR: record.user_id} if on_erase == "erase" else {}
+    new = replace(new, metadata={**new.metadata, **author})
+    changes, told = [], []
+    if (old := seen.replaces) is not None:
+        gone = replace(old, status="stale", valid_to=view.now, updated_at=view.now, version=old.version + 1)
+        changes.append(Change(gone, expects=old.version))
+        told.append(
+            AuditEvent.of(
+                "supersede",
+                old,
+                actor=reviewer,
+                version_before=old.version,
+                version_after=old.version + 1,
+                before=old.content,
+                after=old.content,
+            )
+        )
+    changes += with_vectors([Change(new)], view)
+    told += [
+        AuditEvent.of(
+            "promote",
+            new,
+            actor=reviewer,
+            version_after=1,
+            after=new.content,
+            reason=on_erase,
+            detail={"kind": new.kind},
+        ),
+        AuditEvent.of("promote", record, actor=reviewer, reason=on_erase),
+    ]
+    done = view.commit(Commit(tuple(changes), tuple(told)))
+    return WriteResult(new.id, "added", done.saved, "promoted", 1, done.applied)
+
+
+def _shared(record: Record, owner: str, now: float) -> Record:
+    """The copy that a team reads: without user, session, runs, tags and other metadata."""
+    metadata: dict[str, Any] = {}
+    if record.attribute == GUIDELINE:
+        lessons = [replace(each, runs=(), asked=()).to_dict() for each in lessons_of(record.metadata)]
+        metadata = {LESSONS: lessons, "language": str(record.metadata.get("language", "en"))}
+    if record.use_when is not None:
+        metadata["use_when"] = record.use_when
+    source = Source("tool" if record.source.source_class == "tool" else "system", record.source.agent_id)
+    if record.source.agent_id is None:
+        source = replace(source, speaker=owner.removeprefix(TEAM))
+    task = () if record.task is None else (record.task,)
+    return Record(
+        new_id(),
+        (record.family, owner, *task),
+        record.content,
+        record.kind,
+        now,
+        now,
+        metadata=metadata,
+        importance=record.importance,
+        source=source,
+        subject=record.subject,
+        attribute=record.attribute,
+        valid_from=now,
+    )
+
+
+def _texts(shared: Record) -> Sequence[str]:
+    """Everything of a shared record that anybody could read."""
+    told: list[str | None] = [shared.content, shared.subject, shared.attribute, shared.use_when, shared.task]
+    for each in lessons_of(shared.metadata):
+        told += [
+            each.error,
+            *(part for edit in each.edits for part in (edit.argument, edit.before, edit.after)),
+        ]
+    return tuple(dict.fromkeys(filter(None, told)))
+
+
+def _personal(texts: Sequence[str], services: Services) -> tuple[str, ...]:
+    """The types of personal data and secrets in texts, whatever MEMORY_REDACT says."""
+    finds: tuple[Redactor, ...] = (open_redactor("all", services.settings.phone_regions), services.redactor)
+    found: list[str] = []
+    for text in texts:
+        for redactor in finds:
+            if (clean := redactor.text(text)) != text:
+                found += (redactor.counts(clean) - redactor.counts(text)) or ["OTHER"]
+    return tuple(sorted(set(found)))
+
+
+def _names(texts: Sequence[str], users: Collection[str], shared: Record) -> tuple[str, ...]:
+    """What may be the name of a person: by its form, or because a user is called so."""
+    found: list[str] = []
+    for text in texts:
+        found += (each.name for each in entities(text) if each.kind in _PEOPLE)
+        found += sorted(named_people(text, users))
+    if shared.attribute == GUIDELINE:  # capitals in the arguments of a call are code
+        own = (shared.source.agent_id, shared.subject)
+        found = [each for each in found if each not in own and not each.isupper()]
+    return tuple(dict.fromkeys(found))
+
+
+def _in_its_place(shared: Record, view: ReadStore) -> Record | None:
+    """The shared record that says the same, or something of the same."""
+    beside = Filter.beside(shared)
+    wheres = [replace(beside, content_hash=shared.content_hash)]
+    if shared.subject is not None and shared.attribute is not None:
+        wheres.append(replace(beside, subject=shared.subject, attribute=shared.attribute))
+    return next((found[0] for where in wheres if (found := view.list(where, limit=1))), None)
