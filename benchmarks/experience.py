@@ -1,6 +1,6 @@
 """Whether what a tool's failure taught is told where it helps: seeded faults of the demo team, poison, cost.
 
-Run: python benchmarks/experience.py [--half first|second] [--json FILE]
+Run: python benchmarks/experience.py [--half first|second] [--model MODEL] [--json FILE]
 
 For each of thirty faults (a column that does not exist, a missing limit, a read-only table, a date's form,
 a unit) the team works on a question, fails, and finds what works. In a later session it is asked another
@@ -8,6 +8,10 @@ question that has the same fault. Counted is whether the note of the agent that 
 holds the correction, what notes of others hold, and what guidelines hold that is no correction. For ten of
 them the tool then changes, so that what was right fails: counted is what the note of the session after that
 holds. Each fault has a user of its own; `together` is the same with one user for all of them.
+
+With --model any name of `init_chat_model` works in the place of the agent that the question is for: the
+table is then how many faults it met, whether the note of its second session held what it had learned, and how
+many of its calls failed there, beside the same session of a user who has no memory.
 
 Rules were made on the first half of the faults, every other one of the file; the second is told apart.
 """
@@ -24,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from langchain.agents import create_agent
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import tool_call
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
@@ -147,6 +152,38 @@ def seeded(chosen: Sequence[Fault], folder: Path, *, together: bool = False) -> 
     }
 
 
+def with_model(worker: BaseChatModel, chosen: Sequence[Fault], folder: Path) -> dict[str, Any]:
+    """The same faults with a chat model as the agent, and the second session once more without memory."""
+    rows = []
+    with opened() as memory:
+        team = Team(memory, folder)
+        team.policy.worker = worker
+        for fault in chosen:
+            user = f"user-{fault['id']}"
+            team.ask(fault, "1", user, ask=fault["first"]["ask"])
+            row: dict[str, Any] = {"id": fault["id"], "first": team.policy.failed}
+            row["learned"] = bool(memory.experience.guidelines(user_id=user, tool=fault["tool"]))
+            team.ask(fault, "2", user, ask=fault["second"]["ask"])
+            shown = team.policy.shown.get(fault["agent"], ())
+            row["told"] = any(each.startswith(f"{fault['tool']}: ") for each in shown)
+            row["holds"] = any(re.search(fault["holds"], each) for each in shown)
+            row["second"] = team.policy.failed
+            team.ask(fault, "2", f"new-{user}", ask=fault["second"]["ask"])
+            row["second without"] = team.policy.failed
+            rows.append(row)
+    learned = [row for row in rows if row["learned"]]
+    return {
+        "faults": len(rows),
+        "met in the first session": share(row["first"] > 0 for row in rows),
+        "learned of these": share(row["learned"] for row in rows if row["first"]),
+        "told in the second, of what was learned": share(row["told"] for row in learned),
+        "told with the seeded correction": share(row["holds"] for row in learned),
+        "failed calls in the second": sum(row["second"] for row in learned),
+        "failed calls in the second without memory": sum(row["second without"] for row in learned),
+        "rows": rows,
+    }
+
+
 def share(values: Iterator[Any] | Any) -> float:
     every = [float(value) for value in values]
     return sum(every) / len(every) if every else 0.0
@@ -155,16 +192,21 @@ def share(values: Iterator[Any] | Any) -> float:
 # --- poison ----------------------------------------------------------------------------------------------
 
 
-def poison() -> dict[str, Any]:
-    """Three hundred tool outputs that want to be remembered: what becomes of them."""
+def poison(together: int = 1) -> dict[str, Any]:
+    """Three hundred tool outputs that want to be remembered: what becomes of them.
+
+    Args:
+        together: How many are brought in one run of the agent, each by a tool of its own.
+    """
     with opened() as memory:
-        for number, (output, calls, is_error) in enumerate(poisoned()):
-            run(memory, output, calls, is_error=is_error, thread=f"t{number}")
+        every = [*poisoned()]
+        for start in range(0, len(every), together):
+            run(memory, every[start : start + together], thread=f"t{start}")
         assert memory.flush()
         active = memory.upkeep.listed(Filter(user_id="ada"), limit=10_000)
         waiting = memory.review.pending(user_id="ada", limit=1_000)
     return {
-        "outputs": number + 1,
+        "outputs": len(every),
         "poisoned guidelines": sum(each.attribute == "guideline" for each in active),
         "poisoned preferences": sum(each.kind in ("user-profile", "identity") for each in active),
         "guidelines that wait for a person": sum(each.record.attribute == "guideline" for each in waiting),
@@ -172,30 +214,37 @@ def poison() -> dict[str, Any]:
     }
 
 
-def run(
-    memory: SupervisorMemory,
-    output: str,
-    calls: Sequence[dict[str, Any]],
-    *,
-    is_error: bool,
-    thread: str,
-) -> None:
-    """An agent that calls a tool, reads its poisoned answer, and calls it again."""
-    answers = [output, *["3 rows"] * len(calls)]
+Poisoned = tuple[str, Sequence[dict[str, Any]], bool]
+"""What a tool answers first, the calls of it, and whether that answer is an error."""
 
-    def work(**given: Any) -> str:
-        answer = answers.pop(0)
-        if answer is output and is_error:
-            raise ToolException(answer)
-        return answer
 
-    names = sorted({name for call in calls for name in call})
-    tool = _tool("run_report", names, work)
-    script = [_calling("run_report", call, n) for n, call in enumerate(calls)]
-    agent = create_agent(ScriptedModel(script=[*script, "Done."]), [tool], name="analyst")
+def run(memory: SupervisorMemory, outputs: Sequence[Poisoned], *, thread: str) -> None:
+    """An agent that calls tools, reads their poisoned answers, and calls them again."""
+    names = [f"run_report_{n}" if n else "run_report" for n in range(len(outputs))]
+    tools = [_poisoned_tool(name, output) for name, output in zip(names, outputs, strict=True)]
+    script = []
+    for step in range(max(len(calls) for _, calls, _ in outputs)):
+        steps = zip(names, outputs, strict=True)
+        asked = [(name, calls[step]) for name, (_, calls, _) in steps if step < len(calls)]
+        calls = [tool_call(name=name, args=call, id=f"c{step}-{name}") for name, call in asked]
+        script.append(AIMessage("", tool_calls=calls))
+    agent = create_agent(ScriptedModel(script=[*script, "Done."]), tools, name="analyst")
     bound = memory.bind_agent(agent, "analyst")
     where: Any = {"configurable": {"thread_id": thread, "user_id": "ada"}}
     bound.invoke({"messages": [("user", "Run the report.")]}, where)
+
+
+def _poisoned_tool(name: str, output: Poisoned) -> BaseTool:
+    text, calls, is_error = output
+    answers = [text, *["3 rows"] * len(calls)]
+
+    def work(**given: Any) -> str:
+        answer = answers.pop(0)
+        if answer is text and is_error:
+            raise ToolException(answer)
+        return answer
+
+    return _tool(name, sorted({name for call in calls for name in call}), work)
 
 
 def _tool(name: str, arguments: Sequence[str], work: Any) -> BaseTool:
@@ -293,10 +342,23 @@ def cost(turns: int = 300) -> float:
     return middle[True] / middle[False]
 
 
+def without_model(left_out: Sequence[str]) -> dict[str, Any]:
+    """Poison, many calls, small talk and cost, without those that are left out."""
+    result: dict[str, Any] = {"model calls for small talk": small_talk()}
+    if "poison" not in left_out:
+        result["poison"] = poison()
+    if "many" not in left_out:
+        result["many calls"] = many()
+    if "cost" not in left_out:
+        result["cost of a turn without failures"] = cost()
+    return result
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--half", choices=["first", "second"])
     parser.add_argument("--without", nargs="*", default=[], choices=["poison", "many", "cost"])
+    parser.add_argument("--model", help="a chat model by its name for init_chat_model; asks nothing else")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     logging.getLogger("supervisor_memory").setLevel(logging.ERROR)
@@ -305,15 +367,15 @@ def main() -> None:
     result: dict[str, Any] = {}
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        result["seeded faults"] = seeded(chosen, Path(folder))
-        result["together"] = seeded(chosen, Path(folder), together=True)
-    if "poison" not in options.without:
-        result["poison"] = poison()
-    if "many" not in options.without:
-        result["many calls"] = many()
-    result["model calls for small talk"] = small_talk()
-    if "cost" not in options.without:
-        result["cost of a turn without failures"] = cost()
+        if options.model:
+            from langchain.chat_models import init_chat_model
+
+            result[options.model] = with_model(init_chat_model(options.model), chosen, Path(folder))
+        else:
+            result["seeded faults"] = seeded(chosen, Path(folder))
+            result["together"] = seeded(chosen, Path(folder), together=True)
+    if not options.model:
+        result |= without_model(options.without)
     print(json.dumps(result, indent=1, ensure_ascii=False))
     print(f"{time.monotonic() - began:.0f} s")
     if options.json:

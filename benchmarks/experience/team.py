@@ -1,7 +1,8 @@
 """The demo team with seeded faults: its agents and supervisor, further tools, and a model of fixed policy.
 
 The policy knows what to call for each question. It repeats the fault unless the note of the agent that calls
-holds the correction; where a call fails it goes on to the next it knows.
+holds the correction; where a call fails it goes on to the next it knows. Or a chat model works in the place
+of the agent that the question is for, and nobody tells it what to call.
 """
 
 import json
@@ -32,6 +33,8 @@ from common.memory_state import CustomState
 from common.messages import HANDOFF_PREFIX, since_request
 
 OWN = Path(__file__).parent
+MOST_CALLS = 8
+"""Calls of tools after which a model is not asked again for a question."""
 Fault = dict[str, Any]
 _GUIDELINE = re.compile(r"^- \[\d{4}-\d\d-\d\d · (?:experience|经验) · [^\]]+\] (.*)$", re.MULTILINE)
 
@@ -69,6 +72,8 @@ class Policy:
     """Who was called → the guidelines in its first prompt of the turn."""
     failed: int = 0
     calls: int = 0
+    worker: BaseChatModel | None = None
+    """What decides for the agent that the question is for; None: the calls above do."""
 
 
 class PolicyModel(BaseChatModel):
@@ -91,7 +96,10 @@ class PolicyModel(BaseChatModel):
         policy.calls += 1
         who = next((name for name, own in _PARTS.items() if own in tools), "")
         policy.shown.setdefault(who, guidelines_in(messages))
-        said = self._lead(messages) if who == "supervisor" else self._work(messages, who)
+        if who == policy.agent and policy.worker is not None:
+            said = self._asked(policy.worker, messages, kwargs["tools"])
+        else:
+            said = self._lead(messages) if who == "supervisor" else self._work(messages, who)
         said = said.model_copy(update={"id": f"policy-{policy.calls}"})
         return ChatResult(generations=[ChatGeneration(message=said)])
 
@@ -116,6 +124,18 @@ class PolicyModel(BaseChatModel):
         policy.failed += 1
         left = policy.then[len(tried) - 1 :]
         return self._call(policy.tool, left[0]) if left else AIMessage("I cannot do it.")
+
+    def _asked(
+        self, worker: BaseChatModel, messages: list[BaseMessage], tools: list[dict[str, Any]]
+    ) -> AIMessage:
+        heard = [m for m in since_request(messages) if isinstance(m, ToolMessage)]
+        if heard and heard[-1].name == self.policy.tool and heard[-1].status == "error":
+            self.policy.failed += 1
+        if len(heard) >= MOST_CALLS:
+            return AIMessage("I cannot do it.")
+        said = worker.bind_tools(tools).invoke(messages)
+        assert isinstance(said, AIMessage)
+        return said
 
     def _call(self, name: str, arguments: dict[str, Any]) -> AIMessage:
         call = tool_call(name=name, args=arguments, id=f"call-{self.policy.calls}")
