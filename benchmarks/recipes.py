@@ -1,6 +1,6 @@
 """What each recipe finds without a model, beside the default and its own bare store, and what it costs.
 
-Run: python benchmarks/recipes.py [--set NAME …] [--cost] [--write]
+Run: python benchmarks/recipes.py [--set NAME …] [--recipe NAME …] [--cost] [--write]
 
 The sets are those of `benchmarks/quality`, with all-MiniLM-L6-v2 for English and multilingual-e5-small for
 Chinese. `--cost` measures search and insert at 1,000 and 10,000 records as well, with an embedder that only
@@ -47,8 +47,8 @@ BARE = replace(
 """What a recipe by meaning has before its own steps: the nearest by cosine, and nothing else."""
 
 
-def figures(sets: Sequence[str]) -> dict[str, Any]:
-    """The figures of each recipe over all questions of the sets."""
+def figures(sets: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
+    """The figures of each recipe, beside the default and the bare store, over all questions of the sets."""
     found: dict[str, list[Measured]] = {}
     questions: list[Question] = []
     for name in sets:
@@ -58,7 +58,7 @@ def figures(sets: Sequence[str]) -> dict[str, Any]:
         if opened is None:
             raise SystemExit("there is no embedder to measure with")
         embedder = Remembered(opened)
-        recipes: tuple[Recipe | str, ...] = (*OURS, BARE)
+        recipes: tuple[Recipe | str, ...] = (*dict.fromkeys(("default", *names)), BARE)
         for recipe in recipes:
             done = measured(recipe, held, embedder=embedder, depth=DEPTH, upkeep=True)
             found.setdefault(done.recipe, []).append(done)
@@ -88,10 +88,10 @@ def _joined(each: Sequence[Measured]) -> Measured:
     return whole
 
 
-def cost(count: int) -> dict[str, dict[str, float]]:
+def cost(count: int, names: Sequence[str]) -> dict[str, dict[str, float]]:
     """Processor time of a search and of an insert, in ms, over so many records."""
     told = {}
-    for name in OURS:
+    for name in dict.fromkeys(("default", *names)):
         patience = {"search_timeout_ms": 60_000, "write_timeout_ms": 60_000}
         settings = Settings(embedding_model="none", queue_worker=False, **patience)
         with SupervisorMemory(settings, embedder=HashingEmbedder(64), recipe=name) as memory:
@@ -117,15 +117,20 @@ def main() -> None:
     shape = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=shape)
     parser.add_argument("--set", action="append", choices=SETS, help="read these sets alone")
+    parser.add_argument("--recipe", action="append", choices=[*OURS], help="measure these alone, anew")
     parser.add_argument("--cost", action="store_true", help="measure search and insert as well")
     parser.add_argument("--write", action="store_true", help="write docs/recipes.json")
     given = parser.parse_args()
     logging.getLogger("supervisor_memory").setLevel(logging.ERROR)
     told = json.loads(PAGE.read_text("utf-8")) if PAGE.exists() else {}
-    told |= figures(given.set or SETS)
+    names = given.recipe or [*OURS]
+    new = figures(given.set or SETS, names)
+    known = told.get("recipes", {}) if given.recipe else {}
+    told |= new | {"recipes": known | new["recipes"]}
     told["date"] = datetime.now(UTC).strftime("%Y-%m-%d")
     if given.cost:
-        told["cost"] = {str(count): cost(count) for count in (1_000, 10_000)}
+        before = told.get("cost", {}) if given.recipe else {}
+        told["cost"] = {n: before.get(n, {}) | cost(int(n), names) for n in ("1000", "10000")}
     text = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
     print(text)
     if given.write:

@@ -11,10 +11,12 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from supervisor_memory.recipes import a_mem as notes
 from supervisor_memory.recipes import generative_agents as park
+from supervisor_memory.recipes import tim as thoughts
 from supervisor_memory.recipes.baseline import newest
 from supervisor_memory.recipes.locomo import dated
 from supervisor_memory.recipes.operators.digests import daily
 from supervisor_memory.recipes.operators.links import expand
+from supervisor_memory.recipes.operators.lsh import keep_groups, search_groups
 from supervisor_memory.recipes.operators.notes import beside
 from supervisor_memory.recipes.operators.order import by_meaning, first, weigh
 from supervisor_memory.recipes.operators.retention import by_curve, fade
@@ -103,6 +105,19 @@ def _link_and_evolve(*, neighbours: int = 5, likeness: float = 0.7) -> Any:
     return notes.link_and_evolve(notes.PUBLISHED.checked({"neighbours": neighbours, "likeness": likeness}))
 
 
+def _search_groups(*, tables: int = 1, groups: int = 4) -> Any:
+    return search_groups(*_of_groups(tables, groups))
+
+
+def _keep_groups(*, tables: int = 1, groups: int = 4) -> Any:
+    return keep_groups(*_of_groups(tables, groups))
+
+
+def _of_groups(tables: int, groups: int) -> tuple[int, int]:
+    c = thoughts.PUBLISHED.checked({"tables": tables, "groups": groups})
+    return c.tables, c.groups
+
+
 def _newest(*, most: int = 5) -> Any:
     _least(most, 1, "most")
     return newest(most)
@@ -152,6 +167,7 @@ OPERATORS: Final[Mapping[str, Registered]] = MappingProxyType(
         "write_query": Registered("pre_retrieval", write_query),
         "search_by": Registered("pre_retrieval", _signals, is_made=True, after=("write_query",)),
         "search_store": Registered("retrieval", search_store),
+        "search_groups": Registered("retrieval", _search_groups, is_made=True),
         "add_shared": Registered("retrieval", add_shared, after=("search_store",)),
         "add_guidelines": Registered("retrieval", add_guidelines),
         "add_standing": Registered("retrieval", add_standing),
@@ -173,6 +189,7 @@ OPERATORS: Final[Mapping[str, Registered]] = MappingProxyType(
         "gather": Registered("pre_insert", gather),
         "keep_messages": Registered("pre_insert", keep_messages),
         "score_importance": Registered("pre_insert", park.score_importance),
+        "keep_groups": Registered("pre_insert", _keep_groups, is_made=True),
         "note_keywords": Registered("pre_insert", beside(notes.as_note)),
         "date_what_is_embedded": Registered("pre_insert", beside(dated)),
         "summarise_long": Registered("pre_insert", _summarise_long, is_made=True),

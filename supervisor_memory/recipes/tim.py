@@ -1,0 +1,53 @@
+"""TiM: a memory is sought in its group alone, and what comes is inserted, merged or forgets what was.
+
+Paper: Liu et al., "Think-in-Memory: Recalling and Post-thinking Enable LLMs with Long-Term Memory", 2023.
+Code: none was published; intellistream/SAGE@be8d28cf, locomo_tim_pipeline.yaml, is another's.
+Follows: the paper: a vector's group is argmax([xR; −xR]); of the question's group the most similar are told,
+and a new thought is inserted, forgets another or is merged.
+Differs: a thought is what is read from a message, in its own words, not a triple that a model words. What a
+new one changes is sought in the whole store, not in its group alone. The paper names neither the number of
+groups nor of what is told. SAGE takes MinHash of letters, ten tables.
+Without a model: thoughts are read, merged and taken back by the rules of the default recipe.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from supervisor_memory.errors import SettingsError
+from supervisor_memory.flow import Recipe
+from supervisor_memory.recipes.default import PLAIN
+from supervisor_memory.recipes.operators.lsh import keep_groups, search_groups
+from supervisor_memory.recipes.operators.order import by_meaning, first, weigh
+from supervisor_memory.recipes.operators.signals import search_by
+from supervisor_memory.recipes.published import Published, constant
+from supervisor_memory.stages.post_retrieval.rerank import reranked
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """The constants, of which the paper names none."""
+
+    groups: int = constant(4, "paper, section 3: b, of which no value is told; even", least=2, most=1024)
+    tables: int = constant(1, "paper, section 3: one; SAGE has 10", least=1, most=20)
+    top_k: int = constant(10, "SAGE: top_k; the paper names none", least=1, most=1000)
+
+
+def tim(c: Constants) -> Recipe:
+    """The recipe of these constants.
+
+    Raises:
+        SettingsError: the number of groups is odd.
+    """
+    if c.groups % 2:
+        raise SettingsError(f"tim has {c.groups} groups; use an even number", constant="groups")
+    return replace(
+        reranked(PLAIN, weigh("tim", by_meaning), first(c.top_k)),
+        pre_retrieval=(*PLAIN.pre_retrieval, search_by(meaning=1.0)),
+        retrieval=(search_groups(c.tables, c.groups), *PLAIN.retrieval[1:]),
+        pre_insert=(*PLAIN.pre_insert, keep_groups(c.tables, c.groups)),
+    )
+
+
+PUBLISHED: Final = Published(
+    "tim", "sought in the group of the question alone; merged as it comes", __doc__ or "", tim, Constants
+)
