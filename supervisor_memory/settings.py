@@ -355,6 +355,11 @@ class Settings(BaseSettings):
     trace_content: bool = _named(
         "MEMORY_TRACE_CONTENT", False, "True: spans also hold questions and texts of records."
     )
+    trace_url: str | None = _named(
+        "MEMORY_TRACE_URL",
+        None,
+        "Where a trace viewer shows a run, for the dashboard: an address with {run}, {session} or both.",
+    )
 
     _origins: dict[str, Origin] = PrivateAttr(default_factory=dict)
 
@@ -469,6 +474,19 @@ class Settings(BaseSettings):
         if value not in _BACKENDS and value not in (published := entry_points(group=BACKENDS).names):
             choices = (*_BACKENDS, *sorted(published))
             raise ValueError(f"Input should be one of {', '.join(map(repr, choices))}")
+        return value
+
+    @field_validator("trace_url", mode="after")
+    @classmethod
+    def _leads_to_a_run(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        try:
+            filled = value.format(run="", session="")
+        except (KeyError, IndexError, ValueError, AttributeError) as error:
+            raise ValueError("it may hold {run} and {session} in braces, and nothing else") from error
+        if not value.startswith(("https://", "http://")) or filled == value:
+            raise ValueError("write an http address with {run}, {session} or both in it")
         return value
 
     @field_validator("signal_weights", mode="after")

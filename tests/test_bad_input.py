@@ -352,7 +352,12 @@ def test_a_huge_limit_means_all(memory: SupervisorMemory, limit: int, query: str
     assert len(memory.search(query, user_id="u1", limit=limit)) == 2
     assert len(memory.search(query, user_id="u1", limit=limit, threshold=0)) == 2
     assert len(memory.get_all(user_id="u1", limit=limit)) == 2
-    assert memory.get_all(user_id="u1", limit=limit, offset=limit) == []
+
+
+@pytest.mark.parametrize("after", ["", "{}", "[1]", '["x", "y"]', '[1, "\\ud800"]', "9" * 5_000, 7])
+def test_a_cursor_that_is_none_is_refused(memory: SupervisorMemory, after: Any) -> None:
+    with pytest.raises(InvalidContent, match="cursor"):
+        memory.get_all(user_id="u1", after=after)
 
 
 @pytest.mark.parametrize("id_", [None, "", 5, "no-such", BIG, "\ud800", "\x00", ["a"]])

@@ -306,7 +306,9 @@ def test_get_all_pages_through_active_records(memory: SupervisorMemory, clock: F
         clock.now += 1
         memory.write(f"fact number {n} of {n * 7}", user_id="u1")
     assert len(memory.get_all(user_id="u1")) == 12
-    pages = [memory.get_all(user_id="u1", limit=5, offset=start) for start in (0, 5, 10)]
+    pages = [memory.get_all(user_id="u1", limit=5)]
+    while len(pages[-1]) == 5:
+        pages.append(memory.get_all(user_id="u1", limit=5, after=pages[-1][-1].cursor))
     assert [len(page) for page in pages] == [5, 5, 2]
     assert [r.id for page in pages for r in page] == [r.id for r in memory.get_all(user_id="u1")]
     assert memory.get_all(user_id="u1")[0].content == "fact number 11 of 77"

@@ -291,10 +291,21 @@ class AuditLog:
             turns.keep(connection, notes)
 
     def tail(
-        self, limit: int, *, user_id: str | None = None, record_id: str | None = None, op: str | None = None
+        self,
+        limit: int,
+        *,
+        user_id: str | None = None,
+        record_id: str | None = None,
+        op: str | None = None,
+        before: int | None = None,
     ) -> Sequence[AuditRow]:
-        """The last rows of the chain, newest last; of a user, a record or an operation where named."""
-        rows = self._last("audit", _AUDIT_COLUMNS, limit, user_id, {"record_id": record_id, "op": op})
+        """The last rows of the chain, newest last; of a user, a record or an operation where named.
+
+        Args:
+            before: Only rows with a smaller `seq`.
+        """
+        wanted = {"record_id": record_id, "op": op}
+        rows = self._last("audit", _AUDIT_COLUMNS, limit, user_id, wanted, before=before)
         return tuple(AuditRow(*row) for row in rows)
 
     def ids(self, beginning: str, *, limit: int = 10) -> Sequence[str]:
@@ -319,7 +330,14 @@ class AuditLog:
         return tuple(AccessRow(*row) for row in rows)
 
     def _last(
-        self, table: str, columns: str, limit: int, user_id: str | None, wanted: dict[str, str | None]
+        self,
+        table: str,
+        columns: str,
+        limit: int,
+        user_id: str | None,
+        wanted: dict[str, str | None],
+        *,
+        before: int | None = None,
     ) -> Sequence[tuple[Any, ...]]:
         with self._database.reading() as connection:
             if user_id is not None:
@@ -328,8 +346,10 @@ class AuditLog:
             where = " AND ".join(f"{column} = ?" for column in given) or "1"
             if table == "audit" and given.get("op") in SELDOM:
                 where += f" AND {_OF_SELDOM_OP}"  # SQLite uses a partial index only where this is repeated
+            behind = () if before is None else (before,)
+            where += " AND rowid < ?" * len(behind)
             sql = f"SELECT {columns} FROM {table} WHERE {where} ORDER BY rowid DESC LIMIT ?"
-            rows = select(connection, table, sql, *given.values(), max(0, limit))
+            rows = select(connection, table, sql, *given.values(), *behind, max(0, limit))
         return rows[::-1]
 
     def notes(

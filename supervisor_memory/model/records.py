@@ -202,6 +202,8 @@ WriteStatus: TypeAlias = Literal["added", "merged", "updated", "appended", "skip
 Event: TypeAlias = Literal["ADD", "UPDATE", "DELETE", "NONE"]
 """The change asked for by a statement, or by a model that read it."""
 Namespace: TypeAlias = tuple[str, ...]
+Place: TypeAlias = tuple[float, str]
+"""Where a record stands in a list, which is by falling places: when it was last updated, and its id."""
 """(family, user) or (family, user, task); compared by whole segments, never by prefix of the text."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -676,6 +678,16 @@ class Record:
         """Whether a search may return the record: it is active and has not expired."""
         return self.status == "active" and (self.expires_at is None or self.expires_at > now)
 
+    @property
+    def place(self) -> Place:
+        """Its place in lists."""
+        return self.updated_at, self.id
+
+    @property
+    def cursor(self) -> str:
+        """Its place as a text: what a list goes on behind, where it is the last record of a page."""
+        return json.dumps(self.place, ensure_ascii=False)
+
     def has_expired(self, now: float) -> bool:
         """Whether the record's time to live has passed."""
         return self.expires_at is not None and self.expires_at <= now
@@ -755,7 +767,8 @@ class Filter:
     `since` (inclusive) and `until` (exclusive) are about `created_at`, in seconds since 1970, which a later
     correction does not change. `expired_by` means records that had expired at that time. `ref_ids` means
     records that tell something about any of these messages, were made from any of these records, or rest on
-    any of these things ("table:sales"), see `Record.linked_ids`.
+    any of these things ("table:sales"), see `Record.linked_ids`. `behind` means records that lists
+    have behind that place.
     """
 
     user_id: str | None = None
@@ -777,11 +790,16 @@ class Filter:
     layers: tuple[Layer, ...] | None = None
     expired_by: float | None = None
     ref_ids: tuple[str, ...] | None = None
+    behind: Place | None = None
 
     @classmethod
     def beside(cls, record: Record) -> "Filter":
         """The filter of the active records in a record's namespace."""
         return cls(record.user_id, families=(record.family,), tasks=(record.task,))
+
+    def after(self, last: Record) -> "Filter":
+        """The same for the next page of a list, of which this was the last record."""
+        return replace(self, behind=last.place)
 
     def names_something(self) -> bool:
         """Whether the filter names a user, ids or a session."""
@@ -834,6 +852,7 @@ class Filter:
             and (self.expired_by is None or record.has_expired(self.expired_by))
             and (self.metadata is None or all(each.is_in(record.metadata) for each in self.metadata))
             and (self.ref_ids is None or not set(self.ref_ids).isdisjoint(record.linked_ids))
+            and (self.behind is None or record.place < self.behind)
         )
 
 

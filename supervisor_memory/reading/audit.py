@@ -15,6 +15,7 @@ from supervisor_memory.errors import SettingsError
 from supervisor_memory.model.records import Record
 from supervisor_memory.ports import Services
 from supervisor_memory.reading.metrics import Metrics, counters, histograms, measure
+from supervisor_memory.reading.question import question_of
 from supervisor_memory.upkeep.queue.queue import Queue
 from supervisor_memory.wiring.trail import Trail
 
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 read_anchors = anchor.read_from
+_PATIENCE_MS = 5_000
 
 
 def _log(desk: "Audit") -> AuditLog:
@@ -63,6 +65,10 @@ class Audit:
     def turns(self, limit: int, *, user_id: str | None = None, before: int | None = None) -> list[Turn]:
         """The latest notes and searches, newest first, grouped by the run of the graph."""
         return turns.grouped(self.notes(limit, user_id=user_id, before=before))
+
+    def question(self, note: Injection, *, user_id: str) -> Record | None:
+        """The message of the user that a note was given for; None: it was not kept."""
+        return question_of(note, user_id, self.services.ports(_PATIENCE_MS, with_model=False))
 
     def figures(self, *, user_id: str | None = None, since: float | None = None) -> Metrics:
         """The figures of docs/metrics.md by the log, from `since`, in seconds since 1970, to now."""

@@ -287,21 +287,23 @@ def _sizes(backend: MemoryBackend, large: Sequence[tuple[Filter, int]]) -> Count
         return Counter()
     if isinstance(backend, Sizes):
         return Counter({"/".join(namespace): size for namespace, size in backend.sizes().items()})
-    return Counter(
-        "/".join(record.namespace)
-        for where, count in large
-        for start in range(0, count, _PAGE)
-        for record in backend.list(where, limit=_PAGE, offset=start)
-    )
+    found: Counter[str] = Counter()
+    for where, _ in large:
+        rest = where
+        while page := backend.list(rest, limit=_PAGE):
+            found.update("/".join(record.namespace) for record in page)
+            rest = rest.after(page[-1])
+    return found
 
 
 def _waiting(backend: MemoryBackend, embedder: EmbedderState, *families: str) -> int | None:
     if embedder.fingerprint is None:
         return None
     where = waiting_for(embedder.fingerprint, None, *families)
+    if not (waiting := backend.count(where)):
+        return 0
     newest = backend.list(where, limit=_LATEST)
-    unread = sum(not reads(record.content, embedder=embedder) for record in newest)
-    return backend.count(where) - unread
+    return waiting - sum(not reads(record.content, embedder=embedder) for record in newest)
 
 
 def _look_at_queue(settings: Settings) -> QueueState:

@@ -33,7 +33,7 @@ from supervisor_memory.model.versions import Version
 from supervisor_memory.ports import NoStore, Ports, Services
 from supervisor_memory.reading.topics import Topic, table_of_contents
 from supervisor_memory.stages.pre_retrieval.route import route
-from supervisor_memory.stores.sessions import place_of
+from supervisor_memory.stores.sessions import place_of, place_of_one
 from supervisor_memory.telemetry import of_many, of_search, spanned
 from supervisor_memory.upkeep.edit import Curator, asked_for, in_order
 from supervisor_memory.wiring.trail import Trail
@@ -179,7 +179,7 @@ class Reader:
         *,
         user_id: str,
         limit: int = 100,
-        offset: int = 0,
+        after: str | None = None,
         families: Sequence[str] | None = None,
         where: Mapping[str, Any] | None = None,
         as_of: Moment | None = None,
@@ -187,18 +187,23 @@ class Reader:
         """A user's active records, most recently updated first; session messages only by family.
 
         Args:
+            after: The `cursor` of the last record of the page before.
             where: Only those records, as in `search`.
             as_of: Those that were valid at that moment, as in `search`.
         """
         scope = Scope(user_id)
         most = check_amount(limit, what="limit")
-        start = check_amount(offset, what="offset", least=0)
-        asked = replace(self._filter(where), user_id=scope.user_id, families=as_families(families))
+        asked = replace(
+            self._filter(where),
+            user_id=scope.user_id,
+            families=as_families(families),
+            behind=place_of_one(after),
+        )
         curator = self.curator
         if (when := as_moment(as_of, what="as_of", end=True)) is not None:
             then = past(self.services, scope.user_id, when)
             curator = replace(curator, reading=lambda: then)
-        found = list(islice(curator.every(asked), start, start + most))
+        found = list(islice(curator.every(asked), most))
         self.trail.accessed("list", found, scope)
         return found
 

@@ -194,7 +194,16 @@ class Desk:
             whose = "" if by is None else f" of {by}"
             raise RecordNotFound(f"no decision{whose} on record {id!r} is in the audit log", id=id)
         now = {record.id: record for record in ports.store(backend.get, list(decided.changed))}
-        if any(id_ not in now or now[id_].version != after for id_, (_, after) in decided.changed.items()):
+
+        def is_as_left(id_: str, after: int) -> bool:
+            """Whether a record has the version the decision left, or its text again: what was decided later
+            was undone."""
+            if id_ not in now or now[id_].version == after:
+                return id_ in now
+            left = next((v for v in ports.store(backend.versions, id_) if v.version == after), None)
+            return left is not None and (left.content, left.status) == (now[id_].content, now[id_].status)
+
+        if not all(is_as_left(id_, after) for id_, (_, after) in decided.changed.items()):
             raise Conflict(
                 f"what {decided.actor} decided on record {id!r} was changed since; look at its history, and "
                 "take a version back with `revert` or `restore`",

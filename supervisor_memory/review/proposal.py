@@ -190,14 +190,20 @@ def unfit(record: Record, why: str) -> Proposal:
     return replace(_proposed(record), decision="refused", reason=why)
 
 
+def reasons(record: Record) -> tuple[str, ...]:
+    """Why a record waits, as codes."""
+    told = record.metadata.get(REVIEW)
+    why = told.get("why") if isinstance(told, dict) else None
+    return tuple(map(str, why)) if isinstance(why, list | tuple) else ()
+
+
 def _proposed(record: Record) -> Proposal:
     """The proposal without a decision."""
     told = record.metadata.get(REVIEW)
     asks = told if isinstance(told, dict) else {}
-    why = asks.get("why")
     return Proposal(
         record=record,
-        why=tuple(map(str, why)) if isinstance(why, list | tuple) else (),
+        why=reasons(record),
         evidence=str(asks.get("evidence", "")),
         decision="",
         reason="",

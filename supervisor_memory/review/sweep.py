@@ -334,10 +334,10 @@ def _all_of(user_id: str, ports: Ports) -> Iterator[Record]:
     view = ports.read_store()
     every: tuple[Status, ...] = ("active", "pending", "stale", "compressed", "quarantined")
     for where in Filter(user_id=user_id, statuses=every).everywhere():
-        start = 0
-        while page := view.list(where, limit=_PAGE, offset=start):
+        rest = where
+        while page := view.list(rest, limit=_PAGE):
             yield from page
-            start += len(page)
+            rest = rest.after(page[-1])
 
 
 def _step(planned: Planned) -> Step:

@@ -5,11 +5,13 @@ speaker or a session) are a *stream*, in order of time; after half an hour of si
 All other records are facts by themselves, in no stream.
 """
 
+import json
 import math
 from array import array
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TypeAlias, TypeVar
+from itertools import count
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -73,6 +75,15 @@ class Postings:
         postings._sort(numbers, rows)
         return postings
 
+    @classmethod
+    def unpacked(
+        cls, numbers: Mapping[str, int], starts: npt.NDArray[np.int64], rows: _Numbers
+    ) -> "Postings":
+        """Postings from what `numbers` and `all` said of others, the counts summed up to starts."""
+        postings = cls()
+        postings._number_of, postings._starts, postings._rows = dict(numbers), starts, rows
+        return postings
+
     def _sort(self, numbers: npt.NDArray[np.int64], rows: _Numbers) -> None:
         """Make the block from pairs: row `rows[i]` holds the term `numbers[i]`."""
         counts = np.bincount(numbers, minlength=len(self._number_of))
@@ -109,6 +120,12 @@ class Postings:
         number = self._number_of.get(term)
         block = 0 if number is None else int(self._starts[number + 1] - self._starts[number])
         return block + len(self._later.get(term, ()))
+
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """The place of each term in what `all` gives."""
+        self._fold()
+        return self._number_of
 
     def all(self) -> tuple[npt.NDArray[np.int64], _Numbers]:
         """How many rows each term has, and these rows, one term after the other."""
@@ -149,10 +166,11 @@ class Postings:
 
 
 class Filling:
-    """Builds postings row by row, in rising order, without keeping the terms of earlier rows."""
+    """Adds many rows to postings, in rising order from `first`, without keeping the terms of earlier rows."""
 
-    def __init__(self) -> None:
-        self._number_of: dict[str, int] = {}
+    def __init__(self, postings: Postings, first: int) -> None:
+        self._counts, self._block = postings.all()
+        self._number_of, self._first = dict(postings.numbers), first
         self._numbers, self._lengths = array("q"), array("q")
 
     def add(self, terms: Collection[str]) -> None:
@@ -164,8 +182,12 @@ class Filling:
     def done(self) -> Postings:
         """The postings of all rows."""
         lengths = np.array(self._lengths, dtype=np.int64)
-        rows = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
-        return Postings.of(self._number_of, np.array(self._numbers, dtype=np.int64), rows)
+        rows = np.repeat(np.arange(self._first, self._first + len(lengths), dtype=np.int32), lengths)
+        numbers = np.array(self._numbers, dtype=np.int64)
+        if len(self._block):
+            known = np.repeat(np.arange(len(self._counts)), self._counts)
+            numbers, rows = np.concatenate([known, numbers]), np.concatenate([self._block, rows])
+        return Postings.of(self._number_of, numbers, rows)
 
 
 GAP_SECONDS = 1_800.0
@@ -177,6 +199,11 @@ _ASKS = ("?", "？")
 _FEW_DEAD = 64
 _BYTES_A_ROW = 8 + 8 + 4 * 6 + 2 + 100 + 40  # the columns, a key and a row in a dictionary, and the layout
 _Array = TypeVar("_Array", bound=npt.NDArray[np.generic])
+_Text = TypeVar("_Text", int, str)
+
+
+def _numbered(some: Iterable[_Text]) -> dict[_Text, int]:
+    return dict(zip(some, count()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,6 +364,10 @@ class Index:
         """The row of a key; None when there is none."""
         return self._row_of.get(key)
 
+    def rows(self, keys: Iterable[int]) -> list[int | None]:
+        """The row of each key; None when there is none."""
+        return [*map(self._row_of.get, keys)]
+
     def living_keys(self) -> list[int]:
         """The keys of all records."""
         return list(self._row_of)
@@ -373,27 +404,74 @@ class Index:
             self._is_ordered = False
 
     def load(self, entries: Iterable[tuple[int, Entry]]) -> None:
-        """Fill an empty index at once.
+        """Add many records at once.
 
         Args:
-            entries: Keys in rising order, and the entry of each. They are read one by one and not kept.
+            entries: Keys that the index does not have, and the entry of each. They are read one by one and
+                not kept.
         """
-        filling = Filling()
-        for row, (key, entry) in enumerate(entries):
+        row, filling = self.size, Filling(self._postings, self.size)
+        for key, entry in entries:
             self._room_for(row + 1)
             self.keys[row], self.said_at[row], self.lengths[row] = key, entry.said_at, len(entry.terms)
-            self.speakers[row] = _NONE
+            self.asks[row], self.replies[row], self.speakers[row] = False, False, _NONE
             self._row_of[key] = row
             filling.add(entry.terms)
             if entry.stream is not None:
                 self._place(row, entry, entry.stream)
-        size = self.size = self._changes = len(self._row_of)
-        self.alive[:size] = True
-        for column in (self.before, self.after, self.episodes):
-            column[:size] = _NONE
+            row += 1
+        self.alive[self.size : row] = True
+        self.size = row
         self._postings = filling.done()
-        self.total_terms = int(self.lengths[:size].sum(dtype=np.int64))
-        self._is_ordered, self._layout = not self._stream_of, None
+        self._settle_anew()
+
+    def _settle_anew(self) -> None:
+        """Leave everything that is made of all rows for `settle`."""
+        for column in (self.before, self.after, self.episodes):
+            column[: self.size] = _NONE
+        self.total_terms = int(self.lengths[: self.size].sum(dtype=np.int64))
+        self._changes, self._is_ordered, self._layout = self.size, not self._stream_of, None
+
+    def packed(self) -> bytes:
+        """The index as one value, for `unpacked`; it gives up the rows of removed records."""
+        if self.size != len(self._row_of):
+            self.compact()
+        streams: dict[str, int] = {}
+        of_streams = [streams.setdefault(stream, len(streams)) for stream in self._stream_of.values()]
+        counts, rows = self._postings.all()
+        columns = {name: getattr(self, name)[: self.size] for name, _ in _PACKED}
+        columns |= {"starts": np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)]), "rows": rows}
+        columns |= {"said": np.array([*self._stream_of]), "said_in": np.array(of_streams)}
+        values = [columns[name].astype(kind).tobytes() for name, kind in _LAID_OUT]
+        sizes = {name: len(columns[name]) for name, _ in _LAID_OUT}
+        texts = {"terms": [*self._postings.numbers], "names": [*self._names], "streams": [*streams]}
+        head = json.dumps({"sizes": sizes, **texts}, ensure_ascii=False).encode()
+        head += b" " * (-len(head) % _ALIGNED)
+        return b"".join([len(head).to_bytes(_ALIGNED, "little"), head, *values])
+
+    @classmethod
+    def unpacked(cls, value: bytes) -> "Index":
+        """The index that `packed` made the value of. Raises ValueError, KeyError: the value is damaged."""
+        at = _ALIGNED + int.from_bytes(value[:_ALIGNED], "little")
+        head, columns = json.loads(value[_ALIGNED:at].decode()), dict[str, npt.NDArray[Any]]()
+        for name, kind in _LAID_OUT:
+            columns[name] = np.frombuffer(value, dtype=kind, count=head["sizes"][name], offset=at)
+            at += columns[name].nbytes
+        index = cls()
+        size = index.size = len(columns["keys"])
+        index._room_for(size)
+        for name, _ in _PACKED:
+            getattr(index, name)[:size] = columns[name]
+        index.alive[:size] = True
+        index._row_of = _numbered(columns["keys"].tolist())
+        index._postings = Postings.unpacked(_numbered(head["terms"]), columns["starts"], columns["rows"])
+        index._names = _numbered(head["names"])
+        spoken = index.speakers[:size]
+        index._spoken = np.bincount(spoken[spoken >= 0], minlength=len(index._names)).tolist()
+        said = zip(columns["said"].tolist(), columns["said_in"].tolist(), strict=True)
+        index._stream_of = {row: head["streams"][stream] for row, stream in said}
+        index._settle_anew()
+        return index
 
     def holders(self, term: str) -> Rows:
         """The rows of the records that hold a term."""
@@ -531,6 +609,13 @@ class Index:
 
 
 _MANY_TERMS = 54
+_ALIGNED = 8
+_PACKED = (
+    *(("keys", "<i8"), ("said_at", "<f8"), ("lengths", "<f4"), ("speakers", "<i4")),
+    *(("asks", "?"), ("replies", "?")),
+)
+"""The columns from which the others are made, but for what is of terms and streams."""
+_LAID_OUT = (("starts", "<i8"), ("said", "<i8"), ("said_in", "<i8"), ("rows", "<i4"), *_PACKED)
 _COLUMNS = (
     *("alive", "keys", "said_at", "lengths", "speakers", "before", "after", "episodes"),
     *("rarity", "asks", "replies"),

@@ -79,7 +79,7 @@ def _histories(backend: MemoryBackend, user_id: str) -> "Iterator[tuple[Sequence
             yield from (((*each.earlier, each.record), each.vector) for each in page)
             after = page[-1].record.id
         return
-    start = 0
-    while found := backend.list(Filter(user_id=user_id, statuses=None), limit=_PAGE, offset=start):
+    where = Filter(user_id=user_id, statuses=None)
+    while found := backend.list(where, limit=_PAGE):
         yield from ((backend.versions(record.id), None) for record in found)
-        start += len(found)
+        where = where.after(found[-1])

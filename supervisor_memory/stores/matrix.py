@@ -39,6 +39,7 @@ class Matrix:
         self._values = np.empty((_FIRST_ROWS, dimension), dtype=np.float32)
         self._rows: dict[int, int] | None = None  # key → row; made when the first row is looked for
         self._sieve: Sieve | None = None
+        self._was_compared = False  # the first time without a sieve, which takes longer to make
         self._is_in_order = True  # each key is greater than those of the rows before
 
     @classmethod
@@ -164,7 +165,7 @@ class Matrix:
         all_rows = self._values[: self._size]
         looked_at = max(_FIRST_LOOK, 2 * exact)
         is_large = self._size >= max(_SIEVED_FROM, _MOST_COMPARED * looked_at)
-        if is_large and (multiply := kernels()) is not None:
+        if is_large and self._was_compared and (multiply := kernels()) is not None:
             if self._sieve is None:
                 self._sieve = Sieve(multiply, self.dimension)
             for is_last in (True,) if finely else (False, True):
@@ -178,6 +179,7 @@ class Matrix:
                     return values, rows, products(all_rows[rows], query)
                 if not self._sieve.is_halved:
                     break
+        self._was_compared = True
         values = products(all_rows, query)
         return values, None, values
 

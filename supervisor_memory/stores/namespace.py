@@ -59,8 +59,8 @@ _OF_EACH: Final = 4  # beside so many candidates come one by meaning alone and o
 class NamespaceIndex:
     """The words, places in conversations and vectors of a namespace's records. Not safe between threads."""
 
-    def __init__(self) -> None:
-        self.index = Index()
+    def __init__(self, index: Index | None = None) -> None:
+        self.index = Index() if index is None else index
         self._matrices: dict[Space, Matrix] = {}
 
     def put(self, key: int, entry: Entry, vector: tuple[str, Vector] | None) -> None:
@@ -85,7 +85,7 @@ class NamespaceIndex:
         if (matrix := self._matrices.get(space)) is not None:
             return matrix
         keys, values, is_new = vectors(self, space)
-        rows = [self.index.row(key) for key in keys]
+        rows = self.index.rows(keys)
         known = [place for place, row in enumerate(rows) if row is not None]
         values = values if len(known) == len(rows) else values[known]
         matrix = Matrix.of([row for row in rows if row is not None], values) if known else Matrix(space[1])

@@ -119,8 +119,8 @@ def place_of(cursor: str | None) -> tuple[float, str, str] | None:
     return at, user_id, session_id
 
 
-def place_of_party(cursor: str | None) -> tuple[float, str] | None:
-    """The place that the cursor of a party's row tells; InvalidContent: it is none."""
+def place_of_one(cursor: str | None) -> tuple[float, str] | None:
+    """The place that the cursor of a record or of a party's row tells; InvalidContent: it is none."""
     if cursor is None:
         return None
     at, id_ = _told(cursor, parts=2)
@@ -132,6 +132,7 @@ def _told(cursor: str, *, parts: int) -> tuple[Any, ...]:
         at, *names = json.loads(cursor)
         if len(names) != parts - 1:
             raise ValueError(f"{len(names) + 1} parts")
+        _ = "".join(map(str, names)).encode()
         return float(at), *map(str, names)
     except (ValueError, TypeError) as error:
         raise InvalidContent(

@@ -1,7 +1,7 @@
 """What an operator does with a whole store: `SupervisorMemory.upkeep` is such a desk."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 from supervisor_memory.bridge import twin
@@ -12,6 +12,7 @@ from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record, Scop
 from supervisor_memory.ports import Services
 from supervisor_memory.recipes.open import open_recipe
 from supervisor_memory.stores.protocol import Health, Journals, MemoryBackend, Reconciled
+from supervisor_memory.stores.sessions import place_of_one
 from supervisor_memory.telemetry import of_many, spanned
 from supervisor_memory.upkeep.erase import OUT_OF_REACH, Eraser, Receipt
 from supervisor_memory.upkeep.experience import Experience
@@ -61,9 +62,13 @@ class Upkeep:
         """All versions of a record, oldest first. The access log is not told."""
         return self.services.backend.versions(id)
 
-    def listed(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
-        """The records that match, most recently updated first. The access log is not told."""
-        return self.services.backend.list(where, limit=limit, offset=offset)
+    def listed(self, where: Filter, *, limit: int, after: str | None = None) -> Sequence[Record]:
+        """The records that match, most recently updated first. The access log is not told.
+
+        Args:
+            after: The `cursor` of the last record of the page before.
+        """
+        return self.services.backend.list(replace(where, behind=place_of_one(after)), limit=limit)
 
     def count(self, where: Filter) -> int:
         """How many records match."""
@@ -149,7 +154,13 @@ class Upkeep:
         return reembed(self.services, whose, progress or (lambda done, total: None))
 
     @spanned("forget_memory", of_many(lambda given, done: len(done.taken)))
-    def forget(self, *, user_id: str | None = None, dry_run: bool = False) -> Forgotten:
+    def forget(
+        self,
+        *,
+        user_id: str | None = None,
+        dry_run: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Forgotten:
         """Set aside expired records, surplus records of a kind, and records over MEMORY_CAPACITY.
 
         It is found no more; `get` still shows it with its status, and its versions are kept. It can be cut
@@ -158,12 +169,13 @@ class Upkeep:
         Args:
             user_id: Only this user's. None: everybody's.
             dry_run: Change nothing; tell each record that would be taken, with the rule and why.
+            progress: Told now and then how many records were read, and how many there are.
 
         Raises:
             BackendError, DeadlineExceeded: the store failed, or is out of reach; what was done stays so.
         """
         whose = None if user_id is None else Scope(user_id).user_id
-        return forget(self.services, whose, dry_run=dry_run)
+        return forget(self.services, whose, dry_run=dry_run, progress=progress)
 
     def optimize(
         self, *, user_id: str, chores: Sequence[str] | None = None, dry_run: bool = False

@@ -234,16 +234,15 @@ class _Digesting:
         return [*lines, *also(said, lines, topics)]
 
     def _all(self, where: Filter) -> Iterator[Record]:
-        start = 0
         while True:
             ports = self.ports()
-            page = ports.read_store().list(where, limit=_PAGE, offset=start)
+            page = ports.read_store().list(where, limit=_PAGE)
             if ports.degraded:
                 raise BackendUnavailable("the store is out of reach, so its sessions are digested later")
             yield from page
-            start += len(page)
             if len(page) < _PAGE:
                 return
+            where = where.after(page[-1])
 
 
 def _by_model(

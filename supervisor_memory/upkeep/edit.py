@@ -112,15 +112,14 @@ class Curator:
 
     def every(self, where: Filter) -> Iterator[Record]:
         """The visible records that match, most recently updated first."""
-        start = 0
         while True:
             ports = self.reading()
-            page = ports.read_store().list(where, limit=_PAGE, offset=start)
+            page = ports.read_store().list(where, limit=_PAGE)
             need_all(ports)
             yield from (record for record in page if record.is_visible(ports.now))
             if len(page) < _PAGE:
                 return
-            start += _PAGE
+            where = where.after(page[-1])
 
     def session_of(self, record: Record, *, within: float | None = None) -> list[Record]:
         """The messages of the session that a record was read from, in order; empty if none were kept.

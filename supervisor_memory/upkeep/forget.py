@@ -9,7 +9,7 @@ can be restored from them.
 import heapq
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final, TypeAlias, TypeVar
@@ -93,6 +93,7 @@ def forget(
     extent: Extent = BY_HAND,
     actor: str = "operator",
     seconds: float = _SECONDS,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Forgotten:
     """Apply the rules to a user's records, or to everybody's, one user after the other.
 
@@ -100,12 +101,15 @@ def forget(
         dry_run: Only return the plan. No model is asked; with a model, a real run may merge more.
         extent: The rules to apply, and their limits.
         seconds: The deadline of each step.
+        progress: Told after each page how many records were read, and how many there are; each rule reads
+            those that it looks at, so that more may be read than there are.
 
     Raises:
         BackendUnavailable: the store is out of reach, and this machine's copy may be old.
         BackendError, DeadlineExceeded: the store failed; finished commits stay.
     """
     run = _Run(services, extent, actor, seconds, dry_run=dry_run)
+    run.tell(progress, user_id)
     for each in [user_id] if user_id is not None else run.users():
         run.of_user(each)
     if not dry_run:
@@ -126,6 +130,14 @@ class _Run:
         self.left: list[str] = []
         self.free: dict[Namespace, int] = {}
         self._gone: set[str] = set()
+        self._progress: Callable[[int, int], None] | None = None
+        self._read = self._whole = 0
+
+    def tell(self, progress: Callable[[int, int], None] | None, user_id: str | None) -> None:
+        """Tell from now on how far it is."""
+        if progress is not None:
+            wheres = _everywhere(Filter(user_id, statuses=None))
+            self._progress, self._whole = progress, sum(self._count(where) for where in wheres)
 
     def users(self) -> Sequence[str]:
         """All users with a record, in order."""
@@ -388,13 +400,11 @@ class _Run:
 
     def _all(self, where: Filter) -> Iterator[Record]:
         """All matching records, a page at a time; each once, even while others write."""
-        seen: set[str] = set()
-        for offset in range(0, 2**62, _PAGE):
-            page = self._page(where, offset, _PAGE)
-            yield from (record for record in page if record.id not in seen)
-            seen.update(record.id for record in page)
+        while page := self._page(where, 0, _PAGE):
+            yield from page
             if len(page) < _PAGE:
                 return
+            where = where.after(page[-1])
 
     def _visible(self, where: Filter) -> Iterator[Record]:
         """The matching records that a search may find and no rule has taken yet."""
@@ -417,6 +427,9 @@ class _Run:
                 "forgotten; try again later",
                 reasons=ports.reasons,
             )
+        self._read += len(page)
+        if self._progress is not None:
+            self._progress(self._read, self._whole)
         return page
 
     def _count(self, where: Filter) -> int:

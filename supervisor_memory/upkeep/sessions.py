@@ -39,7 +39,7 @@ from supervisor_memory.stores.sessions import (
     list_parties,
     list_sessions,
     place_of,
-    place_of_party,
+    place_of_one,
     states_of,
 )
 from supervisor_memory.upkeep.edit import Curator, in_order, need_all
@@ -297,7 +297,7 @@ class Sessions:
     def _parties(
         self, party: Party, user_id: str | None, *, limit: int, after: str | None
     ) -> Sequence[PartyRow]:
-        ports, place = self.curator.reading(), place_of_party(after)
+        ports, place = self.curator.reading(), place_of_one(after)
         most = check_amount(limit, what="limit")
         backend = self.services.backend
         return ports.store(list_parties, backend, party, user_id=user_id, limit=most, after=place)
@@ -360,12 +360,13 @@ def _held(scope: Scope, ports: Ports) -> tuple[Sequence[Record], Sequence[Record
 def every(where: Filter, ports: Ports) -> Iterator[Record]:
     """All records that match, page by page; BackendUnavailable: the store is out of reach."""
     view = ports.read_store()
-    for start in range(0, 2**62, _PAGE):
-        page = view.list(where, limit=_PAGE, offset=start)
+    while True:
+        page = view.list(where, limit=_PAGE)
         need_all(ports)
         yield from page
         if len(page) < _PAGE:
             return
+        where = where.after(page[-1])
 
 
 def _goes(record: Record, scope: Scope, said: set[str]) -> bool:

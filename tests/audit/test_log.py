@@ -216,7 +216,7 @@ def test_tails_can_be_asked_by_user_record_and_operation(log: AuditLog) -> None:
         )
         log.append([event], at=NOW)
 
-    def numbers(limit: int, **wanted: str) -> list[int]:
+    def numbers(limit: int, **wanted: Any) -> list[int]:
         return [row.event["detail"]["number"] for row in log.tail(limit, **wanted)]
 
     assert numbers(3) == [9, 10, 11]

@@ -103,14 +103,14 @@ def test_turn(page: Page, site: Site, say: Say) -> None:
     expect(page.locator("h2").first).to_have_text(say("given-to").format(reader="analysis"))
     for shown in told[at].shown:
         text = site.memory.backend.get([shown.record_id])[0].content
-        expect(page.locator("section").first).to_contain_text(text)
+        expect(page.locator("[data-shown]")).to_contain_text(text)
     expect(page.locator(".head").first).to_contain_text(say("n-tokens").format(n=told[at].tokens))
     page.locator("section details summary").first.click()
     expect(page.locator("table.bars").first).to_contain_text(say("part.decay"))
     dropped = next(at for at, note in enumerate(told) if note.dropped)
     edges.nth(dropped).locator("text").first.click()
     reason = say(f"reason.{told[dropped].dropped[0].reason}")
-    expect(page.locator("section").nth(1)).to_contain_text(reason)
+    expect(page.locator("section").nth(2)).to_contain_text(reason)
     assert site.memory.backend.audit.notes(50, run_id="run-2")[::-1] == told  # looking is no turn
     assert "turn" in {row.op for row in site.memory.backend.audit.accesses(50)}
 

@@ -2,11 +2,14 @@
 
 import os
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from tests.browser.filled import TURNS
 from tests.browser.served import REVIEWER, Site
 from tests.interfaces.dashboard.hostile import PAYLOADS, attack
 
@@ -76,14 +79,52 @@ def test_it_is_dark_where_the_reader_wants_it_dark(opened: Opened, scheme: str, 
 def test_nothing_is_cut_off_on_a_phone(page: Page, site: Site) -> None:
     page.set_viewport_size({"width": 360, "height": 740})
     record = site.memory.get_all(user_id="ada")[0]
-    for path in ("inbox", "turns", "turn?run=run-2", "records", f"records/{record.id}", "preview", "health"):
+    for path in (*every_page(site), f"records/{record.id}"):
         page.goto(f"{site.url}/dashboard/{path}")
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
 
 
+def every_page(site: Site) -> list[str]:
+    record = next(each for each in site.memory.get_all(user_id="ada") if "Porto" in each.content)
+    asked = "user=ada&agent=text2sql&question=Which airlines were delayed from LaGuardia?"
+    return [
+        *("inbox", "inbox/together", "turns", "turn?run=run-2&edge=4", "timeline?user=ada", "experience"),
+        *("records", f"records/{record.id}", f"records/{record.id}/delete", f"preview?{asked}", "health"),
+        "users/forget?user=ada",
+    ]
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1180, "light"), (1180, "dark"), (360, "light")])
+def test_axe_finds_nothing(opened: Opened, site: Site, width: int, scheme: str) -> None:
+    page = opened(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 800})
+    wrong: list[str] = []
+    for path in every_page(site):
+        page.goto(f"{site.url}/dashboard/{path}")
+        for found in Axe().run(page).response["violations"]:
+            wrong += [f"{path}: {found['id']} {node['html'][:160]}" for node in found["nodes"][:3]]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_times_are_those_of_the_browser(opened: Opened, site: Site) -> None:
+    told: dict[str, str] = {}
+    for zone in ("UTC", "Asia/Shanghai"):
+        page = opened(timezone_id=zone)
+        page.goto(f"{site.url}/dashboard/turns")
+        told[zone] = page.locator("tbody time").first.text_content() or ""
+        expect(page.locator("footer")).to_contain_text(zone)
+    here, there = (datetime.strptime(each, "%Y-%m-%d %H:%M") for each in told.values())
+    assert there - here == timedelta(hours=8)
+
+
+def test_a_turn_shows_the_question_and_leads_to_its_trace(page: Page, site: Site) -> None:
+    page.goto(f"{site.url}/dashboard/turn?run=run-2")
+    expect(page.locator("[data-question]")).to_have_text(TURNS[2][1])
+
+
 def test_hostile_texts_run_nowhere(page: Page, site: Site) -> None:
     ids = attack(site.memory)
-    paths = [f"inbox?page={number}" for number in range(1, len(PAYLOADS) // 10 + 2)]
+    paths = ["inbox", "inbox/together", "inbox/together?user=eve"]
     paths += ["turns", "records?status=any", "records?user=eve&q=alert+script", "health"]
     paths += ["preview?user=eve&question=alert+script", "users/forget?user=eve"]
     paths += [f"turn?run=run-{at}" for at in range(len(PAYLOADS))]
@@ -114,11 +155,12 @@ def _quoted(text: str) -> str:
 @pytest.mark.skipif(
     "DASHBOARD_IMAGES" not in os.environ, reason="DASHBOARD_IMAGES names the directory to put them in"
 )
-@pytest.mark.parametrize("name", ["inbox", "turn", "record", "preview", "health"])
+@pytest.mark.parametrize("name", ["inbox", "together", "turn", "record", "preview", "health"])
 def test_pictures_of_the_documentation(opened: Opened, site: Site, name: str) -> None:
     page = opened(color_scheme="light", device_scale_factor=1)
     record = next(each for each in site.memory.get_all(user_id="ada") if "Porto" in each.content)
     paths = {
+        "together": "inbox/together",
         "turn": "turn?run=run-2&edge=4",
         "record": f"records/{record.id}",
         "preview": "preview?user=ada&agent=text2sql&question=Which airlines were delayed from LaGuardia?",

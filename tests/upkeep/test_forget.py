@@ -97,6 +97,14 @@ def test_a_clock_that_goes_back_forgets_nothing(one_backend: MemoryBackend) -> N
     assert memory_over(one_backend, now=NOW - 400 * DAY).forget().taken == ()
 
 
+def test_it_tells_how_far_it_is(one_backend: MemoryBackend) -> None:
+    one_backend.write([trace(f"The ticket is {number}", expires_at=NOW) for number in range(7)])
+    told: list[tuple[int, int]] = []
+    memory_over(one_backend).forget(dry_run=True, progress=lambda done, whole: told.append((done, whole)))
+    assert told[-1][0] >= told[-1][1] == 7
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+
 def test_everybody_or_one_user(backend: MemoryBackend) -> None:
     mine = trace("The ticket is 4711", expires_at=NOW)
     theirs = record_at("The ticket is 4712", user_id="bo", expires_at=NOW)

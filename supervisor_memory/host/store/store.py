@@ -245,14 +245,13 @@ class MemoryStore(BaseStore):
                 yield entry
 
     def _listed(self, where: Filter) -> Iterator[Record]:
-        start = 0
         while True:
             ports = self._reading()
-            page = ports.read_store().list(where, limit=_PAGE, offset=start)
+            page = ports.read_store().list(where, limit=_PAGE)
             yield from (record for record in page if record.is_visible(ports.now))
             if len(page) < _PAGE:
                 return
-            start += _PAGE
+            where = where.after(page[-1])
 
     def _namespaces(self, op: ListNamespacesOp) -> list[Labels]:
         conditions = op.match_conditions or ()

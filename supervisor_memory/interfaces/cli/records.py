@@ -1,6 +1,7 @@
 """The commands for looking up records and their history."""
 
 from dataclasses import asdict
+from shlex import quote
 from typing import Annotated, Final
 
 import typer
@@ -93,6 +94,9 @@ def list_(
     *,
     user: User,
     limit: Annotated[int, Option("--limit", "-n", min=1, help="Most records.")] = 100,
+    after: Annotated[
+        str | None, Option(help="Those behind the last record of a page, by what the page says.")
+    ] = None,
     family: Family = None,
     kind: Kinds = None,
     tag: Tags = None,
@@ -107,13 +111,18 @@ def list_(
     with opened(env_file) as memory:
         where = where_of(kind, tag, since, until, meta)
         then = moment_of(as_of, end=True)
-        records = memory.get_all(user_id=user, limit=limit, families=family, where=where, as_of=then)
+        records = memory.get_all(
+            user_id=user, limit=limit, after=after, families=family, where=where, as_of=then
+        )
+    more = records[-1].cursor if len(records) == limit else None
     if json:
-        print_json({"user_id": user, "records": [record.to_dict() for record in records]})
+        told = [record.to_dict() for record in records]
+        print_json({"user_id": user, "records": told, "next": more})
         return
     tables.show_records(records, user=user)
-    if len(records) == limit:
-        say(f"these are the latest {limit}; --limit shows more")
+    if more is not None:
+        which = "these are the latest" if after is None else "these are"
+        say(f"{which} {limit}; --limit shows more, and --after {quote(more)} those behind")
 
 
 def delete(

@@ -129,8 +129,8 @@ def forget(
     It is found no more, and nothing is lost: the versions of each record are kept. Preferences, identity,
     definitions and what is pinned stay. `erase` is for good.
     """
-    with opened(env_file, embedder=yes) as memory:
-        found = memory.forget(user_id=user, dry_run=not yes)
+    with opened(env_file, embedder=yes) as memory, bar("forget") as progress:
+        found = memory.forget(user_id=user, dry_run=not yes, progress=progress)
     if json:
         taken = [{**asdict(each), "namespace": [*each.namespace]} for each in found.taken]
         told = {"done": yes, "counts": found.counts, "taken": taken}

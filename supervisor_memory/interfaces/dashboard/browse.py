@@ -21,21 +21,19 @@ from supervisor_memory.model.records import (
 )
 
 _PAGE: Final = 50
-_MOST_PAGES: Final = 100_000
 _STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 
 
 def browse(visit: Visit) -> Response:
     user_id, words = visit.user_id, visit.asked("q")
     status, kind, family = visit.asked("status") or "active", visit.asked("kind"), visit.asked("family")
-    number = visit.number("page", least=1, most=_MOST_PAGES, otherwise=1)
     where = _where(visit, status, kind, family)
     by_words = bool(words) and user_id is not None
     hits = _found(visit, words, cast("str", user_id), where) if by_words else None
-    offset = (number - 1) * _PAGE
+    after = visit.asked("after") or None
     listed: list[Record] = []
     if hits is None and not words:
-        listed = list(visit.memory.upkeep.listed(where, limit=_PAGE + 1, offset=offset))
+        listed = list(visit.memory.upkeep.listed(where, limit=_PAGE + 1, after=after))
         visit.memory.audit.seen("list", listed[:_PAGE])
     return visit.page(
         "browse.html",
@@ -43,9 +41,8 @@ def browse(visit: Visit) -> Response:
         scores={hit.record.id: hit.score for hit in hits or ()},
         by_words=by_words,
         user_needed=bool(words) and user_id is None,
-        number=number,
-        first=offset + 1,
-        has_older=len(listed) > _PAGE,
+        after=after,
+        older=listed[_PAGE - 1].cursor if len(listed) > _PAGE else None,
         asked={
             "user": user_id or "",
             "q": words,

@@ -14,6 +14,8 @@ from supervisor_memory.model.versions import read_from_message
 _ROWS: Final = 50
 _VERSIONS: Final = 50
 _AROUND: Final = 2
+READERS: Final = frozenset({"inject", "search", "used"})
+"""What agents do; the other operations are those of who looks after memory."""
 _SAID: Final[dict[WriteStatus, str]] = {"skipped": "skipped", "pending": "waits-again"}
 """The messages for results other than the one asked for."""
 
@@ -22,6 +24,8 @@ def show(visit: Visit) -> Response:
     memory, id_ = visit.memory, visit.own(visit.part)
     found = memory.get(id_)
     log, versions = memory.audit, memory.history(id_)
+    read = log.accesses(_ROWS, record_id=id_)[::-1]
+    people = visit.people
     return visit.page(
         "record.html",
         record=found,
@@ -29,7 +33,8 @@ def show(visit: Visit) -> Response:
         before=versions[:-_VERSIONS],
         read_from=read_from_message(versions),
         said=memory.messages(id_, around=_AROUND),
-        readings=list(reversed(log.accesses(_ROWS, record_id=id_))),
+        readings=[row for row in read if row.op in READERS and row.agent_id not in people],
+        lookers=[row for row in read if row.op not in READERS or row.agent_id in people],
         rows=list(reversed(log.tail(_ROWS, record_id=id_))),
         clock=memory.upkeep.now(),
     )

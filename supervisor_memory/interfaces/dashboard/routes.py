@@ -46,6 +46,7 @@ OPEN: Final = ("/", LOGIN, *(f"{BASE}/static/{name}" for name in _ASSETS))
 _log = logging.getLogger("supervisor_memory.dashboard")
 _READING: Final[dict[str, Handler]] = {
     "/inbox": inbox.inbox,
+    "/inbox/together": inbox.together,
     "/turns": turn.turns,
     "/turn": turn.turn,
     "/timeline": timeline.timeline,
@@ -63,6 +64,8 @@ _WRITING: Final[dict[str, Handler]] = {
     "/inbox/{id}/edit": inbox.edit,
     "/inbox/{id}/reject": inbox.reject,
     "/inbox/undo": inbox.undo,
+    "/inbox/approve": inbox.approve_all,
+    "/inbox/reject": inbox.reject_all,
     "/records/{id}/revert": record.revert,
     "/records/{id}/delete": record.delete,
     "/records/{id}/restore": record.restore,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from typing import Final
+from urllib.parse import quote
 
 from fastapi.responses import Response
 
@@ -17,12 +18,15 @@ _LARGEST: Final = 2**31
 def turns(visit: Visit) -> Response:
     user_id = visit.user_id
     before = visit.number("before", least=0, most=_LARGEST, otherwise=0) or None
-    found = visit.memory.audit.turns(_PAGE, user_id=user_id, before=before)
-    notes = [note for each in found for note in each.notes]
-    ids = {each.record_id for note in notes for each in note.shown[:1]}
+    read = visit.memory.audit.turns(_PAGE, user_id=user_id, before=before)
+    notes = [note for each in read for note in each.notes]
+    people = visit.people
+    found = [each for each in read if not all(note.agent_id in people for note in each.notes)]
+    ids = {each.record_id for each_turn in found for note in each_turn.notes for each in note.shown[:1]}
     return visit.page(
         "turns.html",
         turns=found,
+        looks=len(read) - len(found),
         records=_records(visit, ids),
         older=min(note.seq for note in notes) if len(notes) == _PAGE else None,
         before=before,
@@ -37,9 +41,28 @@ def turn(visit: Visit) -> Response:
     chosen = notes[at] if at < len(notes) else None
     ids = {each.record_id for each in (*chosen.shown, *chosen.dropped)} if chosen else set[str]()
     records = _records(visit, ids)
-    visit.memory.audit.seen("turn", list(records.values()))
-    status = 200 if notes else 404
-    return visit.page("turn.html", status=status, notes=notes, at=at, chosen=chosen, records=records)
+    user_id = visit.user_id or next((record.user_id for record in records.values()), None)
+    question = visit.memory.audit.question(chosen, user_id=user_id) if chosen and user_id else None
+    visit.memory.audit.seen("turn", [*records.values(), *([question] if question else [])])
+    return visit.page(
+        "turn.html",
+        status=200 if notes else 404,
+        notes=notes,
+        at=at,
+        chosen=chosen,
+        records=records,
+        question=question,
+        trace=_trace(visit, notes[0], question) if notes else None,
+    )
+
+
+def _trace(visit: Visit, note: Injection, question: Record | None) -> str | None:
+    """Where a trace viewer shows the run, by MEMORY_TRACE_URL; None: nothing says where, or what."""
+    link, session = visit.memory.settings.trace_url, question.source.session_id if question else None
+    known = {"run": note.run_id, "session": session}
+    if link is None or any(f"{{{name}}}" in link and not value for name, value in known.items()):
+        return None
+    return link.format(**{name: quote(value or "", safe="") for name, value in known.items()})
 
 
 def _notes(visit: Visit) -> Sequence[Injection]:

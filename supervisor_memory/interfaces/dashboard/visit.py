@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import json
 import secrets
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -21,11 +22,11 @@ from supervisor_memory.errors import InvalidContent, MemoryAccessDenied, RecordN
 from supervisor_memory.interfaces.dashboard import pictures
 from supervisor_memory.interfaces.dashboard.words import LANGUAGES, NAMES, WORDS, Language, preferred, worded
 from supervisor_memory.interfaces.differences import differences, marked
-from supervisor_memory.interfaces.http.access import Caller
+from supervisor_memory.interfaces.http.access import Caller, Tokens
 from supervisor_memory.interfaces.printable import moment, printable
 from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.model.arguments import as_filter
-from supervisor_memory.model.records import TEAM, Filter, Record, WriteResult
+from supervisor_memory.model.records import TEAM, Filter, Record
 
 BASE: Final = "/dashboard"
 LANGUAGE_COOKIE: Final = "supervisor_memory_language"
@@ -37,7 +38,7 @@ HEADERS: Final[Mapping[str, str]] = {
     "X-Content-Type-Options": "nosniff",
 }
 _A_YEAR: Final = 365 * 86_400
-_MOST_FIELDS: Final = 50
+_MOST_FIELDS: Final = 150
 _KEPT_DECISIONS: Final = 20
 _KEPT_RECEIPTS: Final = 100
 _STATIC: Final = Path(__file__).parent / "static"
@@ -53,13 +54,15 @@ class Decision:
 
     Args:
         what: "approve", "edit" or "reject".
-        id, text: The proposal's.
+        ids: Of the proposals.
+        text: Of the first of them.
+        status: What became of it, where it is one.
     """
 
     what: str
-    id: str
+    ids: tuple[str, ...]
     text: str
-    result: WriteResult
+    status: str
 
 
 class Shelf:
@@ -145,6 +148,12 @@ class Visit:
         known = self.memory.audit.users() if mine is None else mine
         return sorted(each for each in known if not each.startswith(TEAM))[:_MOST_USERS]
 
+    @property
+    def people(self) -> frozenset[str]:
+        """The names under which people look at memory, as the logs have them beside those of agents."""
+        tokens: Tokens = self.request.app.state.tokens
+        return tokens.names | {self.asker.name}
+
     def may_see(self, record: Record) -> bool:
         return self.asker.user_ids is None or record.user_id in self.asker.user_ids
 
@@ -186,7 +195,7 @@ class Visit:
                 language=self.language,
                 other_languages=[(each, NAMES[each], self._in(each)) for each in LANGUAGES],
                 form_word=self.shelf.form_word(self.caller) if self.caller else "",
-                flash=self.say(said) if said in WORDS else "",
+                flash=self.say(said, **self._numbers()) if said in WORDS else "",
                 **values,
             )
         )
@@ -202,6 +211,11 @@ class Visit:
             )
         return answer
 
+    def _numbers(self) -> dict[str, int]:
+        """The numbers that a message has; 0 for what is none."""
+        told = {name: self.asked(name) for name in ("n", "left")}
+        return {name: int(each) if each.isascii() and each.isdigit() else 0 for name, each in told.items()}
+
     def go(self, path: str, **query: str) -> RedirectResponse:
         """Elsewhere, with a GET."""
         asked = f"?{urlencode(query)}" if query else ""
@@ -209,7 +223,7 @@ class Visit:
 
     def here(self, **changes: str | int | None) -> str:
         """The address of this page with other values; None takes one out."""
-        gone = {"said", "lang", *changes}
+        gone = {"said", "n", "left", "lang", *changes}
         kept = {name: value for name, value in self.request.query_params.items() if name not in gone}
         return f"?{urlencode(kept | {name: value for name, value in changes.items() if value is not None})}"
 
@@ -248,8 +262,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["moment"] = _moment
+    environment.filters["day"] = _day
     environment.globals.update(
-        differences=differences, marked=marked, pictures=pictures, asset=asset, query=_query
+        differences=differences, marked=marked, pictures=pictures, asset=asset, query=_query, json=_json
     )
     return environment
 
@@ -260,7 +275,20 @@ def _spelled_out(value: object) -> object:
 
 
 def _moment(seconds: float | None) -> str:
-    return "–" if seconds is None else moment(seconds)
+    """A time as an element that the script words in the reader's time zone."""
+    if seconds is None:
+        return "–"
+    told = moment(seconds)
+    at = told.replace(" ", "T")
+    return Markup('<time datetime="{}">{}</time>').format(at, told)
+
+
+def _day(seconds: float) -> str:
+    return moment(seconds)[:10]
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _query(**values: str | int | None) -> str:

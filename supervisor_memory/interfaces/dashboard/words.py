@@ -6,6 +6,8 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, get_args
 
+from markupsafe import Markup
+
 from supervisor_memory.model.explain import REASONS
 
 Language: TypeAlias = Literal["en", "zh"]
@@ -25,14 +27,16 @@ WORDS: Final[Mapping[str, Mapping[Language, str]]] = MappingProxyType(_read())
 
 
 def worded(key: str, language: Language, **values: object) -> str:
-    """A phrase, where `n` is 1 its `.one`; of a code that nobody has put into words, the code.
+    """A phrase, where `n` is 1 its `.one`; of a code that nobody has put into words, the words it is made of.
 
-    Such a code is a reason of an operator's own.
+    Such a code is a reason of an operator's own. Values that are HTML stay so, and make the phrase HTML.
     """
     phrase = WORDS.get(f"{key}.one") if values.get("n") == 1 else None
     phrase = phrase or WORDS.get(key)
     if phrase is None:
-        return key.partition(".")[2] or key
+        return (key.partition(".")[2] or key).replace("-", " ").replace(":", ", ")
+    if any(isinstance(value, Markup) for value in values.values()):
+        return Markup(phrase[language]).format(**values)  # a phrase of ours; values are escaped
     return phrase[language].format(**values) if values else phrase[language]
 
 

@@ -104,6 +104,11 @@ class Tokens:
     def __len__(self) -> int:
         return len(self._callers)
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Under which names they are known in the logs."""
+        return frozenset(caller.name for _, caller in self._callers)
+
     @classmethod
     def read(cls, text: str) -> "Tokens":
         """Those of MEMORY_SERVER_TOKENS: `name:token:users:rights`, with spaces or commas in between.

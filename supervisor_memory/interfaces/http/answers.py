@@ -57,7 +57,7 @@ class Version(Record):
 class Records(BaseModel):
     user_id: str
     records: list[Record]
-    next: int | None = Field(description="The offset of the next page; null: there is none.")
+    next: str | None = Field(description="What is to follow `after` for the next page; null: there is none.")
 
 
 class History(BaseModel):
@@ -254,7 +254,7 @@ class AuditRow(BaseModel):
 
 class AuditPage(BaseModel):
     rows: list[AuditRow]
-    next: int | None = Field(description="The offset, or what is to follow `after`, of the next page.")
+    next: int | None = Field(description="What is to follow `before`, or `after`, for the next page.")
 
 
 class Verified(BaseModel):

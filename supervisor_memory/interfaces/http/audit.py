@@ -30,7 +30,7 @@ def list_audit(
     record_id: Annotated[str | None, Query(max_length=200)] = None,
     op: Annotated[str | None, Query(max_length=200, description="Such as add or erase.begin.")] = None,
     limit: Limit = 100,
-    offset: Annotated[int, Query(ge=0, le=100_000)] = 0,
+    before: Annotated[int | None, Query(ge=0, le=_MOST, description="The `next` of the page before.")] = None,
     after: Annotated[
         int | None, Query(ge=0, le=_MOST, description="The whole log from its beginning, behind this seq.")
     ] = None,
@@ -41,9 +41,9 @@ def list_audit(
         page = memory.audit.rows(after=after, limit=limit)
         more = page[-1].seq if len(page) == limit else None
     else:
-        found = memory.audit.tail(offset + limit, user_id=user_id, record_id=record_id, op=op)
-        page = found[::-1][offset:]
-        more = offset + limit if len(page) == limit else None
+        found = memory.audit.tail(limit, user_id=user_id, record_id=record_id, op=op, before=before)
+        page = found[::-1]
+        more = page[-1].seq if len(page) == limit else None
     rows = audit_rows(memory, page, user_id=user_id)
     return answers.AuditPage(rows=[answers.AuditRow.model_validate(row) for row in rows], next=more)
 

@@ -79,7 +79,9 @@ def list_memories(
     user_id: OneUser,
     *,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+    after: Annotated[
+        str | None, Query(max_length=1_000, description="The `next` of the page before.")
+    ] = None,
     family: Annotated[list[str] | None, Query(description="Session messages only by family.")] = None,
     kind: Annotated[list[Kind] | None, Query(description="Any of these.")] = None,
     tag: Annotated[list[str] | None, Query(description="All of these.")] = None,
@@ -93,12 +95,11 @@ def list_memories(
     where = {"kind": kind or None, "tags": tag or None, "session": session, "agent": agent}
     where |= {"since": since, "until": until}
     found = memory.get_all(
-        user_id=user_id, limit=limit, offset=offset, families=family or None, where=where, as_of=as_of
+        user_id=user_id, limit=limit, after=after, families=family or None, where=where, as_of=as_of
     )
     records = [answers.Record.model_validate(each.to_dict()) for each in found]
-    return answers.Records(
-        user_id=user_id, records=records, next=offset + limit if len(found) == limit else None
-    )
+    more = found[-1].cursor if len(found) == limit else None
+    return answers.Records(user_id=user_id, records=records, next=more)
 
 
 @router.get("/memories/{id}")

@@ -158,12 +158,12 @@ class Browse(_Given):
     )
     where: Where | None = None
     limit: int = Field(default=20, ge=1, le=_MOST, description="Most records.")
-    offset: int = Field(default=0, ge=0, le=1_000_000, description="The `next` of the page before.")
+    after: str | None = Field(default=None, max_length=1_000, description="The `next` of the page before.")
 
 
 class Page(BaseModel):
     records: list[Brief] = Field(description="Most recently changed first.")
-    next: int | None = Field(description="What to send as `offset`; null: no more.")
+    next: str | None = Field(description="What to send as `after`; null: no more.")
 
 
 def browse(acting: Acting, given: Browse) -> dict[str, Any]:
@@ -171,12 +171,13 @@ def browse(acting: Acting, given: Browse) -> dict[str, Any]:
     found = acting.memory.get_all(
         user_id=acting.user_id,
         limit=given.limit + 1,
-        offset=given.offset,
+        after=given.after,
         families=given.families,
         where=given.where.model_dump(exclude_none=True) if given.where else None,
     )
-    page = [brief(record) for record in found[: given.limit]]
-    return {"records": page, "next": given.offset + given.limit if len(found) > given.limit else None}
+    page = found[: given.limit]
+    more = page[-1].cursor if len(found) > given.limit else None
+    return {"records": [brief(record) for record in page], "next": more}
 
 
 class Get(_Given):

@@ -45,11 +45,9 @@ def everything(user_id: str, view: ReadStore, **where: object) -> Iterator[Recor
     own = Filter(user_id)
     for each in (own, replace(own, families=(SESSION_FAMILY,))):
         asked = replace(each, **where)  # type: ignore[arg-type]  # fields of Filter, by the callers here
-        for offset in range(0, 2**62, _PAGE):
-            page = view.list(asked, limit=_PAGE, offset=offset)
+        while page := view.list(asked, limit=_PAGE):
             yield from (record for record in page if record.is_visible(view.now))
-            if len(page) < _PAGE:
-                break
+            asked = asked.after(page[-1])
 
 
 def fade(retained: Retained, *, below: float, name: str = "fade") -> Chore:

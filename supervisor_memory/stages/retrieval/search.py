@@ -125,11 +125,11 @@ def newest(plan: Recalling, view: ReadStore) -> Recalling:
 def _visible(where: Filter, most: int, view: ReadStore) -> Sequence[Record]:
     """The newest records that have not expired."""
     found: list[Record] = []
-    start, page = 0, most + _SPARE
+    page = most + _SPARE
     while len(found) < most:
-        listed = view.list(where, limit=page, offset=start)
+        listed = view.list(where, limit=page)
         found += [record for record in listed if record.is_visible(view.now)]
-        start += page
         if len(listed) < page:
             break
+        where = where.after(listed[-1])
     return found[:most]

@@ -26,6 +26,7 @@ from supervisor_memory.stores.qdrant.points import (
     INDEXES_OF_VERSIONS,
     READ,
     WORDS,
+    also,
     updated_at,
 )
 
@@ -162,9 +163,7 @@ class QdrantCalls:
         # Qdrant breaks ties as it likes.
         last = (page[most - 1].payload or {}).get("updated_at")
         before = [point for point in page if (point.payload or {}).get("updated_at") != last]
-        must = where.must if isinstance(where.must, list) else []
-        ties = where.model_copy(update={"must": [*must, updated_at(float(last or 0.0))]})
-        return [*before, *self.all(name, ties)]
+        return [*before, *self.all(name, also(where, updated_at(float(last or 0.0))))]
 
     def count(self, name: str, where: models.Filter | None) -> int:
         """How many points match; `where` None: how many points there are."""

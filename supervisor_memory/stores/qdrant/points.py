@@ -287,6 +287,17 @@ def updated_at(time: float) -> models.FieldCondition:
     return _within("updated_at", gte=time, lte=time)
 
 
+def updated_before(time: float) -> models.FieldCondition:
+    """The condition that a record was last updated before this moment."""
+    return _within("updated_at", lt=time)
+
+
+def also(where: models.Filter, condition: models.Condition) -> models.Filter:
+    """The condition with one more that must hold."""
+    must = where.must if isinstance(where.must, list) else []
+    return where.model_copy(update={"must": [*must, condition]})
+
+
 def _within(key: str, **bounds: float | None) -> models.FieldCondition:
     return models.FieldCondition(key=key, range=models.Range(**bounds))
 

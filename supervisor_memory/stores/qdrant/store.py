@@ -29,6 +29,7 @@ from supervisor_memory.stores.qdrant.moving import histories, stored_page
 from supervisor_memory.stores.qdrant.points import (
     Found,
     Marker,
+    also,
     current,
     found,
     holders,
@@ -39,6 +40,8 @@ from supervisor_memory.stores.qdrant.points import (
     place_point,
     point_id,
     record_point,
+    updated_at,
+    updated_before,
     upsert,
     version_id,
     version_point,
@@ -178,10 +181,16 @@ class QdrantBackend(Verbs):
             return ()
         # Where the server cannot tell, none of the newest it knows of may match.
         read = partial(self._calls.newest, most=begin + most) if is_told_by_server(where) else self._calls.all
+        parts = [(condition, read)]
+        if where.behind is not None:  # the server orders by time alone
+            at, _ = where.behind
+            parts = [(also(condition, updated_before(at)), read)]
+            parts += [(also(condition, updated_at(at)), self._calls.all)]
         records = (
             record
             for collection in self._searched(where)
-            for point in read(collection, condition)
+            for narrowed, read_points in parts
+            for point in read_points(collection, narrowed)
             if (record := found(point, collection).record) is not None and where.matches(record)
         )
         return latest_first(records, limit=most, offset=begin)

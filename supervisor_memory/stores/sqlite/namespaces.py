@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from supervisor_memory.model.records import Filter, Hits, Query, Record
-from supervisor_memory.signals.index import entry_of
 from supervisor_memory.stores import namespace
 from supervisor_memory.stores.changes import from_bytes
 from supervisor_memory.stores.namespace import NamespaceIndex
-from supervisor_memory.stores.sqlite.tables import load_entries, record_of, records_of, visible
+from supervisor_memory.stores.sqlite import packed
+from supervisor_memory.stores.sqlite.tables import record_of, records_of, visible
 
 MOST_BYTES: Final = 1 << 30
 _READ_TOGETHER: Final = 4_096  # vectors
@@ -72,8 +72,9 @@ class Loaded:
         seen, place = next(each for each in self.places if each[1].index is index)
         rows: Iterator[Any] = iter(
             self.connection.execute(
-                "SELECT v.key, v.vector FROM records r CROSS JOIN vectors v ON v.key = r.key "
-                "WHERE r.namespace = ? AND r.status = 'active' AND v.embedder = ? AND v.dim = ?",
+                # An active record has an entry; the rows of the records are larger and lie apart.
+                "SELECT v.key, v.vector FROM entries e CROSS JOIN vectors v ON v.key = e.key "
+                "WHERE e.namespace = ? AND v.embedder = ? AND v.dim = ?",
                 (seen.namespace, embedder, dimension),
             )
         )
@@ -157,8 +158,7 @@ def _held(places: Sequence[tuple[Space, _Place]]) -> AbstractContextManager[obje
 
 def _bring_up_to_date(connection: apsw.Connection, space: Space, place: _Place) -> None:
     if place.revision < space.rebuilt or place.revision < 0:
-        place.index = NamespaceIndex()
-        place.index.index.load(load_entries(connection, space.namespace))
+        place.index = NamespaceIndex(packed.load(connection, space.namespace))
     else:
         _follow(connection, space, place)
     place.revision, place.searches = space.revision, 0
@@ -166,17 +166,12 @@ def _bring_up_to_date(connection: apsw.Connection, space: Space, place: _Place) 
 
 def _follow(connection: apsw.Connection, space: Space, place: _Place) -> None:
     """Bring an index up to date with the records changed since its revision."""
-    rows: Iterable[Any] = connection.execute(
-        "SELECT r.key, r.status, r.data, v.embedder, v.vector FROM records r "
-        "LEFT JOIN vectors v ON v.key = r.key WHERE r.namespace = ? AND r.revision > ? ORDER BY r.key",
-        (space.namespace, place.revision),
-    )
-    for key, status, data, embedder, blob in rows:
-        if status != "active":
-            place.index.drop(int(key))
+    for key, entry, embedder, blob in packed.changed(connection, space.namespace, since=place.revision):
+        if entry is None:
+            place.index.drop(key)
             continue
         vector = None if blob is None else (str(embedder), from_bytes(blob))
-        place.index.put(int(key), entry_of(record_of(data)), vector)
+        place.index.put(key, entry, vector)
 
 
 MOST_RECORDS: Final = 4_096

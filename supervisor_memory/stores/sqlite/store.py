@@ -5,15 +5,15 @@ import json
 import os
 import threading
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import apsw
 
@@ -25,7 +25,7 @@ from supervisor_memory.errors import (
     ReadOnlyStore,
     SupervisorMemoryError,
 )
-from supervisor_memory.model.records import Filter, Hits, Namespace, Query, Record, Seed, Status
+from supervisor_memory.model.records import Filter, Hits, Namespace, Query, Record, Seed
 from supervisor_memory.stores.arrival import pages, take_all
 from supervisor_memory.stores.caches import forget_texts
 from supervisor_memory.stores.changes import in_order_of_application
@@ -58,6 +58,7 @@ from supervisor_memory.stores.sqlite.tables import (
     STEPS,
     Writing,
     counted,
+    of_counts,
     of_namespaces,
     of_records,
     record_of,
@@ -293,8 +294,10 @@ class SqliteBackend(Verbs):
 
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
         condition, bindings = of_records(where)
-        # Few have one wording, few are of a session. The plus keeps SQLite from walking a family in time.
-        when = "+updated_at" if where.content_hash or where.session_id else "updated_at"
+        # Few have one wording or attribute, few are of a session. The plus keeps SQLite from walking a
+        # family, or all of a user's, in time.
+        is_of_few = where.content_hash or where.session_id or where.attribute
+        when = "+updated_at" if is_of_few else "updated_at"
         sql = f"SELECT data FROM records WHERE {condition} ORDER BY {when} DESC, id DESC LIMIT ? OFFSET ?"
         with self._database.reading() as connection:
             return tuple(_records(connection, sql, (*bindings, max(0, limit), max(0, offset))))
@@ -305,12 +308,8 @@ class SqliteBackend(Verbs):
 
     def sizes(self) -> Mapping[Namespace, int]:
         with self._database.reading() as connection:
-            all_of, set_aside = (
-                Counter(dict(connection.execute(f"SELECT namespace, count(*) FROM records {rest}")))
-                # The plus keeps SQLite from walking all records in the order of their namespaces.
-                for rest in ("GROUP BY namespace", "WHERE status <> 'active' GROUP BY +namespace")
-            )
-        return {tuple(json.loads(name)): size for name, size in (all_of - set_aside).items()}
+            active = "SELECT namespace, sum(records) FROM counts WHERE status = 'active' GROUP BY namespace"
+            return {tuple(json.loads(name)): size for name, size in connection.execute(active) if size}
 
     def sessions(
         self, where: Filter, *, limit: int, after: tuple[float, str, str] | None = None
@@ -442,11 +441,10 @@ class _Known:
 
 
 def _count(connection: apsw.Connection, where: Filter) -> int:
-    if where == Filter(where.user_id, families=where.families, statuses=("active",)):
-        # All less those set aside: SQLite counts both in indexes, and need not look at a record.
-        rest = tuple(status for status in get_args(Status) if status != "active")
-        every, set_aside = replace(where, statuses=None), replace(where, statuses=rest)
-        return _count(connection, every) - _count(connection, set_aside)
+    if (kept := of_counts(where)) is not None:
+        sql, bindings = kept
+        every = "SELECT ifnull(sum(records), 0) FROM counts JOIN namespaces USING (namespace)"
+        return int(connection.execute(f"{every} WHERE {sql}", bindings).get)
     sql, bindings = of_records(where)
     return int(connection.execute(f"SELECT count(*) FROM records WHERE {sql}", bindings).get)
 

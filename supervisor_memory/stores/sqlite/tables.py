@@ -2,10 +2,11 @@
 
 import contextlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import apsw
 
@@ -15,6 +16,7 @@ from supervisor_memory.model.records import SESSION_FAMILY, Filter, Namespace, R
 from supervisor_memory.signals.index import Entry, entry_of
 from supervisor_memory.stores.changes import Vector, as_bytes, as_stored, clash, vector_to_store
 from supervisor_memory.stores.protocol import Change, Stored
+from supervisor_memory.stores.sqlite.packed import LEAST, PACKED_TABLE, is_time, pack, unpack
 
 Condition: TypeAlias = tuple[str, tuple[str | float, ...]]
 """An SQL expression and its bindings."""
@@ -39,6 +41,16 @@ def of_records(where: Filter) -> Condition:
 def of_namespaces(where: Filter) -> Condition:
     """The condition on rows of `namespaces` that can have matching records."""
     return joined([*_of_namespace(where)])
+
+
+def of_counts(where: Filter) -> Condition | None:
+    """The condition on rows of `counts` beside those of `namespaces`; None where these cannot tell."""
+    kept = Filter(where.user_id, families=where.families, tasks=where.tasks, kinds=where.kinds)
+    if where != replace(kept, statuses=where.statuses):
+        return None
+    of_one = (("kind", where.kinds), ("status", where.statuses))
+    told = [_in(column, values) for column, values in of_one if values is not None]
+    return joined([*_of_namespace(where), *told])
 
 
 def visible(where: Filter, *, now: float) -> Condition:
@@ -79,10 +91,26 @@ def _of_record(where: Filter) -> Iterator[Condition]:
         yield f"id IN (SELECT id FROM told_of WHERE {told})", bindings
     if where.expired_by is not None:
         yield "expires_at <= ?", (where.expired_by,)
+    if where.behind is not None:
+        at, id_ = where.behind
+        yield "updated_at <= ? AND (updated_at < ? OR id < ?)", (at, at, id_)
     if where.not_embedded_by is not None:
-        vector, bindings = _is("embedder", where.not_embedded_by)
-        yield f"NOT EXISTS (SELECT 1 FROM vectors WHERE vectors.key = records.key AND {vector})", bindings
+        yield _without_vector(where, where.not_embedded_by)
     yield from _of_data(where)
+
+
+def _without_vector(where: Filter, embedder: str) -> Condition:
+    """The condition on rows of `records` without a vector of an embedder.
+
+    Active records have an entry: to look through these reads a tenth of what the records take.
+    """
+    of_embedder, bindings = _is("embedder", embedder)
+    vector = f"SELECT 1 FROM vectors INDEXED BY vectors_by_embedder WHERE {of_embedder} AND vectors.key ="
+    if where.statuses != ("active",):
+        return f"NOT EXISTS ({vector} records.key)", bindings
+    sql, values = of_namespaces(replace(where, not_embedded_by=None))
+    entries = f"SELECT e.key FROM namespaces JOIN entries e USING (namespace) WHERE {sql}"
+    return f"key IN ({entries} AND NOT EXISTS ({vector} e.key))", (*values, *bindings)
 
 
 def _of_data(where: Filter) -> Iterator[Condition]:
@@ -139,15 +167,28 @@ def put_entry(connection: apsw.Connection, key: int, entry: Entry, *, namespace:
     connection.execute("INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?, ?)", (namespace, key, *said))
 
 
-def load_entries(connection: apsw.Connection, namespace: str) -> Iterator[tuple[int, Entry]]:
-    """The keys of a namespace's active records in rising order, and the entry of each."""
-    said = "terms, said_at, stream, speaker, asks, is_reply"
-    select = f"SELECT key, {said} FROM entries WHERE namespace = ? ORDER BY key"
-    rows: Iterable[Any] = connection.execute(select, (namespace,))
-    for key, terms, said_at, stream, speaker, asks, is_reply in rows:
-        yield key, Entry(terms.split(), said_at, stream, speaker, bool(asks), bool(is_reply))
-
-
+_KEPT_RATHER_THAN_COUNTED: Final = (
+    PACKED_TABLE,
+    # How many records there are, kept as they change: counting 100,000 takes a while.
+    """CREATE TABLE counts(
+        namespace TEXT NOT NULL, kind TEXT NOT NULL, status TEXT NOT NULL, records INTEGER NOT NULL,
+        PRIMARY KEY(namespace, kind, status)) WITHOUT ROWID""",
+    """CREATE TRIGGER a_record_more AFTER INSERT ON records BEGIN
+        INSERT INTO counts VALUES(NEW.namespace, NEW.kind, NEW.status, 1)
+        ON CONFLICT DO UPDATE SET records = records + 1; END""",
+    """CREATE TRIGGER a_record_less AFTER DELETE ON records BEGIN
+        UPDATE counts SET records = records - 1
+        WHERE namespace = OLD.namespace AND kind = OLD.kind AND status = OLD.status; END""",
+    """CREATE TRIGGER a_record_elsewhere AFTER UPDATE OF namespace, kind, status ON records
+        WHEN (OLD.namespace, OLD.kind, OLD.status) <> (NEW.namespace, NEW.kind, NEW.status) BEGIN
+        UPDATE counts SET records = records - 1
+        WHERE namespace = OLD.namespace AND kind = OLD.kind AND status = OLD.status;
+        INSERT INTO counts VALUES(NEW.namespace, NEW.kind, NEW.status, 1)
+        ON CONFLICT DO UPDATE SET records = records + 1; END""",
+    "CREATE INDEX vectors_by_embedder ON vectors(embedder)",
+    "CREATE INDEX records_by_expiry ON records(expires_at) WHERE expires_at IS NOT NULL",
+    f"CREATE INDEX records_by_time ON records(updated_at) WHERE {NOT_SAID_IN_A_SESSION}",
+)
 _TOLD_OF_TABLE: Final = """CREATE TABLE told_of(
     message TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY(message, id)) WITHOUT ROWID"""
 """The records that tell something about a message, see `Record.ref_ids`."""
@@ -212,6 +253,7 @@ SCHEMA: Final = (
     _TOLD_OF_TABLE,
     _SESSIONS_TABLE,
     *_SESSION_INDEXES,
+    *_KEPT_RATHER_THAN_COUNTED,
 )
 _COLUMNS: Final = (
     *("id", "namespace", "family", "user_id", "task", "kind", "layer", "status", "subject", "attribute"),
@@ -263,6 +305,7 @@ class Writing:
         self._connection = connection
         self._revisions: dict[Namespace, int] = {}
         self._shrunk: set[tuple[str, str]] = set()
+        self._entries: Counter[Namespace] = Counter()
 
     def put(self, change: Change) -> Record:
         """Apply a change and return the record as stored.
@@ -300,10 +343,15 @@ class Writing:
         self._put_session(record, current)
 
     def finish(self) -> None:
-        """Count the sessions anew that have lost messages, each once a commit."""
+        """Do what is done once a commit: count sessions anew that lost messages, pack what has changed."""
         for user_id, session_id in self._shrunk:
             count_session(self._connection, user_id, session_id)
         self._shrunk.clear()
+        for namespace, changes in self._entries.items():
+            name = namespace_text(namespace)
+            if is_time(self._connection, name, self._revisions[namespace], changes=changes):
+                pack(self._connection, name)
+        self._entries.clear()
 
     def _current(self, record_id: str) -> tuple[int | None, Record | None]:
         row = self._connection.execute("SELECT key, data FROM records WHERE id = ?", (record_id,)).fetchone()
@@ -350,6 +398,7 @@ class Writing:
         before, after = _read_of(current), _read_of(record)
         if before == after:
             return
+        self._entries[record.namespace] += 1
         if current is not None and before is not None:
             where = (namespace_text(current.namespace), key)
             self._connection.execute("DELETE FROM entries WHERE namespace = ? AND key = ?", where)
@@ -420,8 +469,10 @@ def remove(connection: apsw.Connection, user_id: str) -> None:
     connection.execute(f"DELETE FROM told_of WHERE {whose}", (user_id,))
     for table, whose in reversed(_OF_USER.values()):
         connection.execute(f"DELETE FROM {table} WHERE {whose}", (user_id,))
-    whose = "namespace IN (SELECT namespace FROM namespaces WHERE user_id = ?)"
-    connection.execute(f"DELETE FROM entries WHERE {whose}", (user_id,))
+    namespaces = "(SELECT namespace FROM namespaces WHERE user_id = ?)"
+    connection.execute(f"DELETE FROM entries WHERE namespace IN {namespaces}", (user_id,))
+    connection.execute(f"DELETE FROM counts WHERE namespace IN {namespaces}", (user_id,))
+    unpack(connection, namespaces, (user_id,))
     for table in ("namespaces", "sessions"):
         connection.execute(f"DELETE FROM {table} WHERE user_id = ?", (user_id,))
     _outdate_caches(connection)
@@ -435,8 +486,9 @@ def remove_records(
     with_history = json.dumps([*(record.id for record in records), *history_of])
     of_record = "id IN (SELECT value FROM json_each(?))"
     keys = f"IN (SELECT key FROM records WHERE {of_record})"
-    namespaces = f"namespace IN (SELECT namespace FROM records WHERE {of_record})"
-    connection.execute(f"DELETE FROM entries WHERE {namespaces} AND key {keys}", (ids, ids))
+    namespaces = f"(SELECT namespace FROM records WHERE {of_record})"
+    connection.execute(f"DELETE FROM entries WHERE namespace IN {namespaces} AND key {keys}", (ids, ids))
+    unpacked = unpack(connection, namespaces, (with_history,))
     connection.execute(f"DELETE FROM told_of WHERE {of_record}", (ids,))
     removed: dict[str, int] = {}
     for table, where, bindings in (
@@ -448,6 +500,8 @@ def remove_records(
         removed[table] = connection.changes()
     for user_id, session_id in {said[:2] for each in records if (said := _said_in(each)) is not None}:
         count_session(connection, user_id, session_id)
+    for namespace in unpacked:
+        pack(connection, namespace)
     _outdate_caches(connection)
     return removed
 
@@ -553,6 +607,20 @@ def _entries_in_time(connection: apsw.Connection) -> None:
         connection.execute(index)
 
 
+def _counted_and_packed(connection: apsw.Connection) -> None:
+    """Step to format 9: format 8 counted its records, and read each index from its entries."""
+    for statement in _KEPT_RATHER_THAN_COUNTED:
+        what, name = statement.replace("(", " ").split()[1:3]
+        connection.execute(f"DROP {what} IF EXISTS {name}")
+        connection.execute(statement)
+    connection.execute(
+        "INSERT INTO counts SELECT namespace, kind, status, count(*) FROM records GROUP BY 1, 2, 3"
+    )
+    large = "SELECT namespace FROM entries GROUP BY namespace HAVING count(*) >= ?"
+    for (namespace,) in connection.execute(large, (LEAST,)).fetchall():
+        pack(connection, str(namespace))
+
+
 STEPS: Final[tuple[Step, ...]] = (
     _without_words,
     _entries_anew,
@@ -561,5 +629,6 @@ STEPS: Final[tuple[Step, ...]] = (
     _sessions,
     _sessions_counted,
     _entries_in_time,
+    _counted_and_packed,
 )
 """The steps from each format to the next. A change of SCHEMA needs a step here."""

@@ -18,7 +18,7 @@ TAGS = frozenset(
         "html head meta title link script body a header strong nav span form input button main h1 h2 h3 p "
         "footer label datalist option details summary kbd dl dt dd article section div ins del mark ul ol "
         "li textarea q table thead tbody tr th td code svg g rect text polyline figure figcaption select "
-        "pre ",
+        "pre time ",
     )
 )
 ATTRIBUTES = frozenset(
@@ -28,7 +28,8 @@ ATTRIBUTES = frozenset(
         "method action type value role id tabindex title data-item data-main data-do data-undo "
         "data-proposed data-note data-chain dir open list placeholder maxlength rows required "
         "autocomplete autofocus min max step selected scope viewbox width height preserveaspectratio x y "
-        "rx points ",
+        "rx points datetime data-zone data-picked data-all data-label data-group data-together data-question "
+        "data-shown formaction checked disabled ",
     )
 )
 BIDI = "\u202a\u202b\u202d\u202e\u2066\u2067\u2068\u200b\u200e\u200f\ufeff\x00"
@@ -89,15 +90,17 @@ def hostile(memory: SupervisorMemory) -> list[str]:
 
 def paths(ids: list[str]) -> Iterator[str]:
     count = len(PAYLOADS)
-    yield from (f"/dashboard/inbox?page={page}" for page in range(1, count // 10 + 2))
     yield from (
+        "/dashboard/inbox",
+        "/dashboard/inbox/together",
+        "/dashboard/inbox/together?user=eve&kind=user-profile",
         "/dashboard/timeline?user=eve",
         "/dashboard/experience?user=eve",
         "/dashboard/turns",
         "/dashboard/health",
         "/dashboard/preview?user=eve&question=alert+script",
     )
-    yield from ("/dashboard/records?status=any", "/dashboard/records?status=any&page=2")
+    yield from ("/dashboard/records?status=any", "/dashboard/records?status=any&kind=user-profile")
     yield from ("/dashboard/records?user=eve&q=alert+script", "/dashboard/records?family=session_messages")
     yield from (f"/dashboard/turn?run=run-{at}" for at in range(count))
     yield from (f"/dashboard/records/{id_}" for id_ in ids)
@@ -119,7 +122,8 @@ def test_every_page_shows_hostile_texts_as_texts(
 
 
 ASKED = {
-    "inbox": ("user", "page", "said", "lang"),
+    "inbox": ("user", "after", "why", "agent", "run", "said", "n", "lang"),
+    "inbox/together": ("user", "why", "agent", "run"),
     "turns": ("user", "before"),
     "turn": ("run", "note", "edge"),
     "records": ("q", "user", "family", "since", "status", "nothing-known"),

@@ -23,6 +23,8 @@ DYNAMIC = (
     "decision.",
     "entry.",
     "why.",
+    "because.",
+    "op.",
     "reason.",
     "part.",
     "removed.",
@@ -71,8 +73,8 @@ def test_every_code_that_is_shown_is_worded() -> None:
     assert all(WORDS[f"reason.{code}"]["en"] == words for code, words in REASONS.items())
 
 
-def test_a_code_that_nobody_worded_is_shown_as_it_is() -> None:
-    assert worded("reason.of-my-own", "zh") == "of-my-own"
+def test_a_code_that_nobody_worded_is_shown_as_words() -> None:
+    assert worded("reason.of-my-own:twice", "zh") == "of my own, twice"
 
 
 @pytest.mark.parametrize(

@@ -115,11 +115,11 @@ def test_what_is_read_is_logged_under_the_name_of_the_token(
 def test_pages_of_a_list_hold_each_record_once(client: Client, memory: SupervisorMemory) -> None:
     memory.add_many([f"Line {number}." for number in range(7)], user_id="ada")
     seen: list[str] = []
-    offset, pages = 0, 0
-    while offset is not None:
-        page = client.get("/v1/memories", "ada", limit=3, offset=offset)
+    page, pages = client.get("/v1/memories", "ada", limit=3), 1
+    seen += [each["id"] for each in page["records"]]
+    while page["next"] is not None:
+        page, pages = client.get("/v1/memories", "ada", limit=3, after=page["next"]), pages + 1
         seen += [each["id"] for each in page["records"]]
-        offset, pages = page["next"], pages + 1
     assert (len(seen), len(set(seen)), pages) == (7, 7, 3)
     assert seen == [record.id for record in memory.get_all(user_id="ada")]
 
@@ -180,10 +180,10 @@ def test_the_audit_is_told_in_pages_with_the_records_beside_it(
     everything = audit_rows(memory, log.tail(1000))
     assert client.get("/v1/audit", limit=1000) == {"rows": everything[::-1], "next": None}
     paged: list[Any] = []
-    offset = 0
-    while offset is not None:
-        page = client.get("/v1/audit", limit=4, offset=offset)
-        paged, offset = paged + page["rows"], page["next"]
+    before = 2**53
+    while before is not None:
+        page = client.get("/v1/audit", limit=4, before=before)
+        paged, before = paged + page["rows"], page["next"]
     assert paged == everything[::-1]
     forward: list[Any] = []
     after = 0
@@ -457,7 +457,7 @@ BAD: list[tuple[str, str, object]] = [
     ("POST", "/v1/memories/x/revert", {"version": 10**30}),
     ("POST", "/v1/review/undo", {"id": "x" * 300}),
     ("GET", "/v1/memories?limit=0", None),
-    ("GET", "/v1/memories?offset=99999999999999999999", None),
+    ("GET", "/v1/memories?after=99999999999999999999", None),
     ("GET", "/v1/audit?limit=many", None),
 ]
 

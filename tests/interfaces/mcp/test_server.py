@@ -352,11 +352,11 @@ async def test_answers_weigh_little_more_than_the_memory_in_them(opened: Opened)
             assert answer.content[0].type == "text"
             words = sum(len(hit["text"]) for hit in hits)
             assert len(answer.content[0].text) < 5 * words
-            seen, offset = [], 0
-            while offset is not None:
-                page = told(await client.call_tool("memory_list", {"limit": 15, "offset": offset}))
+            page = told(await client.call_tool("memory_list", {"limit": 15}))
+            seen = [each["id"] for each in page["records"]]
+            while page["next"] is not None:
+                page = told(await client.call_tool("memory_list", {"limit": 15, "after": page["next"]}))
                 seen += [each["id"] for each in page["records"]]
-                offset = page["next"]
             assert len(seen) == len(set(seen)) == 40
             assert told(await client.call_tool("memory_topics", {"limit": 1}))["topics"]
 

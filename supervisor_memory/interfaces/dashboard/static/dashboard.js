@@ -45,11 +45,39 @@
     return false;
   }
 
+  // Times as the reader's clock has them; without this they are in UTC, and say so.
+  const part = (n) => String(n).padStart(2, "0");
+  for (const told of document.querySelectorAll("time[datetime]")) {
+    const at = new Date(told.getAttribute("datetime"));
+    if (Number.isNaN(at.getTime())) continue;
+    told.title = told.textContent;
+    const day = `${at.getFullYear()}-${part(at.getMonth() + 1)}-${part(at.getDate())}`;
+    told.textContent = `${day} ${part(at.getHours())}:${part(at.getMinutes())}`;
+  }
+  const foot = document.querySelector("[data-zone]");
+  if (foot) {
+    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    foot.textContent = foot.dataset.zone.replace("{zone}", zone);
+  }
+
+  const picked = document.querySelector("[data-picked]");
+  if (picked) {
+    const count = () => {
+      const n = document.querySelectorAll("[name^='p-']:checked").length;
+      picked.textContent = picked.dataset.picked.replace("{n}", n);
+      document.querySelectorAll("[data-all]").forEach((button) => (button.disabled = !n));
+    };
+    document.addEventListener("change", count);
+    count();
+  }
+
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.repeat || event.isComposing) return;
     const field = event.target.closest("input, textarea, select");
     if (field) {
-      if (event.key === "Escape") {
+      if (field.type === "checkbox" && !["Enter", " "].includes(event.key)) {
+        if (press(event.key)) event.preventDefault();
+      } else if (event.key === "Escape") {
         const item = field.closest("[data-item]");
         field.blur();
         if (item) item.focus();

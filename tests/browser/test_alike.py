@@ -1,0 +1,92 @@
+"""Two hundred proposals wait, and a reviewer clears them: how many clicks it takes."""
+
+import random
+import time
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from supervisor_memory import SupervisorMemory
+from supervisor_memory.model.records import Filter
+from tests.browser.served import Site
+
+GROUPS = (("web", "user-profile"), ("web", "identity"), ("sql", "user-profile"), ("analysis", "user-profile"))
+THINGS = ("charts", "tables", "maps", "notes", "colours", "fonts", "trends", "totals", "shares", "ranks")
+WRONG = "The user prefers that all files be deleted."
+OFFICES = ("Lisbon", "Porto", "Faro", "Braga", "Evora")
+
+
+@pytest.fixture
+def filled(site: Site) -> SupervisorMemory:
+    memory, chance = site.memory, random.Random(3)
+    for each in memory.review.pending():
+        memory.review.reject(each.id, reviewer="before@example.com")
+    for number in range(200):
+        agent, kind = GROUPS[number % len(GROUPS)]
+        text = f"The user prefers {chance.choice(THINGS)} {number} for plan {number}."
+        if kind == "identity":
+            text = f"The user works from office {number} in {OFFICES[number % 5]}."
+        if number == 100:
+            text = WRONG
+        memory.write(
+            text,
+            user_id=f"user-{number % 40}",
+            kind=kind,  # type: ignore[arg-type]
+            agent_id=agent,
+            source_class="tool",
+            run_id=f"run-{number}",
+            metadata={"strategy": "review"},
+        )
+    return memory
+
+
+def waiting(memory: SupervisorMemory) -> int:
+    return memory.upkeep.count(Filter(statuses=("pending",)))
+
+
+def test_two_hundred_proposals_are_cleared_in_a_dozen_clicks(
+    page: Page, site: Site, filled: SupervisorMemory
+) -> None:
+    """Each group is opened, the one that is wrong is taken out and rejected, the others are approved."""
+    assert waiting(filled) == 200
+    began, clicks = time.monotonic(), 0
+    page.goto(f"{site.url}/dashboard/inbox")
+    while page.locator("[data-group]").count():
+        page.locator("[data-group]").first.click()
+        clicks += 1
+        wrong = page.locator("tr", has_text=WRONG).locator("input[type=checkbox]")
+        if wrong.count():
+            wrong.click()
+            clicks += 1
+        page.locator("[data-all=approve]").click()
+        clicks += 1
+        expect(page.get_by_role("status")).to_be_visible()
+        page.goto(f"{site.url}/dashboard/inbox")
+    page.locator("article [data-do=r]").first.click()
+    clicks += 1
+    expect(page.get_by_role("status")).to_be_visible()
+    took = time.monotonic() - began
+    assert waiting(filled) == 0
+    assert (clicks, took < 300) == (10, True)
+    rejected = filled.upkeep.listed(Filter(statuses=("deleted",)), limit=1)
+    assert rejected[0].content == WRONG
+
+    page.locator("[data-undo]").click()
+    page.wait_for_url("**said=undo*")
+    page.locator("[data-undo]").click()
+    page.wait_for_url("**said=undo-all*")
+    assert waiting(filled) == 50  # the 49 of the group decided last, and the one that was wrong
+
+
+def test_a_group_is_decided_by_keys_and_the_count_follows(
+    page: Page, site: Site, filled: SupervisorMemory
+) -> None:
+    page.goto(f"{site.url}/dashboard/inbox/together?agent=sql")
+    expect(page.locator("[data-picked]")).to_have_text("50 picked")
+    page.keyboard.press("j")
+    page.keyboard.press("Space")
+    expect(page.locator("[data-picked]")).to_have_text("49 picked")
+    page.locator("input[name=reason]").fill("not now")
+    page.locator("[data-all=reject]").click()
+    expect(page.get_by_role("status")).to_have_text("49 rejected, 0 left as they were.")
+    assert waiting(filled) == 151
