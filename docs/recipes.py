@@ -31,9 +31,9 @@ def _told() -> Iterator[str]:
     yield "|---|---|---|--:|--:|--:|---|\n"
     yield f"| `default` | rules and evidence, no model | | {_cells(rows['default'])} | |\n"
     for each in known:
-        row = rows[each.name]
+        row = rows.get(each.name, {})
         told = f"[`{each.name}`](#{each.name}) | {each.idea} | {_first_words(each)} | {_cells(row)}"
-        yield f"| {told} | {row['against_default']} |\n"
+        yield f"| {told} | {row.get('against_default', 'not measured yet')} |\n"
     yield f"| the bare store | the nearest by cosine, nothing else | | {_cells(rows['bare store'])} | "
     yield f"{rows['bare store']['against_default']} |\n\n"
     yield (
@@ -47,7 +47,7 @@ def _told() -> Iterator[str]:
     yield from _costs(measured.get("cost", {}))
     for each in known:
         yield f"\n### {each.name}\n\n{each.said['Title']}\n\n"
-        if rows[each.name]["is_below_bare"]:
+        if rows.get(each.name, {}).get("is_below_bare"):
             yield (
                 "**Without a model it finds less than its own bare store**: R@10 "
                 f"{rows[each.name]['R@10']:.3f} beside {rows['bare store']['R@10']:.3f} "
@@ -60,7 +60,7 @@ def _told() -> Iterator[str]:
 
 
 def _cells(row: Mapping[str, Any]) -> str:
-    return " | ".join(f"{row[name]:.3f}" for name in ("R@5", "R@10", "R@600t"))
+    return " | ".join(f"{row[name]:.3f}" if row else "–" for name in ("R@5", "R@10", "R@600t"))
 
 
 def _costs(cost: Mapping[str, Any]) -> Iterator[str]:

@@ -18,8 +18,8 @@ from supervisor_memory.stores.protocol import MemoryBackend
 GROUP: Final = "supervisor_memory.recipes"
 """The group of entry points under which other packages publish recipes: name = module:RECIPE."""
 _PUBLISHED: Final = (
-    *("a_mem", "baseline", "emotional_rag", "generative_agents"),
-    *("ld_agent", "locomo", "mem0", "mem0_now"),
+    *("a_mem", "baseline", "emotional_rag", "generative_agents", "hipporag", "hipporag2"),
+    *("ld_agent", "locomo", "mem0", "mem0_now", "mem0g"),
     *("memorybank", "scm", "secom", "tim", "tim_basic"),
 )
 OURS: Final[Mapping[str, str]] = MappingProxyType(

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from supervisor_memory.recipes import a_mem as notes
 from supervisor_memory.recipes import generative_agents as park
+from supervisor_memory.recipes import hipporag, hipporag2, mem0g
 from supervisor_memory.recipes import tim as thoughts
 from supervisor_memory.recipes.baseline import newest
 from supervisor_memory.recipes.locomo import dated
@@ -19,6 +20,7 @@ from supervisor_memory.recipes.operators.links import expand
 from supervisor_memory.recipes.operators.lsh import keep_groups, search_groups
 from supervisor_memory.recipes.operators.notes import beside
 from supervisor_memory.recipes.operators.order import by_meaning, first, weigh
+from supervisor_memory.recipes.operators.phrases import as_graph, search_around
 from supervisor_memory.recipes.operators.retention import by_curve, fade
 from supervisor_memory.recipes.operators.signals import search_by
 from supervisor_memory.recipes.scm import ask_whether_needed, in_order_of_time, summarise_long, three_ways
@@ -118,6 +120,26 @@ def _of_groups(tables: int, groups: int) -> tuple[int, int]:
     return c.tables, c.groups
 
 
+def _search_around(*, nearest: int = 50, joined: int = 50) -> Any:
+    _least(nearest, 1, "nearest")
+    _least(joined, 0, "joined")
+    return search_around(nearest, joined)
+
+
+def _by_names(*, damping: float = 0.5, recognition_threshold: float = 0.9) -> Any:
+    told = {"damping": damping, "recognition_threshold": recognition_threshold}
+    return hipporag.by_names(hipporag.PUBLISHED.checked(told))
+
+
+def _by_pagerank(*, damping: float = 0.5, passage_node_weight: float = 0.05) -> Any:
+    told = {"damping": damping, "passage_node_weight": passage_node_weight}
+    return hipporag2.by_pagerank(hipporag2.PUBLISHED.checked(told))
+
+
+def _add_relations(*, told: int = 5) -> Any:
+    return mem0g.add_relations(mem0g.PUBLISHED.checked({"told": told}))
+
+
 def _newest(*, most: int = 5) -> Any:
     _least(most, 1, "most")
     return newest(most)
@@ -169,6 +191,7 @@ OPERATORS: Final[Mapping[str, Registered]] = MappingProxyType(
         "search_store": Registered("retrieval", search_store),
         "search_groups": Registered("retrieval", _search_groups, is_made=True),
         "add_shared": Registered("retrieval", add_shared, after=("search_store",)),
+        "search_around": Registered("retrieval", _search_around, is_made=True),
         "add_guidelines": Registered("retrieval", add_guidelines),
         "add_standing": Registered("retrieval", add_standing),
         "newest": Registered("retrieval", _newest, is_made=True),
@@ -176,11 +199,14 @@ OPERATORS: Final[Mapping[str, Registered]] = MappingProxyType(
         "by_meaning": Registered("post_retrieval", _by_meaning, is_made=True, after=_RANKED),
         "by_memory_stream": Registered("post_retrieval", _by_memory_stream, is_made=True, after=_RANKED),
         "expand": Registered("post_retrieval", _expand, is_made=True, after=_RANKED),
+        "by_names": Registered("post_retrieval", _by_names, is_made=True, after=_RANKED),
+        "by_pagerank": Registered("post_retrieval", _by_pagerank, is_made=True, after=_RANKED),
         "mmr": Registered("post_retrieval", mmr, is_made=True, after=_RANKED),
         "ask_model": Registered("post_retrieval", ask_model, is_made=True, after=_RANKED),
         "first": Registered("post_retrieval", _first, is_made=True),
         "three_ways": Registered("post_retrieval", _three_ways, is_made=True, after=_RANKED),
         "drop_already_said": Registered("post_retrieval", drop_already_said),
+        "add_relations": Registered("post_retrieval", _add_relations, is_made=True, after=_RANKED),
         "gate": Registered("post_retrieval", gate, after=_RANKED),
         "add_joined": Registered("post_retrieval", add_joined, after=("gate",)),
         "add_said": Registered("post_retrieval", add_said, after=("gate",)),
@@ -189,6 +215,7 @@ OPERATORS: Final[Mapping[str, Registered]] = MappingProxyType(
         "gather": Registered("pre_insert", gather),
         "keep_messages": Registered("pre_insert", keep_messages),
         "score_importance": Registered("pre_insert", park.score_importance),
+        "keep_graph": Registered("pre_insert", beside(as_graph)),
         "keep_groups": Registered("pre_insert", _keep_groups, is_made=True),
         "note_keywords": Registered("pre_insert", beside(notes.as_note)),
         "date_what_is_embedded": Registered("pre_insert", beside(dated)),

@@ -1,0 +1,118 @@
+"""HippoRAG: a walk over names, from those of the question, orders the records that hold them.
+
+Paper: Gutiérrez et al., "HippoRAG: Neurobiologically Inspired Long-Term Memory for Large Language Models",
+NeurIPS 2024.
+Code: OSU-NLP-Group/HippoRAG@b144c46 (branch legacy), src/hipporag.py and create_graph.py.
+Follows: the paper: names of one triple are joined, each name of the question begins the walk at its nearest
+name, less where many records hold it, PageRank walks on half of the time, and a record counts what its names
+count. Where a name was only nearly found, half of the score is by meaning (`doc_ensemble`).
+Differs: the graph is of the records nearest to the question and of those that these are joined to by names.
+Names of the question are found by rule; the nearest is the one that shares most words, where the code
+compares vectors, and there are no edges between names that are only alike (cosine from .8 on).
+Without a model: names are found by rule, and those of one record are joined.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Final
+
+from supervisor_memory.flow import Reading, Recalling, Recipe
+from supervisor_memory.language.terms import terms
+from supervisor_memory.model.records import Record
+from supervisor_memory.ports import ReadStore
+from supervisor_memory.recipes.default import PLAIN
+from supervisor_memory.recipes.mem0_now import only_add
+from supervisor_memory.recipes.operators.notes import beside
+from supervisor_memory.recipes.operators.order import first, likeness, normalised, ordered
+from supervisor_memory.recipes.operators.phrases import (
+    as_graph,
+    ends_of,
+    phrases_of,
+    search_around,
+    vouched,
+    walked,
+)
+from supervisor_memory.recipes.operators.signals import search_by
+from supervisor_memory.recipes.published import Published, constant
+from supervisor_memory.stages.insert.place import deciding
+from supervisor_memory.stages.post_retrieval.rerank import reranked
+from supervisor_memory.understand.entities import entities
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """The published constants, and the sizes of the graph."""
+
+    damping: float = constant(
+        0.5, "paper; hipporag.py has .1, README and scripts pass .5", least=0, most=0.99
+    )
+    recognition_threshold: float = constant(0.9, "hipporag.py: recognition_threshold", least=0, most=1)
+    top_k: int = constant(10, "hipporag.py: rank_docs, top_k", least=1, most=1000)
+    nearest: int = constant(50, "ours: records by meaning in the graph", least=1, most=1000)
+    joined: int = constant(50, "ours: records by a walk in the graph", least=0, most=1000)
+
+
+def edges_of(records: Iterable[Record]) -> Counter[tuple[str, str]]:
+    """How often two names are in one triple or, of a record without triples, in one record."""
+    found: Counter[tuple[str, str]] = Counter()
+    for record in records:
+        found.update(ends_of(record) or combinations(phrases_of(record), 2))
+    return found
+
+
+def linked(asked: Iterable[str], names: Iterable[str]) -> dict[str, float]:
+    """The name nearest to each that is asked for, and how alike they are: the share of words in common."""
+    words = {name: frozenset(terms(name)) for name in names}
+    found: dict[str, float] = {}
+    for each in asked:
+        mine = frozenset(terms(each))
+        best = max(words, key=lambda name: (name == each, _alike(mine, words[name]), name), default=None)
+        if best is not None and (value := 1.0 if best == each else _alike(mine, words[best])):
+            found[best] = max(found.get(best, 0.0), value)
+    return found
+
+
+def _alike(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / len(one | other) if one and other else 0.0
+
+
+def by_names(c: Constants) -> Reading:
+    """An operator that orders hits by the walk; by meaning where the question names nothing that they do."""
+
+    def by_walk(plan: Recalling, view: ReadStore) -> Recalling:
+        hits = plan.hits.items
+        if plan.query is None or not hits:
+            return plan
+        held = [phrases_of(hit.record) for hit in hits]
+        asked = [each.key for each in entities(plan.turn.text)]
+        links = linked(asked, {name for each in held for name in each})
+        dense = normalised([max(likeness(hit), 0.0) for hit in hits])
+        scores = dense
+        if links:
+            holders = Counter(name for each in held for name in each)
+            begun = {name: 1.0 / holders[name] for name in links}
+            scores = normalised(walked(held, edges_of(h.record for h in hits), begun, damping=c.damping))
+            if min(links.values()) <= c.recognition_threshold:
+                scores = [(a + b) / 2 for a, b in zip(scores, dense, strict=True)]
+        items = ordered(hits, scores, "hipporag")
+        return replace(plan, hits=replace(plan.hits, items=vouched(items, c.top_k)))
+
+    return by_walk
+
+
+def hipporag(c: Constants) -> Recipe:
+    """The recipe of these constants."""
+    return replace(
+        reranked(PLAIN, by_names(c), first(c.top_k)),
+        pre_retrieval=(*PLAIN.pre_retrieval, search_by(meaning=1.0)),
+        retrieval=(search_around(c.nearest, c.joined), *PLAIN.retrieval[1:]),
+        pre_insert=(*PLAIN.pre_insert, beside(as_graph)),
+        insert=(deciding(judge=only_add),),
+    )
+
+
+PUBLISHED: Final = Published(
+    "hipporag", "a walk over names from those of the question", __doc__ or "", hipporag, Constants
+)

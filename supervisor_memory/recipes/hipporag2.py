@@ -1,0 +1,130 @@
+"""HippoRAG 2: records and what they name are one graph, and a walk from the question's facts orders it.
+
+Paper: Gutiérrez et al., "From RAG to Memory: Non-Parametric Continual Learning for Large Language Models",
+ICML 2025.
+Code: OSU-NLP-Group/HippoRAG@c617143, src/hipporag/HippoRAG.py and utils/config_utils.py.
+Follows: the code: names get the mean score of their facts, each by the number of records with that name, the
+first five of them begin the walk, every record a little; PageRank orders the records. Without a fact that
+helps meaning alone does. `damping` is the chance to walk on, as in igraph.
+Differs: the graph is of the records nearest to the question and of those that these are joined to by names,
+not of the whole store. A fact scores as its record does; it has no vector of its own. The same name is the
+same node: there are no edges between names that are only alike (cosine from .8 on). Answers in several steps
+are left out.
+Without a model: a record is a fact of all that it names, none is filtered, and names are found by rule.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from supervisor_memory.flow import Reading, Recalling, Recipe
+from supervisor_memory.model.records import Hit
+from supervisor_memory.ports import ReadStore
+from supervisor_memory.recipes.default import PLAIN
+from supervisor_memory.recipes.mem0_now import only_add
+from supervisor_memory.recipes.operators.answers import told_in
+from supervisor_memory.recipes.operators.notes import beside
+from supervisor_memory.recipes.operators.order import first, likeness, normalised, ordered
+from supervisor_memory.recipes.operators.phrases import (
+    as_graph,
+    ends_of,
+    phrases_of,
+    search_around,
+    triples_of,
+    vouched,
+    walked,
+)
+from supervisor_memory.recipes.operators.signals import search_by
+from supervisor_memory.recipes.published import Published, constant
+from supervisor_memory.stages.insert.place import deciding
+from supervisor_memory.stages.post_retrieval.rerank import reranked
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """The published constants, all of config_utils.py but the sizes of the graph."""
+
+    linking_top_k: int = constant(5, "config_utils.py: linking_top_k", least=1, most=100)
+    damping: float = constant(0.5, "config_utils.py: damping", least=0, most=0.99)
+    passage_node_weight: float = constant(0.05, "config_utils.py: passage_node_weight", least=0, most=1)
+    retrieval_top_k: int = constant(200, "config_utils.py: retrieval_top_k", least=1, most=1000)
+    qa_top_k: int = constant(5, "config_utils.py: qa_top_k, those that pass a threshold", least=1, most=1000)
+    nearest: int = constant(50, "ours: records by meaning in the graph", least=1, most=1000)
+    joined: int = constant(50, "ours: records by a walk in the graph", least=0, most=1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What links the question to the graph: names, and how like the question they are told."""
+
+    text: str
+    names: Sequence[str]
+    score: float
+
+
+def facts_of(hits: Sequence[Hit], scores: Sequence[float], most: int) -> list[Fact]:
+    """The facts of the best hits: their triples or, where there are none, all that a record names."""
+    found: list[Fact] = []
+    for hit, score in sorted(zip(hits, scores, strict=True), key=lambda pair: -pair[1])[:most]:
+        ends = ends_of(hit.record)
+        told = [" ".join(triple) for triple in triples_of(hit.record)] if ends else [hit.record.content]
+        names: Sequence[Sequence[str]] = ends or [phrases_of(hit.record)]
+        found += [Fact(text, each, score) for text, each in zip(told, names, strict=True) if each]
+    return found[:most]
+
+
+def beginnings(facts: Sequence[Fact], holders: Mapping[str, int], most: int) -> dict[str, float]:
+    """How likely the walk begins at the first names: the mean over a name's facts of score by holders."""
+    told: defaultdict[str, list[float]] = defaultdict(list)
+    for fact in facts:
+        for name in dict.fromkeys(fact.names):
+            told[name].append(fact.score / max(holders[name], 1))
+    best = sorted(((sum(each) / len(each), name) for name, each in told.items()), key=lambda p: (-p[0], p[1]))
+    return {name: value for value, name in best[:most]}
+
+
+def by_pagerank(c: Constants) -> Reading:
+    """An operator that orders hits by the walk; where no fact links them, by meaning."""
+
+    def by_walk(plan: Recalling, view: ReadStore) -> Recalling:
+        hits = plan.hits.items
+        if plan.query is None or not hits:
+            return plan
+        scores = dense = normalised([max(likeness(hit), 0.0) for hit in hits])
+        facts = facts_of(hits, dense, c.linking_top_k)
+        facts = _helpful(facts, plan.turn.text, view) if view.has_model and facts else facts
+        held = [phrases_of(hit.record) for hit in hits]
+        begun = beginnings(facts, Counter(name for each in held for name in each), c.linking_top_k)
+        if any(begun.values()):
+            edges = Counter(pair for hit in hits for pair in ends_of(hit.record))
+            light = [c.passage_node_weight * each for each in dense]
+            scores = walked(held, edges, begun, records=light, damping=c.damping)
+        items = ordered(hits, scores, "hipporag2", most=max(scores) or 1.0)
+        return replace(plan, hits=replace(plan.hits, items=vouched(items, c.qa_top_k)))
+
+    return by_walk
+
+
+def _helpful(facts: Sequence[Fact], question: str, view: ReadStore) -> list[Fact]:
+    """The facts that the model keeps; all, where it does not answer."""
+    listed = "\n".join(f"{n}. {fact.text[:400]}" for n, fact in enumerate(facts, start=1))
+    told = told_in(view.complete(view.prompt("facts", question=question[:2_000], facts=listed))).get("facts")
+    kept = {n for n in told if type(n) is int} if isinstance(told, list) else None
+    return [fact for n, fact in enumerate(facts, start=1) if kept is None or n in kept]
+
+
+def hipporag2(c: Constants) -> Recipe:
+    """The recipe of these constants."""
+    return replace(
+        reranked(PLAIN, by_pagerank(c), first(c.retrieval_top_k)),
+        pre_retrieval=(*PLAIN.pre_retrieval, search_by(meaning=1.0)),
+        retrieval=(search_around(c.nearest, c.joined), *PLAIN.retrieval[1:]),
+        pre_insert=(*PLAIN.pre_insert, beside(as_graph)),
+        insert=(deciding(judge=only_add),),
+    )
+
+
+PUBLISHED: Final = Published(
+    "hipporag2", "a walk over records and names from the facts nearest", __doc__ or "", hipporag2, Constants
+)
