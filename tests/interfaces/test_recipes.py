@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from supervisor_memory import SupervisorMemory
 from tests.interfaces.conftest import Run
 
 
@@ -30,3 +33,27 @@ def test_a_file_is_written_checked_and_compared(run: Run, tmp_path: Path) -> Non
     done = run("recipe", "check", str(file))
     assert done.code == 1
     assert f"{file}:7: recipe 'memorybank' has no constant 'top_j'; did you mean 'top_k'?" in done.stderr
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_chores_are_told_run_and_undone(run: Run, backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_RECIPE", "generative_agents")
+    with SupervisorMemory.from_env() as memory:
+        memory.add_many([f"Report {n}: it burns." for n in range(40)], user_id="ada", infer=False)
+    told = run("recipe", "status", "--user", "ada", "--json").json
+    assert (told["recipe"], told["due"], told["pending_action"]) == (
+        "generative_agents",
+        {"reflect": 1},
+        "reflect",
+    )
+    assert "1 change due" in run("recipe", "status", "--user", "ada").stdout
+    plan = run("recipe", "optimize", "--user", "ada")
+    assert plan.stdout.startswith("reflect add ")
+    assert "nothing was changed; --yes does it" in plan.stderr
+    done = run("recipe", "optimize", "--user", "ada", "--chore", "reflect", "--yes", "--json").json
+    assert run("recipe", "optimize", "--user", "ada").stdout == "nothing is due\n"
+    assert run("recipe", "undo", done["run"], "--user", "ada").stdout == "1 record set back, 0 left\n"
+    assert run("recipe", "optimize", "--user", "ada", "--json").json["steps"]
+    assert run("recipe", "optimize", "--user", "ada", "--chore", "dream").code == 2
+    lines = run("recipe", "switching", "memorybank", "--user", "ada").stdout.splitlines()
+    assert lines[-1].startswith("the chore daily_digest would change ")

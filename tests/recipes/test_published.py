@@ -7,7 +7,6 @@ import pytest
 
 from supervisor_memory.errors import SettingsError
 from supervisor_memory.recipes.memorybank import PUBLISHED
-from supervisor_memory.recipes.operators.order import rrf
 
 
 def test_a_constant_is_changed_by_name() -> None:
@@ -33,11 +32,6 @@ def test_one_that_cannot_be_is_refused(changed: dict[str, object], told: str) ->
     with pytest.raises(SettingsError) as refused:
         PUBLISHED.recipe(**changed)
     assert told in str(refused.value)
-
-
-def test_ranks_are_fused_by_their_reciprocals() -> None:
-    # ranks 1 and 3 with 60: 1/61 + 1/63 = .016393 + .015873
-    assert rrf(["a", "b", "c"], ["c", "b", "a"])["a"] == pytest.approx(0.032266, abs=5e-7)
 
 
 def test_the_page_says_what_the_recipes_say() -> None:

@@ -1,4 +1,4 @@
-"""Commands for recipes: list them, show their parts, compare two."""
+"""Commands for recipes: list them, show their parts, compare two, run their chores."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,8 +8,8 @@ from typer import Argument, Option
 
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.errors import RecipeError
-from supervisor_memory.interfaces.cli.options import Json, print_json
-from supervisor_memory.interfaces.printable import one_line
+from supervisor_memory.interfaces.cli.options import EnvFile, Json, User, opened, print_json, say
+from supervisor_memory.interfaces.printable import counted, one_line
 from supervisor_memory.recipes.describe import as_toml, described, differences, listed
 from supervisor_memory.recipes.open import open_recipe, published
 from supervisor_memory.recipes.published import is_file
@@ -90,3 +90,74 @@ def diff(one: Name, other: Name, *, json: Json = False) -> None:
         typer.echo(one_line(key))
         typer.echo(one_line(f"  - {mine}"))
         typer.echo(one_line(f"  + {yours}"))
+
+
+@recipe.command()
+def status(*, user: User, json: Json = False, env_file: EnvFile = None) -> None:
+    """Tell how much is due by each chore of the recipe, and which comes first."""
+    with opened(env_file) as memory:
+        told = memory.status(user_id=user)
+    if json:
+        print_json(told)
+        return
+    typer.echo(one_line(f"{told['recipe']}: {counted(told['records'], 'record')}"))
+    for chore, due in told["due"].items():
+        typer.echo(one_line(f"{chore:<18} {counted(due, 'change')} due"))
+
+
+@recipe.command()
+def optimize(
+    *,
+    user: User,
+    chore: Annotated[
+        list[str] | None, Option(metavar="NAME", help="This chore alone; can be given again.")
+    ] = None,
+    yes: Annotated[bool, Option("--yes", help="Do it. Without, only tell each change and why.")] = False,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Run the recipe's chores: forgetting, reflections, digests. `undo` takes a run back."""
+    with opened(env_file, embedder=yes) as memory:
+        done = memory.optimize(user_id=user, chores=chore, dry_run=not yes)
+    if json:
+        print_json(done.to_dict())
+        return
+    for step in done.steps:
+        typer.echo(one_line(f"{step.chore} {step.doing} {step.record_id}: {step.why}"))
+    for record_id in done.left:
+        say(f"somebody else changed {one_line(record_id)} meanwhile, so it was left")
+    if done.run:
+        typer.echo(f"run {done.run}")
+    elif done.steps:
+        say("nothing was changed; --yes does it")
+    else:
+        typer.echo("nothing is due")
+
+
+@recipe.command()
+def undo(
+    run: Annotated[str, Argument(help="As `optimize` told it.", metavar="RUN")],
+    *,
+    user: User,
+    json: Json = False,
+    env_file: EnvFile = None,
+) -> None:
+    """Set the records that a run of chores changed back; what somebody has changed since is left."""
+    with opened(env_file, embedder=True) as memory:
+        done = memory.upkeep.undo(run, user_id=user)
+    if json:
+        print_json(done.to_dict())
+        return
+    typer.echo(f"{counted(len(done.steps), 'record')} set back, {len(done.left)} left")
+
+
+@recipe.command()
+def switching(name: Name, *, user: User, json: Json = False, env_file: EnvFile = None) -> None:
+    """Tell what would become of a user's records under another recipe. Nothing is changed."""
+    with opened(env_file) as memory:
+        told = memory.upkeep.switching(name, user_id=user)
+    if json:
+        print_json({"told": [*told]})
+        return
+    for line in told:
+        typer.echo(one_line(line))

@@ -1,15 +1,13 @@
-"""Put hits into the order of a score of one's own: weigh, fuse by ranks, keep the first."""
+"""Put hits into the order of a score of one's own: weigh, keep the first."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from supervisor_memory.flow import Reading, Recalling
 from supervisor_memory.model.records import Hit
 from supervisor_memory.ports import ReadStore
 
-RRF: Final = 60
-"""The constant of reciprocal rank fusion. Source: Cormack, Clarke and Büttcher, SIGIR 2009."""
 Scoring: TypeAlias = Callable[[Sequence[Hit], ReadStore], Sequence[float]]
 """From hits to one score each, 0 or more."""
 
@@ -57,15 +55,6 @@ def normalised(values: Sequence[float]) -> list[float]:
         return []
     least, width = min(values), max(values) - min(values)
     return [(value - least) / width if width else 0.5 for value in values]
-
-
-def rrf(*rankings: Sequence[str], constant: int = RRF) -> Mapping[str, float]:
-    """Σ 1 / (constant + rank) of each id over the rankings that hold it; ranks begin with 1."""
-    total: dict[str, float] = {}
-    for ranking in rankings:
-        for rank, each in enumerate(ranking, start=1):
-            total[each] = total.get(each, 0.0) + 1.0 / (constant + rank)
-    return total
 
 
 def first(most: int) -> Reading:
