@@ -25,8 +25,9 @@ import logging
 import re
 import secrets
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
@@ -90,7 +91,7 @@ _TABLES: Final = (
     *tallies.TABLES,
     *_BY_SELDOM_OP,
 )
-_LATEST: Final = ("erasures", "notes", "notes_by_session", "segments", "tallies")
+_LATEST: Final = ("erasures", "notes", "notes_by_session", "segments", "tallies", "tallies_by_day")
 """Tables and indexes that a store of an earlier release may lack."""
 _READS: Final = """SELECT value,
     (SELECT count(*) FROM (SELECT 1 FROM access WHERE record_id = value LIMIT 100)),
@@ -220,7 +221,7 @@ class AuditLog:
             return
         with self._database.writing() as connection:
             names = self._names(connection)
-            tallies.add(connection, tallies.of_events(events))
+            tallies.add(connection, tallies.of_events(events), at=at)
             seq, prev_hash = _last_link(connection)
             for event in events:
                 seq += 1
@@ -268,7 +269,8 @@ class AuditLog:
             while True:
                 entries.append(self._unwritten.popleft())
         accesses, notes = list[_Values](), list[_Values]()
-        tallies.add(connection, _tallied(entries))
+        for day, some in groupby(entries, key=lambda entry: entry.at // tallies.A_DAY):
+            tallies.add(connection, _tallied(some), at=day * tallies.A_DAY)
         # Of a note's many records the reader is named once.
         read: dict[tuple[object, ...], _Values | None] = {}
         for entry in entries:
@@ -423,6 +425,12 @@ class AuditLog:
         self.flush()
         with self._database.reading() as connection:
             return tallies.all_of(connection)
+
+    def kept_by_day(self, *, since: float) -> dict[tuple[int, str, str], float]:
+        """What was counted each day (UTC, since 1970) from that of a moment on, by reader and name."""
+        self.flush()
+        with self._database.reading() as connection:
+            return tallies.by_day(connection, since=since)
 
     def amounts(
         self, *, after: int = 0, since: float | None = None, user_id: str | None = None
@@ -642,7 +650,7 @@ class AuditLog:
         return digest
 
 
-def _tallied(entries: "Sequence[Access | Given]") -> Counter[tallies.Tally]:
+def _tallied(entries: "Iterable[Access | Given]") -> Counter[tallies.Tally]:
     """What notes, searches and answers add to the counts that are kept."""
     found: Counter[tallies.Tally] = Counter()
     for entry in entries:

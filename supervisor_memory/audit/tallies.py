@@ -22,9 +22,17 @@ TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS tallies(
         agent TEXT NOT NULL, name TEXT NOT NULL, amount REAL NOT NULL,
         PRIMARY KEY(agent, name)) WITHOUT ROWID""",
+    """CREATE TABLE IF NOT EXISTS tallies_by_day(
+        day INTEGER NOT NULL, agent TEXT NOT NULL, name TEXT NOT NULL, amount REAL NOT NULL,
+        PRIMARY KEY(day, agent, name)) WITHOUT ROWID""",
 )
 _ADD: Final = """INSERT INTO tallies VALUES(?, ?, ?)
     ON CONFLICT(agent, name) DO UPDATE SET amount = amount + excluded.amount"""
+_ADD_BY_DAY: Final = """INSERT INTO tallies_by_day VALUES(?, ?, ?, ?)
+    ON CONFLICT(day, agent, name) DO UPDATE SET amount = amount + excluded.amount"""
+A_DAY: Final = 86_400
+KEPT: Final = "kept:"
+"""How the names begin of what tells new records by their kind, by day alone."""
 _DECISIONS: Final = frozenset({"add", "merge", "update", "append", "propose", "skip"})
 _APPROVALS: Final = frozenset({"approve", "edit"})
 COUNTED: Final = _DECISIONS | _APPROVALS | {"reject"}
@@ -33,11 +41,20 @@ NOTE: Final = "inject"
 """The operation of a note that was put before a model."""
 
 
-def add(connection: "apsw.Connection", tallies: Mapping[Tally, float]) -> None:
-    """Add to the counts, inside a transaction."""
+def add(connection: "apsw.Connection", tallies: Mapping[Tally, float], *, at: float) -> None:
+    """Add to the counts, inside a transaction; `at` is a moment of the day (UTC) that they are of."""
     rows = [(agent, name, amount) for (agent, name), amount in sorted(tallies.items()) if amount]
     if rows:
-        connection.executemany(_ADD, rows)
+        in_all = [row for row in rows if not row[1].startswith(KEPT)]
+        connection.executemany(_ADD, in_all)
+        connection.executemany(_ADD_BY_DAY, [(int(at // A_DAY), *row) for row in rows])
+
+
+def by_day(connection: "apsw.Connection", *, since: float) -> dict[tuple[int, str, str], float]:
+    """The counts of each day (UTC, since 1970) from that of a moment on, by agent and name."""
+    sql = "SELECT day, agent, name, amount FROM tallies_by_day WHERE day >= ?"
+    rows = select(connection, "tallies_by_day", sql, int(since // A_DAY))
+    return {(int(day), str(agent), str(name)): float(amount) for day, agent, name, amount in rows}
 
 
 def all_of(connection: "apsw.Connection") -> dict[Tally, float]:
@@ -58,6 +75,8 @@ def of_events(events: "Iterable[AuditEvent]") -> Counter[Tally]:
             is_of_a_record=event.record_id is not None,
             has_layer="layer" in event.detail,
         )
+        if event.op == "add" and event.outcome == "ok" and "layer" in event.detail:
+            counted = {**counted, f"{KEPT}{event.detail.get('kind', '')}": 1}
         agent = "" if event.outcome == "degraded" else event.agent_id or ""
         found.update({(agent, name): amount for name, amount in counted.items()})
     return found

@@ -14,7 +14,7 @@ from supervisor_memory.bridge import passed_on
 from supervisor_memory.errors import SettingsError
 from supervisor_memory.model.records import Record
 from supervisor_memory.ports import Services
-from supervisor_memory.reading.metrics import Metrics, counters, histograms, measure
+from supervisor_memory.reading.metrics import Latency, Metrics, counters, histograms, latencies, measure
 from supervisor_memory.reading.question import question_of
 from supervisor_memory.upkeep.queue.queue import Queue
 from supervisor_memory.wiring.trail import Trail
@@ -77,6 +77,14 @@ class Audit:
     def counted(self) -> str:
         """What the log has counted and how long calls took: counters and histograms for Prometheus."""
         return counters(_log(self).kept()) + histograms(self.services.durations)
+
+    def by_day(self, *, since: float) -> dict[tuple[int, str, str], float]:
+        """What was counted each day (UTC, days since 1970), by agent and name; see docs/metrics.md."""
+        return _log(self).kept_by_day(since=since)
+
+    def latencies(self) -> list[Latency]:
+        """How long the calls of this process took, by operation."""
+        return latencies(self.services.durations)
 
     def seen(self, op: str, records: Iterable[Record]) -> None:
         """Note in the access log that an operator read these records."""

@@ -104,6 +104,38 @@ class Metrics:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How long the calls of an operation took in this process, in seconds; `p50` and `p95` are bounds that so
+    many of them were within, inf where that is beyond the largest bound."""
+
+    operation: str
+    calls: int
+    mean: float
+    p50: float
+    p95: float
+
+
+def latencies(durations: Durations) -> list[Latency]:
+    """The calls of each operation, whatever their outcome, by name."""
+    counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    seconds: Counter[str] = Counter()
+    for (operation, _), (calls, took) in durations.snapshot().items():
+        counts[operation].update(dict(enumerate(calls)))
+        seconds[operation] += took  # type: ignore[assignment]  # a sum of seconds
+    bounds = (*Durations.BOUNDS, math.inf)
+
+    def within(calls: Counter[int], share: float) -> float:
+        wanted, places = share * calls.total(), accumulate(calls[place] for place in range(len(bounds)))
+        return next(bound for bound, so_many in zip(bounds, places, strict=True) if so_many >= wanted)
+
+    return [
+        Latency(name, n := calls.total(), seconds[name] / n, within(calls, 0.5), within(calls, 0.95))
+        for name, calls in counts.items()
+        if calls.total()
+    ]
+
+
 def measure(
     backend: MemoryBackend,
     *,

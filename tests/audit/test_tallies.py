@@ -2,11 +2,13 @@
 
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from supervisor_memory import RecordNotFound, Scope, Settings, SupervisorMemory
+from supervisor_memory.model.records import AuditEvent, new_id
 from supervisor_memory.telemetry import Durations
 
 
@@ -67,10 +69,25 @@ def test_a_store_of_before_begins_to_count_when_it_is_opened(tmp_path: Path) -> 
         memory.write("Delays are counted in minutes.", user_id="ada")
     with sqlite3.connect(tmp_path / "memory.db") as connection:
         connection.execute("DROP TABLE tallies")
+        connection.execute("DROP TABLE tallies_by_day")
     with SupervisorMemory(settings) as memory:
         assert kept(memory, "writes") == {}
         memory.write("Gates are numbered.", user_id="ada")
         assert kept(memory, "writes") == {"": 1}
+
+
+def test_each_day_has_its_own_counts_and_new_records_by_kind(memory: SupervisorMemory) -> None:
+    log, event = memory.backend.audit, AuditEvent("add", "ada", record_id="r1", agent_id="sql")
+    detail = {"kind": "task-traces", "layer": "abstract"}
+    for day in (3, 3, 5):
+        log.append([replace(event, id=new_id(), detail=detail)], at=86_400.0 * day + 1)
+    every = log.kept_by_day(since=0.0)
+    assert {key: amount for key, amount in every.items() if key[2].startswith("kept:")} == {
+        (3, "sql", "kept:task-traces"): 2,
+        (5, "sql", "kept:task-traces"): 1,
+    }
+    assert {day for day, _, _ in log.kept_by_day(since=86_400.0 * 4)} == {5}
+    assert not any(name.startswith("kept:") for _, name in log.kept())  # nor in /metrics
 
 
 def test_an_erased_user_leaves_numbers_alone(memory: SupervisorMemory) -> None:

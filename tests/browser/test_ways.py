@@ -90,6 +90,7 @@ def every_page(site: Site) -> list[str]:
     return [
         *("inbox", "inbox/together", "turns", "turn?run=run-2&edge=4", "timeline?user=ada", "experience"),
         *("records", f"records/{record.id}", f"records/{record.id}/delete", f"preview?{asked}", "health"),
+        *("figures", "figures?user=ada"),
         "users/forget?user=ada",
     ]
 
@@ -155,7 +156,7 @@ def _quoted(text: str) -> str:
 @pytest.mark.skipif(
     "DASHBOARD_IMAGES" not in os.environ, reason="DASHBOARD_IMAGES names the directory to put them in"
 )
-@pytest.mark.parametrize("name", ["inbox", "together", "turn", "record", "preview", "health"])
+@pytest.mark.parametrize("name", ["inbox", "together", "turn", "record", "preview", "figures", "health"])
 def test_pictures_of_the_documentation(opened: Opened, site: Site, name: str) -> None:
     page = opened(color_scheme="light", device_scale_factor=1)
     record = next(each for each in site.memory.get_all(user_id="ada") if "Porto" in each.content)

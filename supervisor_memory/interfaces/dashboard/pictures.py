@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from supervisor_memory.model.versions import Version
@@ -13,6 +14,8 @@ _RAW: Final = frozenset(
 )  # of a scale of their own, or flags
 _FIRST: Final = ("relevance", "sim", "coverage", "fused", "decay", "source", "importance", "reads", "named")
 _ROW: Final = 64
+_A_DAY: Final = 86_400
+_FIRST_DAY: Final = datetime(1970, 1, 1, tzinfo=UTC).toordinal()
 _BEFORE: Final = 40
 _EVER: Final = 4_102_444_800.0  # 2100: later than this is "from then on"
 
@@ -149,3 +152,49 @@ def columns(notes: Sequence[Injection], now: float, *, days: int) -> list[Column
         Column(day * 86_400, count, bad := degraded.get(day, 0), 100 * count / most, 100 * bad / most)
         for day, count in total.items()
     ]
+
+
+class Block(NamedTuple):
+    """A part of a column: of what, how much; `y` and `height` are in [0, 100]."""
+
+    name: str
+    amount: int
+    y: float
+    height: float
+
+
+class Stack(NamedTuple):
+    """A day with its parts, from below."""
+
+    day: int
+    total: int
+    blocks: Sequence[Block]
+
+
+def stacked(counts: Mapping[int, Mapping[str, int]], names: Sequence[str], days: range) -> list[Stack]:
+    """Counts by day and name, as columns of blocks in the order of the names."""
+    most = max((sum(counts.get(day, {}).values()) for day in days), default=0) or 1
+    stacks: list[Stack] = []
+    for day in days:
+        of_day, below, blocks = counts.get(day, {}), 0, list[Block]()
+        for name in names:
+            amount = of_day.get(name, 0)
+            below += amount
+            if amount:
+                blocks.append(Block(name, amount, 100 - 100 * below / most, 100 * amount / most))
+        stacks.append(Stack(day * _A_DAY, below, blocks))
+    return stacks
+
+
+def shares(counts: Mapping[int, tuple[int, int]], days: range) -> list[Column]:
+    """Parts of wholes by day: the whole as a column, the part as its dark."""
+    most = max((counts.get(day, (0, 0))[1] for day in days), default=0) or 1
+    told = ((day, *counts.get(day, (0, 0))) for day in days)
+    return [
+        Column(day * _A_DAY, whole, part, 100 * whole / most, 100 * part / most) for day, part, whole in told
+    ]
+
+
+def day_of(date: str) -> int:
+    """The day of a date such as 2026-01-31, since 1970."""
+    return datetime.fromisoformat(date).replace(tzinfo=UTC).toordinal() - _FIRST_DAY

@@ -15,6 +15,7 @@ from supervisor_memory.interfaces.dashboard import (
     browse,
     door,
     experience,
+    figures,
     health,
     inbox,
     preview,
@@ -57,6 +58,7 @@ _READING: Final[dict[str, Handler]] = {
     "/users/forget": record.ask_forget,
     "/receipts/{id}": record.receipt,
     "/preview": preview.preview,
+    "/figures": figures.figures,
     "/health": health.health,
 }
 _WRITING: Final[dict[str, Handler]] = {

@@ -98,6 +98,8 @@ def paths(ids: list[str]) -> Iterator[str]:
         "/dashboard/experience?user=eve",
         "/dashboard/turns",
         "/dashboard/health",
+        "/dashboard/figures",
+        "/dashboard/figures?user=eve",
         "/dashboard/preview?user=eve&question=alert+script",
     )
     yield from ("/dashboard/records?status=any", "/dashboard/records?status=any&kind=user-profile")
@@ -129,6 +131,7 @@ ASKED = {
     "records": ("q", "user", "family", "since", "status", "nothing-known"),
     "preview": ("user", "agent", "threshold"),
     "health": ("user", "verify"),
+    "figures": ("user",),
     "users/forget": ("user",),
 }
 """What each page reads of its address, and one thing that it does not."""

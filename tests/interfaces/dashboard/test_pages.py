@@ -19,7 +19,7 @@ from supervisor_memory.stores.protocol import Change, Commit
 from tests.interfaces.dashboard.conftest import ADDRESS, POLICY, REVIEWER, TOKENS, Visitor
 
 Known = Callable[[str], set[str]]
-PAGES = ("inbox", "turns", "timeline", "experience", "records", "preview", "health")
+PAGES = ("inbox", "turns", "timeline", "experience", "records", "preview", "figures", "health")
 EMPTY = {
     "inbox": ("Nothing waits for review.", "没有待审的内容。"),
     "turns": ("No turn has read memory yet.", "还没有哪一轮读取过记忆。"),
@@ -27,6 +27,7 @@ EMPTY = {
     "experience": ("No tool has a guideline.", "还没有工具的经验。"),
     "records": ("Nothing is remembered yet.", "还没有记住任何内容。"),
     "preview": ("Name a user and a question", "填写用户和问题"),
+    "figures": ("No new records in this time.", "这段时间没有新增记录。"),
     "health": ("No records yet.", "还没有记录。"),
 }
 LATE = "Delayed means arrival more than 15 minutes late."
@@ -847,3 +848,29 @@ def test_a_guideline_is_shown_with_its_evidence_and_withdrawn_by_a_person(
     assert (status(memory, done.id), last(memory, done.id)) == ("deleted", ("delete", REVIEWER))
     assert "No tool has a guideline." in visitor.get("/dashboard/experience", user="ada").text
     assert "run_sql" in visitor.get("/dashboard/experience", user="ada", withdrawn="yes").text
+
+
+# --- figures
+
+
+def test_figures_tell_growth_by_kind_and_what_notes_cost_by_agent(
+    app: FastAPI, visitor: Visitor, memory: SupervisorMemory
+) -> None:
+    memory.write("Use tables by default.", user_id="ada")
+    memory.write(LATE, user_id="ada")
+    for agent in (None, "sql", "sql"):
+        memory.recall("What does delayed mean?", Scope("ada", agent, "monday", f"run-{agent}"))
+    memory.recall("Good morning!", Scope("ada", "web", "monday", "run-web"))
+    page = visitor.get("/dashboard/figures").text
+    assert page.count('class="k-user-profile"') == page.count('class="k-domain-facts"') == 1
+    rows = {row[0]: row[1:] for row in map(cells, page.split("<tr data-item>")[1:])}
+    assert (rows["sql"][:2], rows["web"][:2]) == (["2", "100 %"], ["1", "0 %"])
+    assert rows["supervisor"][4] == "2"
+    assert rows["search and recall"][0] == "4"
+    of_bo = Visitor(app, "bo").get("/dashboard/figures").text
+    assert "sql" not in of_bo
+    assert "search and recall" not in of_bo
+
+
+def cells(row: str) -> list[str]:
+    return [unescape(each) for each in re.findall(r"<td[^>]*>([^<]*)</td>", row)]

@@ -25,6 +25,7 @@ DYNAMIC = (
     "why.",
     "because.",
     "op.",
+    "operation.",
     "reason.",
     "part.",
     "removed.",
