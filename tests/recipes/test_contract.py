@@ -1,54 +1,68 @@
 """Our own recipes keep what every recipe promises."""
 
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from qdrant_client import QdrantClient
 
 from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.recipes.open import open_recipe, published
 from supervisor_memory.settings import Settings
 from supervisor_memory.stores.memory.json_file import JsonBackend
 from supervisor_memory.stores.protocol import MemoryBackend
+from supervisor_memory.stores.qdrant.store import QdrantBackend
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.recipe_contract import ADA, BOB, CONVERSATIONS, RecipeContract, hold
 from tests.recipes.names import NAMES
 
-STORES = {"sqlite": SqliteBackend, "json": JsonBackend}
+STORES = ("sqlite", "json", "qdrant")
+SETTINGS = Settings(embedding_model="hashing", queue_worker=False, search_timeout_ms=5_000)
+
+
+@contextmanager
+def opened(kind: str, place: Path) -> Iterator[MemoryBackend]:
+    """A store of files in a place, which may have been opened before."""
+    if kind == "qdrant":
+        with closing(QdrantClient(path=str(place))) as client:
+            yield QdrantBackend(client)
+    else:
+        with closing({"sqlite": SqliteBackend, "json": JsonBackend}[kind](place)) as backend:
+            yield backend
 
 
 @pytest.mark.parametrize("recipe", ["default", *NAMES])
 class TestEach(RecipeContract):
-    """Over a store in memory."""
+    """Over a store in memory. What a store promises is in its own contract."""
 
 
 @pytest.mark.parametrize("recipe", ["default", *NAMES])
 @pytest.mark.parametrize("kind", STORES)
-class TestEachOnDisk:
-    """The same promises where records outlive the process; a store's own are in its contract."""
-
-    @pytest.fixture
-    def backend(self, kind: str, tmp_path: Path) -> Iterator[MemoryBackend]:
-        backend = STORES[kind](tmp_path)
-        yield backend
-        backend.close()
-
-    def test_what_one_memory_wrote_another_finds_and_an_erasure_leaves_nothing(
-        self, recipe: str, kind: str, tmp_path: Path
-    ) -> None:
-        settings = Settings(embedding_model="none", queue_worker=False, search_timeout_ms=5_000)
-        with SupervisorMemory(settings, backend=STORES[kind](tmp_path), recipe=recipe) as memory:
-            for name in CONVERSATIONS:
-                hold(memory, name, user_id=ADA)
-            hold(memory, "preferences", user_id=BOB)
-            assert not memory.optimize(user_id=ADA).left
-        with SupervisorMemory(settings, backend=STORES[kind](tmp_path), recipe=recipe) as memory:
-            found = memory.search("What is GMV before refunds?", user_id=ADA, threshold=0.0, limit=10)
-            assert found
-            assert {hit.record.user_id for hit in found} == {ADA}
-            assert memory.erase(user_id=ADA, confirm=True).is_complete
-            assert not memory.get_all(user_id=ADA)
-            assert {record.user_id for record in memory.get_all(user_id=BOB)} == {BOB}
+def test_what_one_memory_wrote_another_finds_and_an_erasure_leaves_nothing(
+    recipe: str, kind: str, tmp_path: Path
+) -> None:
+    """With vectors, over each store that keeps files."""
+    with opened(kind, tmp_path) as backend:
+        memory = SupervisorMemory(SETTINGS, backend=backend, recipe=recipe)
+        notes = [note for name in CONVERSATIONS for note in hold(memory, name, user_id=ADA)]
+        hold(memory, "preferences", user_id=BOB)
+        assert not any(note.degraded for note in notes)
+        assert {hit.record.user_id for note in notes for hit in note.hits} <= {ADA}
+        assert not memory.optimize(user_id=ADA).left
+        memory.close()
+    with opened(kind, tmp_path) as backend:
+        memory = SupervisorMemory(SETTINGS, backend=backend, recipe=recipe)
+        found = memory.search("What is GMV before refunds?", user_id=ADA, threshold=0.0, limit=10)
+        assert found
+        assert not found.degraded
+        assert {hit.record.user_id for hit in found} == {ADA}
+        assert memory.erase(user_id=ADA, confirm=True).is_complete
+        assert not memory.get_all(user_id=ADA)
+        assert not memory.search("What is GMV before refunds?", user_id=ADA, threshold=0.0)
+        assert {record.user_id for record in memory.get_all(user_id=BOB)} == {BOB}
+        memory.close()
+    if kind != "qdrant":  # whose files are its own; it has no power to erase what it has overwritten
         left = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
         assert b"Leuven" not in left
 
