@@ -2,19 +2,19 @@
 
 from dataclasses import replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from supervisor_memory.flow import Gathering, Reading, Recalling, Remembering
-from supervisor_memory.model.records import Hit, Hits, Record, Wanted
+from supervisor_memory.model.records import Hit, Record, Wanted
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.retrieval.search import search_store
 
 if TYPE_CHECKING:
     from supervisor_memory.model.records import Vector
 
-_CANDIDATES: Final = 60
+_NEAREST, _CANDIDATES = 80, 20
 
 
 def group_of(vector: "Vector", seed: str, *, groups: int) -> int:
@@ -82,12 +82,17 @@ def search_groups(tables: int, groups: int) -> Reading:
         if query is None or query.vector is None or query.embedder is None:
             note = "without vectors there are no groups, so that all was searched"
             return search_store(plan, view) if query is None else _noted(search_store(plan, view), note)
+        mine = _groups(query.vector, query.embedder, tables, groups)
         best: dict[str, Hit] = {}
-        for key, group in _groups(query.vector, query.embedder, tables, groups).items():
-            held = (*(query.where.metadata or ()), Wanted.of(key, group))
-            asked = replace(query, where=replace(query.where, metadata=held), parts=())
-            best |= {hit.record.id: hit for hit in view.search(asked, limit=_CANDIDATES)}
-        return replace(plan, hits=Hits(tuple(best.values()), notes=plan.hits.notes))
+        # In a group, too, the nearest come first: most often enough of them are among the nearest of all.
+        near = view.search(replace(query, parts=()), limit=_NEAREST)
+        for key, group in mine.items():
+            held = [hit for hit in near if hit.record.metadata.get(key) == group]
+            if len(held) < _CANDIDATES and len(near) >= _NEAREST:
+                where = replace(query.where, metadata=(*(query.where.metadata or ()), Wanted.of(key, group)))
+                held = [*view.search(replace(query, where=where, parts=()), limit=_CANDIDATES)]
+            best |= {hit.record.id: hit for hit in held}
+        return replace(plan, hits=replace(near, items=tuple(best.values()), notes=plan.hits.notes))
 
     return found
 
