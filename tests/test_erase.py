@@ -41,6 +41,7 @@ WITHOUT_TEXTS = {
     "supervisor_memory.interfaces.dashboard.visit",
     "supervisor_memory.disk.files",
     "supervisor_memory.stages.pre_insert.specialists",
+    "supervisor_memory.understand.relations",
 }
 
 

@@ -682,6 +682,8 @@ CONVERSATION: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("session", ("s1",), {"user_id": "u1"}),
     ("timeline", (), {"user_id": "u1"}),
     ("timeline", (), {"user_id": "u1", "after": "no cursor"}),
+    ("relations", ("GMV",), {"user_id": "u1", "to": "refunds"}),
+    ("relations", ("",), {"user_id": "u1"}),
     ("route", ("From now on use lists.", Scope("u1")), {}),
     ("summarize", (["one", "two"],), {"goal": "x"}),
     ("get", ("no-such-id",), {}),
@@ -732,6 +734,8 @@ def _plain(value: Any) -> Any:
         return value.tokens, len(value.ids), value.degraded
     if isinstance(value, (str, int, bool)) or value is None:
         return value
+    if hasattr(value, "neighbours"):
+        return [each.name for each in value.names], len(value.links), len(value.path)
     if any(hasattr(value, name) for name in ("should_read", "pending", "counts", "embedded", "steps")):
         return value
     return [_plain(each) for each in value]

@@ -26,6 +26,7 @@ VERBS = (
         "messages",
         "session",
         "timeline",
+        "relations",
         "erase",
         "reembed",
         "forget",

@@ -71,6 +71,11 @@ def timeline_told(memory: SupervisorMemory, *, limit: int, **asked: Any) -> dict
     return {"user_id": asked["user_id"], "sessions": told, "next": after}
 
 
+def relations_told(memory: SupervisorMemory, about: str, **asked: Any) -> dict[str, Any]:
+    """What is around a thing or a record, as JSON has it."""
+    return {"user_id": asked["user_id"], **memory.relations(about, **asked).to_dict()}
+
+
 def _session(row: SessionRow) -> dict[str, Any]:
     told = asdict(row)
     return {**told, "message_count": told.pop("messages"), "status": row.status}

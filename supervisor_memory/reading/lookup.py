@@ -39,6 +39,7 @@ from supervisor_memory.upkeep.edit import Curator, asked_for, in_order
 from supervisor_memory.wiring.trail import Trail
 
 if TYPE_CHECKING:
+    from supervisor_memory.reading.relations import Relations
     from supervisor_memory.reading.timeline import Chapter
 
 
@@ -318,6 +319,52 @@ class Reader:
         ids = [entry.id for chapter in told for entry in chapter.entries]
         seen = ports.store(self.services.backend.get, list(dict.fromkeys(ids)))
         self.trail.accessed("timeline", seen, Scope(scope.user_id), ports=ports)
+        return told
+
+    def relations(
+        self,
+        about: str,
+        *,
+        user_id: str,
+        to: str | None = None,
+        limit: int = 20,
+        offset: int = 0,
+        as_of: Moment | None = None,
+    ) -> "Relations":
+        """What is around a thing or a record: its neighbours, their relations, and what it is made of.
+
+        It is read off the user's active records, the newest 20,000 of them; see docs/relations.md.
+
+        Args:
+            about: A name, as "fct_orders", or the id of a record: then what it names. Where a table and a
+                metric have one name, "table:orders" or "metric:orders".
+            to: A second one; then the shortest way there is told too.
+            limit, offset: Of the neighbours; at most `limit` relations are told.
+            as_of: A moment to look back to, as in `search`.
+
+        Raises:
+            RecordNotFound: there is no record of such an id, or it is another user's.
+            InvalidContent: an argument cannot be what it is for.
+            BackendError, DeadlineExceeded: the store failed.
+        """
+        from supervisor_memory.reading.relations import around  # a turn needs none of it
+
+        scope = Scope(user_id)
+        most, start = check_amount(limit, what="limit"), check_amount(offset, what="offset", least=0)
+        named = (about, to)
+        if wrong := next((each for each in named[: 1 + (to is not None)] if not isinstance(each, str)), None):
+            raise InvalidContent(f"a name is {type(wrong).__name__}; pass text", type=type(wrong).__name__)
+        curator = self.curator
+        if (when := as_moment(as_of, what="as_of", end=True)) is not None:
+            then = past(self.services, scope.user_id, when)
+            curator = replace(curator, reading=lambda: then)
+        origin, goal = (
+            curator.find(each, scope.user_id, op="relations") if each and is_id(each) else None
+            for each in named
+        )
+        every = curator.every(Filter(user_id=scope.user_id))
+        told = around(every, about, to=to, limit=most, offset=start, origin=origin, goal=goal)
+        self.trail.accessed("relations", told.records.values(), scope)
         return told
 
     def route(self, text: str, scope: Scope, *, policy: Literal["default"] = "default") -> Route:

@@ -20,6 +20,7 @@ from supervisor_memory.interfaces.dashboard import (
     inbox,
     preview,
     record,
+    relations,
     timeline,
     turn,
 )
@@ -51,6 +52,7 @@ _READING: Final[dict[str, Handler]] = {
     "/turns": turn.turns,
     "/turn": turn.turn,
     "/timeline": timeline.timeline,
+    "/relations": relations.relations,
     "/experience": experience.experience,
     "/records": browse.browse,
     "/records/{id}": record.show,

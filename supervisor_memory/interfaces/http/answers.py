@@ -397,6 +397,50 @@ class Timeline(BaseModel):
     next: str | None = Field(description="What to send as `after` for the next page; null: there is none.")
 
 
+class Thing(BaseModel):
+    name: str
+    kind: str = Field(description="Such as person, table, column, metric, file, report; name: not known.")
+    record_id: str | None = Field(description="Of a conclusion, the record that is the thing.")
+
+
+class RelationTold(BaseModel):
+    source: Thing
+    relationship: str = Field(description="Such as advised_by. In a way also empty: a record names both.")
+    destination: Thing
+    record_id: str = Field(description="The record that says so.")
+
+
+class LinkTold(RelationTold):
+    since: float
+
+
+class NeighbourTold(BaseModel):
+    thing: Thing
+    relationships: list[str] = Field(description="None: records name both, and tell no relation.")
+    record_ids: list[str]
+
+
+class RecordTold(BaseModel):
+    id: str
+    content: str
+    kind: Kind
+    created_at: float
+
+
+class Relations(BaseModel):
+    user_id: str
+    about: str
+    names: list[Thing] = Field(description="All names of it; empty: no record names it.")
+    links: list[LinkTold]
+    neighbours: list[NeighbourTold]
+    path: list[RelationTold] = Field(description="The way to the other one, step by step.")
+    upstream: list[Thing] = Field(description="What it is made from, over any number of steps.")
+    downstream: list[Thing] = Field(description="What is made from it.")
+    records: list[RecordTold] = Field(description="Those that say all this.")
+    next: int | None = Field(description="What to send as `offset`; null: there are no more.")
+    notes: list[str]
+
+
 class Held(BaseModel):
     user_id: str
     counts: dict[str, int]

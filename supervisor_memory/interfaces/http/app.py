@@ -9,7 +9,16 @@ from fastapi.security import HTTPBearer
 from starlette.middleware import Middleware
 
 from supervisor_memory.interfaces import dashboard
-from supervisor_memory.interfaces.http import audit, experience, health, memories, review, sessions, users
+from supervisor_memory.interfaces.http import (
+    audit,
+    experience,
+    health,
+    memories,
+    relations,
+    review,
+    sessions,
+    users,
+)
 from supervisor_memory.interfaces.http.access import Guard, Tokens, caller_of
 from supervisor_memory.interfaces.http.problems import PROBLEMS, add_handlers
 from supervisor_memory.memory import SupervisorMemory
@@ -59,6 +68,6 @@ def create_app(
 def _v1() -> APIRouter:
     v1 = APIRouter(prefix="/v1", dependencies=[Depends(_bearer)], responses=PROBLEMS)
     v1.include_router(sessions.speakers)
-    for part in (memories, review, experience, audit, sessions, users, health):
+    for part in (memories, relations, review, experience, audit, sessions, users, health):
         v1.include_router(part.router)
     return v1

@@ -15,6 +15,7 @@ from supervisor_memory.interfaces.present import (
     hits_told,
     notes_of,
     parties_told,
+    relations_told,
     session_told,
     sessions_told,
     timeline_told,
@@ -278,6 +279,22 @@ def timeline(acting: Acting, given: AskTimeline) -> dict[str, Any]:
     return {"messages": page, "sessions": [], "next": end if end < len(said) else None}
 
 
+class AskRelations(_Given):
+    about: _Id = Field(description="A name, such as a table, a person or a file; or a record's id.")
+    to: _Id | None = Field(default=None, description="Also the shortest way to this name or record.")
+    limit: int = Field(default=20, ge=1, le=_MOST, description="Most neighbours, and most links.")
+    offset: int = Field(default=0, ge=0, le=1_000_000, description="The `next` of the page before.")
+    as_of: AsOf = None
+
+
+def relations(acting: Acting, given: AskRelations) -> dict[str, Any]:
+    """What memory knows around a table, a person, a file or a record: its neighbours, how they are related,
+    the way to another, and what it is made from (upstream) or is part of (downstream), with the records that
+    say so."""
+    asked = given.model_dump(exclude={"about"})
+    return relations_told(acting.memory, given.about, user_id=acting.user_id, **asked)
+
+
 class AskSessions(_Given):
     session_id: _Id | None = Field(default=None, description="One session, with what was said in it.")
     agents: bool = Field(default=False, description="Instead of sessions: the agents that spoke in them.")
@@ -482,6 +499,7 @@ TOOLS: Final[Sequence[Tool[Any]]] = (
     Tool("memory_topics", "List what is remembered", AskTopics, Topics, topics),
     Tool("memory_history", "Read a record's versions", Which, Versions, history),
     Tool("memory_timeline", "Read what was said and learned", AskTimeline, Timeline, timeline),
+    Tool("memory_relations", "Tell what is related", AskRelations, answers.Relations, relations),
     Tool("memory_sessions", "List conversations", AskSessions, Sessions, sessions),
     Tool("memory_why", "Tell why something was recalled", AskWhy, Why, why),
     Tool("memory_add", "Remember a conversation", Add, Added, add, writes=True, is_destructive=True),

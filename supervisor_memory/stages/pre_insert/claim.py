@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
 
@@ -15,6 +15,9 @@ MAX_CLAIM = 2_000
 _MAX_NAME = 128
 _MOST_READ = 10 * _MAX_NAME  # characters of a name, of which the first are kept
 _USUAL_CONFIDENCE = 0.8
+_MOST_RELATIONS = 16
+Triple: TypeAlias = tuple[str, str, str]
+"""Source, relationship, destination."""
 
 
 class Unusable(ValueError):
@@ -35,6 +38,18 @@ def _confidence(given: object) -> float:
     if isinstance(given, bool) or not isinstance(given, (int, float)) or not math.isfinite(given):
         return _USUAL_CONFIDENCE
     return min(max(float(given), 0.0), 1.0)
+
+
+def _relations(given: object) -> tuple[Triple, ...]:
+    """The relations of a list; what is none is left out."""
+    rows = given if isinstance(given, (list, tuple)) else ()
+    return tuple(
+        (row[0].strip(), row[1].strip(), row[2].strip())
+        for row in rows[:_MOST_RELATIONS]
+        if isinstance(row, (list, tuple))
+        and [*map(type, row)] == [str, str, str]
+        and all(0 < len(each.strip()) <= _MAX_NAME for each in row)
+    )
 
 
 Name = Annotated[str | None, BeforeValidator(_name)]
@@ -62,7 +77,7 @@ class Claim(BaseModel):
 
 class Operation(Claim):
     """A change that a model asks for. `id` is a record it was shown, `quote` the words that say so, `by` the
-    specialist whose prompt asked for it."""
+    specialist whose prompt asked for it, `relations` how what it names is related."""
 
     do: Annotated[Literal["add", "update", "delete", "nothing"], BeforeValidator(_kind)] = "add"
     id: str | None = None
@@ -71,6 +86,7 @@ class Operation(Claim):
     quote: Annotated[str, StringConstraints(max_length=MAX_CLAIM)] = ""
     scope: Name = None
     by: Name = None
+    relations: Annotated[tuple[Triple, ...], BeforeValidator(_relations)] = ()
 
 
 C = TypeVar("C", bound=Claim)

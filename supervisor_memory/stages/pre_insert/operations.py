@@ -19,6 +19,7 @@ from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.prompts import shape
 from supervisor_memory.language.terms import has_cjk, terms
 from supervisor_memory.model.records import (
+    RELATIONS,
     Candidate,
     Filter,
     Hit,
@@ -300,8 +301,22 @@ class _Reader:
                 strategy=REVIEW if by.review else found.strategy,
                 metadata={**found.metadata, "specialist": by.key},
             )
+        if told := self._relations(asks, heard):
+            found = replace(found, metadata={**found.metadata, RELATIONS: told})
         self.made[id(found)] = heard, rules
         return found
+
+    def _relations(self, asks: Operation, heard: Heard) -> list[list[str]]:
+        """The relations of which the speaker has named both ends; what a model adds of its own is dropped."""
+        if asks.do == "delete" or not any(each.adds == RELATIONS for each in self.asked.specialists):
+            return []
+        by = heard.source.source_class
+        said = [each.key for each in self.asked.heard if each.source.source_class == by]
+        return [
+            [source, named.casefold().replace(" ", "_").replace("-", "_"), destination]
+            for source, named, destination in asks.relations
+            if all((key := _key(end)) and any(key in text for text in said) for end in (source, destination))
+        ]
 
     def _specialist(self, asks: Operation) -> Specialist | None:
         """The specialist that proposes; None: the one whose prompt is the call's own.
@@ -311,7 +326,7 @@ class _Reader:
         """
         if asks.do == "delete":
             return None
-        every = self.asked.specialists
+        every = [each for each in self.asked.specialists if not each.adds]
         named = next((each for each in every if each.is_special and each.key == asks.by), None)
         found = named or next((each for each in every if not each.is_special), None)
         if found is None or (asks.kind not in found.kinds and (named is not None or asks.kind in _SPECIAL)):

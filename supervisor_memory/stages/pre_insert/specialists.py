@@ -34,7 +34,15 @@ _KEYS: Final[Mapping[str, type]] = {
     "prompt": str,
     "words": list,
     "review": bool,
+    "adds": str,
 }
+_FIELDS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "relations": {
+        "type": "array",
+        "items": {"type": "array", "items": {"type": "string"}, "minItems": 3, "maxItems": 3},
+    }
+}
+"""What a specialist may add to each operation, with its schema."""
 _NEEDED: Final = ("name", "kinds", "hears")
 _MOST_TOKENS: Final = 200
 """Tokens of a specialist's prompt: together they fit into the call."""
@@ -58,6 +66,7 @@ class Specialist:
         words: One must be found in what it hears; none: it is always needed.
         review: Whether a person looks at all it finds.
         reads: The function that looks, in the place of a model.
+        adds: The field that it adds to the operations of others; "": it proposes operations of its own.
     """
 
     name: str
@@ -67,6 +76,7 @@ class Specialist:
     prompt: str = ""
     words: tuple["re.Pattern[str]", ...] = field(default=(), compare=False)
     review: bool = False
+    adds: str = ""
     reads: "Reads | None" = field(default=None, compare=False)
 
     @property
@@ -97,21 +107,22 @@ def delegate(heard: "Sequence[Heard]", specialists: Sequence[Specialist]) -> tup
 
 def sections(specialists: Sequence[Specialist]) -> str:
     """The text before a call's prompt; "" where it is the prompt itself."""
-    told = [
-        f'by "{each.key}", kind {" or ".join(each.kinds)}: {each.prompt}'
+    own = [
+        f'- by "{each.key}", kind {" or ".join(each.kinds)}: {each.prompt}'
         for each in specialists
-        if each.prompt
+        if each.prompt and not each.adds
     ]
-    if not told:
-        return ""
-    head = 'Beside the rules below, look for this; say in "by" which it is:'
-    return "\n".join((head, *(f"- {each}" for each in told))) + "\n\n"
+    if own:
+        own.insert(0, 'Beside the rules below, look for this; say in "by" which it is:')
+    added = [f'Give each operation "{each.adds}", too: {each.prompt}' for each in specialists if each.adds]
+    return "\n".join((*own, *added)) + "\n\n" if own or added else ""
 
 
 def shaped(shape: Mapping[str, Any], specialists: Sequence[Specialist], *, thinking: bool) -> dict[str, Any]:
     """The schema of an answer with the kinds of the specialists, `by`, and first of all a place to think."""
-    extra = [each for each in specialists if each.prompt]
-    if not extra and not thinking:
+    extra = [each for each in specialists if each.prompt and not each.adds]
+    fields = [each.adds for each in specialists if each.adds]
+    if not extra and not fields and not thinking:
         return dict(shape)
     made = cast("dict[str, Any]", _copied(shape))
     item = made["properties"]["operations"]["items"]
@@ -122,6 +133,8 @@ def shaped(shape: Mapping[str, Any], specialists: Sequence[Specialist], *, think
         ]
         item["properties"]["by"] = {"type": ["string", "null"], "enum": [*(e.key for e in extra), None]}
         item["required"] = [*item["required"], "by"]
+    item["properties"] |= {name: _FIELDS[name] for name in fields}
+    item["required"] = [*item["required"], *fields]
     if thinking:
         made["properties"] = {"thinking": {"type": "string"}, **made["properties"]}
         made["required"] = ["thinking", *made["required"]]
@@ -295,6 +308,8 @@ def read_specialist(path: Path) -> Specialist:
             near = difflib.get_close_matches(str(bad), known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"use {', '.join(known)}"
             raise wrong(key, f"{key} has {bad!r}; {hint}")
+    if (added := told.get("adds")) is not None and added not in _FIELDS:
+        raise wrong("adds", f"adds is {added[:40]!r}; use {', '.join(_FIELDS)}")
     try:
         words = tuple(re.compile(each, re.IGNORECASE) for each in told.get("words", ()))
     except (re.error, TypeError) as error:
@@ -307,6 +322,7 @@ def read_specialist(path: Path) -> Specialist:
         prompt=_prompt(path, told, wrong),
         words=words,
         review=told.get("review", False),
+        adds=told.get("adds", ""),
     )
 
 

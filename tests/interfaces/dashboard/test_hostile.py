@@ -95,6 +95,7 @@ def paths(ids: list[str]) -> Iterator[str]:
         "/dashboard/inbox/together",
         "/dashboard/inbox/together?user=eve&kind=user-profile",
         "/dashboard/timeline?user=eve",
+        "/dashboard/relations?user=eve&question=alert+script&about=alert&to=script",
         "/dashboard/experience?user=eve",
         "/dashboard/turns",
         "/dashboard/health",
@@ -132,6 +133,7 @@ ASKED = {
     "preview": ("user", "agent", "threshold"),
     "health": ("user", "verify"),
     "figures": ("user",),
+    "relations": ("user", "about", "to", "question", "offset"),
     "users/forget": ("user",),
 }
 """What each page reads of its address, and one thing that it does not."""

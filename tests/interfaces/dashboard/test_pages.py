@@ -19,11 +19,12 @@ from supervisor_memory.stores.protocol import Change, Commit
 from tests.interfaces.dashboard.conftest import ADDRESS, POLICY, REVIEWER, TOKENS, Visitor
 
 Known = Callable[[str], set[str]]
-PAGES = ("inbox", "turns", "timeline", "experience", "records", "preview", "figures", "health")
+PAGES = ("inbox", "turns", "timeline", "relations", "experience", "records", "preview", "figures", "health")
 EMPTY = {
     "inbox": ("Nothing waits for review.", "没有待审的内容。"),
     "turns": ("No turn has read memory yet.", "还没有哪一轮读取过记忆。"),
     "timeline": ("Choose a user.", "请选择用户。"),
+    "relations": ("Choose a user, and a name or a question.", "请选择用户，并填写名称或问题。"),
     "experience": ("No tool has a guideline.", "还没有工具的经验。"),
     "records": ("Nothing is remembered yet.", "还没有记住任何内容。"),
     "preview": ("Name a user and a question", "填写用户和问题"),
@@ -780,6 +781,40 @@ def test_a_request_from_outside_a_browser_may_use_a_bearer_token(app: FastAPI) -
     tool.headers = {"Authorization": f"Bearer {TOKENS['operator']}"}
     assert tool.get("/dashboard/health").status_code == 200
     assert ADDRESS not in tool.get("/dashboard/health").text
+
+
+# --- relations
+
+
+def test_a_picture_shows_what_is_around_a_thing_and_the_way_to_another(
+    visitor: Visitor, memory: SupervisorMemory
+) -> None:
+    for fact in (
+        "Harbour Board is built on top of fct_ships.",
+        "The rows of fct_ships come out of tide_job.",
+        "tide_job was written by Nils Berg.",
+        "The canteen closes at two.",
+    ):
+        memory.write(fact, user_id="zoe")
+    page = visitor.get("/dashboard/relations", user="zoe", about="fct_ships", to="Nils Berg").text
+    boxes = re.findall(r'<rect class="node"[^>]*/><text [^>]*>([^<]*)</text>', page)
+    assert boxes[0] == "fct_ships"
+    assert {"Harbour Board", "tide_job"} <= set(boxes)
+    assert boxes[-3:] == ["fct_ships", "tide_job", "Nils Berg"]
+    assert "reads_from" in page
+    assert "made_by" in page
+
+    [record] = [each for each in memory.get_all(user_id="zoe") if "written" in each.content]
+    assert f"/dashboard/records/{record.id}" in page
+    assert (
+        f"/dashboard/relations?user=zoe&amp;about={record.id}"
+        in visitor.get(f"/dashboard/records/{record.id}").text
+    )
+    asked = visitor.get("/dashboard/relations", user="zoe", question="What is Harbour Board built on?").text
+    assert asked.count('<svg class="picture"') == 2, "a hit of one step, and one of two"
+    assert ">fct_ships</text>" in asked
+    assert "No record names it." in visitor.text("/dashboard/relations", user="zoe", about="nobody")
+    assert "相邻" in visitor.get("/dashboard/relations", user="zoe", about="fct_ships", lang="zh").text
 
 
 # --- the timeline

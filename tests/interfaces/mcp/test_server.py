@@ -25,8 +25,8 @@ from tests.interfaces.http.test_serve import serving
 from tests.interfaces.mcp.conftest import MARK, SECONDS, TOKENS, environment, over_http, over_stdio, served
 
 READING = [
-    *("memory_get", "memory_history", "memory_list", "memory_search", "memory_sessions", "memory_timeline"),
-    *("memory_topics", "memory_why"),
+    *("memory_get", "memory_history", "memory_list", "memory_relations", "memory_search", "memory_sessions"),
+    *("memory_timeline", "memory_topics", "memory_why"),
 ]
 WRITING = ["memory_add", "memory_delete", "memory_rate", "memory_update", "memory_write"]
 Opened = Callable[[], SupervisorMemory]
@@ -222,6 +222,7 @@ def ways(ids: dict[str, str]) -> list[tuple[str, dict[str, Any]]]:
         found.append(("memory_search", {**search, "where": {"user_id": "bo"}}))
     found += [("memory_topics", {}), ("memory_topics", {"user_id": "bo"}), ("memory_topics", {"task": "bo"})]
     found += [("memory_sessions", {}), ("memory_sessions", {"user_id": "bo"})]
+    found += [("memory_relations", {"about": "committee", **more}) for more in ({}, {"user_id": "bo"})]
     found += [("memory_list", {"limit": 200}), ("memory_list", {"families": [SESSION_FAMILY]})]
     found += [("memory_add", {"messages": [{"role": "user", "content": "Hello."}], "user_id": "bo"})]
     found += [("memory_rate", {"run_id": "r", "score": 0, **more}) for more in ({}, {"user_id": "bo"})]

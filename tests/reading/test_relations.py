@@ -1,0 +1,198 @@
+"""What memory knows to be related: around a thing, around a record, and between two."""
+
+import json
+import random
+
+import pytest
+
+from supervisor_memory import InvalidContent, Outcome, RecordNotFound, Scope, Settings, SupervisorMemory
+from supervisor_memory.testing.clock import FixedClock
+from supervisor_memory.testing.scripted import ScriptedModel
+
+FACTS = (
+    "The harbour board, also called dash_40, reads from fct_ships.",
+    "The rows of fct_ships come from the job tide_job.",
+    "tide_job is maintained by Nils Berg.",
+    "Nils Berg sits in the Malmo office.",
+    "The canteen closes at two.",
+)
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock()
+
+
+@pytest.fixture
+def memory(clock: FixedClock) -> SupervisorMemory:
+    memory = SupervisorMemory(Settings(embedding_model="none"), clock=clock)
+    for fact in FACTS:
+        memory.write(fact, user_id="ada")
+    return memory
+
+
+def way(memory: SupervisorMemory, about: str, to: str, user_id: str = "ada") -> list[tuple[str, str, str]]:
+    path = memory.relations(about, user_id=user_id, to=to).path
+    return [(each.source.name, each.relationship, each.destination.name) for each in path]
+
+
+def test_a_thing_has_its_names_its_relations_and_the_records_that_say_so(memory: SupervisorMemory) -> None:
+    told = memory.relations("dash_40", user_id="ada")
+    assert {each.name for each in told.names} == {"harbour board", "dash_40"}
+    [link] = [each for each in told.links if each.relationship == "reads_from"]
+    assert (link.source.name, link.destination.name) == ("harbour board", "fct_ships")
+    assert told.records[link.record_id].content == FACTS[0]
+    [beside] = [each for each in told.neighbours if each.thing.name == "fct_ships"]
+    assert beside.relationships == ("reads_from",)
+    assert [each.name for each in told.upstream] == ["fct_ships", "tide_job"]
+    assert [each.name for each in memory.relations("tide_job", user_id="ada").downstream] == [
+        "fct_ships",
+        "dash_40",
+        "harbour board",
+    ]
+
+
+def test_the_way_between_two_things_is_told_step_by_step(memory: SupervisorMemory) -> None:
+    assert way(memory, "dash_40", "Malmo office") == [
+        ("harbour board", "reads_from", "fct_ships"),
+        ("fct_ships", "reads_from", "tide_job"),
+        ("tide_job", "maintained_by", "Nils Berg"),
+        ("Nils Berg", "located_in", "Malmo office"),
+    ]
+    assert way(memory, "dash_40", "canteen") == []
+
+
+def test_a_record_is_a_place_to_begin_and_to_end(memory: SupervisorMemory) -> None:
+    ids = {each.content: each.id for each in memory.get_all(user_id="ada")}
+    told = memory.relations(ids[FACTS[1]], user_id="ada", to=ids[FACTS[3]])
+    assert {each.name for each in told.names} == {"fct_ships", "tide_job"}
+    assert [each.relationship for each in told.links] == ["reads_from"]
+    assert told.path[-1].destination.name == "Nils Berg"
+
+
+def test_nothing_of_others_of_the_past_or_of_what_is_gone_is_told(
+    memory: SupervisorMemory, clock: FixedClock
+) -> None:
+    memory.write("fct_ships is maintained by Eve Holm.", user_id="bo")
+    assert "Eve" not in str(memory.relations("fct_ships", user_id="ada").to_dict())
+    before = clock()
+    clock.forward(days=1)
+    [gone] = [each for each in memory.get_all(user_id="ada") if each.content == FACTS[2]]
+    memory.update(gone.id, content="tide_job is maintained by Olga Stern.", user_id="ada")
+    assert way(memory, "dash_40", "Malmo office") == []
+    assert memory.relations("dash_40", user_id="ada", to="Malmo office", as_of=before).path
+    with pytest.raises(RecordNotFound):
+        memory.relations(memory.get_all(user_id="bo")[0].id, user_id="ada")
+    memory.erase(user_id="ada", confirm=True)
+    assert memory.relations("dash_40", user_id="ada").names == ()
+
+
+def test_neighbours_come_a_page_at_a_time(memory: SupervisorMemory) -> None:
+    for number in range(30):
+        memory.write(f"Nils Berg maintains tank_{number:02d}.", user_id="ada")
+    names: list[str] = []
+    offset: int | None = 0
+    while offset is not None:
+        told = memory.relations("Nils Berg", user_id="ada", limit=7, offset=offset)
+        assert len(told.neighbours) <= 7
+        names += [each.thing.name for each in told.neighbours]
+        offset = told.next
+    assert len(names) == len(set(names))
+    assert {f"tank_{number:02d}" for number in range(30)} <= set(names)
+
+
+@pytest.mark.parametrize("name", ["", "   ", "x" * 201])
+def test_what_can_be_no_name_is_refused(memory: SupervisorMemory, name: str) -> None:
+    with pytest.raises(InvalidContent, match="characters"):
+        memory.relations(name, user_id="ada")
+
+
+def test_circles_end_and_users_who_share_names_share_nothing() -> None:
+    memory, dice = SupervisorMemory(Settings(embedding_model="none")), random.Random(4)
+    users, things = ("ada", "bo", "cy"), [f"t_{number}" for number in range(12)]
+    for number in range(90):
+        one, other = dice.sample(things, 2)
+        memory.write(f"{one} reads from {other}, says note {number}.", user_id=users[number % 3])
+    for user in users:
+        own = {each.id for each in memory.get_all(user_id=user, limit=1_000)}
+        for one in things:
+            told = memory.relations(one, user_id=user, to=dice.choice(things), limit=1_000)
+            shown = {each.record_id for each in told.links} | {each.record_id for each in told.path}
+            assert shown | set(told.records) <= own
+
+
+def test_what_a_run_has_made_is_known_with_all_that_it_is_made_of() -> None:
+    memory = SupervisorMemory(Settings(embedding_model="none"))
+    memory.write("Late means arr_delay of more than 15 minutes.", user_id="ada")
+    sql = (
+        "SELECT f.origin, COUNT(CASE WHEN f.arr_delay > 15 THEN 1 END) AS late FROM flights AS f "
+        "GROUP BY f.origin"
+    )
+    outcome = Outcome(
+        conclusion={
+            "conclusion": "EWR has most late flights, 50,099.",
+            "sql": sql,
+            "csv_path": "out/late.csv",
+        },
+        side_effects=(
+            {"type": "sql", "sql": sql},
+            {"type": "csv", "path": "out/late.csv"},
+            {"type": "chart", "path": "out/late.png", "rests_on": [("file", "out/late.csv")]},
+        ),
+    )
+    memory.remember((), Scope("ada", agent_id="analysis"), outcome=outcome)
+
+    def found(about: str, way: str) -> set[tuple[str, str]]:
+        return {(e.kind, e.name) for e in getattr(memory.relations(about, user_id="ada"), way)}
+
+    assert found("out/late.png", "upstream") >= {
+        ("file", "out/late.csv"),
+        ("column", "flights.arr_delay"),
+        ("column", "flights.origin"),
+        ("metric", "late"),
+        ("table", "flights"),
+    }
+    assert ("report", "out/late.png") in found("column:flights.arr_delay", "downstream")
+    assert ("report", "EWR has most late flights, 50,099.") in found("table:flights", "downstream")
+
+
+STUDENT = "李明在北京大学学习计算机科学，他的导师是张教授，张教授是人工智能领域的专家。"
+FOUR = [
+    ["李明", "studies_at", "北京大学"],
+    ["李明", "studies", "计算机科学"],
+    ["李明", "advised_by", "张教授"],
+    ["张教授", "expert_in", "人工智能"],
+]
+
+
+def four(memory: SupervisorMemory) -> list[list[str]]:
+    """The relations of the two people, each once."""
+    links = [each for name in ("李明", "张教授") for each in memory.relations(name, user_id="ada").links]
+    told = ([each.source.name, each.relationship, each.destination.name] for each in dict.fromkeys(links))
+    return sorted(told, key=lambda each: FOUR.index(each) if each in FOUR else len(FOUR))
+
+
+def test_the_example_of_a_student_gives_its_four_relations_by_rules() -> None:
+    memory = SupervisorMemory(Settings(embedding_model="none"))
+    memory.write(STUDENT, user_id="ada")
+    assert four(memory) == FOUR
+
+
+def test_a_model_tells_relations_in_the_one_call_and_what_it_invents_is_dropped() -> None:
+    invented = ["李明", "works_at", "清华大学"]
+    answer = {
+        "operations": [
+            {
+                **{"do": "add", "id": None, "content": STUDENT, "kind": "domain-facts", "subject": "李明"},
+                **{"attribute": "学业", "scope": None, "quote": STUDENT, "relations": [*FOUR, invented]},
+            }
+        ]
+    }
+    model = ScriptedModel(script=[json.dumps(answer, ensure_ascii=False)])
+    with SupervisorMemory(Settings(embedding_model="none"), llm=model) as memory:
+        done = memory.reflect(STUDENT, user_id="ada", specialists=["personal", "relations"])
+        [kept] = [memory.get(each.id) for each in done.results]
+        assert kept.metadata["relations"] == FOUR
+        assert four(memory) == FOUR
+    assert len(model.prompts) == 1
+    assert 'Give each operation "relations", too' in model.prompts[0]
