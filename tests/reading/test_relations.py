@@ -141,6 +141,8 @@ def test_what_a_run_has_made_is_known_with_all_that_it_is_made_of() -> None:
         ),
     )
     memory.remember((), Scope("ada", agent_id="analysis"), outcome=outcome)
+    alone = {"side_effects": ({"sql": "SELECT SUM(dist) AS miles FROM trips"}, {"path": "out/miles.csv"})}
+    memory.remember((), Scope("ada", agent_id="analysis"), outcome=Outcome(**alone))
 
     def found(about: str, way: str) -> set[tuple[str, str]]:
         return {(e.kind, e.name) for e in getattr(memory.relations(about, user_id="ada"), way)}
@@ -151,6 +153,11 @@ def test_what_a_run_has_made_is_known_with_all_that_it_is_made_of() -> None:
         ("column", "flights.origin"),
         ("metric", "late"),
         ("table", "flights"),
+    }
+    assert found("out/miles.csv", "upstream") == {
+        ("column", "trips.dist"),
+        ("metric", "miles"),
+        ("table", "trips"),
     }
     assert ("report", "out/late.png") in found("column:flights.arr_delay", "downstream")
     assert ("report", "EWR has most late flights, 50,099.") in found("table:flights", "downstream")

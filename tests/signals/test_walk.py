@@ -1,5 +1,6 @@
 """Records are joined by what few others hold; hubs join nothing, cycles end, and worth only falls."""
 
+import time
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -120,3 +121,18 @@ def test_an_index_that_grew_joins_as_one_made_at_once(texts: Sequence[str], cut:
     same_rows, as_close = joined([whole], start(texts[0]), without=())
     assert rows.tolist() == same_rows.tolist()
     np.testing.assert_allclose(close, as_close)
+
+
+def test_a_hub_of_a_hundred_thousand_records_floods_no_walk() -> None:
+    index = Index()
+    index.load((n, Entry(("hub_table", f"thing_{n // 2}"), 0.0)) for n in range(100_000))
+    begun = [Start(("hub_table", "thing_3"), ("hub_table", "thing_3"))]
+
+    def read(rows: Sequence[int]) -> Mapping[int, Start]:
+        return {row: Start(("hub_table", f"thing_{row // 2}"), ("hub_table",)) for row in rows}
+
+    before = time.process_time()
+    for _ in range(20):
+        reached = walk([index], begun, without=(), fit=alike, read=read)
+    assert {each.row for each in reached} == {6, 7}
+    assert (time.process_time() - before) / 20 < 0.02

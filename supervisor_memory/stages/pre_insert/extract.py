@@ -298,7 +298,7 @@ def read_agent(
     effects = [*_effects(side_effects, final_answer, tool)]
     given = things(_field(conclusion, "rests_on") or _field(_field(conclusion, "metadata"), "rests_on"))
     found = [_on(each, given or _evidence(each.metadata, effects)) for each in concluded]
-    found += [_on(e, _read_by(_query_for(e, effects))) if "path" in e.metadata else e for e in effects]
+    found += [_queried(each, effects) if "path" in each.metadata else each for each in effects]
     kept = tuple(replace(each, confidence=_OF_AN_AGENT) for each in found[: MAX_ITEMS + 1])
     rules = {"task-traces": "conclusion", "tool-effects": "side-effect"}
     return Extracted(tuple(noted(each, by="rules", rule=rules[each.kind]) for each in kept), why_not)
@@ -382,6 +382,15 @@ def resting_on_metrics(
         named = (d for d in defined if d.subject and words.issuperset(terms(d.subject)))
         used = (d for d in named if not figures or not (own := _figures(d.content)) or own & figures)
         yield _on(each, [("metric", str(d.subject)) for d in used])
+
+
+def _queried(file: Candidate, every: Sequence[Candidate]) -> Candidate:
+    """A file with the query that it is the result of, and the tables which that reads."""
+    query = _query_for(file, every)
+    is_data = bool(query) and "sql" not in file.metadata and _DATA.search(str(file.metadata["path"]))
+    return _on(
+        replace(file, metadata={**file.metadata, "query": query}) if is_data else file, _read_by(query)
+    )
 
 
 def _figures(text: str) -> frozenset[str]:
