@@ -141,8 +141,8 @@ def test_what_a_run_has_made_is_known_with_all_that_it_is_made_of() -> None:
         ),
     )
     memory.remember((), Scope("ada", agent_id="analysis"), outcome=outcome)
-    alone = {"side_effects": ({"sql": "SELECT SUM(dist) AS miles FROM trips"}, {"path": "out/miles.csv"})}
-    memory.remember((), Scope("ada", agent_id="analysis"), outcome=Outcome(**alone))
+    alone = Outcome(side_effects=({"sql": "SELECT SUM(dist) AS miles FROM trips"}, {"path": "out/miles.csv"}))
+    memory.remember((), Scope("ada", agent_id="analysis"), outcome=alone)
 
     def found(about: str, way: str) -> set[tuple[str, str]]:
         return {(e.kind, e.name) for e in getattr(memory.relations(about, user_id="ada"), way)}
