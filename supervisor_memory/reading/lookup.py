@@ -331,7 +331,7 @@ class Reader:
         offset: int = 0,
         as_of: Moment | None = None,
     ) -> "Relations":
-        """What is around a thing or a record: its neighbours, their relations, and what it is made of.
+        """The neighbours of a thing or a record, their relations, and its lineage.
 
         It is read off the user's active records, the newest 20,000 of them; see docs/relations.md.
 

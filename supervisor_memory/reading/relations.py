@@ -1,4 +1,4 @@
-"""What memory knows to be related: what is around a thing, the way between two, what is made of what.
+"""Relations in memory: the neighbours of a thing, the way between two, the lineage of a result.
 
 Nothing is kept for it: the relations are read off the active records when somebody asks, so that they hold as
 long as the records that say so. docs/relations.md has its page.
@@ -148,7 +148,7 @@ def around(
     origin: Record | None = None,
     goal: Record | None = None,
 ) -> Relations:
-    """What some records tell of a thing, or of what a record names.
+    """The relations of a thing, or of all things in a record.
 
     Args:
         records: All of one user, newest first.
@@ -190,8 +190,8 @@ _Edge = tuple[Node, str, Node, str]
 
 
 class _Graph:
-    """The things that records name. Who holds a word is known of all records; what a record tells is read
-    when a walk comes to it."""
+    """The things named in records. Words are looked up in all of them; a record is read closely when a walk
+    comes to it."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self.records = {each.id: each for each in records}
@@ -295,7 +295,7 @@ class _Graph:
         return self._things[node]
 
     def nodes_of(self, about: str, record: Record | None) -> set[Node]:
-        """The things of a name with all that are the same, or those that a record names."""
+        """The things with a name, aliases too, or all things in a record."""
         if record is not None:
             return set(self._read(record.id)) if record.id in self.records else set()
         if not about.strip() or len(about) > _LONGEST_NAME:
@@ -321,7 +321,7 @@ class _Graph:
         return {each for node in found for each in self._all_names(node)}
 
     def links_of(self, nodes: Collection[Node], *, within: Record | None) -> list[Link]:
-        """The relations of some things, or those that a record tells; of the newest records first."""
+        """The relations of some things, or those in a record, newest first."""
         edges = dict.fromkeys(edge for node in sorted(nodes) for edge in self._edges(node))
         found = [edge for edge in edges if within is None or edge[3] == within.id]
         found.sort(key=lambda edge: self._order[edge[3]])
@@ -331,7 +331,7 @@ class _Graph:
         ]
 
     def neighbours(self, nodes: Collection[Node], *, within: Record | None) -> list[Neighbour]:
-        """The things beside some things; of a record, those that it names itself."""
+        """The things beside some things, or all things in a record."""
         related: defaultdict[Node, dict[str, None]] = defaultdict(dict)
         said_by: defaultdict[Node, dict[str, None]] = defaultdict(dict)
         if within is not None:
@@ -412,7 +412,7 @@ class _Graph:
 
 
 def _readable(record: Record) -> str:
-    """All words of a record by which it is looked up: its text, and what its metadata names."""
+    """The words by which a record is looked up: its text, and the names in its metadata."""
     metadata = record.metadata
     texts = [metadata.get(name) for name in ("path", "sql", "csv_path", "chart_path", "query")]
     told = [record.content, record.subject or "", *(each for each in texts if isinstance(each, str))]

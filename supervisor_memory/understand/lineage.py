@@ -1,5 +1,6 @@
-"""What the SQL of a record is made of: the columns that it reads, and those that each column of its result is
-computed from. By sqlglot; without it there are the tables alone."""
+"""Lineage in SQL: the columns a statement reads, and the sources of each column in its result.
+
+By sqlglot; without it there are the tables alone."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -99,7 +100,7 @@ def _source(column: Any, scope: Any) -> Any:
 
 
 def _below(scope: Any, name: str) -> frozenset[str] | None:
-    """The columns behind a column of a query; None for one that it does not have."""
+    """The columns behind a column of a query; None: the query has no such column."""
     if not hasattr(scope, "expression"):
         return None
     return next((each.columns for each in _outputs(scope) if each.name == name.casefold()), None)

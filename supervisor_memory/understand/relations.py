@@ -1,4 +1,4 @@
-"""Read the relations that a text tells: who advises whom, which job fills what, what else a thing is called.
+"""Read relations in a text: one person advises another, a job fills a table, a thing has two names.
 
 A frame (language/relations.toml) reads one clause. It need not know the things: what stands in its places is
 taken as it is, so that "the revenue cockpit" is one, which has the form of no name.

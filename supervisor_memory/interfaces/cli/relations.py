@@ -24,7 +24,7 @@ def relations(
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
-    """Show what is around a table, a person, a file or a record, and what it is made of."""
+    """Show the neighbours and the lineage of a table, a person, a file or a record."""
     asked = {"to": to, "limit": limit, "offset": offset, "as_of": moment_of(as_of, end=True)}
     with opened(env_file) as memory:
         told = relations_told(memory, about, user_id=user, **asked)

@@ -25,6 +25,6 @@ def relations(
     offset: Annotated[int, Query(ge=0, le=1_000_000, description="The `next` of the page before.")] = 0,
     as_of: AsOf = None,
 ) -> answers.Relations:
-    """What is around a thing or a record, the way to another, and what it is made of."""
+    """The neighbours and the lineage of a thing or a record, and the way to another."""
     told = relations_told(memory, about, user_id=user_id, to=to, limit=limit, offset=offset, as_of=as_of)
     return answers.Relations.model_validate(told)

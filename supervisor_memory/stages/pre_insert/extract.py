@@ -385,7 +385,7 @@ def resting_on_metrics(
 
 
 def _queried(file: Candidate, every: Sequence[Candidate]) -> Candidate:
-    """A file with the query that it is the result of, and the tables which that reads."""
+    """A file with the query behind it, resting on the tables in it."""
     query = _query_for(file, every)
     is_data = bool(query) and "sql" not in file.metadata and _DATA.search(str(file.metadata["path"]))
     return _on(

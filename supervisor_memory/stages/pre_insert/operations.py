@@ -307,7 +307,7 @@ class _Reader:
         return found
 
     def _relations(self, asks: Operation, heard: Heard) -> list[list[str]]:
-        """The relations of which the speaker has named both ends; what a model adds of its own is dropped."""
+        """The relations whose two ends the speaker has named; others are dropped."""
         if asks.do == "delete" or not any(each.adds == RELATIONS for each in self.asked.specialists):
             return []
         by = heard.source.source_class
