@@ -1,4 +1,4 @@
-"""Draw two plots out of what the programs measured: cost by number of records, evidence by tokens.
+"""Draw plots of what the programs measured: cost by number of records, of recipes too, evidence by tokens.
 
 Run: make bench        (or: python benchmarks/plots.py [--folder build/bench] [--into docs/images])
 
@@ -22,6 +22,7 @@ OWN: Final = Path(__file__).parent / "quality"
 DIALOGUES: Final = {"en.json": "English dialogues", "zh.json": "Chinese dialogues"}
 SYSTEMS: Final = {"supervisor_memory": "ours", "dense": "dense", "BM25": "BM25", "BM25 + dense, sum": "sum"}
 SIDES: Final = {"ours": "ours, whole search", "vectors": "ours, vectors alone", "numpy": "numpy, rows alone"}
+WORK: Final = {"search_ms": "a search", "insert_ms": "an insert"}
 DEEPEST: Final = 20
 
 Row: TypeAlias = Mapping[str, Any]
@@ -46,6 +47,24 @@ def cost(search: Sequence[Row], peers: Sequence[Row]) -> Figure:
 def _is_one_namespace(line: Row) -> bool:
     values = line["values"]
     return values.get("namespaces") == 1 and "peer_ms" in values and "numpy" not in values["peer"]
+
+
+def growth(cost: Mapping[str, Mapping[str, Row]]) -> Figure:
+    """Milliseconds of CPU for a search and an insert of each recipe, by the records there are."""
+    figure = Figure(figsize=(9, 4.2))
+    panels = figure.subplots(1, len(WORK))
+    counts = sorted(cost, key=int)
+    for axes, (what, title) in zip(panels, WORK.items(), strict=True):
+        for number, recipe in enumerate(cost[counts[-1]]):
+            known = [n for n in counts if recipe in cost[n]]
+            times = [cost[n][recipe][what] for n in known]
+            style = "k-" if recipe == "default" else ("-", ":", "--")[number % 3] + "osv^DP*"[number % 7]
+            axes.plot([int(n) for n in known], times, style, label=recipe, markersize=4)
+        axes.set(xscale="log", yscale="log", xlabel="records", title=title)
+        axes.grid(alpha=0.3)
+    panels[0].set_ylabel("CPU, ms")
+    panels[-1].legend(fontsize=6, ncols=2)
+    return figure
 
 
 def evidence(files: Sequence[Row], notes: Sequence[Row]) -> Figure:
@@ -103,7 +122,9 @@ def main() -> None:
     )
     saved(cost(search, peers), options.into / "cost.svg")
     saved(evidence(json.loads(read["quality"]), json.loads(read["notes"])), options.into / "evidence.svg")
-    print("drew cost.svg and evidence.svg")
+    recipes = json.loads((ROOT / "docs" / "recipes.json").read_text("utf-8"))
+    saved(growth(recipes["cost"]), options.into / "growth.svg")
+    print("drew cost.svg, evidence.svg and growth.svg")
 
 
 if __name__ == "__main__":

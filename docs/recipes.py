@@ -69,10 +69,12 @@ def _costs(cost: Mapping[str, Any]) -> Iterator[str]:
         return
     counts = [*cost]
     yield (
-        "\nProcessor time in ms over so many records, embedding left out, by `python benchmarks/recipes.py "
-        "--cost`, beside other work on two cores. A search is meant to cost at most twice the default's, so "
-        "is an insert; what costs more is to be made cheaper.\n\n"
+        "\nProcessor time in ms over so many records, embedding left out, the quietest of five rounds, by "
+        "`python benchmarks/recipes.py --cost`, beside other work on two cores. A search is meant to cost at "
+        "most twice the default's, so is an insert (A-Mem's four times); what costs more is to be made "
+        "cheaper.\n\n"
     )
+    yield "![Cost of each recipe by the number of records](images/growth.svg)\n\n"
     heads = " | ".join(f"search, {int(n):,} | insert, {int(n):,}" for n in counts)
     yield f"| recipe | {heads} |\n|---|{'--:|' * 2 * len(counts)}\n"
     for name in cost[counts[0]]:

@@ -111,7 +111,7 @@ def test_programs_report_and_plots_work_together(tmp_path: Path) -> None:
     (figures / "notes.json").write_text(json.dumps([{"data": "en.json", "tokens": 90, "evidence": 0.5}]))
     for folder in ("once", "again"):
         run("plots.py", "--folder", str(figures), "--into", str(tmp_path / folder))
-    for name in ("cost.svg", "evidence.svg"):
+    for name in ("cost.svg", "evidence.svg", "growth.svg"):
         once, again = ((tmp_path / folder / name).read_text() for folder in ("once", "again"))
         assert once == again
         assert str(ROOT) not in once

@@ -14,7 +14,7 @@ from supervisor_memory.stages.retrieval.search import search_store
 if TYPE_CHECKING:
     from supervisor_memory.model.records import Vector
 
-_NEAREST, _CANDIDATES = 80, 20
+_NEAREST, _CANDIDATES = 60, 10
 
 
 def group_of(vector: "Vector", seed: str, *, groups: int) -> int:
