@@ -143,10 +143,10 @@ def _beside(
 
 def _now(record: Record | None, user_id: str | None) -> dict[str, str | None]:
     if record is None or user_id not in (None, record.user_id):
-        return {"status": "erased", "user_id": None, "content": None}
+        return {"status": "erased", "user_id": None, "content": None, "changed": None}
     content = record.content if record.status == "active" else None
-    changed = {"changed": ", ".join(record.unsettled)} if record.unsettled else {}
-    return {"status": record.status, "user_id": record.user_id, "content": content, **changed}
+    changed = ", ".join(record.unsettled) or None
+    return {"status": record.status, "user_id": record.user_id, "content": content, "changed": changed}
 
 
 def notes_of(

@@ -244,10 +244,11 @@ def test_audit_rows_stand_beside_the_live_text_or_what_became_of_it(run: Run, id
         "status": "active",
         "user_id": "ada",
         "content": "Use tables by default.",
+        "changed": None,
     }
     assert rows[ids["gone"]]["record"]["status"] == "deleted"
     assert rows[ids["gone"]]["record"]["content"] is None
-    assert rows["0" * 8]["record"] == {"status": "erased", "user_id": None, "content": None}
+    assert rows["0" * 8]["record"] == {"status": "erased", "user_id": None, "content": None, "changed": None}
     text = run("audit", "tail", "-n", "50").stdout
     assert "mistake" not in text
     for part in ("[deleted]", "[erased]", "Use tables by default.", "add (ok) by supervisor for ada"):

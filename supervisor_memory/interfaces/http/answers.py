@@ -224,6 +224,7 @@ class Beside(BaseModel):
     status: str
     user_id: str | None
     content: str | None
+    changed: str | None = Field(None, description="What it rests on and that has changed since.")
 
 
 class AuditRow(BaseModel):

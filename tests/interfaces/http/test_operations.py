@@ -193,8 +193,8 @@ def test_the_audit_is_told_in_pages_with_the_records_beside_it(
     assert forward == everything
     mine = client.get("/v1/audit", "ada", record_id=ids["ada"]["gone"])["rows"]
     assert [(row["op"], row["record"]) for row in mine] == [
-        ("delete", {"status": "deleted", "user_id": "ada", "content": None}),
-        ("add", {"status": "deleted", "user_id": "ada", "content": None}),
+        ("delete", {"status": "deleted", "user_id": "ada", "content": None, "changed": None}),
+        ("add", {"status": "deleted", "user_id": "ada", "content": None, "changed": None}),
     ]
     assert client.get("/v1/audit", op="delete", user_id="bo")["rows"][0]["record_id"] == ids["bo"]["gone"]
 
@@ -219,6 +219,27 @@ def test_why_takes_the_whole_id_of_a_record_a_note_or_a_run(
     assert client("GET", f"/v1/why/{id_}", "bo").status_code == 404
     for part in ("a", id_[:8], id_[1:], found[0]["id"][:-1]):
         assert client("GET", f"/v1/why/{part}", "ada").status_code == 404
+
+
+def test_why_tells_what_a_record_rests_on_that_has_changed_since(
+    client: Client, memory: SupervisorMemory, ids: Ids
+) -> None:
+    memory.write("Delayed means arrival more than 15 minutes late.", user_id="ada")
+    ground = [("metric", "Delayed")]
+    target = memory.write(
+        "Our target is 20 percent of delayed flights.", user_id="ada", kind="domain-facts", rests_on=ground
+    )
+    memory.recall("What is our target for delayed flights?", Scope("ada"))
+    before = client.get(f"/v1/why/{target.id}", "ada")["notes"]
+    waits = memory.write("Delayed means arrival more than 30 minutes late.", user_id="ada")
+    memory.review.approve(waits.id, reviewer="cy")
+
+    after = client.get(f"/v1/why/{target.id}", "ada")["notes"]
+    told = [
+        {each["record_id"]: each["record"]["changed"] for each in notes[0]["shown"]}
+        for notes in (before, after)
+    ]
+    assert [each[target.id] for each in told] == [None, "metric:delayed"]
 
 
 def test_turns_tell_what_a_reader_was_given_and_why(
