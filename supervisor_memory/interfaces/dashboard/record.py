@@ -8,8 +8,9 @@ from fastapi.responses import Response
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.interfaces.dashboard.visit import Visit
 from supervisor_memory.interfaces.present import to_be_erased
-from supervisor_memory.model.records import WriteStatus
+from supervisor_memory.model.records import TEAM, Record, WriteStatus
 from supervisor_memory.model.versions import read_from_message
+from supervisor_memory.review.promotion import SHARED_KINDS
 
 _ROWS: Final = 50
 _VERSIONS: Final = 50
@@ -37,7 +38,16 @@ def show(visit: Visit) -> Response:
         lookers=[row for row in read if row.op not in READERS or row.agent_id in people],
         rows=list(reversed(log.tail(_ROWS, record_id=id_))),
         clock=memory.upkeep.now(),
+        is_shareable=_is_shareable(visit, found),
+        is_shared=found.user_id.startswith(TEAM),
     )
+
+
+def _is_shareable(visit: Visit, record: Record) -> bool:
+    """Whether the visitor may share it with a team; what else speaks against it, the next page tells."""
+    is_theirs = visit.asker.user_ids is None and visit.asker.may_write
+    is_one = record.kind in SHARED_KINDS and record.status == "active" and not record.user_id.startswith(TEAM)
+    return is_theirs and is_one and bool(visit.memory.settings.team)
 
 
 def revert(visit: Visit) -> Response:

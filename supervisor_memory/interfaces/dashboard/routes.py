@@ -21,6 +21,7 @@ from supervisor_memory.interfaces.dashboard import (
     preview,
     record,
     relations,
+    share,
     timeline,
     turn,
 )
@@ -57,6 +58,7 @@ _READING: Final[dict[str, Handler]] = {
     "/records": browse.browse,
     "/records/{id}": record.show,
     "/records/{id}/delete": record.ask_delete,
+    "/records/{id}/share": share.ask,
     "/users/forget": record.ask_forget,
     "/receipts/{id}": record.receipt,
     "/preview": preview.preview,
@@ -73,6 +75,7 @@ _WRITING: Final[dict[str, Handler]] = {
     "/records/{id}/revert": record.revert,
     "/records/{id}/delete": record.delete,
     "/records/{id}/restore": record.restore,
+    "/records/{id}/share": share.share,
     "/users/forget": record.forget,
     "/experience/{id}/withdraw": experience.withdraw,
 }
