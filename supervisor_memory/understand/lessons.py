@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cache
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import CJK, STOP_WORDS, has_cjk, terms
@@ -600,41 +600,42 @@ def _together(lessons: Sequence[Lesson], words: Mapping[str, str], errors: Colle
     return words["between"].join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A task, and how much each of its terms tells about which of an agent's lessons it needs.
+Weighed: TypeAlias = tuple[Lesson, float]
+"""A lesson, and how much of a task it is about, in [0, 1]."""
 
-    A term of a few lessons tells more than one of many, and one that no lesson has tells nothing.
+
+def by_task(
+    asked: Sequence[str], held: Mapping[str, tuple[str, Sequence[Lesson]]]
+) -> dict[str, list[Weighed]]:
+    """The lessons of each guideline, those first that are about the task, then by times held.
+
+    A lesson is about a task by its tool's name, by what it says, and by the tasks in which it was learned. A
+    term that few lessons have counts more than one of many, and one that none has counts for nothing.
+
+    Args:
+        asked: The terms of the task.
+        held: Of each guideline of the reader, the tool's name and the lessons.
     """
-
-    weights: Mapping[str, float]
-
-    @classmethod
-    def of(cls, asked: Sequence[str], lessons: Iterable[tuple[str, Lesson]]) -> "Task":
-        """The task with these terms, for an agent with these lessons, each with the name of its tool."""
-        held = [words_of(tool, lesson) for tool, lesson in lessons]
-        weights = {}
-        for term in set(asked):
-            if having := sum(term in words for words in held):
-                weights[term] = math.log(1.0 + len(held) / having)
-        return cls(weights)
-
-    def share(self, tool: str, lesson: Lesson) -> float:
-        """How much of the task a lesson is about, in [0, 1]."""
-        whole = sum(self.weights.values())
-        words = words_of(tool, lesson)
-        return sum(w for term, w in self.weights.items() if term in words) / whole if whole else 0.0
-
-    def fitting(self, tool: str, lessons: Sequence[Lesson]) -> tuple[Lesson, ...]:
-        """A tool's lessons: by how much of the task they are about, then by times held."""
-        return tuple(
-            sorted(lessons, key=lambda each: (-self.share(tool, each), -(each.held + each.times), -each.at))
+    words = {key: [_words_of(tool, each) for each in lessons] for key, (tool, lessons) in held.items()}
+    every = [each for many in words.values() for each in many]
+    weights = {}
+    for term in set(asked):
+        if having := sum(term in each for each in every):
+            weights[term] = math.log(1.0 + len(every) / having)
+    whole = sum(weights.values())
+    found: dict[str, list[Weighed]] = {}
+    for key, (_, lessons) in held.items():
+        shares = (sum(weights[term] for term in weights.keys() & each) for each in words[key])
+        weighed = [
+            (each, share / whole if whole else 0.0) for each, share in zip(lessons, shares, strict=True)
+        ]
+        found[key] = sorted(
+            weighed, key=lambda pair: (-pair[1], -(pair[0].held + pair[0].times), -pair[0].at)
         )
+    return found
 
 
-def words_of(tool: str, lesson: Lesson) -> frozenset[str]:
-    """The terms of a lesson: of its tool, of what it says, and of the tasks in which it was learned."""
+def _words_of(tool: str, lesson: Lesson) -> frozenset[str]:
     parts = (part for each in lesson.edits for part in (each.argument, each.before, each.after) if part)
-    return frozenset(
-        (*lesson.asked, *(term for part in (tool, *parts, lesson.error) for term in terms(part)))
-    )
+    said = (term for part in (tool, *parts, lesson.error) for term in terms(part))
+    return frozenset((*lesson.asked, *said))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from typer.testing import CliRunner
 from supervisor_memory import Filter, InvalidContent, InvalidName, Scope, Settings, SupervisorMemory
 from supervisor_memory.errors import Conflict, RecordNotFound
 from supervisor_memory.interfaces.cli.main import app
+from supervisor_memory.model.records import new_id
+from supervisor_memory.stages.insert.again import decide_again
+from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
 from tests.opened import opened
@@ -279,3 +283,16 @@ def test_a_promotion_on_the_command_line_and_by_http(tmp_path: Path, monkeypatch
         assert record["id"] == made["id"]
         assert client.delete(f"/v1/memories/{made['id']}", headers=rita).status_code == 200
         assert client.get("/v1/review/shared", headers=rita).json()["records"] == []
+
+
+def test_a_promotion_that_waited_for_the_store_gives_way_and_can_be_restored(plain: SupervisorMemory) -> None:
+    first = plain.get(promote(plain, plain.write(DEFINITION, user_id="ada").id))
+    text = "delayed means more than 30 minutes late at the gate"
+    late = replace(first, id=new_id(), content=text, content_hash="")
+    view = plain.services.ports(60_000, with_model=False).deciding()
+    decide_again(Commit((Change(late),)), lambda id_: id_, insert=plain.recipe.insert, view=view)
+    assert DEFINITION in note(plain, "bob")
+    assert plain.get(late.id).status == "stale"
+    plain.review.delete(first.id, reviewer=RITA)
+    plain.review.restore(late.id, reviewer=RITA)
+    assert text in note(plain, "bob")

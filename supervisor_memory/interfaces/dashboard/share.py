@@ -14,7 +14,7 @@ _CHOICES: Final[tuple[OnErase, ...]] = ("erase", "anonymise")
 def ask(visit: Visit) -> Response:
     visit.asker.as_operator()
     seen = visit.memory.review.preview_promotion(visit.own(visit.part))
-    return visit.page("share.html", seen=seen, choices=_CHOICES)
+    return visit.page("share.html", seen=seen)
 
 
 def share(visit: Visit) -> Response:

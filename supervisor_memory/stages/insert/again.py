@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from supervisor_memory.flow import Inserting, Remembering, run
-from supervisor_memory.model.records import AuditEvent, Candidate, Filter, Record, Scope
+from supervisor_memory.model.records import TEAM, AuditEvent, Candidate, Filter, Record, Scope
 from supervisor_memory.ports import Deciding
 from supervisor_memory.stages.insert.draft import embedded
 from supervisor_memory.stages.insert.place import OLDER
@@ -54,6 +54,9 @@ def decide_again(
             continue  # whoever deleted it said so later
         elif now is not None and now.status == "active" and now.content_hash == record.content_hash:
             _lay_over(record, now, view)
+        elif record.user_id.startswith(TEAM):
+            if now is None:  # another was promoted in its place meanwhile; a person can restore this one
+                _keep_as_history(record, view)
         else:
             merged |= _say_again(record, now, insert, view)
     return merged
@@ -114,11 +117,15 @@ def _say_again(
     )
     results = run(insert, said, view).results
     if now is None and any(result.reason == OLDER for result in results):
-        # It was acknowledged, so it is in history as it would be, had the store been there.
-        back = replace(record, version=1, status="stale", valid_to=view.now, vector=None, embedder=None)
-        _commit(Change(back), "supersede", view)
+        _keep_as_history(record, view)
     kept = {result.id for result in results if result.id}
     return {} if not kept or record.id in kept else {record.id: min(kept)}
+
+
+def _keep_as_history(record: Record, view: Deciding) -> None:
+    """It was acknowledged, so it is in history as it would be, had the store been there."""
+    back = replace(record, version=1, status="stale", valid_to=view.now, vector=None, embedder=None)
+    _commit(Change(back), "supersede", view)
 
 
 def _commit(change: Change, op: str, view: Deciding) -> None:

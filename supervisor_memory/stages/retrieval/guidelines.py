@@ -12,8 +12,9 @@ from supervisor_memory.understand.lessons import (
     GUIDELINE,
     LESSONS,
     Lesson,
-    Task,
+    Weighed,
     beside,
+    by_task,
     lessons_of,
     worded,
 )
@@ -55,13 +56,13 @@ def add_guidelines(plan: Recalling, view: ReadStore) -> Recalling:
     known: dict[str, list[Lesson]] = {}
     for each in own.values():
         known.setdefault(each.subject or "", []).extend(lessons_of(each.metadata))
-    held = {id_: lessons_of(each.metadata) for id_, each in own.items()}
+    held = {id_: (each.subject or "", lessons_of(each.metadata)) for id_, each in own.items()}
     for id_, each in shared.items():
-        held[id_] = beside(known.get(each.subject or "", ()), lessons_of(each.metadata))
+        tool = each.subject or ""
+        held[id_] = tool, beside(known.get(tool, ()), lessons_of(each.metadata))
     every = {**own, **shared}
-    lessons = [(every[id_].subject or "", lesson) for id_ in held for lesson in held[id_]]
-    task = Task.of(plan.query.terms, lessons)
-    hits = (_told(every[id_], held[id_], task, view) for id_ in held)
+    ranked = by_task(plan.query.terms, held)
+    hits = (_told(every[id_], weighed, view) for id_, weighed in ranked.items())
     told = [hit for hit in hits if hit is not None]
     if not told:
         return plan
@@ -78,17 +79,16 @@ def families_of(agent_id: str | None, prefixes: Mapping[str, str]) -> tuple[str,
     return tuple(dict.fromkeys(family_for(kind, agent_id, prefixes) for kind in _KINDS))
 
 
-def _told(record: Record, lessons: Sequence[Lesson], task: Task, view: ReadStore) -> Hit | None:
+def _told(record: Record, weighed: Sequence[Weighed], view: ReadStore) -> Hit | None:
     """The guideline as it is told for a task; None: all of it is too old, or there is nothing in it."""
     if record.kind == "identity":
         return Hit(record, parts={"relevance": 1.0}, found=TOLD)
     oldest = view.now - view.settings.experience_days * _SECONDS_A_DAY
-    tool = record.subject or ""
-    chosen = task.fitting(tool, [each for each in lessons if each.at >= oldest])
+    chosen = [each for each, _ in weighed if each.at >= oldest]
     tongue = str(record.metadata.get("language", "en"))
-    told = worded(tool, chosen, count=view.count_tokens, tongue=tongue, with_counts=True)
+    told = worded(record.subject or "", chosen, count=view.count_tokens, tongue=tongue, with_counts=True)
     if not told.text:
         return None
     metadata = {**record.metadata, LESSONS: [each.to_dict() for each in told.lessons]}
-    parts = {"relevance": max(task.share(tool, each) for each in told.lessons)}
+    parts = {"relevance": max(share for each, share in weighed if each in told.lessons)}
     return Hit(replace(record, content=told.text, metadata=metadata), parts=parts, found=TOLD)
