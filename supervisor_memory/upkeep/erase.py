@@ -100,10 +100,9 @@ class Eraser:
 
     def _shared(self, user_id: str, ports: Ports) -> Iterator[Record]:
         where = Filter(statuses=None, metadata=(Wanted.of(AUTHOR, user_id),))
-        start = 0
-        while page := ports.store(self.services.backend.list, where, limit=_PAGE, offset=start):
+        while page := ports.store(self.services.backend.list, where, limit=_PAGE):
             yield from (each for each in page if each.user_id.startswith(TEAM))
-            start += _PAGE
+            where = where.after(page[-1])
 
     def _ports(self) -> Ports:
         """New ports with more time than other verbs have, since files are rewritten."""
