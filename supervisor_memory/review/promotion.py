@@ -30,6 +30,7 @@ from supervisor_memory.upkeep.erase import AUTHOR
 
 OnErase = Literal["erase", "anonymise"]
 """What becomes of a shared record when its author is erased: it goes too, or it stays as nobody's."""
+KINDS_TO_SHARE: Final = SHARED_KINDS
 _PEOPLE: Final = ("person", "name")
 _MOST_USERS: Final = 10_000
 

@@ -10,7 +10,7 @@ from supervisor_memory.interfaces.dashboard.visit import Visit
 from supervisor_memory.interfaces.present import to_be_erased
 from supervisor_memory.model.records import TEAM, Record, WriteStatus
 from supervisor_memory.model.versions import read_from_message
-from supervisor_memory.review.promotion import SHARED_KINDS
+from supervisor_memory.review.promotion import KINDS_TO_SHARE
 
 _ROWS: Final = 50
 _VERSIONS: Final = 50
@@ -46,8 +46,9 @@ def show(visit: Visit) -> Response:
 def _is_shareable(visit: Visit, record: Record) -> bool:
     """Whether the visitor may share it with a team; what else speaks against it, the next page tells."""
     is_theirs = visit.asker.user_ids is None and visit.asker.may_write
-    is_one = record.kind in SHARED_KINDS and record.status == "active" and not record.user_id.startswith(TEAM)
-    return is_theirs and is_one and bool(visit.memory.settings.team)
+    is_one = record.kind in KINDS_TO_SHARE and record.status == "active"
+    is_new = bool(visit.memory.settings.team) and not record.user_id.startswith(TEAM)
+    return is_theirs and is_one and is_new
 
 
 def revert(visit: Visit) -> Response:
