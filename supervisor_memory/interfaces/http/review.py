@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 from supervisor_memory.interfaces.http import answers, bodies
 from supervisor_memory.interfaces.http.access import Caller
 from supervisor_memory.interfaces.http.given import Asking, Memory, OneUser, User, Writing
+from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.review.sweep import Swept
 
 router = APIRouter(prefix="/review", tags=["review"])
@@ -33,20 +34,26 @@ def list_shared(
 
 
 @router.get("/{id}/promotion")
-def preview_promotion(id: str, memory: Memory, caller: Asking) -> answers.Promotion:
+def preview_promotion(id: str, memory: Memory, caller: Asking, user_id: User) -> answers.Promotion:
     """What promoting a record would give the team to read, who would read it, and what speaks against it."""
-    caller.as_operator()
+    _as_operator(id, memory, caller, user_id)
     return answers.Promotion.model_validate(memory.review.preview_promotion(id).to_dict())
 
 
 @router.post("/{id}/promote")
-def promote(id: str, body: bodies.Promote, memory: Memory, caller: Writing) -> answers.Written:
+def promote(id: str, body: bodies.Promote, memory: Memory, caller: Writing, user_id: User) -> answers.Written:
     """Share a definition or a guideline with all users of the team; its deletion takes it back."""
-    caller.as_operator()
+    _as_operator(id, memory, caller, user_id)
     done = memory.review.promote(
         id, reviewer=caller.name, on_erase=body.on_erase, names_ok=tuple(body.names_ok)
     )
     return answers.written(done)
+
+
+def _as_operator(id: str, memory: SupervisorMemory, caller: Caller, user_id: str | None) -> None:
+    """Refuse whoever is bound to users; of another's record first, as if it were not there."""
+    memory.get(id, user_id=user_id)
+    caller.as_operator()
 
 
 @router.get("/{id}")

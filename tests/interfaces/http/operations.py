@@ -69,10 +69,8 @@ def _operation(document: dict[str, Any], method: str, path: str, told: dict[str,
 def _least(document: dict[str, Any], schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for name in schema.get("required", ()):
         part = _resolved(document, schema["properties"][name])
-        yield (
-            name,
-            {"string": "some tea", "integer": 1, "number": 0.5, "boolean": False, "array": []}[part["type"]],
-        )
+        any_of_it = {"string": "some tea", "integer": 1, "number": 0.5, "boolean": False, "array": []}
+        yield name, part["enum"][0] if "enum" in part else any_of_it[part["type"]]
     if not schema.get("required"):  # one of several has to be there
         for name in ("text", "content"):
             if name in schema["properties"]:
