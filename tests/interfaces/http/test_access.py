@@ -19,7 +19,7 @@ from tests.interfaces.http.operations import operations, routes
 
 OF_NOBODY = {"healthz", "health"}
 """Operations that concern no user's memory."""
-OF_ALL = {"verify", "metrics", "list_users"}
+OF_ALL = {"verify", "metrics", "list_users", "list_shared"}
 """Operations that concern everybody's, for operators alone."""
 
 
