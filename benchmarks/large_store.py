@@ -82,9 +82,10 @@ def fill(place: Path, records: int, rows: int) -> None:
             scope = Scope(USER, f"agent{number % 5}", f"thread-{number % 500}", f"run-{number // 4}")
             at = now - (20_000 - number) * 4.0
             shown = json.dumps([[each, 1, 0.5, "kept", {"relevance": 0.5}] for each in chance.sample(ids, 3)])
-            log.record_access(
-                [Given(new_id(), "inject", at, scope, 120, degraded=False, shown=shown, dropped="[]")]
+            told = Given(
+                new_id(), "inject", at, scope, 120, degraded=False, shown=shown, dropped="[]", records=3
             )
+            log.record_access([told])
             if log.has_much_to_write:
                 log.flush()
         for number in range(100_000):

@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 import apsw
 
@@ -109,6 +109,9 @@ _AMOUNTS: Final = f"""SELECT date(ts_us / 1000000, 'unixepoch'), told ->> '$.age
 _ACCESS_COLUMNS: Final = (
     "id, ts_us, subject, op, agent_id, session, run_id, record_id, rank, score_milli, reason"
 )
+_PUT_ACCESS: Final = f"INSERT INTO access({_ACCESS_COLUMNS})"
+_PUT_READINGS: Final = f"""{_PUT_ACCESS} SELECT NULL, ?, ?, ?, ?, ?, ?,
+    value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +200,7 @@ class AuditLog:
             self._read_meta(connection)
         database.when_replaced(self._read_meta)
         self._unwritten: deque[Access | Given] = deque(maxlen=_MOST_UNWRITTEN)
+        self._waiting = 0
 
     @property
     def log_id(self) -> str:
@@ -243,11 +247,12 @@ class AuditLog:
         They are written with the next commit, when the log is read or closed, and by `flush`.
         """
         self._unwritten.extend(entries)
+        self._waiting += sum([each.records if isinstance(each, Given) else 1 for each in entries])
 
     @property
     def has_much_to_write(self) -> bool:
-        """Whether so many entries wait that it is time to `flush`."""
-        return len(self._unwritten) >= _WRITTEN_TOGETHER
+        """Whether so many entries and records of notes wait that it is time to `flush`."""
+        return max(self._waiting, len(self._unwritten)) >= _WRITTEN_TOGETHER
 
     def flush(self) -> None:
         """Write the entries that `record_access` noted."""
@@ -268,29 +273,45 @@ class AuditLog:
         with contextlib.suppress(IndexError):  # another thread may write the last one
             while True:
                 entries.append(self._unwritten.popleft())
-        accesses, notes = list[_Values](), list[_Values]()
-        for day, some in groupby(entries, key=lambda entry: entry.at // tallies.A_DAY):
-            tallies.add(connection, _tallied(some), at=day * tallies.A_DAY)
-        # Of a note's many records the reader is named once.
+        self._waiting = 0
+        for day, told in groupby(entries, key=lambda entry: entry.at // tallies.A_DAY):
+            tallies.add(connection, _tallied(told), at=day * tallies.A_DAY)
+        for kind, some in groupby(entries, type):
+            if kind is Given:
+                self._write_notes(connection, names, cast("Iterable[Given]", some))
+            else:
+                rows = self._accesses(names, cast("Iterable[Access]", some))
+                connection.executemany(f"{_PUT_ACCESS} VALUES(NULL,?,?,?,?,?,?,?,?,?,?)", rows)
+        if entries:
+            oldest = "DELETE FROM access WHERE id <= (SELECT max(id) FROM access) - ?"
+            connection.execute(oldest, (self._access_rows,))
+
+    def _accesses(self, names: "_Pseudonyms", entries: Iterable[Access]) -> Iterator[_Values]:
+        # Of one reading's many records the reader is named once.
         read: dict[tuple[object, ...], _Values | None] = {}
         for entry in entries:
-            if isinstance(entry, Given):
-                if not names.erased_since(entry.scope.user_id, entry.at):
-                    of_whom = names.of(entry.scope.user_id, entry.scope.session_id)
-                    notes.append(turns.row_of(entry, *of_whom, self.run_name(entry.scope.run_id)))
-                continue
             if (reading := entry[:_OF_A_READING]) not in read:
                 is_erased = names.erased_since(entry.user_id, entry.at)
                 read[reading] = None if is_erased else _reading(names, entry, self.run_name(entry.run_id))
             if (told := read[reading]) is not None:
-                accesses.append(told + _of_record(entry))
-        if accesses:
-            insert = f"INSERT INTO access({_ACCESS_COLUMNS}) VALUES(NULL,?,?,?,?,?,?,?,?,?,?)"
-            connection.executemany(insert, accesses)
-            oldest = "DELETE FROM access WHERE id <= (SELECT max(id) FROM access) - ?"
-            connection.execute(oldest, (self._access_rows,))
-        if notes:
-            turns.keep(connection, notes)
+                yield told + _of_record(entry)
+
+    def _write_notes(
+        self, connection: apsw.Connection, names: "_Pseudonyms", entries: Iterable[Given]
+    ) -> None:
+        """Write notes and searches, and that their records were read."""
+        told = [each for each in entries if not names.erased_since(each.scope.user_id, each.at)]
+        rows = [
+            turns.row_of(
+                each,
+                *names.of(each.scope.user_id, each.scope.session_id),
+                self.run_name(each.scope.run_id),
+            )
+            for each in told
+        ]
+        turns.keep(connection, rows)
+        readings = [(*row[1:7], each.readings) for row, each in zip(rows, told, strict=True) if each.readings]
+        connection.executemany(_PUT_READINGS, readings)
 
     def tail(
         self,
@@ -614,7 +635,7 @@ class AuditLog:
         names_anew = event.version_after is not None
         subject, session = names.of(event.user_id, event.session_id, names_anew=names_anew)
         run = names.run_of(event.user_id, event.run_id)
-        op, record_id = _code(event.op), _code(event.record_id)
+        op, record_id = code(event.op), code(event.record_id)
         told = _CANONICAL.encode(
             {
                 "schema": SCHEMA_NUMBER,
@@ -624,8 +645,8 @@ class AuditLog:
                 "ts_us": ts_us,
                 "op": op,
                 "outcome": event.outcome,
-                "reason": _code(event.reason),
-                "actor": _code(event.actor),
+                "reason": code(event.reason),
+                "actor": code(event.actor),
                 "source_class": event.source_class,
                 "subject": subject,
                 "family": event.family,
@@ -655,9 +676,8 @@ def _tallied(entries: "Iterable[Access | Given]") -> Counter[tallies.Tally]:
     found: Counter[tallies.Tally] = Counter()
     for entry in entries:
         if isinstance(entry, Given):
-            shown = len(json.loads(entry.shown))
             amounts: Mapping[str, float] = tallies.of_note(
-                entry.op, shown=shown, tokens=entry.tokens, degraded=entry.degraded
+                entry.op, shown=entry.records, tokens=entry.tokens, degraded=entry.degraded
             )
             agent = entry.scope.agent_id if entry.op == tallies.NOTE else None  # a search may be a person's
         elif entry.op == USED:
@@ -672,12 +692,12 @@ def _tallied(entries: "Iterable[Access | Given]") -> Counter[tallies.Tally]:
 def _reading(names: "_Pseudonyms", entry: Access, run: str | None) -> _Values:
     """What the rows of a reading have in common: when it was, and who read."""
     subject, session = names.of(entry.user_id, entry.session_id)
-    return int(entry.at * _MICRO), subject, _code(entry.op), entry.agent_id, session, run
+    return int(entry.at * _MICRO), subject, code(entry.op), entry.agent_id, session, run
 
 
 def _of_record(entry: Access) -> _Values:
     score = None if entry.score is None else round(entry.score * 1000)
-    return _code(entry.record_id), entry.rank, score, _code(entry.reason)
+    return code(entry.record_id), entry.rank, score, code(entry.reason)
 
 
 def _already_there(event_id: str) -> Conflict:
@@ -759,7 +779,8 @@ def _commitments(
     return {name: None if text is None else commitment(key, text) for name, text in texts.items()}
 
 
-def _code(text: T) -> T | str:
+def code(text: T) -> T | str:
+    """A text that is a code; "redacted" for another."""
     return text if text is None or _CODE.match(text) else REDACTED
 
 
@@ -767,13 +788,13 @@ def _plain(detail: Mapping[str, object]) -> Iterator[tuple[str, str | int | bool
     for name, value in detail.items():
         match value:
             case None | bool():
-                yield _code(name), value
+                yield code(name), value
             case int():
-                yield _code(name), value if abs(value) <= _LARGEST_INTEGER else str(value)
+                yield code(name), value if abs(value) <= _LARGEST_INTEGER else str(value)
             case float():  # two spellings of one float would be two hashes
-                yield _code(name), f"{value:.6g}"
+                yield code(name), f"{value:.6g}"
             case _:
-                yield _code(name), _code(str(value))
+                yield code(name), code(str(value))
 
 
 def _last_link(connection: apsw.Connection) -> tuple[int, bytes]:

@@ -1,12 +1,13 @@
 """Notes and searches in the log: the records each reader was shown or not shown, with scores and reasons.
 
-A row is a note as it was injected, or a search. Like the access log, the table is capped, not chained, and
+A row is a note as it was injected, or a search. Where a run tells a reader the same once more, its row has
+the id of the first one in place of the records. Like the access log, the table is capped, not chained, and
 holds no text: ids, numbers, and codes of `supervisor_memory.model.explain`.
 """
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -35,6 +36,11 @@ _DIGITS: Final = 3
 _PAUSE_SECONDS: Final = 120.0
 _MICRO: Final = 1_000_000
 _QUOTED: Final = json.encoder.encode_basestring_ascii
+_HOLDS: Final = """EXISTS(SELECT 1 FROM notes AS told WHERE instr(told.shown || told.dropped, ?)
+    AND told.seq = iif(notes.shown LIKE '"%', (SELECT seq FROM notes AS first
+        WHERE first.run_id = notes.run_id AND first.id = notes.shown ->> '$'), notes.seq))"""
+"""Whether an entry, or the one that it refers to, names a record."""
+_OF_FIRST: Final = "SELECT id, shown, dropped FROM notes WHERE run_id = ? AND id = ?"
 _COLUMNS: Final = "seq, id, ts_us, op, agent_id, session, run_id, tokens, degraded, shown, dropped"
 
 Values: TypeAlias = tuple[str | int | None, ...]
@@ -57,7 +63,16 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A note or a search on its way into the log. `at` is in seconds since 1970; records are told in JSON."""
+    """A note or a search on its way into the log.
+
+    Args:
+        at: In seconds since 1970.
+        shown, dropped: The records in it and those left out, in JSON, as `packed` tells them.
+        records: How many are in it.
+        readings: Rows of the access log that it makes, in JSON, as `readings_of` tells them; "": none.
+        again: The id of an entry of the same run that told the same reader the same, whose records are not
+            written twice; None: there is none.
+    """
 
     id: str
     op: str
@@ -67,6 +82,9 @@ class Given:
     degraded: bool
     shown: str
     dropped: str
+    records: int = 0
+    readings: str = ""
+    again: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +130,8 @@ def given(
     degraded: bool = False,
 ) -> Given:
     """Make the log's entry of a note or a search, with the best of the records left out."""
-    return Given(str(uuid4()), op, at, scope, tokens, degraded, *packed(hits, dropped))
+    told = (*hits,)
+    return Given(str(uuid4()), op, at, scope, tokens, degraded, *packed(told, dropped), records=len(told))
 
 
 def packed(hits: "Iterable[Hit]", dropped: "Iterable[Considered]") -> tuple[str, str]:
@@ -122,11 +141,26 @@ def packed(hits: "Iterable[Hit]", dropped: "Iterable[Considered]") -> tuple[str,
     return shown, _packed((each.hit, each.reason, None) for each in others)
 
 
+def readings_of(hits: "Iterable[Hit]", code: Callable[[str], str]) -> str:
+    """What the access log says of each record of an entry, in JSON: id, rank, score in thousandths, reason.
+
+    Args:
+        code: Makes a code of an id or a reason.
+    """
+    return json.dumps(
+        [
+            (code(hit.record.id), rank, round(hit.score * 1_000), code(hit.reason))
+            for rank, hit in enumerate(hits, start=1)
+        ]
+    )
+
+
 def row_of(entry: Given, subject: str | None, session: str | None, run_id: str | None) -> Values:
     """The row of an entry, with the log's pseudonyms for its user, session and run."""
+    told = (entry.shown, entry.dropped) if entry.again is None else (json.dumps(entry.again), "[]")
     return (
         *(entry.id, int(entry.at * _MICRO), subject, entry.op, entry.scope.agent_id, session, run_id),
-        *(entry.tokens, int(entry.degraded), entry.shown, entry.dropped),
+        *(entry.tokens, int(entry.degraded), *told),
     )
 
 
@@ -163,7 +197,7 @@ def injections(
         for condition, value in (
             ("subject = ?", subject if sessions is None else None),  # a session's name is its user's alone
             ("run_id = ?", run_id),
-            ("instr(shown || dropped, ?)", None if record_id is None else f"[{json.dumps(record_id)},"),
+            (_HOLDS, None if record_id is None else f"[{json.dumps(record_id)},"),
             ("id = ?", id),
             ("op = ?", op),
             (
@@ -178,14 +212,18 @@ def injections(
     ]
     where = " AND ".join(condition for condition, _ in wanted) or "1"
     sql = f"SELECT {_COLUMNS} FROM notes WHERE {where} ORDER BY seq DESC LIMIT ?"
-    rows = select(connection, "notes", sql, *(value for _, value in wanted), limit)
-    return [
-        Injection(
-            *(id_, ts_us / _MICRO, op, agent, session, run, tokens, bool(degraded)),
-            *(_unpacked(shown), _unpacked(dropped), seq),
-        )
-        for seq, id_, ts_us, op, agent, session, run, tokens, degraded, shown, dropped in rows
-    ]
+    rows = [*select(connection, "notes", sql, *(value for _, value in wanted), limit)]
+    told: dict[str, tuple[str, str]] = {row[1]: row[-2:] for row in rows}
+    found: list[Injection] = []
+    for seq, id_, ts_us, does, agent, session, run, tokens, degraded, shown, _ in rows:
+        first = json.loads(shown) if shown.startswith('"') else id_
+        if first not in told:
+            told |= {each[0]: each[1:] for each in select(connection, "notes", _OF_FIRST, run, first)}
+        if first in told:  # else the first one has made room
+            held, left_out = map(_unpacked, told[first])
+            about = (id_, ts_us / _MICRO, does, agent, session, run, tokens, bool(degraded))
+            found.append(Injection(*about, held, left_out, seq))
+    return found
 
 
 def grouped(notes: Iterable[Injection]) -> list[Turn]:

@@ -28,7 +28,7 @@ from supervisor_memory.upkeep.sessions import keep_state, state_of
 _PAGE: Final = 5_000
 _TOGETHER: Final = 500  # messages that are judged, or whose records are looked for, at once
 _STATES_TOGETHER: Final = 50
-_SECONDS: Final = 300.0
+_SECONDS: Final = 600.0  # no less than its step, so that calls of the store need no threads of their own
 _TICK: Final = 1e-6
 _OLD: Final = 3_600.0
 """Seconds after which a digest without messages is an orphan, not one whose messages are on their way."""

@@ -10,7 +10,7 @@ from typing import Literal
 from uuid import uuid4
 
 from supervisor_memory.audit import turns
-from supervisor_memory.audit.log import USED, Access
+from supervisor_memory.audit.log import USED, Access, code
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.flow import Recalling
 from supervisor_memory.model.records import AuditEvent, Hit, Record, Scope
@@ -117,25 +117,33 @@ class Trail:
     def telling(self, op: str, found: Recalling, *, ports: Ports) -> Callable[[Scope], None]:
         """A function that notes what was found as told to a reader, each time that it is told."""
         packed = cache(lambda: turns.packed(found.hits, found.dropped))
+        records = len(found.hits)
+        # In a run the same reader may be told the same more than once: with each of its model calls.
+        first: dict[Scope, str] = {}
 
         def tell(scope: Scope) -> None:
             scope = replace(scope, agent_id=scope.agent_id or self.reader)
             tokens = found.note.tokens if op == "inject" else None
             degraded = found.hits.degraded or found.note.degraded
-            given = turns.Given(str(uuid4()), op, self.clock(), scope, tokens, degraded, *packed())
-            guarded(lambda: self.backend.audit.record_access((given,)), otherwise=lambda error: None)
-            self.accessed(op, found.hits, scope, ports=ports)
+            id_ = str(uuid4())
+            again = first.setdefault(scope, id_) if scope.run_id is not None else id_
+            given = turns.Given(
+                *(id_, op, self.clock(), scope, tokens, degraded, *packed(), records),
+                readings=turns.readings_of(found.hits, code) if again == id_ else "",
+                again=None if again == id_ else again,
+            )
+            self._note([given], ports)
 
         return tell
 
     def _reader(self, agent_id: str | None, *, by_operator: bool) -> str | None:
         return (self.reader or "operator") if by_operator else (agent_id or self.reader)
 
-    def _note(self, entries: Sequence[Access], ports: Ports | None) -> None:
+    def _note(self, entries: Sequence[Access | turns.Given], ports: Ports | None) -> None:
         if guarded(lambda: self._noted(entries), otherwise=lambda error: False):
             self._log(self.backend.audit.flush, ports)
 
-    def _noted(self, entries: Sequence[Access]) -> bool:
+    def _noted(self, entries: Sequence[Access | turns.Given]) -> bool:
         """Whether what was noted should now be written."""
         audit = self.backend.audit
         audit.record_access(entries)

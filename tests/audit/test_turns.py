@@ -120,6 +120,41 @@ def crew(memory: SupervisorMemory) -> Any:
     return memory.attach(builder, supervisor="supervisor", agents=["tower"]).compile()
 
 
+def told_three_times(memory: SupervisorMemory) -> str:
+    """A reader is told one note three times in a run; returns the id of its record."""
+    written = memory.write("Use tables.", user_id=ANA)
+    scope = Scope(ANA, None, "monday", "run-1")
+    recalled = memory.recalled([{"role": "user", "content": "Which format?"}], scope)
+    for _ in range(3):
+        recalled.tell(scope)
+    recalled.tell(Scope(ANA, "sql", "monday", "run-1"))
+    return written.id
+
+
+def test_what_a_run_tells_a_reader_again_is_written_once_and_told_each_time(memory: SupervisorMemory) -> None:
+    id_ = told_three_times(memory)
+    [turn] = grouped(memory.backend.audit.notes(9))
+    assert [note.agent_id for note in turn.notes] == [None, None, None, "sql"]
+    assert [[each.record_id for each in note.shown] for note in turn.notes] == [[id_]] * 4
+    assert len({str(note.shown) for note in turn.notes}) == 1
+    assert [note.seq for note in memory.backend.audit.notes(9, record_id=id_)] == [4, 3, 2, 1]
+    assert [len(note.shown) for note in memory.backend.audit.notes(1, before=3)] == [1]
+    assert [row.agent_id for row in memory.backend.audit.accesses(9, op="inject")] == [None, "sql"]
+    with memory.backend.audit._database.reading() as connection:
+        sizes = [
+            row[0] for row in connection.execute("SELECT length(shown || dropped) FROM notes ORDER BY seq")
+        ]
+    assert max(sizes[1:3]) < 50 < min(sizes[0], sizes[3])
+
+
+def test_what_was_told_again_makes_room_with_its_first_telling(
+    memory: SupervisorMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "MOST", 3)
+    told_three_times(memory)
+    assert [note.seq for note in memory.backend.audit.notes(9)] == [4]
+
+
 def test_what_a_graph_tells_its_readers_in_one_run_is_one_turn(memory: SupervisorMemory) -> None:
     memory.write("Use tables.", user_id=ANA)
     graph, run = crew(memory), uuid4()
