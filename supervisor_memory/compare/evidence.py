@@ -215,6 +215,8 @@ def _unannounced(pair: Pair) -> str:
         return "subject"
     if _likes_another(pair) or _is_done_otherwise(pair) or _are_of_each_other(pair):
         return "another"
+    if _tells_otherwise_of_it(pair):
+        return "another"
     if another_number and _has_another_subject(pair):
         return "two-values"
     if not pair.is_template:
@@ -343,6 +345,19 @@ def _likes_another(pair: Pair) -> bool:
     if old.attitude is None or new.attitude is None or old.attitude == new.attitude:
         return False
     return bool(old.liked - new.liked and new.liked - old.liked) and not turns(pair)
+
+
+def _tells_otherwise_of_it(pair: Pair) -> bool:
+    """Whether two texts tell different things of what they name first: Tom's age, and his job."""
+    mine, yours = (
+        {
+            part
+            for each in _LEXICON["told_of_it"].finditer(text)
+            for part in [*(each["en"] or "").split(), *(each["zh"] or "")]
+        }
+        for text in (pair.old.text.casefold(), pair.new.text.casefold())
+    )
+    return _differ(mine, yours)
 
 
 def _has_another_subject(pair: Pair) -> bool:

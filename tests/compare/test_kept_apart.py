@@ -21,6 +21,8 @@ TWO_THINGS = [
     ("按月延误图见/tmp/delays.png", "按月取消图见/tmp/cancel.png"),
     ("我不吃花生。", "我不再喝咖啡。"),
     ("我是素食者。", "我不再吃麸质。"),
+    ("Tom is my cousin, his age is 32.", "Tom is my cousin, his job is plumber."),
+    ("李明杰是我的下属，其年龄是32岁。", "李明杰是我的下属，其职位是瓦工助手。"),
 ]
 MORE_OF_ONE = [
     ("The average delay at EWR in January 2013 was 14.9 minutes.", "Frontier had the highest delay in 2013."),
@@ -54,6 +56,14 @@ def test_two_things_are_two_records(texts: tuple[str, str], is_embedded: bool) -
 def test_what_has_words_of_its_own_adds_something(texts: tuple[str, str], is_embedded: bool) -> None:
     known = " ".join(known_after(texts, reader_of(texts[0]) if is_embedded else "none"))
     assert all(text in known for text in texts)
+
+
+def test_a_new_value_of_what_a_text_tells_of_somebody_replaces_the_old_one() -> None:
+    for old, new in (
+        ("Tom is my cousin, his age is 32.", "Tom is my cousin, his age is 33."),
+        ("李明杰是我的下属，其年龄是32岁。", "李明杰是我的下属，其年龄是33岁。"),
+    ):
+        assert known_after([old, new]) == [new]
 
 
 def test_to_correct_one_fact_leaves_another_of_the_same_figure() -> None:
