@@ -12,6 +12,7 @@ from supervisor_memory.errors import InvalidContent
 from supervisor_memory.flow import Recalling, Turn
 from supervisor_memory.model.records import SESSION_FAMILY, Hit, Hits, Note, Query, Source
 from supervisor_memory.stages.post_retrieval.format import format_note
+from supervisor_memory.stages.post_retrieval.joined import FOUND_AS
 from supervisor_memory.stages.post_retrieval.rank import ANSWERS, answers, evidence
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.ports import ports, record
@@ -139,6 +140,17 @@ def test_a_long_message_gives_the_sentences_that_answer(memory: SupervisorMemory
     assert len(excerpt) < 800
 
 
+def test_a_long_message_is_quoted_without_the_statement_that_was_replaced(memory: SupervisorMemory) -> None:
+    late = "Delayed means more than 15 minutes late at arrival."
+    rest = " ".join(f"In week {n} the harbour was closed for {n + 2} days because of ice." for n in range(5))
+    say(memory, ("user", f"{late} {ROTTERDAM} {rest}"))
+    say(memory, ("user", "Delayed means more than 30 minutes late at arrival."))
+    told = note(memory)
+    assert ROTTERDAM in " ".join(quoted(told))
+    assert "15 minutes" not in told.text
+    assert "15 minutes" not in note(memory, "When is a flight delayed late at arrival?").text
+
+
 def test_what_one_speaker_said_on_a_day_is_one_line_in_order(memory: SupervisorMemory) -> None:
     first, then = "Rotterdam had our export by rail.", "The export to Rotterdam went out late."
     say(memory, ("user", first), ("user", then))
@@ -181,6 +193,15 @@ def test_always_keeps_a_third_for_excerpts() -> None:
     )
     assert sum(each.startswith("said") for each in auto) == 0
     assert sum(each.startswith("said") for each in always) == 2
+
+
+def test_facts_that_answers_lead_to_push_out_no_answer() -> None:
+    led_to = [replace(known(f"next {n}", 0.95), found=FOUND_AS) for n in range(10)]
+    spoken = [said("said" * n, 0.9) for n in range(1, 11)]
+    told = told_by(plan_of(*led_to, *spoken), max_context_tokens=10)
+    assert [each for each in told if each.startswith("next")] == ["next 0"]
+    assert len(told) == 10
+    assert len(told_by(plan_of(*led_to, *spoken[:2]), max_context_tokens=10)) == 10
 
 
 def test_preferences_that_answer_nothing_leave_the_room_to_answers() -> None:

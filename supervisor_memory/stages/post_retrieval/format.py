@@ -13,6 +13,7 @@ from supervisor_memory.language.terms import language
 from supervisor_memory.language.unseen import visible
 from supervisor_memory.model.records import Hit, Kind, Note
 from supervisor_memory.ports import NoStore, ReadStore
+from supervisor_memory.stages.post_retrieval.joined import FOUND_AS
 from supervisor_memory.stages.post_retrieval.rank import NEARLY_EQUAL, SECONDS_A_DAY, is_sure
 from supervisor_memory.stages.retrieval.guidelines import TOLD
 
@@ -66,6 +67,8 @@ _FOR_STANDING = 0.1
 """The share of a note for standing preferences; they get more where answers leave room."""
 _FOR_GUIDELINES = 0.3
 """The share of a note that is kept for guidelines of the reader's tools, the nearest to its task first."""
+_FOR_JOINED = 0.1
+"""The share of a note for facts that its first answers lead to; they get more where answers leave room."""
 _FOR_SAID = 1 / 3
 """The share of a note that is kept for excerpts where MEMORY_RECALL_SAID is "always"."""
 
@@ -75,10 +78,11 @@ def _fitting(hits: Sequence[Hit], tongue: str, view: NoStore) -> tuple[Sequence[
     settings = view.settings
     room = _Room(tongue, view)
     standing = [hit for hit in hits if "standing" in hit.parts]
+    joined = [hit for hit in hits if hit.found == FOUND_AS]
     answers = _by_worth(
         hit
         for hit in hits
-        if hit.found != TOLD
+        if hit.found not in (TOLD, FOUND_AS)
         and ("standing" not in hit.parts or hit.parts.get("relevance", 0.0) >= settings.min_score)
     )
     guided = sorted((h for h in hits if h.found == TOLD), key=lambda h: -h.parts.get("relevance", 0.0))
@@ -87,7 +91,9 @@ def _fitting(hits: Sequence[Hit], tongue: str, view: NoStore) -> tuple[Sequence[
     room.take(guided, share=_FOR_GUIDELINES)
     if settings.recall_said == "always":
         room.take((hit for hit in answers if hit.excerpt is not None), share=_FOR_SAID)
+    room.take(joined, share=_FOR_JOINED)
     room.take(answers, share=1.0)
+    room.take(joined, share=1.0)
     room.take(standing, share=1.0)
     told = [hit for hit in hits if hit.record.id in room.chosen]
     while told:

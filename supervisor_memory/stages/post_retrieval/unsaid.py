@@ -31,18 +31,30 @@ _MISSING = 0.2  # of the terms
 
 @dataclass(frozen=True, slots=True)
 class Became:
-    """The ids of messages to leave out, and message id → the ids of visible records that say the same."""
+    """What the records about some messages say of these.
+
+    `untold` are the ids of messages that say what holds no longer; `read_as` gives the ids of visible records
+    that say the same. `instead` gives, of long messages among the untold, the texts that replaced a statement
+    of theirs: what is about something else may be told.
+    """
 
     untold: frozenset[str] = frozenset()
     read_as: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    instead: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """The messages that are left out as a whole."""
+        return self.untold - self.instead.keys()
 
 
 def what_became(messages: Sequence[Record], view: ReadStore) -> Became:
     """What became of session messages, by the records that tell something about them.
 
     A message is left out as a whole, also where only one of its statements was replaced, retracted, deleted,
-    rejected or quarantined. A statement that waits for review is not known yet, so its message is left out
-    until somebody approves. Records that are expired, forgotten or merged into a summary hide nothing.
+    rejected or quarantined; of a long one whose statement another record tells anew, what is about the same.
+    A statement that waits for review is not known yet, so its message is left out until somebody approves.
+    Records that are expired, forgotten or merged into a summary hide nothing.
     """
     if not messages:
         return Became()
@@ -50,14 +62,26 @@ def what_became(messages: Sequence[Record], view: ReadStore) -> Became:
     users = {message.user_id for message in messages}
     user_id = messages[0].user_id if len(users) == 1 else None
     where = Filter(user_id, statuses=None, ref_ids=tuple(sorted(asked)))
-    untold: set[str] = set()
+    gone: set[str] = set()
+    instead: defaultdict[str, list[str]] = defaultdict(list)
     read_as: defaultdict[str, set[str]] = defaultdict(set)
     for record in view.list(where, limit=_ALL):
-        untold.update(record.ref_ids if hides(record) else record.former_ref_ids)
+        if hides(record):
+            gone.update(record.ref_ids)
+        for message in () if hides(record) else record.former_ref_ids:
+            instead[message].append(record.content)
         for message in record.present_ref_ids if record.is_visible(view.now) else ():
             read_as[message].add(record.id)
     told = {message: frozenset(ids) for message, ids in read_as.items() if message in asked}
-    return Became(asked & untold, told)
+    long = {message.id for message in messages if len(message.content) > _SHORT}
+    in_part = {id_: tuple(texts) for id_, texts in instead.items() if id_ in long - gone}
+    return Became(asked & (gone | instead.keys()), told, in_part)
+
+
+def is_about(sentence: str, told: Sequence[frozenset[str]]) -> bool:
+    """Whether a sentence has some terms in common with one of the texts, each given by its terms."""
+    words = frozenset(terms(sentence))
+    return any(len(words & each) >= _LEAST_SHARED for each in told)
 
 
 def said_again(told: Sequence[Hit], hidden: Sequence[Record], view: ReadStore) -> Iterator[str]:
@@ -67,7 +91,7 @@ def said_again(told: Sequence[Hit], hidden: Sequence[Record], view: ReadStore) -
         return
     asked = {id_: _answered(hit.record, view) for id_, hit in replies.items()}
     answered = [*chain(*asked.values())]
-    untold = what_became(answered, view).untold | {each.id for each in answered if each.status != "active"}
+    untold = what_became(answered, view).hidden | {each.id for each in answered if each.status != "active"}
     of_user = Filter(told[0].record.user_id, families=(SESSION_FAMILY,), statuses=("deleted",))
     deleted = view.list(of_user, limit=_DELETED)
     every = [*hidden, *deleted, *(message for message in answered if message.id in untold)]
@@ -133,9 +157,14 @@ def _may_be_told(text: str, by_user: bool, is_own: bool) -> bool:  # noqa: FBT00
     return not (len(text) <= _SHORT and asks_once(text)) if by_user else not is_echo(text)
 
 
-def replaced(records: Sequence[Hit], excerpts: Sequence[Hit], least: float) -> set[str]:
-    """The ids of excerpts whose statement the user plainly replaced by one that a record holds."""
-    first = [hit for hit in excerpts[:_COMPARED] if is_users(hit.record)]
+def replaced(records: Sequence[Hit], excerpts: Sequence[Hit], became: Became, least: float) -> set[str]:
+    """The ids of excerpts whose statement the user plainly replaced by one that a record holds.
+
+    Excerpts of messages that a visible record tells are not judged once more: the write path has done it,
+    and with their vectors.
+    """
+    unread = (hit for hit in excerpts[:_COMPARED] if hit.record.id not in became.read_as)
+    first = [hit for hit in unread if is_users(hit.record)]
     newer = [hit.record for hit in records[:_COMPARED] if hit.record.source.source_class == "user"]
     gone: set[str] = set()
     for new in newer:
