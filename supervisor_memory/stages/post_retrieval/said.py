@@ -114,7 +114,9 @@ def _excerpts(said: Recalling, records: Sequence[Hit], became: Became, view: Rea
         same = " ".join(known.get(id_, "") for id_ in became.read_as.get(hit.record.id, ()))
         others, spare = ((), 0) if is_users(hit.record) else (told, _BY_OTHERS * most)
         gone = [frozenset(terms(each)) for each in became.instead.get(hit.record.id, ())]
-        text = _excerpt(hit.record, same, others, gone, frozenset(question.terms), view) if left > spare else ""
+        text = (
+            _excerpt(hit.record, same, others, gone, frozenset(question.terms), view) if left > spare else ""
+        )
         if text and may_be_told(hit.record, text):
             told += _told_in(text) if others is told else ()
             excerpts[hit.record.id] = Hit(hit.record, hit.score, hit.parts, hit.found, text)
