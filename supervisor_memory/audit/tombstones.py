@@ -66,12 +66,12 @@ class Tombstones:
         """
         if not records:
             return
-        times = {user_id: self.erased_at(user_id) for user_id in {each.user_id for each in records}}
+        times = {user_id: self.erased_at(user_id) for user_id in {each.erased_with for each in records}}
         marked = self._marked([message for each in records if (message := message_of(each))])
         refused = [
             record
             for record in records
-            if ((at := times[record.user_id]) is not None and record.created_at < at)
+            if ((at := times[record.erased_with]) is not None and record.created_at < at)
             or message_of(record) in marked
         ]
         if refused:

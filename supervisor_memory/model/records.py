@@ -214,6 +214,8 @@ DIGEST_FAMILY = "session_digests"
 """The family of the states of sessions: name, end and digest. It is read if its name or layer is given."""
 TEAM = "team:"
 """How the owner of records begins that a team shares. No user has such an id, so nobody acts as a team."""
+AUTHOR = "author"
+"""The metadata key of what a team shares for the user with whose data it is erased."""
 MAX_CONTENT_BYTES = 64 * 1024
 MAX_MESSAGE_BYTES = 1024 * 1024
 """A message over this is refused; a message over `MAX_CONTENT_BYTES` is kept in parts."""
@@ -527,6 +529,12 @@ class Record:
     @property
     def user_id(self) -> str:
         return self.namespace[1]
+
+    @property
+    def erased_with(self) -> str:
+        """The user with whose data the record goes: its own, or the author of what a team shares."""
+        author = self.metadata.get(AUTHOR) if self.user_id.startswith(TEAM) else None
+        return author if isinstance(author, str) else self.user_id
 
     @property
     def task(self) -> str | None:

@@ -240,6 +240,7 @@ class Desk:
         reviewer: str,
         on_erase: OnErase,
         names_ok: Collection[str] = (),
+        version: int | None = None,
         user_id: str | None = None,
     ) -> WriteResult:
         """Share a definition or a guideline with all users of MEMORY_TEAM, as a copy without its user.
@@ -250,8 +251,10 @@ class Desk:
             on_erase: What becomes of the copy when its author is erased: it is erased as well, or it is
                 anonymous from now on, and stays.
             names_ok: What of the preview's `names` is no person.
+            version: That of the record in the preview; None: whichever it is in by now.
 
         Raises:
+            Conflict: the record is not in `version` any more; nothing was shared.
             InvalidContent: it holds personal data, or names that were not passed as `names_ok`, or as in
                 `preview_promotion`.
             SettingsError, RecordNotFound: as in `preview_promotion`.
@@ -264,7 +267,13 @@ class Desk:
             record = self.curator.own(id, user_id, ports)
             view = ports.deciding()
             return promotion.promoted(
-                record, self.services, view, on_erase=on_erase, reviewer=by, names_ok=names_ok
+                record,
+                self.services,
+                view,
+                on_erase=on_erase,
+                reviewer=by,
+                names_ok=names_ok,
+                version=version,
             )
 
         return again_when_late(once)

@@ -7,9 +7,12 @@ promotes it also chooses what becomes of it when its author is erased.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, get_args
+from unicodedata import normalize
 
-from supervisor_memory.errors import InvalidContent, RecordNotFound
+from supervisor_memory.errors import Conflict, InvalidContent, RecordNotFound
+from supervisor_memory.language.unseen import visible
 from supervisor_memory.model.records import (
+    AUTHOR,
     TEAM,
     AuditEvent,
     Filter,
@@ -26,7 +29,6 @@ from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.understand.entities import entities
 from supervisor_memory.understand.lessons import GUIDELINE, LESSONS, lessons_of
 from supervisor_memory.understand.names import named_people
-from supervisor_memory.upkeep.erase import AUTHOR
 
 OnErase = Literal["erase", "anonymise"]
 """What becomes of a shared record when its author is erased: it goes too, or it stays as nobody's."""
@@ -64,6 +66,7 @@ class Promotion:
         """The preview as a plain dictionary for JSON."""
         return {
             "id": self.record.id,
+            "version": self.record.version,
             "kind": self.record.kind,
             "text": self.text,
             "team": self.team,
@@ -137,8 +140,16 @@ def promoted(
     on_erase: OnErase,
     reviewer: str,
     names_ok: Collection[str] = (),
+    version: int | None = None,
 ) -> WriteResult:
     """Promote a record; see `Desk.promote`."""
+    if isinstance(names_ok, str):
+        raise InvalidContent("names_ok is one text; pass a list of names")
+    if version is not None and version != record.version:
+        raise Conflict(
+            f"record {record.id} is in version {record.version} by now, not {version}; look at it once more",
+            record_id=record.id,
+        )
     if on_erase not in get_args(OnErase):
         raise InvalidContent(f"on_erase is {on_erase!r}; use {' or '.join(get_args(OnErase))}")
     seen = foreseen(record, services, view)
@@ -205,7 +216,7 @@ def _shared(record: Record, owner: str, now: float) -> Record:
     return Record(
         new_id(),
         (record.family, owner, *task),
-        record.content,
+        visible(record.content),
         record.kind,
         now,
         now,
@@ -215,18 +226,20 @@ def _shared(record: Record, owner: str, now: float) -> Record:
         subject=record.subject,
         attribute=record.attribute,
         valid_from=now,
+        expires_at=record.expires_at,
     )
 
 
 def _texts(shared: Record) -> Sequence[str]:
     """Everything of a shared record that anybody could read."""
     told: list[str | None] = [shared.content, shared.subject, shared.attribute, shared.use_when, shared.task]
+    told.append(shared.source.agent_id)
     for each in lessons_of(shared.metadata):
         told += [
             each.error,
             *(part for edit in each.edits for part in (edit.argument, edit.before, edit.after)),
         ]
-    return tuple(dict.fromkeys(filter(None, told)))
+    return tuple(dict.fromkeys(visible(normalize("NFKC", each)) for each in told if each))
 
 
 def _personal(texts: Sequence[str], services: Services) -> tuple[str, ...]:
@@ -245,7 +258,7 @@ def _names(texts: Sequence[str], users: Collection[str], shared: Record) -> tupl
     found: list[str] = []
     for text in texts:
         found += (each.name for each in entities(text) if each.kind in _PEOPLE)
-        found += sorted(named_people(text, users))
+        found += sorted(named_people(text, {*users, *(each.partition("@")[0] for each in users)}))
     if shared.attribute == GUIDELINE:  # capitals in the arguments of a call are code
         own = (shared.source.agent_id, shared.subject)
         found = [each for each in found if each not in own and not each.isupper()]

@@ -223,7 +223,7 @@ class RemoteErasing(ABC):
     def _refused(self, records: Sequence[Record], asking: Asking) -> tuple[Sequence[Record], bool]:
         """The records to refuse, and whether the erasure of one of their users is under way."""
         said = [message for record in records if (message := message_of(record)) is not None]
-        users = {record.user_id for record in records}
+        users = {record.erased_with for record in records}
         found = self._ask(lambda: [*map(self._name, sorted(users)), *map(self.mark, said)], asking)
         if not found:
             return (), False
@@ -234,7 +234,9 @@ class RemoteErasing(ABC):
         refused = [
             record
             for record in records
-            if ((tombstone := tombstones[record.user_id]) is not None and record.created_at < tombstone.at)
+            if (
+                (tombstone := tombstones[record.erased_with]) is not None and record.created_at < tombstone.at
+            )
             or ((message := message_of(record)) is not None and self.mark(message) in found)
         ]
         return refused, any(each is not None and each.user_id is not None for each in tombstones.values())

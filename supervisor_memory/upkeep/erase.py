@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from supervisor_memory.errors import BackendError
-from supervisor_memory.model.records import TEAM, Filter, Record, Wanted
+from supervisor_memory.model.records import AUTHOR, TEAM, Filter, Record, Wanted
 from supervisor_memory.ports import Ports, Services
 from supervisor_memory.stores.protocol import Erased, Erases, ErasesRecords
 from supervisor_memory.upkeep.queue.queue import Queue
@@ -19,8 +19,6 @@ OUT_OF_REACH: Final = (
     "the memory of processes that run, until they search or end",
 )
 _SECONDS: Final = 300.0
-AUTHOR: Final = "author"
-"""The metadata key of a shared record for the user with whom it is erased; without it, it is nobody's."""
 _PAGE: Final = 500
 
 

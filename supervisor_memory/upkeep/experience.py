@@ -366,7 +366,9 @@ class Experience:
         def counted(lesson: Lesson) -> Lesson:
             held, failed, refuted = waiting.of.get(lesson.key, (0, 0, 0))
             at = self.services.clock() if held else lesson.at
-            if refuted:  # its words were in the error: one such call outweighs those that held before
+            # Its words were in the error: one such call outweighs those that held before. For a team it is
+            # one call of one user.
+            if refuted and waiting.owner == waiting.scope.user_id:
                 failed += lesson.held + held
             return replace(lesson, held=lesson.held + held, failed=lesson.failed + failed, at=at)
 

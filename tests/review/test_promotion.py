@@ -227,10 +227,12 @@ def test_ones_own_correction_comes_before_the_teams_and_what_fails_is_withdrawn_
     row = plain.backend.audit.tail(10, record_id=shared)[-1].event
     assert row["op"] == "update"
     assert not [key for key in row if key in ("session", "session_id", "run", "run_id") and row[key]], row
-    plain.experience.heard(
-        "run_sql", {"sql": "SELECT arr_delay FROM f"}, bob, error="no such column: arr_delay"
-    )
-    assert plain.get(shared).status == "stale"
+    for status in ("active", "stale"):  # it held once, so one user's one failure is not enough
+        plain.experience.heard(
+            "run_sql", {"sql": "SELECT arr_delay FROM f"}, bob, error="no such column: arr_delay"
+        )
+        plain.experience.flush()
+        assert plain.get(shared).status == status
     assert "arr_delay" not in note(plain, "mia", "analyst")
 
 
@@ -296,3 +298,40 @@ def test_a_promotion_that_waited_for_the_store_gives_way_and_can_be_restored(pla
     plain.review.delete(first.id, reviewer=RITA)
     plain.review.restore(late.id, reviewer=RITA)
     assert text in note(plain, "bob")
+
+
+def test_a_copy_is_of_the_version_that_was_looked_at_and_ends_when_the_record_does(
+    plain: SupervisorMemory,
+) -> None:
+    mine = plain.write(DEFINITION, user_id="ada", metadata={"ttl": 86_400})
+    seen = plain.review.preview_promotion(mine.id).record
+    plain.update(mine.id, content="delayed means more than an hour late at the gate", user_id="ada")
+    with pytest.raises(Conflict, match="version"):
+        promote(plain, mine.id, version=seen.version)
+    now = plain.review.preview_promotion(mine.id).record
+    promote(plain, mine.id, version=now.version)
+    [shared] = plain.review.shared()
+    assert shared.expires_at == now.expires_at is not None
+
+
+def test_hidden_signs_hide_no_name_and_one_text_is_no_list_of_names(plain: SupervisorMemory) -> None:
+    plain.write("I prefer tables.", user_id="mgonzales@corp.example")
+    mine = plain.write("delayed is what mgon\u200bzales calls late at the gate", user_id="ada")
+    assert plain.review.preview_promotion(mine.id).names == ("mgonzales",)
+    with pytest.raises(InvalidContent, match="a list of names"):
+        promote(plain, mine.id, names_ok="ask mgonzales first")
+
+
+def test_no_import_brings_back_what_was_erased_with_its_author(
+    memory: SupervisorMemory, tmp_path: Path
+) -> None:
+    mine = memory.write(DEFINITION, user_id="ada")
+    promote(memory, mine.id)
+    memory.export(tmp_path / "all.jsonl")
+    clock = memory.services.clock
+    assert isinstance(clock, FixedClock)
+    clock.forward(days=1)
+    memory.erase(user_id="ada", confirm=True)
+    memory.import_from(tmp_path / "all.jsonl")
+    assert memory.review.shared() == []
+    assert note(memory, "bob") == ""

@@ -140,6 +140,22 @@ def test_what_was_deleted_since_is_not_told(memory: SupervisorMemory) -> None:
     assert "dealer import" in told.text
 
 
+def test_a_reply_that_repeats_what_was_deleted_since_is_not_told() -> None:
+    with opened() as memory:
+        secret = "The code word of the vault is heliotrope."
+        for said, reply in (
+            ("Find out why the export of invoices fails.", "It stops at row 7: a tab is in it."),
+            (secret, f"Found: {secret[0].lower()}{secret[1:]}"),
+        ):
+            memory.remember([("user", said), ("assistant", reply)], Scope("ada", session_id="s1"))
+        for each in memory.backend.list(Filter("ada", families=(SESSION_FAMILY,)), limit=99):
+            if each.content == secret:
+                memory.delete(each.id)
+        told = memory.recall("Where were we?", Scope("ada", session_id="s2")).text
+        assert "row 7" in told
+        assert "heliotrope" not in told
+
+
 def test_an_agent_is_told_the_users_words_and_its_own(memory: SupervisorMemory) -> None:
     told = note(memory, "Where were we?", Scope("ada", agent_id="sql", session_id="new"))
     assert "Quote the fields then." in told.text

@@ -140,17 +140,6 @@ def test_a_long_message_gives_the_sentences_that_answer(memory: SupervisorMemory
     assert len(excerpt) < 800
 
 
-def test_a_long_message_is_quoted_without_the_statement_that_was_replaced(memory: SupervisorMemory) -> None:
-    late = "Delayed means more than 15 minutes late at arrival."
-    rest = " ".join(f"In week {n} the harbour was closed for {n + 2} days because of ice." for n in range(5))
-    say(memory, ("user", f"{late} {ROTTERDAM} {rest}"))
-    say(memory, ("user", "Delayed means more than 30 minutes late at arrival."))
-    told = note(memory)
-    assert ROTTERDAM in " ".join(quoted(told))
-    assert "15 minutes" not in told.text
-    assert "15 minutes" not in note(memory, "When is a flight delayed late at arrival?").text
-
-
 def test_what_one_speaker_said_on_a_day_is_one_line_in_order(memory: SupervisorMemory) -> None:
     first, then = "Rotterdam had our export by rail.", "The export to Rotterdam went out late."
     say(memory, ("user", first), ("user", then))

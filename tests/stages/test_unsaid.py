@@ -97,15 +97,6 @@ def test_a_message_with_two_statements_is_left_out_as_a_whole(quick: Ada) -> Non
     assert quick.told == [LATER]
 
 
-def test_of_a_long_message_only_what_is_about_the_same_is_left_out(ada: Ada) -> None:
-    rest = " ".join(f"In week {n} the harbour was closed for {n + 2} days because of ice." for n in range(5))
-    ada.says(f"{LATE} {rest}", LATER)
-    [long, _] = ada.messages
-    assert ada.became.untold == {long.id}
-    assert not ada.became.hidden
-    assert ada.became.instead == {long.id: (LATER,)}
-
-
 def test_who_said_the_same_again_is_left_out_with_the_first_when_it_is_replaced(ada: Ada) -> None:
     ada.says(LATE, AGAIN, f"Well. {LATE}")
     assert len(ada.told) == 3

@@ -29,5 +29,7 @@ def share(visit: Visit) -> Response:
         raise Conflict("the record was changed since the page was shown; look at it again", record_id=id_)
     # What the page has named and the reviewer has ticked is no person, as a whole.
     names = seen.names if visit.form.get("names-ok") == "yes" else ()
-    done = desk.promote(id_, reviewer=visit.asker.name, on_erase=chosen, names_ok=names)
+    done = desk.promote(
+        id_, reviewer=visit.asker.name, on_erase=chosen, names_ok=names, version=seen.record.version
+    )
     return visit.go(f"/records/{done.id}", said="share")

@@ -130,6 +130,7 @@ class Promotion(BaseModel):
     """What promoting a record would do."""
 
     id: str
+    version: int
     kind: Kind
     text: str = Field(description="What the notes of the team would hold.")
     team: str

@@ -97,6 +97,9 @@ class Reject(_Body):
 class Promote(_Body):
     on_erase: OnErase = Field(description="What becomes of it when its author is erased.")
     names_ok: list[str] = Field(default=[], description="What of the preview's names is no person.")
+    version: int | None = Field(
+        default=None, ge=1, le=2**31, description="That of the record in the preview; missing: any."
+    )
 
 
 class Undo(_Body):

@@ -45,7 +45,11 @@ def promote(id: str, body: bodies.Promote, memory: Memory, caller: Writing, user
     """Share a definition or a guideline with all users of the team; its deletion takes it back."""
     _as_operator(id, memory, caller, user_id)
     done = memory.review.promote(
-        id, reviewer=caller.name, on_erase=body.on_erase, names_ok=tuple(body.names_ok)
+        id,
+        reviewer=caller.name,
+        on_erase=body.on_erase,
+        names_ok=tuple(body.names_ok),
+        version=body.version,
     )
     return answers.written(done)
 

@@ -275,7 +275,7 @@ def _tellable(lines: Sequence[Line], agent_id: str | None, view: ReadStore) -> S
     ]
     told = [Hit(messages[each.message_id], excerpt=each.text) for each in kept]
     hidden = [each for id_, each in messages.items() if id_ not in {line.message_id for line in kept}]
-    gone = set(said_again(told, hidden, view)) if hidden else set()
+    gone = set(said_again(told, hidden, view, answers_deleted=bool(hidden)))
     return [each for each in kept if each.message_id not in gone]
 
 

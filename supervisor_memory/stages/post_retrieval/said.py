@@ -20,7 +20,6 @@ from supervisor_memory.stages.post_retrieval.rank import (
 from supervisor_memory.stages.post_retrieval.unsaid import (
     UNSURE,
     Became,
-    is_about,
     is_users,
     may_be_told,
     repeats,
@@ -86,12 +85,12 @@ def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
     said = said.keeping(answering, others="no-answer")
     messages = [hit.record for hit in said.hits]
     became = what_became(messages, view)
-    said = said.keeping((hit for hit in said.hits if hit.record.id not in became.hidden), others="untold")
+    said = said.keeping((hit for hit in said.hits if hit.record.id not in became.untold), others="untold")
     excerpts = _excerpts(said, plan.hits, became, view)
     said = said.keeping((hit for hit in said.hits if hit.record.id in excerpts), others="left-out")
     told = [*excerpts.values()]
     gone = replaced(plan.hits.items, told, became, view.settings.duplicate_threshold)
-    gone.update(said_again(told, [each for each in messages if each.id in became.hidden], view))
+    gone.update(said_again(told, [each for each in messages if each.id in became.untold], view))
     said = said.keeping((hit for hit in said.hits if hit.record.id not in gone), others="untold")
     items = (*plan.hits, *(hit for hit in told if hit.record.id not in gone))
     return replace(said, query=asked, hits=replace(plan.hits, items=items))
@@ -113,10 +112,7 @@ def _excerpts(said: Recalling, records: Sequence[Hit], became: Became, view: Rea
     for hit in said.hits:
         same = " ".join(known.get(id_, "") for id_ in became.read_as.get(hit.record.id, ()))
         others, spare = ((), 0) if is_users(hit.record) else (told, _BY_OTHERS * most)
-        gone = [frozenset(terms(each)) for each in became.instead.get(hit.record.id, ())]
-        text = (
-            _excerpt(hit.record, same, others, gone, frozenset(question.terms), view) if left > spare else ""
-        )
+        text = _excerpt(hit.record, same, others, frozenset(question.terms), view) if left > spare else ""
         if text and may_be_told(hit.record, text):
             told += _told_in(text) if others is told else ()
             excerpts[hit.record.id] = Hit(hit.record, hit.score, hit.parts, hit.found, text)
@@ -166,23 +162,19 @@ def _told_in(text: str) -> list[frozenset[str]]:
     return [frozenset(terms(each)) for each in every if not each.endswith(("?", "？"))]
 
 
-def _excerpt(  # noqa: PLR0917
-    message: Record, known: str, told: _Told, gone: _Told, asked: frozenset[str], view: ReadStore
-) -> str:
+def _excerpt(message: Record, known: str, told: _Told, asked: frozenset[str], view: ReadStore) -> str:
     """The sentences of a message that share most with a question, as they stand; "" where none is left.
 
     Args:
         known: The text of a record that was read from it and is told anyway.
         told: The terms of sentences that are told anyway, so that what repeats one is left out.
-        gone: The terms of texts that replaced a statement of it, so that what is about the same is left out.
         asked: The terms of the question.
     """
     content = message.content
     is_short = len(content) <= _WHOLE * _LETTERS_A_TOKEN and view.count_tokens(content) <= _WHOLE
-    if is_short and not known and not told and not gone:
+    if is_short and not known and not told:
         return content
     every = [s for s in dict.fromkeys(sentences(content)) if s not in known and not repeats(s, told)]
-    every = [each for each in every if not is_about(each, gone)]
     left = _WHOLE if is_short else _EXCERPT
     chosen: list[int] = []
     by_worth = sorted(range(len(every)), key=lambda place: -_shared(every[place], asked))

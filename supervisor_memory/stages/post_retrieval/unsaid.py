@@ -31,30 +31,18 @@ _MISSING = 0.2  # of the terms
 
 @dataclass(frozen=True, slots=True)
 class Became:
-    """What the records about some messages say of these.
-
-    `untold` are the ids of messages that say what holds no longer; `read_as` gives the ids of visible records
-    that say the same. `instead` gives, of long messages among the untold, the texts that replaced a statement
-    of theirs: what is about something else may be told.
-    """
+    """The ids of messages to leave out, and message id → the ids of visible records that say the same."""
 
     untold: frozenset[str] = frozenset()
     read_as: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    instead: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    @property
-    def hidden(self) -> frozenset[str]:
-        """The messages that are left out as a whole."""
-        return self.untold - self.instead.keys()
 
 
 def what_became(messages: Sequence[Record], view: ReadStore) -> Became:
     """What became of session messages, by the records that tell something about them.
 
     A message is left out as a whole, also where only one of its statements was replaced, retracted, deleted,
-    rejected or quarantined; of a long one whose statement another record tells anew, what is about the same.
-    A statement that waits for review is not known yet, so its message is left out until somebody approves.
-    Records that are expired, forgotten or merged into a summary hide nothing.
+    rejected or quarantined. A statement that waits for review is not known yet, so its message is left out
+    until somebody approves. Records that are expired, forgotten or merged into a summary hide nothing.
     """
     if not messages:
         return Became()
@@ -62,36 +50,32 @@ def what_became(messages: Sequence[Record], view: ReadStore) -> Became:
     users = {message.user_id for message in messages}
     user_id = messages[0].user_id if len(users) == 1 else None
     where = Filter(user_id, statuses=None, ref_ids=tuple(sorted(asked)))
-    gone: set[str] = set()
-    instead: defaultdict[str, list[str]] = defaultdict(list)
+    untold: set[str] = set()
     read_as: defaultdict[str, set[str]] = defaultdict(set)
     for record in view.list(where, limit=_ALL):
-        if hides(record):
-            gone.update(record.ref_ids)
-        for message in () if hides(record) else record.former_ref_ids:
-            instead[message].append(record.content)
+        untold.update(record.ref_ids if hides(record) else record.former_ref_ids)
         for message in record.present_ref_ids if record.is_visible(view.now) else ():
             read_as[message].add(record.id)
     told = {message: frozenset(ids) for message, ids in read_as.items() if message in asked}
-    long = {message.id for message in messages if len(message.content) > _SHORT}
-    in_part = {id_: tuple(texts) for id_, texts in instead.items() if id_ in long - gone}
-    return Became(asked & (gone | instead.keys()), told, in_part)
+    return Became(asked & untold, told)
 
 
-def is_about(sentence: str, told: Sequence[frozenset[str]]) -> bool:
-    """Whether a sentence has some terms in common with one of the texts, each given by its terms."""
-    words = frozenset(terms(sentence))
-    return any(len(words & each) >= _LEAST_SHARED for each in told)
+def said_again(
+    told: Sequence[Hit], hidden: Sequence[Record], view: ReadStore, *, answers_deleted: bool = True
+) -> Iterator[str]:
+    """The ids of replies that hold a statement of a hidden message, or that answer a hidden one.
 
-
-def said_again(told: Sequence[Hit], hidden: Sequence[Record], view: ReadStore) -> Iterator[str]:
-    """The ids of replies that hold a statement of a hidden message, or that answer a hidden one."""
+    Args:
+        answers_deleted: Whether those are meant, too, that answer a deleted message and repeat nothing of it.
+    """
     replies = {hit.record.id: hit for hit in told if not is_users(hit.record)}
     if not replies:
         return
     asked = {id_: _answered(hit.record, view) for id_, hit in replies.items()}
     answered = [*chain(*asked.values())]
-    untold = what_became(answered, view).hidden | {each.id for each in answered if each.status != "active"}
+    untold = what_became(answered, view).untold
+    if answers_deleted:
+        untold |= {each.id for each in answered if each.status != "active"}
     of_user = Filter(told[0].record.user_id, families=(SESSION_FAMILY,), statuses=("deleted",))
     deleted = view.list(of_user, limit=_DELETED)
     every = [*hidden, *deleted, *(message for message in answered if message.id in untold)]
