@@ -265,11 +265,17 @@ def _costs(told_of: Filter, ports: Ports) -> Mapping[str | None, Cost]:
 def _sources(ids: Iterable[str], ports: Ports) -> Mapping[str, Mapping[str, int]]:
     """Record → the messages that it was read from, with their tokens; of a message, itself."""
     records = _got(ids, ports)
-    links = {each.id: each.present_ref_ids for each in records.values() if each.layer != "history"}
+    links = {each.id: _read_from(each) for each in records.values() if each.layer != "history"}
     messages = _got({ref for refs in links.values() for ref in refs}, ports)
     messages |= {id_: each for id_, each in records.items() if each.layer == "history"}
     tokens = {id_: ports.services.count_tokens(each.content) for id_, each in messages.items()}
     return {id_: {ref: tokens[ref] for ref in links.get(id_, (id_,)) if ref in tokens} for id_ in records}
+
+
+def _read_from(record: Record) -> Sequence[str]:
+    """The ids of the messages that a record was read from; of a digest, those of all its lines."""
+    lines = dict.fromkeys(line.message_id for line in lines_of(record))
+    return tuple(lines) or record.present_ref_ids
 
 
 def _got(ids: Iterable[str], ports: Ports) -> dict[str, Record]:

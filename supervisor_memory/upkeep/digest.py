@@ -36,6 +36,10 @@ _MOST_ASKED: Final = 24_000
 """Characters of a session that a model is shown, of its end."""
 
 
+HEARD: Final = "heard"
+"""The metadata key for how many messages a digest was made of: some may come late, or by a clock put back."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Known:
     """What a look has to know of a state: how far its digest goes, and whether all lines are true."""
@@ -45,6 +49,7 @@ class _Known:
     until: float | None
     updated_at: float
     is_true: bool
+    heard: int | None = None
 
 
 def digesting(
@@ -88,7 +93,9 @@ def digesting(
         if since is not None:  # else all were read at once
             known = run.states(states_of(*place)).get(place, [])
         done = max((each.until for each in known if each.until is not None), default=-inf)
-        if max(done, small_talk.get(place, -inf)) < row.last_at:
+        heard = [each.heard for each in known if each.heard is not None]
+        is_late = since is None and bool(heard) and sum(heard) < row.messages
+        if max(done, small_talk.get(place, -inf)) < row.last_at or is_late:
             if not run.digest(row) and done == -inf:
                 small_talk[place] = row.last_at
             yield
@@ -101,6 +108,11 @@ def digesting(
             run.ports().store(services.backend.delete, [each.id])
             yield
     return newest
+
+
+def _heard(state: Record) -> int | None:
+    told = state.metadata.get(HEARD)
+    return told if isinstance(told, int) else None
 
 
 class _Digesting:
@@ -151,7 +163,8 @@ class _Digesting:
                     Scope(each.user_id, session_id=session, task=each.task),
                     true.issuperset(lines_of(each)),
                 )
-                known[each.user_id, session].append(_Known(each.id, scope, until, each.updated_at, is_true))
+                state = _Known(each.id, scope, until, each.updated_at, is_true, _heard(each))
+                known[each.user_id, session].append(state)
         return known
 
     def is_orphan(self, state: _Known) -> bool:
@@ -176,11 +189,14 @@ class _Digesting:
         state = state_of(scope, view)
         until = state.metadata.get(UNTIL) if state else None
         old = [*lines_of(state)] if state else []
-        fresh = [each for each in messages if each.task == scope.task and each.created_at > (until or -inf)]
+        mine = [each for each in messages if each.task == scope.task]
+        fresh = [each for each in mine if each.created_at > (until or -inf)]
+        if state and until is not None and len(mine) - len(fresh) > (_heard(state) or 0):
+            fresh, old = mine, []  # some were said before what is digested, and came later
         lines = self._lines(fresh, still_true(old, messages_of(old, view), view), view)
         is_worth_it = bool(fresh and (lines or until))
         if is_worth_it:
-            self._keep(scope, lines, until=until, newest=fresh[-1])
+            self._keep(scope, lines, until=until, newest=fresh[-1], heard=len(mine))
         return is_worth_it
 
     def shorten(self, scope: Scope) -> None:
@@ -192,7 +208,13 @@ class _Digesting:
             self._keep(scope, kept, until=state.metadata[UNTIL], newest=None)
 
     def _keep(
-        self, scope: Scope, lines: Sequence[Line], *, until: float | None, newest: Record | None
+        self,
+        scope: Scope,
+        lines: Sequence[Line],
+        *,
+        until: float | None,
+        newest: Record | None,
+        heard: int | None = None,
     ) -> None:
         """Keep a digest, unless another process was first, or its user or session was erased meanwhile."""
         tongue, at = language(" ".join(line.text for line in lines)), newest.created_at if newest else until
@@ -204,10 +226,11 @@ class _Digesting:
             name = state.metadata.get(NAME)
             unsaid = name if isinstance(name, str) else scope.session_id or ""
             text = phrased(lines, tongue, between="\n") or unsaid
-            if told == state.metadata.get(LINES) and at == until:
+            if told == state.metadata.get(LINES) and at == until and heard in (None, _heard(state)):
                 return None
             ref_id = newest.id if newest else state.ref_id  # if it was erased, the store refuses the digest
-            metadata = frozen({**state.metadata, UNTIL: at, LINES: told})
+            counted = {} if heard is None else {HEARD: heard}
+            metadata = frozen({**state.metadata, UNTIL: at, LINES: told, **counted})
             return replace(state, content=text, metadata=metadata, ref_id=ref_id)
 
         try:

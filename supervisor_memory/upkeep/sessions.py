@@ -14,6 +14,7 @@ from supervisor_memory.errors import (
     ConfirmationRequired,
     Conflict,
     RecordNotFound,
+    WasErased,
 )
 from supervisor_memory.language.terms import language
 from supervisor_memory.model.arguments import Moment, as_moment, check_amount, check_login
@@ -312,7 +313,15 @@ class Sessions:
             raise _not_found(scope)
         of_task = replace(scope, task=newest[0].task)
         actor = self.trail.reader or "operator"
-        keep_state(of_task, self.curator.writing, change, reason=reason, actor=actor)
+
+        def tied(state: Record) -> Record | None:
+            new = change(state)  # if the message is erased meanwhile, the store refuses the state
+            return None if new is None else replace(new, ref_id=new.ref_id or newest[0].id)
+
+        try:
+            keep_state(of_task, self.curator.writing, tied, reason=reason, actor=actor)
+        except WasErased as error:
+            raise _not_found(scope) from error
         return self.get(session_id, user_id=user_id)
 
     def _ports(self) -> Ports:

@@ -12,6 +12,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
+from supervisor_memory.errors import RecordNotFound
 from supervisor_memory.model.records import DIGEST_FAMILY, SESSION_FAMILY, Filter, Record
 from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.stores.sessions import CLOSED_AT
@@ -351,3 +352,36 @@ def test_a_model_that_answers_nonsense_leaves_the_digest_to_the_rules() -> None:
         list(digesting(memory.services, "ada", small_talk={}))
         [made] = digests(memory)
     assert "Decided: Quote the fields then." in made.content
+
+
+def test_what_comes_late_with_an_earlier_time_is_digested_too(backend: MemoryBackend) -> None:
+    with memory_over(backend) as memory:
+        then = memory.services.clock() - 30 * 86_400
+        for half in (EXPORT[2:], EXPORT[:2]):
+            memory.add(
+                [{"role": role, "content": text} for role, text in half],
+                user_id="ada",
+                session_id="s1",
+                created_at=then,
+            )
+            later(memory)
+            memory.flush()
+        [digest] = digests(memory)
+        assert "export of the parts catalogue" in digest.content
+        assert "has not been tested yet" in digest.content
+
+
+def test_a_session_that_is_erased_while_it_is_renamed_leaves_no_name(
+    backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with memory_over(backend) as memory:
+        memory.remember([*EXPORT], FIRST)
+
+        def erased_first(*args: Any, **options: Any) -> Record | None:
+            memory.sessions.erase("s1", user_id="ada", confirm=True)
+            return keep_state(*args, **options)
+
+        monkeypatch.setattr("supervisor_memory.upkeep.sessions.keep_state", erased_first)
+        with pytest.raises(RecordNotFound):
+            memory.sessions.rename("s1", "a secret plan", user_id="ada")
+        assert digests(memory) == []
