@@ -202,9 +202,9 @@ WriteStatus: TypeAlias = Literal["added", "merged", "updated", "appended", "skip
 Event: TypeAlias = Literal["ADD", "UPDATE", "DELETE", "NONE"]
 """The change asked for by a statement, or by a model that read it."""
 Namespace: TypeAlias = tuple[str, ...]
+"""(family, user) or (family, user, task); compared by whole segments, never by prefix of the text."""
 Place: TypeAlias = tuple[float, str]
 """Where a record stands in a list, which is by falling places: when it was last updated, and its id."""
-"""(family, user) or (family, user, task); compared by whole segments, never by prefix of the text."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 FAMILIES: Mapping[Kind, str] = MappingProxyType({kind: kind.replace("-", "_") for kind in KINDS})

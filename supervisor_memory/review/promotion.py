@@ -34,7 +34,6 @@ OnErase = Literal["erase", "anonymise"]
 """What becomes of a shared record when its author is erased: it goes too, or it stays as nobody's."""
 KINDS_TO_SHARE: Final = SHARED_KINDS
 _PEOPLE: Final = ("person", "name")
-_MOST_USERS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)

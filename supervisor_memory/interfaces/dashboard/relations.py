@@ -1,4 +1,4 @@
-"""Page 8: what is around a thing or a record, and the ways between two; drawn here, with no script."""
+"""Page 10: what is around a thing or a record, and the ways between two; drawn here, with no script."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
