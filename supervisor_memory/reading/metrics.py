@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -236,11 +237,10 @@ def _share(part: float, whole: float) -> float | None:
 def _sessions(backend: MemoryBackend, notes: "Sequence[Injection]") -> dict[str, str | None]:
     """The session that each shown record was said in, as the log names it."""
     ids = iter({each.record_id for note in notes for each in note.shown})
+    named = cache(backend.audit.session_name)
     found: dict[str, str | None] = {}
     while page := list(islice(ids, _PAGE)):
-        for record in backend.get(page):
-            said_in = record.source.session_id
-            found[record.id] = backend.audit.session_name(record.user_id, said_in)
+        found |= {each.id: named(each.user_id, each.source.session_id) for each in backend.get(page)}
     return found
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from fastapi.responses import Response
@@ -40,15 +40,16 @@ def figures(visit: Visit) -> Response:
     user_id, clock = visit.user_id, visit.memory.upkeep.now()
     today = int(clock // _A_DAY)
     days = range(today - _DAYS + 1, today + 1)
-    kept, by_agent, by_day = _of_all(visit, days) if user_id is None else _of_user(visit, user_id, days)
+    told = _of_all(visit, days) if user_id is None else _of_user(visit, user_id, days)
     return visit.page(
         "figures.html",
         days=_DAYS,
-        growth=pictures.stacked(kept, KINDS, days),
-        kinds=[kind for kind in KINDS if any(each.get(kind) for each in kept.values())],
-        notes=pictures.shares({day: (each.hits, each.notes) for day, each in by_day.items()}, days),
-        tokens=pictures.shares({day: (each.tokens, each.tokens) for day, each in by_day.items()}, days),
-        agents=by_agent,
+        growth=pictures.stacked(told.kept, KINDS, days),
+        kinds=[kind for kind in KINDS if any(each.get(kind) for each in told.kept.values())],
+        notes=pictures.shares({day: (each.hits, each.notes) for day, each in told.days.items()}, days),
+        tokens=pictures.shares({day: (each.tokens, each.tokens) for day, each in told.days.items()}, days),
+        agents=told.agents,
+        kept=told.kept_by_agent,
         latencies=visit.memory.audit.latencies() if visit.asker.user_ids is None else [],
         cost=None if user_id is None else _cost(visit, user_id),
         user_id=user_id,
@@ -56,27 +57,37 @@ def figures(visit: Visit) -> Response:
     )
 
 
-_Told = tuple[Mapping[int, Mapping[str, int]], Mapping[str, Figures], Mapping[int, Figures]]
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """Figures by agent ("" is the supervisor) and by day since 1970; `kept` are new records, by day and kind."""
+
+    agents: Mapping[str, Figures]
+    days: Mapping[int, Figures]
+    kept: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    kept_by_agent: Mapping[str, int] = field(default_factory=dict)
 
 
 def _of_all(visit: Visit, days: range) -> _Told:
     kept: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    kept_by_agent: Counter[str] = Counter()
     agents: defaultdict[str, Counter[str]] = defaultdict(Counter)
     each_day: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for (day, agent, name), amount in visit.memory.audit.by_day(since=days[0] * _A_DAY).items():
         if name.startswith(_KEPT):
             kept[day][name.removeprefix(_KEPT)] += int(amount)
+            kept_by_agent[agent] += int(amount)
         else:
             agents[agent][name] += amount  # type: ignore[assignment]  # `used` is a sum of shares
             each_day[day][name] += amount  # type: ignore[assignment]
-    by_agent = {agent: _figures(amounts) for agent, amounts in sorted(agents.items())}
-    return kept, by_agent, {day: _figures(amounts) for day, amounts in each_day.items()}
+    by_agent = {agent: _figures(agents[agent]) for agent in sorted(agents.keys() | kept_by_agent)}
+    by_day = {day: _figures(amounts) for day, amounts in each_day.items()}
+    return _Told(by_agent, by_day, kept, kept_by_agent)
 
 
 def _of_user(visit: Visit, user_id: str, days: range) -> _Told:
     found = visit.memory.audit.figures(user_id=user_id, since=days[0] * _A_DAY)
     told = {pictures.day_of(day): each for day, each in found.days.items()}
-    return {}, {agent or "": each for agent, each in found.agents.items()}, told
+    return _Told({agent or "": each for agent, each in found.agents.items()}, told)
 
 
 def _figures(amounts: Amounts) -> Figures:

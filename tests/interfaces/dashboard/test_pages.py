@@ -900,7 +900,7 @@ def test_figures_tell_growth_by_kind_and_what_notes_cost_by_agent(
     assert page.count('class="k-user-profile"') == page.count('class="k-domain-facts"') == 1
     rows = {row[0]: row[1:] for row in map(cells, page.split("<tr data-item>")[1:])}
     assert (rows["sql"][:2], rows["web"][:2]) == (["2", "100 %"], ["1", "0 %"])
-    assert rows["supervisor"][4] == "2"
+    assert rows["supervisor"][4:6] == ["2", "2"]
     assert rows["search and recall"][0] == "4"
     of_bo = Visitor(app, "bo").get("/dashboard/figures").text
     assert "sql" not in of_bo
