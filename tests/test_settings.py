@@ -71,6 +71,9 @@ def test_names_that_are_not_ours_are_left_alone(tmp_path: Path) -> None:
         ('MEMORY_TTL_DAYS={"experience": NaN}', "MEMORY_TTL_DAYS.*finite"),
         ('MEMORY_TTL_DAYS={"experience": Infinity}', "MEMORY_TTL_DAYS.*finite"),
         ("MEMORY_DECAY_LAMBDA=inf", "MEMORY_DECAY_LAMBDA.*finite"),
+        ("MEMORY_TRACE_URL=javascript:alert({run})", "MEMORY_TRACE_URL.*http address"),
+        ("MEMORY_TRACE_URL=https://traces.example/", r"MEMORY_TRACE_URL.*\{run\}"),
+        ("MEMORY_TRACE_URL=https://traces.example/{user}", "MEMORY_TRACE_URL.*nothing else"),
         (
             "MEMORY_WEIGHT_RELEVANCE=0\nMEMORY_WEIGHT_DECAY=0\nMEMORY_WEIGHT_SOURCE=0",
             "all weights of the score",

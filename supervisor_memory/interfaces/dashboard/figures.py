@@ -59,7 +59,7 @@ def figures(visit: Visit) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """Figures by agent ("" is the supervisor) and day (since 1970); `kept` are new records by day and kind."""
+    """Figures by agent ("" is the supervisor) and day (since 1970); `kept`: new records by day and kind."""
 
     agents: Mapping[str, Figures]
     days: Mapping[int, Figures]

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import unescape
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -13,7 +14,9 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from supervisor_memory import Scope, SupervisorMemory
+from supervisor_memory import Scope, Settings, SupervisorMemory
+from supervisor_memory.interfaces.http.access import Tokens
+from supervisor_memory.interfaces.http.app import create_app
 from supervisor_memory.model.records import FAMILIES, Filter, Record, new_id
 from supervisor_memory.stores.protocol import Change, Commit
 from tests.interfaces.dashboard.conftest import ADDRESS, POLICY, REVIEWER, TOKENS, Visitor
@@ -512,6 +515,21 @@ def test_a_turn_shows_who_was_given_what(visitor: Visitor, ids: dict[str, str]) 
     assert "Given to sql" in other
     assert LATE in other
     assert "<svg viewBox" in other
+
+
+def test_a_turn_links_to_its_trace_where_the_address_can_be_filled(tmp_path: Path) -> None:
+    address = "https://traces.example/{session}?run={run}"
+    settings = Settings(backend="sqlite", path=tmp_path, embedding_model="none", trace_url=address)
+    with SupervisorMemory(settings) as memory:
+        visitor = Visitor(create_app(memory, tokens=Tokens.read(f"rita:{TOKENS['operator']}:*")), "operator")
+        memory.write(LATE, user_id="ada")
+        asked = "What does delayed mean?"
+        memory.remember([("user", asked)], Scope("ada", session_id="mon/day", run_id="run-1"))
+        memory.recall(asked, Scope("ada", None, "mon/day", "run-1"))
+        memory.recall(asked, Scope("ada", None, None, "run-2"))
+        [of_run, other] = [visitor.get("/dashboard/turn", run=run).text for run in ("run-1", "run-2")]
+    assert 'href="https://traces.example/mon%2Fday?run=run-1"' in of_run
+    assert "traces.example" not in other
 
 
 def test_an_excerpt_is_shown_as_one_with_who_said_it_and_when(
