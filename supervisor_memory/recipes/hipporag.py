@@ -4,8 +4,9 @@ Paper: Gutiérrez et al., "HippoRAG: Neurobiologically Inspired Long-Term Memory
 NeurIPS 2024.
 Code: OSU-NLP-Group/HippoRAG@b144c46 (branch legacy), src/hipporag.py and create_graph.py.
 Follows: the paper: names of one triple are joined, each name of the question begins the walk at its nearest
-name, less where many records hold it, PageRank walks on half of the time, and a record counts what its names
-count. Where a name was only nearly found, half of the score is by meaning (`doc_ensemble`).
+name, less where many records hold it, PageRank walks on half of the time, and a record counts what the names
+of its triples count, each as often as it is in one. Where a name was only nearly found, half of the score is
+by meaning (`doc_ensemble`).
 Differs: the graph is of the records nearest to the question and of those that these are joined to by names.
 Names of the question are found by rule; the nearest is the one that shares most words, where the code
 compares vectors, and there are no edges between names that are only alike (cosine from .8 on).
@@ -13,7 +14,7 @@ Without a model: names are found by rule, and those of one record are joined.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final
@@ -62,6 +63,11 @@ def edges_of(records: Iterable[Record]) -> Counter[tuple[str, str]]:
     return found
 
 
+def told_by(record: Record) -> Sequence[str]:
+    """The names of a record, once for each triple that they are in; of a record without triples all."""
+    return [name for pair in ends_of(record) for name in pair] or phrases_of(record)
+
+
 def linked(asked: Iterable[str], names: Iterable[str]) -> dict[str, float]:
     """The name nearest to each that is asked for, and how alike they are: the share of words in common."""
     words = {name: frozenset(terms(name)) for name in names}
@@ -85,13 +91,13 @@ def by_names(c: Constants) -> Reading:
         hits = plan.hits.items
         if plan.query is None or not hits:
             return plan
-        held = [phrases_of(hit.record) for hit in hits]
+        held = [told_by(hit.record) for hit in hits]
         asked = [each.key for each in entities(plan.turn.text)]
         links = linked(asked, {name for each in held for name in each})
         dense = normalised([max(likeness(hit), 0.0) for hit in hits])
         scores = dense
         if links:
-            holders = Counter(name for each in held for name in each)
+            holders = Counter(name for each in held for name in {*each})
             begun = {name: 1.0 / holders[name] for name in links}
             scores = normalised(walked(held, edges_of(h.record for h in hits), begun, damping=c.damping))
             if min(links.values()) <= c.recognition_threshold:

@@ -3,7 +3,7 @@
 Paper: Li et al., "Hello Again! LLM-powered Personalized Agent for Long-term Dialogue", NAACL 2025.
 Code: leolee99/LD-Agent@20c1a67, Module/EventMemory.py and config.py.
 Follows: the code: e^(−1e-7·seconds) · ½(c/|Q| + c/|R|) over the ten nearest by meaning, and one memory is
-told; its filter by distance is commented out there, and here left out.
+told, which has to share a word; its filter by distance is commented out there, and here left out.
 Differs: words are the terms of a text, where the code takes the nouns that spaCy finds. The ten nearest are
 sought among all records, not among the summaries of sessions alone, which `memory.optimize` makes a day.
 Personas are the profile's records, which stand in every note.
@@ -17,6 +17,7 @@ from typing import Final
 
 from supervisor_memory.flow import Reading, Recalling, Recipe
 from supervisor_memory.language.terms import terms
+from supervisor_memory.model.records import Hit
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.recipes.default import PLAIN
 from supervisor_memory.recipes.operators.digests import daily
@@ -48,23 +49,24 @@ def topic_score(asked: Collection[str], held: Collection[str], seconds: float, *
 
 
 def by_topic(c: Constants) -> Reading:
-    """An operator that orders the nearest hits by their topic."""
+    """An operator that orders the nearest hits by their topic, and drops those without a common word."""
 
     def ordered_by_topic(plan: Recalling, view: ReadStore) -> Recalling:
         if plan.query is None or not plan.hits:
             return plan
         found = (hit for hit in plan.hits if "standing" not in hit.parts)
         near = sorted(found, key=likeness, reverse=True)[: c.pool]
-        ids = {hit.record.id for hit in near}
+        asked, now = plan.query.terms, view.now
+
+        def score(hit: Hit) -> float:
+            held = terms(hit.record.content)
+            return topic_score(asked, held, now - hit.record.created_at, decay=c.decay)
+
+        ids = {hit.record.id for hit in near if score(hit)}
         kept = plan.keeping(
             (h for h in plan.hits if h.record.id in ids or "standing" in h.parts), others="over-limit"
         )
-        asked, now = plan.query.terms, view.now
-        scores = [
-            topic_score(asked, terms(h.record.content), now - h.record.created_at, decay=c.decay)
-            for h in kept.hits
-        ]
-        items = ordered(kept.hits.items, scores, "ld_agent")
+        items = ordered(kept.hits.items, [*map(score, kept.hits)], "ld_agent")
         return replace(kept, hits=replace(kept.hits, items=items))
 
     return ordered_by_topic

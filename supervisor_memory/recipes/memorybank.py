@@ -3,7 +3,7 @@
 Paper: Zhong et al., "MemoryBank: Enhancing Large Language Models with Long-Term Memory", AAAI 2024.
 Code: zhongwanjun/MemoryBank-SiliconFriend@cf61c41, memory_bank/memory_retrieval/forget_memory.py.
 Follows: the paper: R = e^(−t/S), S begins with 1 and grows by 1 each time; the scale of 5 days is the
-code's.
+code's, and so is that days are whole.
 Differs: the code has e^(−t·S/5), by which what was recalled more is forgotten sooner. It forgets by lot,
 with the chance 1 − R; ours forgets what is retained less than a floor, so that a plan can be looked at
 before. Forgetting and digests are chores of `memory.optimize`. Profiles, identities and what is pinned

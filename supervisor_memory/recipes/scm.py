@@ -86,9 +86,9 @@ def three_ways(most: int) -> Reading:
             return plan
         best, *others = sorted(plan.hits, key=likeness, reverse=True)
         kept = [best, *(each for hit in others if (each := _way(hit, plan, view)) is not None)]
-        for place, hit in enumerate(kept):
-            if size(kept) > most and hit.excerpt is None:
-                kept[place] = replace(hit, excerpt=_summary(hit, plan))
+        for place in reversed(range(len(kept))):
+            if size(kept) > most and kept[place].excerpt is None:
+                kept[place] = replace(kept[place], excerpt=_summary(kept[place], plan))
         while len(kept) > 1 and size(kept) > most:
             kept.pop()
         by_id = {hit.record.id: hit for hit in kept}

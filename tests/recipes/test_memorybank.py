@@ -26,15 +26,15 @@ def test_what_was_not_recalled_fades_and_a_plan_tells_it_before() -> None:
         faded = memory.write("The depot is in Kiel.", user_id="ada").id
         recalled = memory.write("Invoices are paid in euros.", user_id="ada").id
         wished = memory.write("I like tables.", user_id="ada", kind="user-profile").id
-        # R falls under .1 at t = 5·ln 10 = 11.51 days for S = 1, at 23.03 for S = 2.
-        clock.forward(days=11.4)
+        # R falls under .1 at t = 5·ln 10 = 11.51 days for S = 1, at 23.03 for S = 2; days are whole.
+        clock.forward(days=11.9)
         assert not memory.optimize(user_id="ada", chores=["fade"], dry_run=True).steps
         memory.backend.audit.record_access([Access("search", clock.now, "ada", record_id=recalled)])
         memory.backend.audit.flush()
         clock.forward(days=0.2)
         plan = memory.optimize(user_id="ada", chores=["fade"], dry_run=True)
         assert [(s.record_id, s.doing, s.why) for s in plan.steps] == [
-            (faded, "forget", "retained 0.098, under 0.1")  # e^(-11.6/5) = .0983
+            (faded, "forget", "retained 0.091, under 0.1")  # e^(-12/5) = .0907
         ]
         assert memory.get(faded).status == "active"
         assert memory.status(user_id="ada")["due"]["fade"] == 1

@@ -31,11 +31,11 @@ def ebbinghaus(days: float, strength: float, *, scale: float) -> float:
 
 
 def by_curve(scale: float) -> Retained:
-    """The forgetting curve of a record, by the access log."""
+    """The forgetting curve of a record, by the access log and in whole days, as MemoryBank counts them."""
 
     def retained(record: Record, reads: Reads, now: float) -> float:
         since = max(reads.last_at or 0.0, record.updated_at)
-        return ebbinghaus((now - since) / DAY, 1.0 + reads.times, scale=scale)
+        return ebbinghaus((now - since) // DAY, 1.0 + reads.times, scale=scale)
 
     return retained
 

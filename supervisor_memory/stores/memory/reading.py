@@ -3,9 +3,9 @@
 import threading
 from abc import abstractmethod
 from collections.abc import Sequence
+from itertools import islice
 
 from supervisor_memory.model.records import Filter, Hits, Query, Record, Seed
-from supervisor_memory.stores.changes import latest_first
 from supervisor_memory.stores.memory.state import State
 from supervisor_memory.stores.protocol import Ids, Stored
 from supervisor_memory.stores.verbs import Verbs
@@ -36,7 +36,8 @@ class StateBackend(Verbs):
 
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
         with self._lock:
-            return latest_first(self._current().find(where), limit=limit, offset=offset)
+            first = max(0, offset)
+            return tuple(islice(self._current().latest(where), first, first + max(0, limit)))
 
     def count(self, where: Filter) -> int:
         with self._lock:

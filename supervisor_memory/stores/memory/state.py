@@ -1,16 +1,19 @@
 """Records in memory, with indexes to search them. The core of the backends `in_memory` and `json`."""
 
+from bisect import bisect_left, insort
 from collections import ChainMap, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from heapq import nsmallest
+from heapq import merge, nsmallest
+from operator import attrgetter
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from supervisor_memory.model.records import Filter, Hits, Namespace, Query, Record, Seed
+from supervisor_memory.model.records import Place as PlaceInLists
 from supervisor_memory.signals.index import entry_of
 from supervisor_memory.stores.changes import (
     Place,
@@ -74,7 +77,7 @@ class State:
         self._users: dict[str, dict[Namespace, _Indexes]] = {}
         self._told_of: defaultdict[str, set[str]] = defaultdict(set)  # message → ids of records
         for record in self.records.values():
-            self._indexes(record.namespace).ids[record.id] = None
+            self._indexes(record.namespace).ids[record.id] = record.place
             self._note_messages(None, record)
 
     def stage(self, changes: Sequence[Change], *, elsewhere: Mapping[str, Record] | None = None) -> Staged:
@@ -176,6 +179,14 @@ class State:
         else:
             candidates = [self.records[i] for indexes in self._searched(where) for i in indexes.ids]
         return (record for record in candidates if where.matches(record))
+
+    def latest(self, where: Filter) -> Iterator[Record]:
+        """The records that match, the last updated first, and of equals by falling id."""
+        if where.ids is not None or where.ref_ids is not None:
+            yield from sorted(self.find(where), key=attrgetter("place"), reverse=True)
+            return
+        runs = (indexes.latest(where.behind) for indexes in self._searched(where))
+        yield from filter(where.matches, (self.records[id] for _, id in merge(*runs, reverse=True)))
 
     def of_user(self, user_id: str) -> Sequence[Record]:
         """All records of a user, in any status."""
@@ -314,12 +325,23 @@ def _may_hold(where: Filter, namespace: Namespace) -> bool:
 
 
 class _Indexes:
-    """The ids of a namespace, and the index of its active records, built at the first search."""
+    """The ids of a namespace with their places in lists, and the index of its active records.
+
+    The order of the places is made by the first list, the index by the first search.
+    """
 
     def __init__(self, state: State) -> None:
-        self.ids: dict[str, None] = {}
+        self.ids: dict[str, PlaceInLists] = {}
+        self._order: list[PlaceInLists] | None = None
         self._state = state
         self._searched: NamespaceIndex | None = None
+
+    def latest(self, behind: PlaceInLists | None) -> Iterator[PlaceInLists]:
+        """The places, the latest first; of those behind a place alone."""
+        if self._order is None:
+            self._order = sorted(self.ids.values())
+        end = len(self._order) if behind is None else bisect_left(self._order, behind)
+        return (self._order[n] for n in range(end - 1, -1, -1))
 
     def searched(self) -> NamespaceIndex:
         if self._searched is None:
@@ -330,15 +352,23 @@ class _Indexes:
 
     def note(self, record: Record) -> None:
         """Add a record to the ids and the index, or replace it there."""
-        self.ids[record.id] = None
+        self._leave(record.id)
+        self.ids[record.id] = record.place
+        if self._order is not None:
+            insort(self._order, record.place)
         if self._searched is not None:
             self._take_up(self._searched, record)
 
     def forget(self, record_id: str) -> None:
         """Remove a record that has moved to another namespace or is gone."""
-        self.ids.pop(record_id, None)
+        self._leave(record_id)
         if self._searched is not None:
             self._searched.drop(self._state.number(record_id))
+
+    def _leave(self, record_id: str) -> None:
+        place = self.ids.pop(record_id, None)
+        if place is not None and self._order is not None:
+            del self._order[bisect_left(self._order, place)]
 
     def _take_up(self, searched: NamespaceIndex, record: Record) -> None:
         key = self._state.number(record.id)
