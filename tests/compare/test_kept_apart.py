@@ -31,6 +31,11 @@ MORE_OF_ONE = [
     ("我8月搬到了苏州。", "我现在在苏州大学工作。"),
     ("我住在杭州。", "我在杭州大学读书。"),
 ]
+OF_ONE_NAME = [
+    ("parcels_daily holds one row a scan.", "Ida Moll looks after parcels_daily."),
+    ("parcels_w.parquet is written by sort_cut.", "Claims receives parcels_w.parquet."),
+    ("parcels_w.parquet 是 sort_cut 写的。", "理赔部每周收到 parcels_w.parquet。"),
+]
 
 
 def known_after(texts: Sequence[str], embedder: str = "none") -> list[str]:
@@ -77,3 +82,12 @@ def test_a_fact_is_forgotten_when_the_user_asks_for_it() -> None:
     assert known_after(["The office is in Rome.", "Forget that GMV excludes refunds."]) == [
         "The office is in Rome."
     ]
+
+
+@pytest.mark.parametrize("is_embedded", [False, True])
+@pytest.mark.parametrize("texts", OF_ONE_NAME)
+def test_a_name_that_two_texts_share_makes_them_no_one_fact(
+    texts: tuple[str, str], is_embedded: bool
+) -> None:
+    for some in (texts, texts[::-1]):
+        assert sorted(known_after(some, reader_of(texts[1]) if is_embedded else "none")) == sorted(texts)

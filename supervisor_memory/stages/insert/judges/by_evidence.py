@@ -9,12 +9,13 @@ from supervisor_memory.compare.evidence import apart, beside, exchanges_two, nea
 from supervisor_memory.compare.reading import read
 from supervisor_memory.compare.slots import Slots, same_slots
 from supervisor_memory.compare.verdict import INSTEAD_FROM, Compared, verdicts
-from supervisor_memory.language.terms import terms
+from supervisor_memory.language.terms import has_cjk, terms
 from supervisor_memory.language.wording import same_marks, tells
 from supervisor_memory.model.decisions import Add, Append, Decision, Merge, Replace, Rivals
 from supervisor_memory.model.records import ARTIFACT, Candidate, Kind, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.pre_insert.extract import STEPS
+from supervisor_memory.understand.entities import entities
 from supervisor_memory.understand.sql import another_query, query_of
 
 _ANOTHERS = frozenset(["person", "opposite", "restriction"])  # why one subject is not that of the other text
@@ -109,6 +110,8 @@ def in_one_kind(
 def _on_one_subject(old: Record, new: Candidate, view: ReadStore) -> Decision:
     if query_of(old.content) and query_of(new.content):
         return Merge(old)
+    if old.attribute == ARTIFACT and _share_a_name_alone(old.content, new.content):
+        return Add(old)
     one, other = Slots(old.content), Slots(new.content)
     for mine, yours in ((one.rates, other.rates), (one.years, other.years), (one.labels, other.labels)):
         if mine and yours and not mine & yours and new.value is None:
@@ -127,7 +130,11 @@ def _on_one_subject(old: Record, new: Candidate, view: ReadStore) -> Decision:
 
 def _about_the_same(new: Candidate, rivals: Rivals, view: ReadStore, *, is_result: bool) -> Decision:
     """The decision on the record that is most surely about the same thing, where one surely is."""
-    left = [rival for rival in rivals.nearest if not _is_of_its_own(rival.record, new)]
+    left = [
+        rival
+        for rival in rivals.nearest
+        if not (_is_of_its_own(rival.record, new) or _share_a_name_alone(rival.record.content, new.content))
+    ]
     scale = view.embedder.calibration if view.embedder is not None else None
     known = [Compared.of(rival.record.content, new.content, rival.cosine) for rival in left]
     judged = zip(verdicts(new.content, known, scale), left, strict=True)
@@ -146,6 +153,18 @@ def _is_of_its_own(old: Record, new: Candidate) -> bool:
         return True
     are_files = old.attribute == new.attribute == ARTIFACT
     return are_files and old.subject != new.subject and not read(new.content).announces
+
+
+def _share_a_name_alone(old: str, new: str) -> bool:
+    """Whether two texts name one thing and have no other word in common: they are two facts of it.
+
+    What tells a change is not: it may say so in words of its own. Nor are texts of two languages.
+    """
+    shared = set(terms(old)) & set(terms(new))
+    if not shared or tells_a_change(new) or has_cjk(old) != has_cjk(new):
+        return False
+    both = {each.key for each in entities(old)} & {each.key for each in entities(new)}
+    return shared <= {term for key in both for term in terms(key)}
 
 
 def _is_compatible(old: Record, new: Candidate, view: ReadStore) -> bool:
