@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from supervisor_memory import Filter, Scope, Settings, SupervisorMemory
-from supervisor_memory.audit.log import Access
+from supervisor_memory.audit.rows import Access
 from supervisor_memory.audit.turns import Given
 from supervisor_memory.model.records import AuditEvent, Record, Source, new_id
 from supervisor_memory.stores.sqlite.store import SqliteBackend

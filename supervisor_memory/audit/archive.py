@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from supervisor_memory.audit.chain import line_of, live_rows, wrong_with
-from supervisor_memory.audit.log import GENESIS, AuditLog
+from supervisor_memory.audit.log import AuditLog
+from supervisor_memory.audit.rows import GENESIS
 from supervisor_memory.audit.segments import ARCHIVE, KEEP, Segment
 from supervisor_memory.audit.verify import verified
 from supervisor_memory.disk.files import sync_directory

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from supervisor_memory.audit.log import GENESIS, AuditLog, AuditRow, row_hash
+from supervisor_memory.audit.log import AuditLog
+from supervisor_memory.audit.rows import GENESIS, AuditRow, row_hash
 from supervisor_memory.audit.segments import Segment
 from supervisor_memory.errors import BackendError
 

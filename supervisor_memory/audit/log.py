@@ -18,22 +18,30 @@ is left begins behind them (`segments.py`).
 """
 
 import contextlib
-import hashlib
-import hmac
 import json
 import logging
-import re
 import secrets
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, Final, TypeAlias, cast
 
 import apsw
 
-from supervisor_memory.audit import segments, tallies, tombstones, turns
+from supervisor_memory.audit import pseudonyms, segments, tallies, tombstones, turns
+from supervisor_memory.audit.pseudonyms import Pseudonyms
+from supervisor_memory.audit.rows import (
+    GENESIS,
+    USED,
+    Access,
+    AccessRow,
+    AuditRow,
+    code,
+    is_code,
+    plain,
+    row_hash,
+)
 from supervisor_memory.audit.segments import Segment
 from supervisor_memory.audit.tombstones import Tombstones
 from supervisor_memory.audit.turns import Given, Injection
@@ -42,21 +50,13 @@ from supervisor_memory.errors import BackendError, Conflict
 from supervisor_memory.model.records import AuditEvent, Reads, Record
 
 _log = logging.getLogger("supervisor_memory")
-T = TypeVar("T", str, str | None)
 _Values: TypeAlias = tuple[str | int | None, ...]
 SCHEMA_NUMBER: Final = 1
-GENESIS: Final = bytes(32)
-"""The "hash before" of the first row."""
 ACCESS_ROWS: Final = 100_000
-USED: Final = "used"
-"""The operation in the access log with a score for how much of a note an answer took up."""
-REDACTED: Final = "redacted"
 _TOLD_BY_JOURNAL: Final = ("commit.", "erase.")
 _WRITTEN_TOGETHER: Final = 256
 _MOST_UNWRITTEN: Final = 4_096
 
-_LARGEST_INTEGER: Final = 2**53
-_CODE: Final = re.compile(r"[A-Za-z0-9_.:/@+=,;<>()#%\-]{0,160}\Z")
 _MICRO: Final = 1_000_000
 _CANONICAL: Final = json.JSONEncoder(
     ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False
@@ -114,74 +114,7 @@ _PUT_READINGS: Final = f"""{_PUT_ACCESS} SELECT NULL, ?, ?, ?, ?, ?, ?,
     value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)"""
 
 
-@dataclass(frozen=True, slots=True)
-class AuditRow:
-    """A row of the chain. `event` is the event in `payload`."""
-
-    seq: int
-    event_id: str
-    ts_us: int
-    op: str
-    outcome: str
-    record_id: str | None
-    subject: str | None
-    payload: bytes
-    prev_hash: bytes
-    hash: bytes
-
-    @property
-    def event(self) -> dict[str, Any]:
-        return dict(json.loads(self.payload))
-
-
-class Access(NamedTuple):
-    """A record that was read or injected, on its way into the access log.
-
-    `at` is in seconds since 1970; `rank` is 1 for the best hit; `score` is the hit's, in [0, 1].
-    """
-
-    op: str
-    at: float
-    user_id: str | None = None
-    agent_id: str | None = None
-    session_id: str | None = None
-    run_id: str | None = None
-    record_id: str | None = None
-    rank: int | None = None
-    score: float | None = None
-    reason: str = ""
-
-
 _OF_A_READING: Final = Access._fields.index("record_id")
-
-
-@dataclass(frozen=True, slots=True)
-class AccessRow:
-    """A row of the access log. `subject` and `session` are pseudonyms; `score_milli` is in thousandths."""
-
-    id: int
-    ts_us: int
-    subject: str | None
-    op: str
-    agent_id: str | None
-    session: str | None
-    run_id: str | None
-    record_id: str | None
-    rank: int | None
-    score_milli: int | None
-    reason: str
-
-
-def row_hash(log_id: str, prev_hash: bytes, payload: bytes) -> bytes:
-    """The hash a row must have. Pure, so that anybody can recompute a chain."""
-    return hashlib.sha256(b"sm-audit/v1\x00" + log_id.encode() + prev_hash + payload).digest()
-
-
-def commitment(key: bytes, text: str) -> str:
-    """A keyed hash of a text, in hex: checkable with the record's key, meaningless without."""
-    return hmac.digest(key, text.encode(), "sha256").hex()
-
-
 AUDIT_FILE_NAME: Final = "audit.db"
 
 
@@ -268,7 +201,7 @@ class AuditLog:
         except BackendError as error:
             _log.warning("%d rows of the access log were not written: %s", count, error)
 
-    def _write_accesses(self, connection: apsw.Connection, names: "_Pseudonyms") -> None:
+    def _write_accesses(self, connection: apsw.Connection, names: Pseudonyms) -> None:
         entries: list[Access | Given] = []
         with contextlib.suppress(IndexError):  # another thread may write the last one
             while True:
@@ -286,7 +219,7 @@ class AuditLog:
             oldest = "DELETE FROM access WHERE id <= (SELECT max(id) FROM access) - ?"
             connection.execute(oldest, (self._access_rows,))
 
-    def _accesses(self, names: "_Pseudonyms", entries: Iterable[Access]) -> Iterator[_Values]:
+    def _accesses(self, names: Pseudonyms, entries: Iterable[Access]) -> Iterator[_Values]:
         # Of one reading's many records the reader is named once.
         read: dict[tuple[object, ...], _Values | None] = {}
         for entry in entries:
@@ -296,9 +229,7 @@ class AuditLog:
             if (told := read[reading]) is not None:
                 yield told + _of_record(entry)
 
-    def _write_notes(
-        self, connection: apsw.Connection, names: "_Pseudonyms", entries: Iterable[Given]
-    ) -> None:
+    def _write_notes(self, connection: apsw.Connection, names: Pseudonyms, entries: Iterable[Given]) -> None:
         """Write notes and searches, and that their records were read."""
         told = [each for each in entries if not names.erased_since(each.scope.user_id, each.at)]
         rows = [
@@ -364,7 +295,8 @@ class AuditLog:
     ) -> Sequence[tuple[Any, ...]]:
         with self._database.reading() as connection:
             if user_id is not None:
-                wanted["subject"] = _of_user(connection, "subject", user_id) or ""  # no subject is called ""
+                # No subject is called "".
+                wanted["subject"] = pseudonyms.of_user(connection, "subject", user_id) or ""
             given = {column: value for column, value in wanted.items() if value is not None}
             where = " AND ".join(f"{column} = ?" for column in given) or "1"
             if table == "audit" and given.get("op") in SELDOM:
@@ -399,7 +331,7 @@ class AuditLog:
         if session_ids is not None:
             named = [self.session_name(user_id or "", each) or "" for each in session_ids]
         with self._database.reading() as connection:
-            subject = None if user_id is None else _of_user(connection, "subject", user_id) or ""
+            subject = None if user_id is None else pseudonyms.of_user(connection, "subject", user_id) or ""
             return turns.injections(
                 connection,
                 subject=subject,
@@ -462,7 +394,7 @@ class AuditLog:
         """
         start = 0 if since is None else round(since * _MICRO)
         with self._database.reading() as connection:
-            subject = None if user_id is None else _of_user(connection, "subject", user_id) or ""
+            subject = None if user_id is None else pseudonyms.of_user(connection, "subject", user_id) or ""
             rows = select(connection, "audit", _AMOUNTS, after, start, subject)
         for day, agent, op, outcome, actor, reason, is_of_a_record, has_layer, count in rows:
             amounts = tallies.of_event(
@@ -478,32 +410,32 @@ class AuditLog:
     def subject(self, user_id: str) -> str | None:
         """The pseudonym of a user in the rows; None where the log does not know the user."""
         with self._database.reading() as connection:
-            subject: str | None = _of_user(connection, "subject", user_id)
+            subject: str | None = pseudonyms.of_user(connection, "subject", user_id)
         return subject
 
     def session_name(self, user_id: str, session_id: str | None) -> str | None:
         """The pseudonym of a user's session in the rows; None where the log does not know the user."""
-        return None if session_id is None else self._pseudonym(user_id, _session_name, session_id)
+        return None if session_id is None else self._pseudonym(user_id, pseudonyms.session_name, session_id)
 
     def run_pseudonym(self, user_id: str, run_id: str | None) -> str | None:
         """The pseudonym of a user's run in the chain; None where the log does not know the user."""
-        return None if run_id is None else self._pseudonym(user_id, _run_pseudonym, run_id)
+        return None if run_id is None else self._pseudonym(user_id, pseudonyms.run_pseudonym, run_id)
 
     def _pseudonym(self, user_id: str, named: Callable[[bytes, str], str], id_: str) -> str | None:
         with self._database.reading() as connection:
-            key = _of_user(connection, "key", user_id)
+            key = pseudonyms.of_user(connection, "key", user_id)
         return None if key is None else named(bytes(key), id_)
 
     def run_name(self, run_id: str | None) -> str | None:
         """The name of a run in `access` and `notes`: its id where that is a code, else a keyed hash."""
-        if run_id is None or _CODE.match(run_id):
+        if run_id is None or is_code(run_id):
             return run_id
-        return _hashed("r-", self._session_key.encode(), run_id.encode())
+        return pseudonyms.hashed("r-", self._session_key.encode(), run_id.encode())
 
     def key(self, record_id: str) -> bytes | None:
         """The key of a record's commitments; None when the record has none, or the key was erased."""
         with self._database.reading() as connection:
-            return _key_of(connection, record_id)
+            return pseudonyms.key_of(connection, record_id)
 
     @property
     def tombstones(self) -> Tombstones:
@@ -518,7 +450,7 @@ class AuditLog:
         """How many rows `erase` would remove, by kind."""
         self.flush()
         with self._database.reading() as connection:
-            return _counted(connection, _of_user(connection, "subject", user_id), [])
+            return _counted(connection, pseudonyms.of_user(connection, "subject", user_id), [])
 
     def erase(
         self, user_id: str, records: Sequence[Record], *, at: float, actor: str = "operator"
@@ -540,7 +472,7 @@ class AuditLog:
         verbatim = [record.id for record in records if record.layer == "history"]
         with self._database.writing() as connection:
             self.append([begin], at=at)
-            subject = _of_user(connection, "subject", user_id)
+            subject = pseudonyms.of_user(connection, "subject", user_id)
             removed = _counted(connection, subject, ids)
             for table, where, of_user in _rows_of(subject, ids).values():
                 connection.execute(f"DELETE FROM {table} WHERE {where}", of_user)
@@ -599,8 +531,8 @@ class AuditLog:
             return (str(error),)
         return ()
 
-    def _names(self, connection: apsw.Connection) -> "_Pseudonyms":
-        return _Pseudonyms(connection, self._session_key, self._tombstones)
+    def _names(self, connection: apsw.Connection) -> Pseudonyms:
+        return Pseudonyms(connection, self._session_key, self._tombstones)
 
     def close(self) -> None:
         """Write what waits, and close the database underneath."""
@@ -626,7 +558,7 @@ class AuditLog:
     def _append_one(  # noqa: PLR0917
         self,
         connection: apsw.Connection,
-        names: "_Pseudonyms",
+        names: Pseudonyms,
         event: AuditEvent,
         seq: int,
         prev_hash: bytes,
@@ -653,11 +585,11 @@ class AuditLog:
                 "record_id": record_id,
                 "version_before": event.version_before,
                 "version_after": event.version_after,
-                **_commitments(connection, event, subject),
+                **pseudonyms.commitments(connection, event, subject),
                 "agent_id": event.agent_id,
                 "session": session,
                 "run_id": run,
-                "detail": dict(_plain(event.detail)),
+                "detail": dict(plain(event.detail)),
             }
         )
         payload = told.encode()
@@ -689,7 +621,7 @@ def _tallied(entries: "Iterable[Access | Given]") -> Counter[tallies.Tally]:
     return found
 
 
-def _reading(names: "_Pseudonyms", entry: Access, run: str | None) -> _Values:
+def _reading(names: Pseudonyms, entry: Access, run: str | None) -> _Values:
     """What the rows of a reading have in common: when it was, and who read."""
     subject, session = names.of(entry.user_id, entry.session_id)
     return int(entry.at * _MICRO), subject, code(entry.op), entry.agent_id, session, run
@@ -705,98 +637,6 @@ def _already_there(event_id: str) -> Conflict:
     return Conflict(told, what="event", event_id=event_id)
 
 
-class _Pseudonyms:
-    """The names of users, sessions and runs in the log, looked up once in a transaction.
-
-    A user's name is random and kept beside the log. Names of sessions and runs are hashes with the user's
-    key, so that they say nothing once the key is erased. An erased user gets a new name with the next
-    record, not before: rows about refused records must not bring the name back.
-    """
-
-    def __init__(self, connection: apsw.Connection, session_key: str, tombstones: Tombstones) -> None:
-        self._connection = connection
-        self._tombstones = tombstones
-        self._nobody = (None, session_key.encode())
-        self._users: dict[str, tuple[str, bytes]] = {}
-        self._erased: dict[str, float | None] = {}
-
-    def of(
-        self, user_id: str | None, session_id: str | None, *, names_anew: bool = False
-    ) -> tuple[str | None, str | None]:
-        """The names to write. `names_anew`: whether an erased user gets a name again."""
-        subject, key = self._nobody if user_id is None else self._user(user_id, names_anew=names_anew)
-        return subject, None if session_id is None else _session_name(key, session_id)
-
-    def run_of(self, user_id: str | None, run_id: str | None) -> str | None:
-        """The name of a run to write, once `of` has given its user's."""
-        _, key = self._nobody if user_id is None else self._users.get(user_id, self._nobody)
-        return None if run_id is None else _run_pseudonym(key, run_id)
-
-    def erased_since(self, user_id: str | None, at: float) -> bool:
-        """Whether a user was erased after the moment `at`."""
-        erased_at = None if user_id is None else self._erased_at(user_id)
-        return erased_at is not None and at < erased_at
-
-    def _user(self, user_id: str, *, names_anew: bool) -> tuple[str | None, bytes]:
-        if user_id in self._users:
-            return self._users[user_id]
-        known = "SELECT subject, key FROM subjects WHERE user_id = ?"
-        found = self._connection.execute(known, (user_id,)).fetchone()
-        if found is None:
-            if not names_anew and self._erased_at(user_id) is not None:
-                return self._nobody
-            found = (f"s-{secrets.token_hex(8)}", secrets.token_bytes(32))
-            self._connection.execute("INSERT INTO subjects VALUES(?, ?, ?)", (user_id, *found))
-        return self._users.setdefault(user_id, found)
-
-    def _erased_at(self, user_id: str) -> float | None:
-        if user_id not in self._erased:
-            self._erased[user_id] = self._tombstones.erased_at(user_id)
-        return self._erased[user_id]
-
-
-def _session_name(key: bytes, session_id: str) -> str:
-    return _hashed("t-", key, session_id.encode())
-
-
-def _run_pseudonym(key: bytes, run_id: str) -> str:
-    return _hashed("r-", key, b"run\x00" + run_id.encode())
-
-
-def _hashed(prefix: str, key: bytes, text: bytes) -> str:
-    return prefix + hmac.digest(key, text, "sha256").hex()[:16]
-
-
-def _commitments(
-    connection: apsw.Connection, event: AuditEvent, subject: str | None
-) -> dict[str, str | None]:
-    texts = {"commit_before": event.before, "commit_after": event.after}
-    if event.record_id is None or not any(text is not None for text in texts.values()):
-        return dict.fromkeys(texts)
-    if (key := _key_of(connection, event.record_id)) is None:
-        key = secrets.token_bytes(32)
-        connection.execute("INSERT INTO record_keys VALUES(?, ?, ?)", (event.record_id, subject, key))
-    return {name: None if text is None else commitment(key, text) for name, text in texts.items()}
-
-
-def code(text: T) -> T | str:
-    """A text that is a code; "redacted" for another."""
-    return text if text is None or _CODE.match(text) else REDACTED
-
-
-def _plain(detail: Mapping[str, object]) -> Iterator[tuple[str, str | int | bool | None]]:
-    for name, value in detail.items():
-        match value:
-            case None | bool():
-                yield code(name), value
-            case int():
-                yield code(name), value if abs(value) <= _LARGEST_INTEGER else str(value)
-            case float():  # two spellings of one float would be two hashes
-                yield code(name), f"{value:.6g}"
-            case _:
-                yield code(name), code(str(value))
-
-
 def _last_link(connection: apsw.Connection) -> tuple[int, bytes]:
     rows = select(connection, "audit", "SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1")
     return (int(rows[0][0]), bytes(rows[0][1])) if rows else (0, GENESIS)
@@ -805,17 +645,6 @@ def _last_link(connection: apsw.Connection) -> tuple[int, bytes]:
 def _meta(connection: apsw.Connection, name: str) -> str:
     rows = select(connection, "audit_meta", "SELECT value FROM audit_meta WHERE name = ?", name)
     return str(rows[0][0]) if rows else ""
-
-
-def _of_user(connection: apsw.Connection, column: str, user_id: str) -> Any:
-    """The subject or the key of a user; None where the log does not know the user."""
-    rows = select(connection, "subjects", f"SELECT {column} FROM subjects WHERE user_id = ?", user_id)
-    return rows[0][0] if rows else None
-
-
-def _key_of(connection: apsw.Connection, record_id: str) -> bytes | None:
-    rows = select(connection, "record_keys", "SELECT key FROM record_keys WHERE record_id = ?", record_id)
-    return bytes(rows[0][0]) if rows else None
 
 
 def _counted(connection: apsw.Connection, subject: str | None, ids: Sequence[str]) -> dict[str, int]:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from supervisor_memory.audit.chain import Piece, beginning, live_rows, pieces_of
-from supervisor_memory.audit.log import AuditLog, AuditRow
+from supervisor_memory.audit.log import AuditLog
+from supervisor_memory.audit.rows import AuditRow
 from supervisor_memory.audit.segments import Segment
 from supervisor_memory.audit.verify import LOST
 from supervisor_memory.errors import BackendError, RecordNotFound

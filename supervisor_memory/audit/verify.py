@@ -25,7 +25,8 @@ from supervisor_memory.audit.chain import (
     pieces_of,
     wrong_with,
 )
-from supervisor_memory.audit.log import GENESIS, AuditLog, AuditRow, commitment, row_hash
+from supervisor_memory.audit.log import AuditLog
+from supervisor_memory.audit.rows import GENESIS, AuditRow, commitment, row_hash
 from supervisor_memory.audit.segments import ARCHIVE, Segment
 from supervisor_memory.errors import BackendError, CorruptStore
 from supervisor_memory.model.records import Record

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from supervisor_memory.audit import anchor, archive, chain, replay, turns, verify
 from supervisor_memory.audit.anchor import Anchor
-from supervisor_memory.audit.log import AuditLog, AuditRow
+from supervisor_memory.audit.log import AuditLog
+from supervisor_memory.audit.rows import AuditRow
 from supervisor_memory.audit.segments import KEEP, Segment
 from supervisor_memory.audit.turns import Injection, Shown, Turn
 from supervisor_memory.audit.verify import FaultKind, Verified, verified_exports

@@ -12,14 +12,15 @@ from functools import cache
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, Final
 
-from supervisor_memory.audit.log import USED
+from supervisor_memory.audit.rows import USED
 from supervisor_memory.audit.tallies import NOTE, Tally, of_note
 from supervisor_memory.model.records import Filter
 from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.telemetry import Durations
 
 if TYPE_CHECKING:
-    from supervisor_memory.audit.log import AccessRow, AuditLog
+    from supervisor_memory.audit.log import AuditLog
+    from supervisor_memory.audit.rows import AccessRow
     from supervisor_memory.audit.turns import Injection
 
 _PAGE: Final = 1_000

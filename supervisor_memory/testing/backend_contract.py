@@ -31,7 +31,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 import pytest
 
-from supervisor_memory.audit.log import GENESIS, Access, AuditRow, row_hash
+from supervisor_memory.audit.rows import GENESIS, Access, AuditRow, row_hash
 from supervisor_memory.errors import (
     BadVector,
     ConfirmationRequired,

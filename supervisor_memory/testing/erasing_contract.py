@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from supervisor_memory.audit.log import Access
+from supervisor_memory.audit.rows import Access
 from supervisor_memory.audit.turns import given
 from supervisor_memory.errors import Conflict, RecordNotFound, SupervisorMemoryError, WasErased
 from supervisor_memory.model.records import SESSION_FAMILY, AuditEvent, Filter, Hit, Record, Scope

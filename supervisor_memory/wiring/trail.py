@@ -10,7 +10,7 @@ from typing import Literal
 from uuid import uuid4
 
 from supervisor_memory.audit import turns
-from supervisor_memory.audit.log import USED, Access, code
+from supervisor_memory.audit.rows import USED, Access, code
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.flow import Recalling
 from supervisor_memory.model.records import AuditEvent, Hit, Record, Scope

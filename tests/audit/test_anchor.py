@@ -15,7 +15,8 @@ import pytest
 
 from supervisor_memory.audit.anchor import Anchor, anchored, append_to, read_from
 from supervisor_memory.audit.archive import archive
-from supervisor_memory.audit.log import AuditLog, row_hash
+from supervisor_memory.audit.log import AuditLog
+from supervisor_memory.audit.rows import row_hash
 from supervisor_memory.audit.segments import ARCHIVE, Segment
 from supervisor_memory.audit.verify import verified
 from supervisor_memory.disk.database import Database

@@ -14,7 +14,8 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisor_memory.audit.log import GENESIS, Access, AuditLog, AuditRow, commitment, row_hash
+from supervisor_memory.audit.log import AuditLog
+from supervisor_memory.audit.rows import GENESIS, Access, AuditRow, commitment, row_hash
 from supervisor_memory.disk.database import Database
 from supervisor_memory.errors import BackendError, Conflict, WasErased
 from supervisor_memory.model.records import AuditEvent, Reads, new_id

@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 
-from supervisor_memory.audit.log import GENESIS, row_hash
+from supervisor_memory.audit.rows import GENESIS, row_hash
 from supervisor_memory.disk.database import Database, has
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import Record

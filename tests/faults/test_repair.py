@@ -17,7 +17,7 @@ import apsw
 import pytest
 
 from supervisor_memory.audit.archive import archive
-from supervisor_memory.audit.log import Access, row_hash
+from supervisor_memory.audit.rows import Access, row_hash
 from supervisor_memory.audit.verify import verified
 from supervisor_memory.errors import Conflict, CorruptStore, WasErased
 from supervisor_memory.model.records import SESSION_FAMILY, AuditEvent, Filter, Record

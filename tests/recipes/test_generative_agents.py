@@ -3,7 +3,7 @@
 import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.audit.log import Access
+from supervisor_memory.audit.rows import Access
 from supervisor_memory.flow import Recalling, Turn, recall
 from supervisor_memory.model.records import Hit, Hits, Scope
 from supervisor_memory.recipes.generative_agents import (

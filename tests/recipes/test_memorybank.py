@@ -5,7 +5,7 @@ from math import exp
 import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.audit.log import Access
+from supervisor_memory.audit.rows import Access
 from supervisor_memory.recipes.operators.retention import ebbinghaus
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel

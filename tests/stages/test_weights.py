@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisor_memory.audit.log import Access
+from supervisor_memory.audit.rows import Access
 from supervisor_memory.flow import Turn, recall
 from supervisor_memory.model.records import Kind, Scope, Source
 from supervisor_memory.recipes.default import DEFAULT

@@ -14,7 +14,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from supervisor_memory.audit.log import Access
+from supervisor_memory.audit.rows import Access
 from supervisor_memory.disk.database import Database
 from supervisor_memory.errors import BackendUnavailable, ReadOnlyStore
 from supervisor_memory.model.records import Source

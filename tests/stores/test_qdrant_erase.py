@@ -16,7 +16,7 @@ from qdrant_client import QdrantClient
 from qdrant_client.http.exceptions import ResponseHandlingException
 
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.audit.log import Access
+from supervisor_memory.audit.rows import Access
 from supervisor_memory.errors import BackendError, Conflict, RecordNotFound, WasErased
 from supervisor_memory.model.records import Record
 from supervisor_memory.stores.protocol import MemoryBackend

@@ -6,7 +6,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from supervisor_memory.audit.log import ACCESS_ROWS, GENESIS, Access, AuditLog, open_log, row_hash
+from supervisor_memory.audit.log import ACCESS_ROWS, AuditLog, open_log
+from supervisor_memory.audit.rows import GENESIS, Access, row_hash
 from supervisor_memory.model.records import AuditEvent
 
 ROWS = int(os.environ.get("THREAT_AUDIT_ROWS", "2000"))

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
-from supervisor_memory.audit.log import REDACTED
+from supervisor_memory.audit.rows import REDACTED
 from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.errors import SupervisorMemoryError
 from supervisor_memory.model.records import AuditEvent, Filter

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import supervisor_memory
-from supervisor_memory.audit.log import GENESIS, row_hash
+from supervisor_memory.audit.rows import GENESIS, row_hash
 
 PACKAGE = Path(supervisor_memory.__file__).parent
 BANNED_MODULES = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from supervisor_memory.audit.chain import event_of
-from supervisor_memory.audit.log import GENESIS, AuditRow, commitment, row_hash
+from supervisor_memory.audit.rows import GENESIS, AuditRow, commitment, row_hash
 from supervisor_memory.model.records import Record
 from supervisor_memory.stores.changes import Vector, from_bytes, from_text
 from supervisor_memory.stores.protocol import Stored
