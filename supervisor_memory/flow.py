@@ -200,11 +200,13 @@ class Chore:
     """What is done to a whole store now and then: forgetting, reflecting, moving between tiers.
 
     `plan` takes a user's id and returns the changes that are due; it changes nothing. `memory.optimize` shows
-    them, or commits them, see `upkeep/optimize.py`.
+    them, or commits them, see `upkeep/optimize.py`. `parts` are the names of the tiers that it moves records
+    between, which `memory.status` counts.
     """
 
     name: str
     plan: Callable[[str, ReadStore], Sequence[Due]]
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -703,6 +703,8 @@ class Record:
 
 MADE_FROM = "made_from"
 """The metadata key for the ids of what a record was made from."""
+TIER = "tier"
+"""The metadata key for the name of the part of a store that a record is in."""
 EMBEDDED_AS = "embedded_as"
 """The metadata key for what is embedded around a record's content."""
 CONTENT_PLACE = "{content}"

@@ -20,7 +20,7 @@ GROUP: Final = "supervisor_memory.recipes"
 _PUBLISHED: Final = (
     *("a_mem", "baseline", "emotional_rag", "generative_agents", "hipporag", "hipporag2"),
     *("ld_agent", "locomo", "mem0", "mem0_now", "mem0g"),
-    *("memorybank", "scm", "secom", "tim", "tim_basic"),
+    *("memgpt", "memgpt_agent", "memorybank", "memoryos", "scm", "secom", "tim", "tim_basic"),
 )
 OURS: Final[Mapping[str, str]] = MappingProxyType(
     {

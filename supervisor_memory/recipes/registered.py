@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from supervisor_memory.recipes import a_mem as notes
 from supervisor_memory.recipes import generative_agents as park
-from supervisor_memory.recipes import hipporag, hipporag2, mem0g
+from supervisor_memory.recipes import hipporag, hipporag2, mem0g, memgpt, memgpt_agent, memoryos
 from supervisor_memory.recipes import tim as thoughts
 from supervisor_memory.recipes.baseline import newest
 from supervisor_memory.recipes.locomo import dated
@@ -23,6 +23,8 @@ from supervisor_memory.recipes.operators.order import by_meaning, first, weigh
 from supervisor_memory.recipes.operators.phrases import as_graph, search_around
 from supervisor_memory.recipes.operators.retention import by_curve, fade
 from supervisor_memory.recipes.operators.signals import search_by
+from supervisor_memory.recipes.operators.tiers import Tier, keep_in, tiered
+from supervisor_memory.recipes.operators.topics import draw_portrait, gather_topics
 from supervisor_memory.recipes.scm import ask_whether_needed, in_order_of_time, summarise_long, three_ways
 from supervisor_memory.stages.insert.place import place
 from supervisor_memory.stages.post_retrieval.format import format_note
@@ -177,6 +179,40 @@ def _daily_digest(*, tokens: int = 200) -> Any:
     return daily(most_tokens=tokens)
 
 
+def _migrate(*, tier: str = "short", most: int = 10, into: str = "mid") -> Any:
+    _least(most, 1, "most")
+    return tiered(Tier(tier, most, into=into or None))
+
+
+def _keep_in(*, tier: str = "short") -> Any:
+    return keep_in(tier)
+
+
+def _search_tiers(*, segments: int = 5, pages: int = 7) -> Any:
+    return memoryos.search_tiers(memoryos.PUBLISHED.checked({"segments": segments, "pages": pages}))
+
+
+def _gather_topics(*, joins_from: float = 0.6) -> Any:
+    return gather_topics(memoryos.MID, memoryos.joining, joins_from=joins_from)
+
+
+def _draw_portrait(*, hot_from: float = 5.0) -> Any:
+    return draw_portrait(memoryos.LONG, memoryos.heat, hot_from=hot_from)
+
+
+def _sum_up(*, window: int = 8_192) -> Any:
+    return memgpt.sum_up(memgpt.PUBLISHED.checked({"window": window}))
+
+
+def _within_core(*, characters: int = 2_000) -> Any:
+    _least(characters, 0, "characters")
+    return memgpt.within_core(characters)
+
+
+def _page_in(*, steps: int = 3) -> Any:
+    return memgpt_agent.page_in(memgpt_agent.PUBLISHED.checked({"steps": steps}))
+
+
 def _by_meaning() -> Any:
     return weigh("meaning", by_meaning)
 
@@ -195,6 +231,9 @@ OPERATORS: Final[Mapping[str, Registered]] = MappingProxyType(
         "add_guidelines": Registered("retrieval", add_guidelines),
         "add_standing": Registered("retrieval", add_standing),
         "newest": Registered("retrieval", _newest, is_made=True),
+        "search_tiers": Registered("retrieval", _search_tiers, is_made=True),
+        "add_summary": Registered("retrieval", memgpt.add_summary),
+        "add_core": Registered("retrieval", memgpt_agent.add_core),
         "rank": Registered("post_retrieval", rank),
         "by_meaning": Registered("post_retrieval", _by_meaning, is_made=True, after=_RANKED),
         "by_memory_stream": Registered("post_retrieval", _by_memory_stream, is_made=True, after=_RANKED),
@@ -206,6 +245,8 @@ OPERATORS: Final[Mapping[str, Registered]] = MappingProxyType(
         "first": Registered("post_retrieval", _first, is_made=True),
         "three_ways": Registered("post_retrieval", _three_ways, is_made=True, after=_RANKED),
         "drop_already_said": Registered("post_retrieval", drop_already_said),
+        "within_core": Registered("post_retrieval", _within_core, is_made=True),
+        "page_in": Registered("post_retrieval", _page_in, is_made=True, after=_RANKED),
         "add_relations": Registered("post_retrieval", _add_relations, is_made=True, after=_RANKED),
         "gate": Registered("post_retrieval", gate, after=_RANKED),
         "add_joined": Registered("post_retrieval", add_joined, after=("gate",)),
@@ -216,6 +257,7 @@ OPERATORS: Final[Mapping[str, Registered]] = MappingProxyType(
         "keep_messages": Registered("pre_insert", keep_messages),
         "score_importance": Registered("pre_insert", park.score_importance),
         "keep_graph": Registered("pre_insert", beside(as_graph)),
+        "keep_in": Registered("pre_insert", _keep_in, is_made=True),
         "keep_groups": Registered("pre_insert", _keep_groups, is_made=True),
         "note_keywords": Registered("pre_insert", beside(notes.as_note)),
         "date_what_is_embedded": Registered("pre_insert", beside(dated)),
@@ -225,6 +267,10 @@ OPERATORS: Final[Mapping[str, Registered]] = MappingProxyType(
         "reflect": Registered("upkeep", _reflect, is_made=True),
         "link_and_evolve": Registered("post_insert", _link_and_evolve, is_made=True),
         "fade": Registered("upkeep", _fade, is_made=True),
+        "migrate": Registered("upkeep", _migrate, is_made=True),
+        "gather_topics": Registered("upkeep", _gather_topics, is_made=True),
+        "draw_portrait": Registered("upkeep", _draw_portrait, is_made=True),
+        "sum_up": Registered("upkeep", _sum_up, is_made=True),
         "daily_digest": Registered("upkeep", _daily_digest, is_made=True),
     }
 )

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from supervisor_memory.errors import Conflict, InvalidContent, RecordNotFound
 from supervisor_memory.flow import Chore, Due, Recipe
-from supervisor_memory.model.records import AuditEvent, Filter, Record, Source, new_id
+from supervisor_memory.model.records import TIER, AuditEvent, Filter, Record, Source, Wanted, new_id
 from supervisor_memory.ports import Ports, Services
 from supervisor_memory.stages.insert.draft import embedded, with_vectors
 from supervisor_memory.stores.protocol import Change, Commit
@@ -77,11 +77,14 @@ class Optimizer:
         """What is due by each chore, as a dry run says; see `Upkeep.status`."""
         due = {chore.name: self._due(chore, user_id) for chore in self.recipe.upkeep}
         pending = next((name for name, each in due.items() if each), None)
-        own = Filter(user_id)
-        count = self._ports().store(self.services.backend.count, own)
+        own, ports = Filter(user_id), self._ports()
+        names = dict.fromkeys(name for chore in self.recipe.upkeep for name in chore.parts)
+        tiers = {name: replace(own, metadata=(Wanted.of(TIER, name),)) for name in names}
+        count = self.services.backend.count
         return {
             "recipe": self.recipe.name,
-            "records": count,
+            "records": ports.store(count, own),
+            "tiers": {name: ports.store(count, where) for name, where in tiers.items()},
             "due": {name: len(each) for name, each in due.items()},
             "pending_action": pending,
         }

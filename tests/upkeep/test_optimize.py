@@ -55,6 +55,7 @@ def test_a_plan_changes_nothing_a_run_does_it_and_undo_sets_all_of_it_back(
         assert memory.status(user_id="ada") == {
             "recipe": "loud",
             "records": 2,
+            "tiers": {},
             "due": {"shout": 3, "hush": 0},
             "pending_action": "shout",
         }

@@ -76,7 +76,7 @@ def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
     where = replace(asked.where, families=(SESSION_FAMILY,))
     query = replace(asked, where=where, parts=tuple(replace(part, where=where) for part in asked.parts))
     said = rank(replace(plan, query=query, hits=found_by(query, limit=_CANDIDATES, view=view)), view)
-    heard = (hit for hit in said.hits if _is_heard(hit.record, plan.turn.scope.agent_id))
+    heard = (hit for hit in said.hits if is_heard(hit.record, plan.turn.scope.agent_id))
     said = drop_already_said(said.keeping(heard, others="not-for-you"), view)
     least = view.settings.min_score * _OF_THE_THRESHOLD
     said = said.keeping((hit for hit in said.hits if _is_alike(hit, least)), others="below-threshold")
@@ -120,7 +120,7 @@ def _excerpts(said: Recalling, records: Sequence[Hit], became: Became, view: Rea
     return excerpts
 
 
-def _is_heard(message: Record, agent_id: str | None) -> bool:
+def is_heard(message: Record, agent_id: str | None) -> bool:
     """Whether a reader may be told a message: an agent is told the user's words and its own."""
     is_theirs = agent_id in (None, message.source.speaker) or message.source.source_class == "user"
     return is_theirs and not message.metadata.get(UNSURE)

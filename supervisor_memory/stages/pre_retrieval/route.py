@@ -126,14 +126,14 @@ def write_query(plan: Recalling, view: NoStore) -> Recalling:
         ),
     )
     query = replace(
-        _asking(text, empty, view), parts=tuple(_asking(p, empty, view) for p in parts_of_question(text))
+        asking(text, empty, view), parts=tuple(asking(p, empty, view) for p in parts_of_question(text))
     )
     told = f"the question has {len(turn.text):,} characters; the first {_QUERY_CHARACTERS:,} were read"
     notes = (told,) if len(turn.text) > _QUERY_CHARACTERS else ()
     return replace(plan, query=query, hits=Hits(notes=notes))
 
 
-def _asking(text: str, empty: Query, view: NoStore) -> Query:
+def asking(text: str, empty: Query, view: NoStore) -> Query:
     """The query for a text, everything else as in an empty one."""
     vector = view.embed_query(text) if text else None
     embedder = view.embedder if vector is not None else None
