@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.audit.log import Access
+from supervisor_memory.audit.rows import Access
 from supervisor_memory.model.records import TIER, Record
 from supervisor_memory.recipes.memoryos import LONG, MID, PUBLISHED, SHORT, heat, joining
 from supervisor_memory.recipes.operators.derived import made_from
