@@ -1,7 +1,7 @@
 """The memory of this server: opened once, when the server imports it, before there is an event loop to block.
 
-`store` goes into langgraph.json as `"store": {"path": …}`. The server hands it to every graph and to its own
-/store routes in place of any store that a graph is compiled with; this one lets only memory's tools through.
+The server hands `store` to every graph and to its own /store routes in place of any store that a graph is
+compiled with; this one lets only memory's tools through.
 """
 
 from supervisor_memory import SupervisorMemory

@@ -10,7 +10,9 @@ from typing import Any
 from langgraph_sdk import Auth
 
 auth = Auth()
-USERS = dict(entry.rsplit(":", 1) for entry in os.environ.get("APP_TOKENS", "").split())
+USERS = dict(entry.rsplit(":", 1) for entry in os.environ.get("APP_TOKENS", "").replace(",", " ").split())
+if not USERS:
+    raise RuntimeError("APP_TOKENS is empty, so nobody could sign in; write token:user into .env")
 
 
 @auth.authenticate

@@ -5,6 +5,7 @@ They have tokens of their own, MEMORY_SERVER_TOKENS. Mounted, they leave the ser
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -24,6 +25,10 @@ async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
 
 app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
 tokens = memory.settings.server_tokens
+if tokens is None:
+    logging.getLogger(__name__).warning(
+        "without MEMORY_SERVER_TOKENS nobody can open /memory/dashboard"
+    )
 app.mount(
     "/memory",
     create_app(

@@ -163,11 +163,13 @@ async def test_studio_is_nobody_and_configurable_may_name_the_user(
     assert owners(memory, TABLES) == {"ada"}
 
 
-@pytest.mark.parametrize("signed_in", AS_STUDIO)
-def test_studio_without_a_user_is_an_anonymous_thread(memory: SupervisorMemory, signed_in: str) -> None:
+@pytest.mark.parametrize("signed_in", [*AS_STUDIO.values(), {"user_id": STUDIO}])
+def test_studio_without_a_user_is_an_anonymous_thread(
+    memory: SupervisorMemory, signed_in: dict[str, Any]
+) -> None:
     graph = memory.attach(crew(lambda state: {})).compile()
     for thread, text in (("t1", TABLES), ("t2", CHINESE)):
-        graph.invoke(human(text), config(thread, **AS_STUDIO[signed_in]))
+        graph.invoke(human(text), config(thread, **signed_in))
     users = {(r.user_id or "") for r in everything(memory) if r.user_id != "bob"}
     assert len(users) == 2
     assert all(user.startswith("anon:") for user in users)

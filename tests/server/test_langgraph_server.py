@@ -93,7 +93,8 @@ async def test_forty_runs_at_once_keep_their_users_apart_and_block_nothing(serve
 
 
 async def test_nobody_gets_in_without_a_token_and_nobody_into_the_store(server: Server) -> None:
-    assert httpx.post(f"{server.url}/threads", json={}).status_code == 401
+    for headers in ({}, {"x-auth-scheme": "langsmith"}):
+        assert httpx.post(f"{server.url}/threads", json={}, headers=headers).status_code == 401
     asked = {"namespace_prefix": ["supervisor_memory"]}
     for headers, refused in (({}, 401), ({"authorization": f"Bearer {TOKENS['ada']}"}, 403)):
         found = httpx.post(f"{server.url}/store/items/search", json=asked, headers=headers)
@@ -105,7 +106,8 @@ async def test_api_metrics_and_dashboard_are_below_memory_with_tokens_of_their_o
     assert TABLES in [each["content"] for each in records]
     assert "supervisor_memory_records" in server.memory("/metrics").text
     assert httpx.get(f"{server.url}/memory/v1/memories?user_id=ada").status_code == 401
-    page = httpx.get(f"{server.url}/memory/", headers={"accept": "text/html"}, follow_redirects=True)
+    with httpx.Client(headers={"accept": "text/html"}, follow_redirects=True) as browser:
+        page = browser.get(f"{server.url}/memory/dashboard")
     assert page.status_code == 200
     assert "/memory/dashboard/static/" in page.text
 
@@ -124,17 +126,18 @@ async def test_a_cron_job_acts_as_the_user_who_made_it(server: Server, cron: dic
     await server.client("bo").crons.delete(cron["cron_id"])
 
 
-async def test_a_reload_keeps_what_is_remembered(server: Server) -> None:
+async def test_a_reload_keeps_what_is_remembered_and_opens_memory_once(server: Server) -> None:
     ada = server.client("ada")
     began = server.log.read_text("utf-8", "replace").count("Application started up")
-    file = server.folder / "team.py"
-    file.write_text(file.read_text("utf-8") + "\n# changed\n", "utf-8")
+    file = server.folder / "remembering.py"
+    file.write_text(file.read_text("utf-8") + "\nprint('memory was opened')\n", "utf-8")
     until = time.monotonic() + 60
     while server.log.read_text("utf-8", "replace").count("Application started up") == began:
         assert time.monotonic() < until, "it did not load again"
         await asyncio.sleep(0.5)
     server.wait()
     assert TABLES in await answer(ada, "How do I like answers?")
+    assert server.log.read_text("utf-8", "replace").count("memory was opened") == 1
 
 
 async def test_without_an_auth_handler_any_client_picks_any_user(tmp_path: Path) -> None:

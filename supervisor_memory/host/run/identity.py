@@ -26,7 +26,8 @@ Resolver: TypeAlias = Callable[[Any, RunnableConfig], str | None]
 
 _ANONYMOUS = "anon:"
 _USER_KEYS = ("user_id", "langgraph_user_id")
-_STUDIO = "langgraph-studio-user"
+_NOBODY = (None, "", "langgraph-studio-user")
+"""What names nobody. Under custom authentication Studio comes with that identity; it is a tool."""
 
 
 def scope_of(
@@ -55,7 +56,7 @@ def scope_of(
     """
     configurable = config.get("configurable") or {}
     claimed = _claims(state, config, configurable, resolver, context)
-    named = {where: _as_id(user) for where, user in claimed if user not in (None, "")}
+    named = {where: _as_id(user) for where, user in claimed if user not in _NOBODY}
     users = {check_name(user, what="user id") for user in named.values()}
     if len(users) > 1:
         where = ", ".join(named)
@@ -90,9 +91,7 @@ def _claims(
     claims += [(f"runtime.context.{name}", _claim(name, value_of(context, name))) for name in _USER_KEYS]
     claims += [(f"configurable.{name}", _claim(name, configurable.get(name))) for name in _USER_KEYS]
     server_user = configurable.get("langgraph_auth_user")
-    identity = value_of(server_user, "identity") if server_user is not None else None
-    # Studio, under custom authentication, is a tool and nobody.
-    claims.append(("the server", None if identity == _STUDIO else identity))
+    claims.append(("the server", None if server_user is None else value_of(server_user, "identity")))
     claims.append(("state.user_id", value_of(state, "user_id")))
     return claims
 
@@ -103,7 +102,7 @@ def users_of(config: RunnableConfig, context: Any = None) -> frozenset[str]:
     runtime = configurable.get(CONFIG_KEY_RUNTIME)
     context = getattr(runtime, "context", None) if context is None else context
     claims = _claims({}, config, configurable, None, context)
-    return frozenset(str(_as_id(user)) for _, user in claims if user not in (None, ""))
+    return frozenset(str(_as_id(user)) for _, user in claims if user not in _NOBODY)
 
 
 def placed_by_host(config: RunnableConfig) -> tuple[Any, ...]:

@@ -25,11 +25,11 @@ def sign_in(visit: Visit) -> Response:
         return visit.page("sign_in.html", status=401, wrong=True)
     answer = visit.go("/inbox")
     secure = visit.request.url.scheme == "https"
-    answer.set_cookie(COOKIE, token, path="/", httponly=True, samesite="strict", secure=secure)
+    answer.set_cookie(COOKIE, token, path=visit.root, httponly=True, samesite="strict", secure=secure)
     return answer
 
 
 def sign_out(visit: Visit) -> Response:
     answer = visit.go("/sign-in", said="sign-out")
-    answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+    answer.delete_cookie(COOKIE, path=visit.root, httponly=True, samesite="strict")
     return answer

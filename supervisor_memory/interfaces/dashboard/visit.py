@@ -205,7 +205,7 @@ class Visit:
                 LANGUAGE_COOKIE,
                 self.asked("lang"),
                 max_age=_A_YEAR,
-                path="/",
+                path=self.root,
                 httponly=True,
                 samesite="strict",
             )
