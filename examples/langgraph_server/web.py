@@ -26,9 +26,7 @@ async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
 app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
 tokens = memory.settings.server_tokens
 if tokens is None:
-    logging.getLogger(__name__).warning(
-        "without MEMORY_SERVER_TOKENS nobody can open /memory/dashboard"
-    )
+    logging.getLogger(__name__).warning("without MEMORY_SERVER_TOKENS nobody can open /memory/dashboard")
 app.mount(
     "/memory",
     create_app(
